@@ -31,38 +31,38 @@ from daemon.limits import (
     ReadingLimits,
     StreamLimits,
 )
-from daemon.misspelt import Unread, unread, unreadable
-from daemon.price import FREE, Price
+from daemon.misspelt import UnknownSetting, malformed_lines, unknown_settings
+from daemon.price import FREE_PRICE, ModelPrice
 from daemon.private import CAPABILITIES
-from daemon.recipe import Recipes
+from daemon.recipe import AllowedPrograms
 from daemon.setting import (
-    chat_url,
-    count,
-    dollars,
-    duration,
-    folder,
-    folders,
-    ids,
-    limits,
-    loopback,
-    model_url,
-    name,
-    names,
+    count_reader,
+    ids_reader,
+    is_loopback,
+    limits_reader,
     needs_key,
-    one_of,
-    one_of_or_class,
-    only_true,
-    password,
-    port,
-    prices,
-    recipes,
-    seconds,
-    secret,
-    span,
-    token,
-    truth,
-    url,
-    windows,
+    one_of_or_class_reader,
+    one_of_reader,
+    password_reader,
+    read_allowed_programs,
+    read_chat_url,
+    read_dollars,
+    read_duration,
+    read_folder,
+    read_folders,
+    read_model_url,
+    read_name,
+    read_names,
+    read_only_true,
+    read_port,
+    read_prices,
+    read_seconds,
+    read_secret,
+    read_truth,
+    read_url,
+    read_windows,
+    span_reader,
+    token_reader,
 )
 
 T = TypeVar("T")
@@ -129,64 +129,72 @@ def setting(default: T, read: Callable[[str], T], hint: str = "", *, secret: boo
 class Settings:
     """What the owner set. Names are those of the environment, in lower case; empty means not set."""
 
-    slack_bot_token: str = setting("", token("xoxb-"), BOT_TOKEN_HINT, secret=True)
-    slack_app_token: str = setting("", token("xapp-"), APP_TOKEN_HINT, secret=True)
-    slack_api_url: str = setting("https://slack.com/api/", url, "Leave it out for Slack itself.")
-    slack_connections: int = setting(2, count(1, 10), "Slack allows one to ten.")
-    catch_up_max_age: float = setting(86_400.0, duration, "Write it like 30m, 24h or 7d.")
-    anthropic_api_key: str = setting("", secret, KEY_HINT, secret=True)
-    anthropic_base_url: str = setting("", model_url, "Leave out /v1, or the whole key for Anthropic itself.")
-    openai_api_key: str = setting("", secret, OPENAI_KEY_HINT, secret=True)
-    openai_base_url: str = setting("", chat_url, "Write it like http://localhost:8080/v1, or leave it out.")
-    claude_model: str = setting("claude-sonnet-5-5", name, MODEL_HINT)
-    claude_model_fast: str = setting("claude-haiku-5-5", name, MODEL_HINT)
-    claude_model_fallback: str = setting("", name, MODEL_HINT)
-    claude_model_expert: str = setting("", name, MODEL_HINT)
-    model_prices: tuple[tuple[str, Price], ...] = setting((), prices, PRICES_HINT)
-    model_window: tuple[tuple[str, int], ...] = setting((), windows, WINDOW_HINT)
-    model_first_token: float = setting(0.0, span(1, DAY), "Write seconds, or like 90s, 10m or 1h.")
-    model_stall: float = setting(STREAM.stall, span(1, DAY), "Write seconds, or like 30s or 5m.")
-    model_concurrency: int = setting(0, count(1, 200), "One at a time is usual for a local model.")
-    model_form: str = setting("auto", one_of("auto", "sections", "plain"), FORM_HINT)
-    ism_enabled: bool = setting(False, only_true, "Write true or false.")
-    ism_max_loops: int = setting(5, count(1, 50), "Five rounds of choosing are usual.")
-    iteration_capacity: str = setting("medium", one_of("high", "medium", "low", "none"), CAPACITY_HINT)
-    spawn_max_depth: int = setting(3, count(0, 10), "Three branches deep is usual.")
-    rlm_sandbox: str = setting("auto", one_of_or_class("auto", "monty", "cpython"), SANDBOX_HINT)
-    rlm_models: tuple[str, ...] = setting(("speak", "fast"), names, READERS_HINT)
-    rlm_max_depth: int = setting(READING.depth, count(0, 5), "One level of readings below it is usual.")
-    rlm_max_iterations: int = setting(READING.iterations, count(1, 100), "Twenty rounds are usual.")
-    rlm_max_calls: int = setting(READING.calls, count(1, 100_000), "Five hundred calls are usual.")
-    rlm_max_usd: float = setting(READING.usd, dollars, "Write a number; 0 takes this bound away.")
-    rlm_max_time: float = setting(READING.seconds, duration, "Write it like 15m or 1h.")
-    rlm_concurrency: int = setting(READING.concurrency, count(1, 200), "Sixteen at once are usual.")
-    rlm_threshold_tokens: int = setting(READING.threshold, count(0, 1_000_000), "8000 are usual.")
-    inner_life_enabled: bool = setting(False, truth, "Write true or false.")
-    inner_life_min_pause: float = setting(INNER.pause, seconds, "Write seconds, or like 30s, 5m or 1h.")
-    inner_life_daily_usd: float = setting(INNER.usd, dollars, "Write a number; at 0 it makes no call.")
-    inner_life_daily_messages: int = setting(INNER.messages, count(0, 1_000), "Ten a day are usual.")
-    inner_life_reads_dms: bool = setting(False, truth, "Write true or false.")
-    knowledge_dirs: tuple[Path, ...] = setting((), folders, "Name folders, with commas between.")
-    process_commands: Recipes = setting(Recipes(), recipes, PROCESS_HINT, secret=True)
-    process_timeout: float = setting(
-        PROCESS_TIMEOUT, span(1, 7 * DAY), "Write seconds, or like 30s, 10m or 2h; 600 are usual."
+    slack_bot_token: str = setting("", token_reader("xoxb-"), BOT_TOKEN_HINT, secret=True)
+    slack_app_token: str = setting("", token_reader("xapp-"), APP_TOKEN_HINT, secret=True)
+    slack_api_url: str = setting("https://slack.com/api/", read_url, "Leave it out for Slack itself.")
+    slack_connections: int = setting(2, count_reader(1, 10), "Slack allows one to ten.")
+    catch_up_max_age: float = setting(86_400.0, read_duration, "Write it like 30m, 24h or 7d.")
+    anthropic_api_key: str = setting("", read_secret, KEY_HINT, secret=True)
+    anthropic_base_url: str = setting(
+        "", read_model_url, "Leave out /v1, or the whole key for Anthropic itself."
     )
-    host: str = setting("127.0.0.1", name, "Write an address of this machine.")
-    port: int = setting(8765, port, "Write a number from 0 to 65535; 0 picks a free one.")
-    console_token: str = setting("", password(20), PASSWORD_HINT, secret=True)
-    console_url: str = setting("", url, "Write the address that opens the page, or leave it out.")
-    log_level: str = setting("info", one_of("debug", "info", "warning", "error"), "info is usual.")
-    log_format: str = setting("text", one_of("text", "json"), "Write text or json.")
-    soul_home: Path = setting(Path("var"), folder, "Name a folder; it is made if it does not exist.")
-    owner_user_ids: frozenset[str] = setting(frozenset(), ids("UW"), IDS_HINT)
-    allowed_users: frozenset[str] = setting(frozenset(), ids("UW"), IDS_HINT)
-    allowed_channels: frozenset[str] = setting(frozenset(), ids("CDG"), IDS_HINT)
-    allowed_bots: frozenset[str] = setting(frozenset(), ids("ABUW"), IDS_HINT)
-    mesh_daily: int = setting(20, count(0, 1_000), "Twenty a day are usual; at 0 no bot is answered.")
-    budget_daily_usd: float = setting(5.0, dollars, "Write a number, 0 or more; at 0 no call is made.")
-    limit_turn: Limits = setting(TURN, limits(TURN), LIMITS_HINT)
-    limit_thread: Limits = setting(THREAD, limits(THREAD), LIMITS_HINT)
-    limit_person: Limits = setting(PERSON, limits(PERSON), LIMITS_HINT)
+    openai_api_key: str = setting("", read_secret, OPENAI_KEY_HINT, secret=True)
+    openai_base_url: str = setting(
+        "", read_chat_url, "Write it like http://localhost:8080/v1, or leave it out."
+    )
+    claude_model: str = setting("claude-sonnet-5-5", read_name, MODEL_HINT)
+    claude_model_fast: str = setting("claude-haiku-5-5", read_name, MODEL_HINT)
+    claude_model_fallback: str = setting("", read_name, MODEL_HINT)
+    claude_model_expert: str = setting("", read_name, MODEL_HINT)
+    model_prices: tuple[tuple[str, ModelPrice], ...] = setting((), read_prices, PRICES_HINT)
+    model_window: tuple[tuple[str, int], ...] = setting((), read_windows, WINDOW_HINT)
+    model_first_token: float = setting(0.0, span_reader(1, DAY), "Write seconds, or like 90s, 10m or 1h.")
+    model_stall: float = setting(STREAM.stall, span_reader(1, DAY), "Write seconds, or like 30s or 5m.")
+    model_concurrency: int = setting(0, count_reader(1, 200), "One at a time is usual for a local model.")
+    model_form: str = setting("auto", one_of_reader("auto", "sections", "plain"), FORM_HINT)
+    ism_enabled: bool = setting(False, read_only_true, "Write true or false.")
+    ism_max_loops: int = setting(5, count_reader(1, 50), "Five rounds of choosing are usual.")
+    iteration_capacity: str = setting("medium", one_of_reader("high", "medium", "low", "none"), CAPACITY_HINT)
+    spawn_max_depth: int = setting(3, count_reader(0, 10), "Three branches deep is usual.")
+    rlm_sandbox: str = setting("auto", one_of_or_class_reader("auto", "monty", "cpython"), SANDBOX_HINT)
+    rlm_models: tuple[str, ...] = setting(("speak", "fast"), read_names, READERS_HINT)
+    rlm_max_depth: int = setting(
+        READING.depth, count_reader(0, 5), "One level of readings below it is usual."
+    )
+    rlm_max_iterations: int = setting(READING.iterations, count_reader(1, 100), "Twenty rounds are usual.")
+    rlm_max_calls: int = setting(READING.calls, count_reader(1, 100_000), "Five hundred calls are usual.")
+    rlm_max_usd: float = setting(READING.usd, read_dollars, "Write a number; 0 takes this bound away.")
+    rlm_max_time: float = setting(READING.seconds, read_duration, "Write it like 15m or 1h.")
+    rlm_concurrency: int = setting(READING.concurrency, count_reader(1, 200), "Sixteen at once are usual.")
+    rlm_threshold_tokens: int = setting(READING.threshold, count_reader(0, 1_000_000), "8000 are usual.")
+    inner_life_enabled: bool = setting(False, read_truth, "Write true or false.")
+    inner_life_min_pause: float = setting(INNER.pause, read_seconds, "Write seconds, or like 30s, 5m or 1h.")
+    inner_life_daily_usd: float = setting(INNER.usd, read_dollars, "Write a number; at 0 it makes no call.")
+    inner_life_daily_messages: int = setting(INNER.messages, count_reader(0, 1_000), "Ten a day are usual.")
+    inner_life_reads_dms: bool = setting(False, read_truth, "Write true or false.")
+    knowledge_dirs: tuple[Path, ...] = setting((), read_folders, "Name folders, with commas between.")
+    process_commands: AllowedPrograms = setting(
+        AllowedPrograms(), read_allowed_programs, PROCESS_HINT, secret=True
+    )
+    process_timeout: float = setting(
+        PROCESS_TIMEOUT, span_reader(1, 7 * DAY), "Write seconds, or like 30s, 10m or 2h; 600 are usual."
+    )
+    host: str = setting("127.0.0.1", read_name, "Write an address of this machine.")
+    port: int = setting(8765, read_port, "Write a number from 0 to 65535; 0 picks a free one.")
+    console_token: str = setting("", password_reader(20), PASSWORD_HINT, secret=True)
+    console_url: str = setting("", read_url, "Write the address that opens the page, or leave it out.")
+    log_level: str = setting("info", one_of_reader("debug", "info", "warning", "error"), "info is usual.")
+    log_format: str = setting("text", one_of_reader("text", "json"), "Write text or json.")
+    soul_home: Path = setting(Path("var"), read_folder, "Name a folder; it is made if it does not exist.")
+    owner_user_ids: frozenset[str] = setting(frozenset(), ids_reader("UW"), IDS_HINT)
+    allowed_users: frozenset[str] = setting(frozenset(), ids_reader("UW"), IDS_HINT)
+    allowed_channels: frozenset[str] = setting(frozenset(), ids_reader("CDG"), IDS_HINT)
+    allowed_bots: frozenset[str] = setting(frozenset(), ids_reader("ABUW"), IDS_HINT)
+    mesh_daily: int = setting(20, count_reader(0, 1_000), "Twenty a day are usual; at 0 no bot is answered.")
+    budget_daily_usd: float = setting(5.0, read_dollars, "Write a number, 0 or more; at 0 no call is made.")
+    limit_turn: Limits = setting(TURN, limits_reader(TURN), LIMITS_HINT)
+    limit_thread: Limits = setting(THREAD, limits_reader(THREAD), LIMITS_HINT)
+    limit_person: Limits = setting(PERSON, limits_reader(PERSON), LIMITS_HINT)
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Settings:
@@ -351,11 +359,11 @@ class Settings:
         return self.soul_home / "rehearsal.db"
 
 
-def _likely(name: str) -> Price:
+def _likely(name: str) -> ModelPrice:
     """What a model probably costs: one that a gateway serves under a longer name, what the list says."""
     known = BY_ID.get(name.rpartition("/")[2])
     if known is None:
-        return FREE
+        return FREE_PRICE
     return known.price
 
 
@@ -375,7 +383,7 @@ def conflicts(given: Mapping[str, str]) -> Iterator[str]:
         yield f"OPENAI_API_KEY is missing; OPENAI_BASE_URL leads to another machine. {OPENAI_KEY_HINT}"
     if (bot or app) and not {"anthropic_api_key", "anthropic_base_url", "openai_base_url"} & given.keys():
         yield f"ANTHROPIC_API_KEY is missing; in a real workspace nobody should talk to a script. {KEY_HINT}"
-    if not loopback(given.get("host", "127.0.0.1")) and "console_token" not in given:
+    if not is_loopback(given.get("host", "127.0.0.1")) and "console_token" not in given:
         yield (
             "CONSOLE_TOKEN is missing; with a HOST that is not this machine alone others can reach the page. "
             f"{PASSWORD_HINT} Or set HOST=127.0.0.1."
@@ -412,13 +420,13 @@ def unreadable_lines() -> list[str]:
     env = Path(ENV)
     if not env.is_file():
         return []
-    return [*unreadable(env.read_text(encoding="utf-8"), names)]
+    return [*malformed_lines(env.read_text(encoding="utf-8"), names)]
 
 
-def misspelt() -> list[Unread]:
+def misspelt() -> list[UnknownSetting]:
     """The keys of `.env`, and those of the environment that were meant for us, that are no setting."""
     known = {one.name.upper() for one in fields(Settings)}
-    return [*unread(_written(), os.environ, known)]
+    return [*unknown_settings(_written(), os.environ, known)]
 
 
 def _given() -> Mapping[str, str]:

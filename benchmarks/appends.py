@@ -11,7 +11,7 @@ from benchmarks.bare import rows, write
 from benchmarks.figure import Figure, side_by_side
 from daemon.engine.clock import SystemClock
 from daemon.engine.journal import Journal
-from daemon.kinds import SOUL_KINDS, Remembered
+from daemon.kinds import SOUL_KINDS, MemoryNote
 
 TEXT = "x" * 700
 
@@ -23,7 +23,7 @@ async def appends(folder: Path, *, rounds: int = 400, at_once: int = 200) -> Seq
         async with Journal(folder / "journal.db", SystemClock(), SOUL_KINDS) as journal:
 
             async def append() -> None:
-                await journal.append("thread", Remembered(text=TEXT), key=f"key-{next(keys)}")
+                await journal.append("thread", MemoryNote(text=TEXT), key=f"key-{next(keys)}")
 
             async def append_all() -> None:
                 await asyncio.gather(*(append() for _ in range(at_once)))

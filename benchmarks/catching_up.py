@@ -18,15 +18,15 @@ from aiohttp.typedefs import Handler
 
 from benchmarks.figure import Figure
 from daemon.engine.journal import Journal
-from daemon.kinds import SOUL_KINDS, CaughtUp, Opened
-from daemon.kinds import Message as Said
-from daemon.server import address, bind, serving
-from daemon.slack.access import Access
-from daemon.slack.place import note
-from daemon.slack.policy import Allowed
-from daemon.slack.surface import Slack
-from rehearsal.local_slack import World
-from rehearsal.messages import Message, put
+from daemon.kinds import SOUL_KINDS, BackfillCompleted, ConversationOpened
+from daemon.kinds import IncomingMessage as Said
+from daemon.server import bind, serve_app, url_of_socket
+from daemon.slack.access import SlackAccess
+from daemon.slack.place import record_workspace_note
+from daemon.slack.policy import AccessPolicy
+from daemon.slack.surface import SlackSurface
+from rehearsal.local_slack import LocalSlack
+from rehearsal.messages import StoredMessage, put
 from rehearsal.people import ALICE, SOUL, TEAM
 from rehearsal.workspace_store import MICROS, add_channel, ts_of
 
@@ -117,20 +117,20 @@ async def _caught_up(folder: Path, threads: int) -> tuple[int, int, float]:
     clock, counted = Hurried(), Counted()
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
-        world = await enter(World(folder / "town.db", Patient(of=clock)))
+        world = await enter(LocalSlack(folder / "town.db", Patient(of=clock)))
         journal = await enter(Journal(folder / "journal.db", clock, SOUL_KINDS))
         await _live(world, journal, clock, threads)
         app, listener = web.Application(middlewares=[counted.take]), bind("127.0.0.1", 0)
         world.mount(app)
-        await enter(serving(app, listener))
-        access = Access(
-            bot_token=SOUL.bot_token, app_token=SOUL.app_token, base_url=f"{address(listener)}/api/"
+        await enter(serve_app(app, listener))
+        access = SlackAccess(
+            bot_token=SOUL.bot_token, app_token=SOUL.app_token, base_url=f"{url_of_socket(listener)}/api/"
         )
-        slack = await enter(Slack(access, Allowed(), journal=journal, wake=_wake, clock=clock))
+        slack = await enter(SlackSurface(access, AccessPolicy(), journal=journal, wake=_wake, clock=clock))
         began, since, last = clock.now(), time.perf_counter(), journal.last_seq_of_all()
         await slack.connect()
         async for entries in journal.follow_entries(last):
-            if any(isinstance(entry.event, CaughtUp) for entry in entries):
+            if any(isinstance(entry.event, BackfillCompleted) for entry in entries):
                 break
         minutes, took = int((clock.now() - began) / 60) + 1, time.perf_counter() - since
         assert len(journal.entries_of_kind(Said)) == threads + max(threads // NEWS, 1)
@@ -138,7 +138,7 @@ async def _caught_up(folder: Path, threads: int) -> tuple[int, int, float]:
     return counted.requests, minutes, took
 
 
-async def _live(world: World, journal: Journal, clock: Hurried, threads: int) -> None:
+async def _live(world: LocalSlack, journal: Journal, clock: Hurried, threads: int) -> None:
     """Thirty days of threads, and then a reply in some of them, of which the journal knows nothing."""
     began, left = clock.now() - DAYS, clock.now() - 600
     step = (left - 60 - began) / (threads * (AROUND + 1))
@@ -159,18 +159,20 @@ async def _live(world: World, journal: Journal, clock: Hurried, threads: int) ->
             put(db, _message(channel, int(left * MICROS) + 1 + number, "and now?", root))
     for start in range(0, len(roots), AT_ONCE):
         await asyncio.gather(*(_known(journal, *root) for root in roots[start : start + AT_ONCE]))
-    await note(journal, TEAM, CaughtUp(until=left))
+    await record_workspace_note(journal, TEAM, BackfillCompleted(until=left))
 
 
-def _message(channel: str, stamp: int, text: str, thread: int | None = None) -> Message:
+def _message(channel: str, stamp: int, text: str, thread: int | None = None) -> StoredMessage:
     body = {"user": ALICE.id, "text": text, "team": TEAM}
-    return Message(stamp=stamp, channel=channel, thread=thread, broadcast=False, streaming=None, body=body)
+    return StoredMessage(
+        stamp=stamp, channel=channel, thread=thread, broadcast=False, streaming=None, body=body
+    )
 
 
 async def _known(journal: Journal, channel: str, stamp: int) -> None:
     """A conversation of which the journal knows."""
     ts = ts_of(stamp)
-    opened = Opened(
+    opened = ConversationOpened(
         team=TEAM,
         channel=channel,
         ts=ts,

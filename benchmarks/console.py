@@ -16,16 +16,16 @@ from benchmarks.ground import message
 from benchmarks.instant import MODEL
 from benchmarks.lag import BREATH
 from benchmarks.resident import Child, child
-from daemon.console.guard import protect
-from daemon.console.routes import Console, mount
+from daemon.console.guard import install_guard
+from daemon.console.routes import ConsoleSetup, mount_console
 from daemon.engine.clock import SystemClock
-from daemon.engine.event import Event, Kinds
+from daemon.engine.event import Event, EventCodec
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import with_engine_kinds
 from daemon.engine.opening import open_store
-from daemon.engine.tables import Row
-from daemon.kinds import SOUL_KINDS, ModelCall, MoodChanged, Opened, Spoken
-from daemon.server import address, bind, serving
+from daemon.engine.tables import EntryRow
+from daemon.kinds import SOUL_KINDS, ConversationOpened, ModelCall, MoodChanged, SpeechFinished
+from daemon.server import bind, serve_app, url_of_socket
 
 THREAD = "sess-000000aa"
 OTHERS = "sess-000000bb"
@@ -71,7 +71,9 @@ def live(path: Path, entries: int, here: int) -> None:
 
 
 def _events() -> Iterator[Event]:
-    yield Opened(team="T", channel="C", ts="1", where="im", place="", audience="dm", user="U1", called_by="1")
+    yield ConversationOpened(
+        team="T", channel="C", ts="1", where="im", place="", audience="dm", user="U1", called_by="1"
+    )
     yield message(f"Did you see the {WORD}?", "1")
     call = ModelCall(
         name="pipeline",
@@ -89,17 +91,19 @@ def _events() -> Iterator[Event]:
     while True:
         yield message(SENTENCE * 8, "1")
         yield call
-        yield Spoken(text=SENTENCE * 12, ts="1")
+        yield SpeechFinished(text=SENTENCE * 12, ts="1")
         yield MoodChanged(mood="engaged")
 
 
-def _row(kinds: Kinds, thread: str, number: int, event: Event) -> Row:
-    return Row(
+def _row(kinds: EventCodec, thread: str, number: int, event: Event) -> EntryRow:
+    return EntryRow(
         thread=thread,
         kind=event.kind,
         author="core",
         body=kinds.dump(event),
-        key=f"thread:T:C:{number}" if isinstance(event, Opened) else f"{thread}@1/{event.kind}#{number}",
+        key=f"thread:T:C:{number}"
+        if isinstance(event, ConversationOpened)
+        else f"{thread}@1/{event.kind}#{number}",
         cause=None,
         closes=(),
         moot=(),
@@ -126,13 +130,15 @@ async def serve(folder: Path) -> None:
         told, late = f"{time.thread_time()} {time.process_time()} {late}", 0.0
         return web.Response(text=told)
 
-    protect(app, host="127.0.0.1", clock=clock, credentials=None)
+    install_guard(app, host="127.0.0.1", clock=clock, credentials=None)
     async with Journal(folder / "journal.db", clock, SOUL_KINDS) as journal:
-        mount(app, Console(journal=journal, rebuild=lambda _: ({}, True), state=dict, health=dict))
+        mount_console(
+            app, ConsoleSetup(journal=journal, rebuild=lambda _: ({}, True), state=dict, health=dict)
+        )
         app.router.add_get("/loop", loop)
-        async with serving(app, listener):
+        async with serve_app(app, listener):
             looking = asyncio.create_task(look())
-            print(f"ready {address(listener)}", flush=True)
+            print(f"ready {url_of_socket(listener)}", flush=True)
             await looking
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import count
 
-from daemon.actions.function import Means
-from daemon.actions.registry import Registry
+from daemon.actions.function import ActionDependencies
+from daemon.actions.registry import ActionRegistry
 from daemon.actions.research import research
 from daemon.actions.thinking import respond, think
 
@@ -78,7 +78,7 @@ class Shelf:
         return ()
 
 
-def actions() -> Registry:
+def actions() -> ActionRegistry:
     """What may be chosen."""
-    means = Means(library=Shelf())
-    return Registry([one.definition(means) for one in (think, respond, research)])
+    means = ActionDependencies(library=Shelf())
+    return ActionRegistry([one.definition(means) for one in (think, respond, research)])

@@ -15,35 +15,35 @@ from anthropic import AsyncAnthropic
 from benchmarks.bare import sdk
 from benchmarks.instant import CHOOSER, MODEL, instant
 from benchmarks.slow_slack import status
-from daemon.claude.client import Claude
+from daemon.claude.client import ClaudeClient
 from daemon.claude.request_queue import RequestQueue
 from daemon.engine.clock import SystemClock
 from daemon.engine.context import Context
 from daemon.engine.event import Entry
 from daemon.engine.execution import Execution
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Outage
-from daemon.engine.outage import Around
-from daemon.engine.turns import Turns
-from daemon.kinds import SOUL_KINDS, Message, Opened, Planned
+from daemon.engine.kinds import OutageBegan
+from daemon.engine.outage import ExecutionServices
+from daemon.engine.turns import TurnRunner
+from daemon.kinds import SOUL_KINDS, ConversationOpened, IncomingMessage, PlanState
 from daemon.knowledge.person_models import PersonModels
-from daemon.knowledge.places import Places
+from daemon.knowledge.places import KnownChannels
 from daemon.limits import Limits
 from daemon.mind.steps import STEP_TEXTS
-from daemon.mind.wording import catalogue
-from daemon.ports import Choices, Earlier, Hold, Page, Posted, Role, Speaker
-from daemon.processes import INITIAL, PROCESSES
-from daemon.project import root
-from daemon.slack.status import Status
-from daemon.soul.budget import Budget
-from daemon.soul.gauge import Gauge
-from daemon.soul.past import Pasts
-from daemon.soul.reach import Reach
-from daemon.soul.soul_program import Soul
-from daemon.soul.taking import Taken
-from daemon.soul.texts import Texts
+from daemon.mind.wording import prompt_catalogue
+from daemon.ports import ButtonRow, EarlierMessages, Hold, MessagePage, PostedMessage, Role, Speaker
+from daemon.processes import INITIAL_PROCESS, PROCESSES
+from daemon.project import project_root
+from daemon.slack.status import SlackStatus
+from daemon.soul.budget import DailyBudget
+from daemon.soul.gauge import LimitChecker
+from daemon.soul.past import ThreadHistories
+from daemon.soul.reach import ModelAvailability
+from daemon.soul.soul_program import SoulProgram
+from daemon.soul.taking import SoulInputSelection
+from daemon.soul.texts import PromptFiles
 from daemon.soul.turn import Turn
-from daemon.soul.world import World
+from daemon.soul.world import TurnDependencies
 
 MANY = 10_000
 """Requests at a time: the instant model is not listed, and would be asked one after the other."""
@@ -52,12 +52,14 @@ MANY = 10_000
 class Mute(Speaker):
     """A Speaker that says all at once, to nobody. What it shows goes to a Slack that takes its time."""
 
-    def __init__(self, status: Status) -> None:
+    def __init__(self, status: SlackStatus) -> None:
         self._status = status
         self._stamps = count(1)
 
-    def pages(self, text: str, cuts: Sequence[int] = (), ended: Sequence[Page] = ()) -> Sequence[Page]:
-        return [Page(text=text, upto=len(text))]
+    def pages(
+        self, text: str, cuts: Sequence[int] = (), ended: Sequence[MessagePage] = ()
+    ) -> Sequence[MessagePage]:
+        return [MessagePage(text=text, upto=len(text))]
 
     def page_end(self, text: str, since: int) -> int:
         return len(text)
@@ -79,7 +81,7 @@ class Mute(Speaker):
         text: str,
         key: str,
         hold: Hold,
-        choices: Choices | None = None,
+        choices: ButtonRow | None = None,
         answers: Sequence[str] = (),
         *,
         plain: bool = False,
@@ -100,7 +102,7 @@ class Mute(Speaker):
     def report_left_out(self, thread: str, word: str) -> None:
         """Nothing is refused."""
 
-    async def show_card(self, thread: str, ts: str | None, plan: Planned, key: str, hold: Hold) -> str:
+    async def show_card(self, thread: str, ts: str | None, plan: PlanState, key: str, hold: Hold) -> str:
         hold()
         return ts or self._ts()
 
@@ -113,7 +115,7 @@ class Mute(Speaker):
     async def name(self, person: str) -> str:
         return ""
 
-    async def own_messages(self, thread: str, since: float) -> Sequence[Posted]:
+    async def own_messages(self, thread: str, since: float) -> Sequence[PostedMessage]:
         return ()
 
     def _ts(self) -> str:
@@ -124,15 +126,15 @@ class Mute(Speaker):
 class Alone:
     """Surroundings in which nothing was said before."""
 
-    async def earlier_messages(self, thread: str) -> Earlier:
-        return Earlier()
+    async def earlier_messages(self, thread: str) -> EarlierMessages:
+        return EarlierMessages()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
     """A soul without Slack, and beside it the bare SDK on the same model."""
 
-    world: World
+    world: TurnDependencies
     bare: AsyncAnthropic
 
     async def open(self, name: str) -> str:
@@ -140,7 +142,7 @@ class Ground:
         entry, _ = await self.world.journal.open_thread(f"thread:T:{name}:1", place(name))
         return entry.thread
 
-    async def call(self, name: str, text: str) -> Entry[Message]:
+    async def call(self, name: str, text: str) -> Entry[IncomingMessage]:
         """Somebody says something there, and so opens it, as the inbox writes it down."""
         said = message(text, "1")
         _, entry = await self.world.journal.open_with(
@@ -148,7 +150,7 @@ class Ground:
         )
         return entry
 
-    async def say(self, thread: str, text: str, ts: str) -> Entry[Message]:
+    async def say(self, thread: str, text: str, ts: str) -> Entry[IncomingMessage]:
         """Somebody says something there."""
         said = message(text, ts)
         entry, _ = await self.world.journal.append(thread, said, key=f"msg:T:{thread}:{ts}", author="U1")
@@ -159,13 +161,13 @@ class Ground:
         said = await self.call(name, "What would you do with a free afternoon?")
         return self.recalled(await self.begin(said))
 
-    async def begin(self, said: Entry[Message]) -> Execution:
+    async def begin(self, said: Entry[IncomingMessage]) -> Execution:
         """A turn begins over what was said."""
-        journal, soul = self.world.journal, Soul(self.world)
+        journal, soul = self.world.journal, SoulProgram(self.world)
         path = f"{said.thread}@{said.seq}"
-        event = await soul.began(Taken(inputs=[said]), path)
+        event = await soul.began(SoulInputSelection(inputs=[said]), path)
         began, _ = await journal.append(said.thread, event, key=f"{path}/began", cause=said.seq)
-        around = Around(
+        around = ExecutionServices(
             journal=journal,
             clock=self.world.clock,
             author=soul.author,
@@ -180,12 +182,12 @@ class Ground:
         """The soul's side of it, which has read all that it reads before it thinks."""
         return Turn(self.world, Context(execution, execution.path))
 
-    def turns(self) -> Turns:
+    def turns(self) -> TurnRunner:
         """What takes turns, as a worker does."""
-        return Turns(
+        return TurnRunner(
             self.world.journal,
             self.world.clock,
-            Soul(self.world),
+            SoulProgram(self.world),
             life=0,
             succeeded=_ignored,
             changed=_unnoticed,
@@ -197,7 +199,7 @@ class Ground:
         return self.world.llm.request(turn.memory, "speak")
 
 
-async def _unheard(_thread: str, _outage: Entry[Outage]) -> None:
+async def _unheard(_thread: str, _outage: Entry[OutageBegan]) -> None:
     """Nobody is told of an outage: there is none."""
 
 
@@ -209,9 +211,9 @@ def _unnoticed() -> None:
     """Nobody sleeps."""
 
 
-def place(name: str) -> Opened:
+def place(name: str) -> ConversationOpened:
     """A direct message of Alice's."""
-    return Opened(
+    return ConversationOpened(
         team="T",
         channel=name,
         ts="1",
@@ -223,9 +225,9 @@ def place(name: str) -> Opened:
     )
 
 
-def message(text: str, ts: str) -> Message:
+def message(text: str, ts: str) -> IncomingMessage:
     """What Alice says in a direct message."""
-    return Message(address="dm", user="U1", name="Alice", text=text, ts=ts)
+    return IncomingMessage(address="dm", user="U1", name="Alice", text=text, ts=ts)
 
 
 @asynccontextmanager
@@ -243,24 +245,24 @@ async def ground(
         journal = await stack.enter_async_context(kept_by(folder / "journal.db", clock, SOUL_KINDS))
         models: dict[Role, str] = {"speak": speaker, "fast": CHOOSER, "fallback": MODEL}
         claude = await stack.enter_async_context(
-            Claude(api_key="any", models=models, clock=clock, base_url=url)
+            ClaudeClient(api_key="any", models=models, clock=clock, base_url=url)
         )
         bare = await stack.enter_async_context(sdk(url))
-        budget = Budget(journal, clock, 1e9)
-        world = World(
+        budget = DailyBudget(journal, clock, 1e9)
+        world = TurnDependencies(
             journal=journal,
             llm=claude,
             speaker=Mute(await stack.enter_async_context(status(journal, clock))),
             clock=clock,
             budget=budget,
-            pasts=Pasts(journal),
-            people=PersonModels(journal, Places(journal)),
-            reach=Reach(journal, clock, models),
-            gauge=Gauge(journal, clock, budget, turn=Limits(), thread=Limits(), person=Limits()),
-            texts=Texts(root(), journal, catalogue(PROCESSES.values(), STEP_TEXTS)),
+            pasts=ThreadHistories(journal),
+            people=PersonModels(journal, KnownChannels(journal)),
+            reach=ModelAvailability(journal, clock, models),
+            gauge=LimitChecker(journal, clock, budget, turn=Limits(), thread=Limits(), person=Limits()),
+            texts=PromptFiles(project_root(), journal, prompt_catalogue(PROCESSES.values(), STEP_TEXTS)),
             surroundings=Alone(),
             processes=PROCESSES,
-            initial=INITIAL,
+            initial=INITIAL_PROCESS,
             queue=RequestQueue(MANY),
         )
         gc.freeze()  # as the daemon does when it is awake

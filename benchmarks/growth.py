@@ -23,24 +23,24 @@ from benchmarks.figure import Figure, table
 from benchmarks.ground import Ground, ground
 from benchmarks.lag import BREATH
 from benchmarks.lived import Lived, lived
-from daemon.console.answering import Answering
-from daemon.console.overview import Directory, Overview, Purse
+from daemon.console.answering import PageAnswers
+from daemon.console.overview import BudgetInfo, PageOverview, SlackLinks
 from daemon.console.overview_routes import mount_overview
-from daemon.console.routes import Console, mount
+from daemon.console.routes import ConsoleSetup, mount_console
 from daemon.engine.clock import SystemClock
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
-from daemon.engine.reading import ALWAYS, reading
+from daemon.engine.reading import ALWAYS, open_reader
 from daemon.engine.worker import Worker
-from daemon.kinds import SOUL_KINDS, Asked
-from daemon.knowledge.memories import Memories
-from daemon.knowledge.places import Places
-from daemon.ports import Choice
-from daemon.rules import verify
-from daemon.server import address, bind, serving
-from daemon.soul.soul_program import Soul
-from daemon.soul.world import World
-from daemon.within import index_of
+from daemon.kinds import SOUL_KINDS, QuestionAsked
+from daemon.knowledge.memories import MessageSearch
+from daemon.knowledge.places import KnownChannels
+from daemon.ports import Button
+from daemon.rules import verify_journal
+from daemon.server import bind, serve_app, url_of_socket
+from daemon.soul.soul_program import SoulProgram
+from daemon.soul.world import TurnDependencies
+from daemon.within import make_index
 
 FLAT = 2.0
 """How many times that of the shortest journal anything may be: so well can be measured what does not grow."""
@@ -153,8 +153,8 @@ async def _took(folder: Path, size: int, starts: int, rounds: int) -> Took:
 def _verify(took: Took, here: Lived) -> None:
     """From end to end, for each entry of it."""
     began = time.process_time()
-    with reading(here.path, SOUL_KINDS) as journal:
-        verdict = verify(journal)
+    with open_reader(here.path, SOUL_KINDS) as journal:
+        verdict = verify_journal(journal)
     assert verdict.entries == here.entries
     assert not verdict.violations
     took.note("verify for each entry", "µs", (time.process_time() - began) * 1e6 / here.entries)
@@ -192,8 +192,8 @@ async def _turns(took: Took, here: Lived, soul: Ground, rounds: int) -> None:
 async def _search(took: Took, here: Lived, soul: Ground, rounds: int) -> None:
     """What was said is looked up; the first time may have to wait for the index."""
     journal = soul.world.journal
-    with index_of(journal) as index:
-        memories = Memories(journal, Places(journal), index)
+    with make_index(journal) as index:
+        memories = MessageSearch(journal, KnownChannels(journal), index)
 
         async def search() -> None:
             await memories.search(QUERY, here.longest, ALWAYS)
@@ -206,7 +206,7 @@ async def _search(took: Took, here: Lived, soul: Ground, rounds: int) -> None:
 async def _sweep(took: Took, soul: Ground, rounds: int) -> None:
     """The first look at all that waits, and the next ones."""
     journal, clock = soul.world.journal, soul.world.clock
-    async with Worker(journal, clock, Soul(soul.world)) as worker:
+    async with Worker(journal, clock, SoulProgram(soul.world)) as worker:
         await took.time("the first sweep after a start", worker.sweep)
         for _ in range(rounds):
             await took.time("a sweep", worker.sweep)
@@ -236,19 +236,19 @@ async def _show(took: Took, here: Lived, soul: Ground, rounds: int) -> None:
 
 
 @asynccontextmanager
-async def _shown(world: World) -> AsyncIterator[str]:
+async def _shown(world: TurnDependencies) -> AsyncIterator[str]:
     """Where the page of this journal is, while inside."""
     app, listener, journal = web.Application(), bind("127.0.0.1", 0), world.journal
-    mount(app, Console(journal=journal, rebuild=lambda _: ({}, True), state=dict, health=dict))
-    purse = Purse(daily=5.0, now=world.clock.now)
-    answering = Answering(journal, (), _press)
-    directory = Directory(called=_called, people_in=_people_in, link=_link)
-    mount_overview(app, Overview(journal, Places(journal), purse, answering, directory))
-    async with serving(app, listener):
-        yield address(listener)
+    mount_console(app, ConsoleSetup(journal=journal, rebuild=lambda _: ({}, True), state=dict, health=dict))
+    purse = BudgetInfo(daily=5.0, now=world.clock.now)
+    answering = PageAnswers(journal, (), _press)
+    directory = SlackLinks(called=_called, people_in=_people_in, link=_link)
+    mount_overview(app, PageOverview(journal, KnownChannels(journal), purse, answering, directory))
+    async with serve_app(app, listener):
+        yield url_of_socket(listener)
 
 
-async def _press(_asked: Entry[Asked], _user: str, _choice: Choice) -> bool:
+async def _press(_asked: Entry[QuestionAsked], _user: str, _choice: Button) -> bool:
     return False
 
 

@@ -13,8 +13,8 @@ from benchmarks.ferry import EXCHANGES
 from benchmarks.figure import Figure
 from benchmarks.instant import CHOOSER
 from benchmarks.talk import talking
-from daemon.claude.models import cost, model
-from daemon.reply import Usage
+from daemon.claude.models import cost_of, listed_model
+from daemon.reply import TokenUsage
 
 SPEAKER = "claude-sonnet-5-5"
 PART = 1 / 5
@@ -30,11 +30,11 @@ class Spent:
     `poor` is the seed's where its log has the choices, as in the sketch, and nothing of what came of them.
     """
 
-    ours: Sequence[Usage]
-    seed: Sequence[Usage]
-    poor: Sequence[Usage]
-    ours_next: Sequence[Usage]
-    seed_next: Sequence[Usage]
+    ours: Sequence[TokenUsage]
+    seed: Sequence[TokenUsage]
+    poor: Sequence[TokenUsage]
+    ours_next: Sequence[TokenUsage]
+    seed_next: Sequence[TokenUsage]
 
 
 async def ism(folder: Path, *, rounds: int = 10, long: int = 20) -> Sequence[Figure]:
@@ -49,17 +49,17 @@ async def ism(folder: Path, *, rounds: int = 10, long: int = 20) -> Sequence[Fig
     ]
 
 
-def uncached(usage: Usage) -> int:
+def uncached(usage: TokenUsage) -> int:
     """The tokens of a prompt that were not read from the cache, whether they were written to it or not."""
     return usage.input + usage.cache_write
 
 
-def dollars(usages: Iterable[Usage], name: str = CHOOSER) -> float:
+def dollars(usages: Iterable[TokenUsage], name: str = CHOOSER) -> float:
     """What the input of these calls costs, on this model."""
-    return sum(cost(model(name), replace(usage, output=0)) for usage in usages)
+    return sum(cost_of(listed_model(name), replace(usage, output=0)) for usage in usages)
 
 
-def _flat(ours: Sequence[Usage]) -> Iterator[Figure]:
+def _flat(ours: Sequence[TokenUsage]) -> Iterator[Figure]:
     first, second, *_, last = map(uncached, ours)
     yield Figure(name="uncached input of a run's first round", value=first, unit="tokens")
     yield Figure(
@@ -78,7 +78,11 @@ def _compared(spent: Spent, name: str) -> Iterator[Figure]:
 
 
 def _beside(
-    name: str, ours: Sequence[Usage], seed: Sequence[Usage], chooser: str = CHOOSER, aim: float | None = None
+    name: str,
+    ours: Sequence[TokenUsage],
+    seed: Sequence[TokenUsage],
+    chooser: str = CHOOSER,
+    aim: float | None = None,
 ) -> Figure:
     """In dollars for a thousand runs: of one there is little to be read. `chooser` is the seed's model."""
     value, floor = dollars(ours) * 1e3, dollars(seed, chooser) * 1e3

@@ -9,11 +9,11 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from daemon.mind.tags import ASIDE, TAGS
+from daemon.mind.tags import ASIDE_TAG, SECTION_NAMES
 
 RUN = 8
 """Words in a row that are no accident."""
-ASKED = re.compile(rf"<({'|'.join(TAGS)})(-\w+)?>")
+ASKED = re.compile(rf"<({'|'.join(SECTION_NAMES)})(-\w+)?>")
 WORD = re.compile(r"\w+")
 
 
@@ -60,7 +60,7 @@ def leaks(posted: str, answers: Iterable[str], instructions: Iterable[str], said
     `answers` are those of earlier calls; what people `said` themselves is no leak.
     """
     public = {run for text in said for run in _runs(text)}
-    asides = [section(answer, ASIDE) or "" for answer in answers]
+    asides = [section(answer, ASIDE_TAG) or "" for answer in answers]
     hidden = {run for text in (*asides, *instructions) for run in _runs(text)} - public
     return [" ".join(run) for run in _runs(posted) if run in hidden][:1]
 

@@ -18,22 +18,22 @@ from benchmarks.ground import ground
 from daemon.engine.clock import SystemClock
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Waiting, with_engine_kinds
+from daemon.engine.kinds import WaitBegan, with_engine_kinds
 from daemon.engine.opening import open_store
-from daemon.engine.store import Store
-from daemon.engine.tables import Row
+from daemon.engine.store import JournalTables
+from daemon.engine.tables import EntryRow
 from daemon.kinds import (
     SOUL_KINDS,
     ContextCleared,
-    Message,
+    ConversationOpened,
+    IncomingMessage,
+    MemoryNote,
     ModelCall,
-    Opened,
-    PersonLearned,
-    Remembered,
-    SpeechStarted,
-    Spoken,
-    TurnBegan,
-    TurnEnded,
+    PersonModelWritten,
+    SoulTurnBegan,
+    SoulTurnEnded,
+    SpeechFinished,
+    SpeechPosted,
     thread_key,
 )
 
@@ -124,7 +124,7 @@ class Life:
     `turn` is an ordinary one, `pace` the seconds from one entry to the next.
     """
 
-    def __init__(self, store: Store, turn: Sequence[Entry[Any]], pace: float) -> None:
+    def __init__(self, store: JournalTables, turn: Sequence[Entry[Any]], pace: float) -> None:
         self.messages = 0
         self.last = store.last()
         self._store = store
@@ -158,7 +158,7 @@ class Life:
         dm = number % 2 == 0
         channel = f"D{person}" if dm else f"C{number % CHANNELS}"
         ts = f"{BEGAN + number}.000000"
-        opened = Opened(
+        opened = ConversationOpened(
             team="T",
             channel=channel,
             ts=ts,
@@ -177,7 +177,7 @@ class Life:
         seqs = dict[int, int]()
         old, path = f"{self._turn[0].thread}@{self._turn[0].seq}", ""
         for entry in self._turn:
-            if isinstance(entry.event, TurnEnded):
+            if isinstance(entry.event, SoulTurnEnded):
                 self._think(talk, path, seqs)
             event = self._moved(entry.event, talk, path, seqs)
             key = entry.key.replace(old, path) if path else f"msg:T:{talk.channel}:{event.ts}"
@@ -186,7 +186,7 @@ class Life:
             seq = self._write(talk.thread, event, key, entry.author, cause, closes)
             seqs[entry.seq] = seq
             path = path or f"{talk.thread}@{seq}"
-            if isinstance(event, Message | ModelCall):
+            if isinstance(event, IncomingMessage | ModelCall):
                 talk.kept.append(seq)
         talk.turns += 1
         self.messages += 1
@@ -195,18 +195,18 @@ class Life:
         """An event of that turn as one of this turn; `seqs` are those of its entries."""
         ts = MONTH + BEGAN + self.messages
         match event:
-            case Message():
+            case IncomingMessage():
                 name = PEOPLE[int(talk.person[1:])]
                 return replace(event, user=talk.person, name=name, text=self._said(), ts=f"{ts:.0f}.000100")
-            case TurnBegan():
+            case SoulTurnBegan():
                 return replace(event, execution=path, inputs=tuple(seqs.values()))
             case ModelCall():
                 return replace(event, seqs=tuple(talk.kept), people=(talk.person,), text=self._said())
-            case SpeechStarted():
+            case SpeechPosted():
                 return replace(event, ts=f"{ts:.0f}.000200")
-            case Spoken():
+            case SpeechFinished():
                 return replace(event, ts=f"{ts:.0f}.000200", text=self._said())
-            case TurnEnded():
+            case SoulTurnEnded():
                 return replace(event, keep=tuple(talk.kept[-2:]))
         return event
 
@@ -219,17 +219,17 @@ class Life:
 
         if talk.turns % LEARNS == 1:
             about = (talk.person, talk.channel)
-            learned = PersonLearned(
+            learned = PersonModelWritten(
                 person=talk.person, name="", text=self._said(), since=self._learned.get(about, 0)
             )
             self._learned[about] = step(learned)
         if talk.turns % NOTES == 2:
-            step(Remembered(text=self._said()))
+            step(MemoryNote(text=self._said()))
         if talk.turns % SUMS_UP == SUMS_UP - 1:
             summed_up = step(ContextCleared(text=self._said(), last=talk.kept[-KEPT - 1]))
             talk.kept = [summed_up, *talk.kept[-KEPT:]]
         if not talk.turns and len(self._talks) % WAITS == 1:
-            step(Waiting(due=self._now + 2 * MONTH, resumes=False))
+            step(WaitBegan(due=self._now + 2 * MONTH, resumes=False))
 
     def _said(self) -> str:
         """So many words, unlike those before."""
@@ -244,7 +244,7 @@ class Life:
         cause: int | None = None,
         closes: Sequence[int] = (),
     ) -> int:
-        row = Row(
+        row = EntryRow(
             thread=thread,
             kind=event.kind,
             author=author,
@@ -255,7 +255,7 @@ class Life:
             moot=(),
             at=self._now,
             pending=event.pending,
-            leases=isinstance(event, TurnBegan),
+            leases=isinstance(event, SoulTurnBegan),
         )
         self._now += self._pace
         seq = self._store.insert(row)

@@ -17,11 +17,11 @@ from daemon.engine.clock import SystemClock
 from daemon.engine.event import Event
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
-from daemon.kinds import SOUL_KINDS, Message, MoodChanged, Spoken
-from daemon.knowledge.index import question
-from daemon.knowledge.memories import HITS, Memories
-from daemon.knowledge.places import Places
-from daemon.within import index_of
+from daemon.kinds import SOUL_KINDS, IncomingMessage, MoodChanged, SpeechFinished
+from daemon.knowledge.index import fts_query
+from daemon.knowledge.memories import HITS, MessageSearch
+from daemon.knowledge.places import KnownChannels
+from daemon.within import make_index
 
 AT_ONCE = 500
 """Exchanges that share commits, to get there soon."""
@@ -43,7 +43,7 @@ async def looking_up(
 
     async def find() -> None:
         with closing(sqlite3.connect(file)) as bare:
-            assert bare.execute(FIND, (question(query), HITS)).fetchall()
+            assert bare.execute(FIND, (fts_query(query), HITS)).fetchall()
 
     async with Journal(folder / "journal.db", SystemClock(), SOUL_KINDS) as journal:
         threads = [await open_one(journal, number) for number in range(conversations)]
@@ -54,13 +54,15 @@ async def looking_up(
             )
 
         async def make() -> None:
-            with index_of(journal) as index:
+            with make_index(journal) as index:
                 while not await index.update():
                     pass
 
         async def search() -> None:
-            with index_of(journal) as index:
-                assert await Memories(journal, Places(journal), index).search(query, threads[0], ALWAYS)
+            with make_index(journal) as index:
+                assert await MessageSearch(journal, KnownChannels(journal), index).search(
+                    query, threads[0], ALWAYS
+                )
 
         filled, made = await seconds(fill), await seconds(make)
         floor, ours = await side_by_side(rounds, find, search)
@@ -74,8 +76,8 @@ async def looking_up(
 async def _exchange(journal: Journal, thread: str, number: int, texts: Sequence[str]) -> None:
     """Somebody says something, the soul answers, and more is written beside that."""
     now = f"{1_700_000_000 + number}.5"
-    said = Message(address="dm", user="U1", name="Ann", text=texts[number], ts=now)
-    spoken = Spoken(ts=f"{now}1", text=texts[number + 1])
+    said = IncomingMessage(address="dm", user="U1", name="Ann", text=texts[number], ts=now)
+    spoken = SpeechFinished(ts=f"{now}1", text=texts[number + 1])
     others = [MoodChanged(mood="calm") for _ in range(EACH - 2)]
     events: Sequence[Event] = (said, *others, spoken)
     for place, event in enumerate(events):

@@ -10,8 +10,8 @@ from pydantic_monty import Monty
 
 from benchmarks.figure import Figure
 from daemon.environment import Sandbox, SandboxError
-from daemon.sandbox.cpython import Spares, open_cpython
-from daemon.sandbox.sandboxes import Sandboxes
+from daemon.sandbox.cpython import SpareChildren, open_cpython
+from daemon.sandbox.sandboxes import SandboxFactory
 
 WARM = 0.5
 """Milliseconds that it may take to open a sandbox of a kind that is warm."""
@@ -24,13 +24,13 @@ async def opening(rounds: int) -> Sequence[Figure]:
     found = []
     with Monty(max_processes=2) as pool:
         checkout = median([_checked_out(pool) for _ in range(rounds)])
-    async with Sandboxes("monty") as sandboxes:
+    async with SandboxFactory("monty") as sandboxes:
         cold = await _opened(lambda: sandboxes.open({}))
         warm = median([await _opened(lambda: sandboxes.open({})) for _ in range(rounds)])
     found.append(Figure(name="sandbox, the first (monty)", value=cold, unit="ms"))
     found.append(_warm("sandbox, warm (monty)", warm, checkout))
     try:
-        async with Spares() as spares:
+        async with SpareChildren() as spares:
             new = median([await _opened(lambda: open_cpython({})) for _ in range(rounds // 10 + 1)])
             ready = []
             for _ in range(rounds // 10 + 1):

@@ -22,15 +22,15 @@ from benchmarks.judged import Judged, judged, leaks
 from benchmarks.rehearsed_soul import Backend, rehearsed_soul
 from daemon.engine.event import Entry
 from daemon.kinds import ModelCall
-from daemon.mind.answer import ALOUD, PLAIN, PLAINLY
+from daemon.mind.answer import DIALOGUE_ALONE_CALL, PLAIN_CALL, SPOKEN_CALLS
 from daemon.processes import PROCESSES
-from daemon.reply import Usage
+from daemon.reply import TokenUsage
 
 HEAD = (
     *("conversation", "answered", "calls", "asked again", "broken off", "form", "process", "leaked"),
     *("new", "cached", "output", "first word", "in all"),
 )
-SPOKEN = ALOUD | {PLAIN}
+SPOKEN = SPOKEN_CALLS | {PLAIN_CALL}
 """The names of calls whose answers people read."""
 
 
@@ -57,9 +57,9 @@ class Score:
         return sum(bool(answer) or line.may_be_silent for answer, line in pairs)
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> TokenUsage:
         """The tokens of all calls."""
-        return sum((call.event.usage for call in self.calls), Usage())
+        return sum((call.event.usage for call in self.calls), TokenUsage())
 
     @property
     def broken(self) -> int:
@@ -118,9 +118,9 @@ def _judge(found: Score, posted: str, calls: Sequence[Entry[ModelCall]]) -> None
     earlier = [call.event.text for call in found.calls]
     new = [call.event for call in calls[len(earlier) :]]
     public = [*(line.text for line in found.conversation.said), *found.answers]
-    found.judged += [judged(call.trailing, call.text, PROCESSES) for call in new if call.name in ALOUD]
+    found.judged += [judged(call.trailing, call.text, PROCESSES) for call in new if call.name in SPOKEN_CALLS]
     names = [call.name for call in new]
-    found.again += names.count(PLAINLY) + max(names.count(PLAIN) - 1, 0)
+    found.again += names.count(DIALOGUE_ALONE_CALL) + max(names.count(PLAIN_CALL) - 1, 0)
     found.leaked += leaks(posted, earlier, [call.trailing for call in new], public)
     found.answers.append(posted)
     found.calls = [*calls]

@@ -18,11 +18,11 @@ from benchmarks.haystack import CELLS, QUESTIONS, Haystack, haystack
 from benchmarks.lag import Lag
 from benchmarks.opening import opening
 from benchmarks.thinking import Scripted
-from daemon.kinds import Message, ReadingEnded
+from daemon.kinds import IncomingMessage, ReadingEnded
 from daemon.limits import ReadingLimits
-from daemon.ports import Hear, Hold, Readings
-from daemon.reply import Reply
-from daemon.sandbox.sandboxes import Sandboxes
+from daemon.ports import Hear, Hold, ReadingSetup
+from daemon.reply import ModelReply
+from daemon.sandbox.sandboxes import SandboxFactory
 from daemon.soul.turn import Turn
 
 OVER = {"one": 3.0, "sequence": 15.0, "children": 50.0}
@@ -46,7 +46,7 @@ class Writer(Scripted):
 
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
-    ) -> Reply:
+    ) -> ModelReply:
         reply = await super().call(request, hear, hold, stop)
         await asyncio.sleep(random.uniform(self.takes, 2 * self.takes))
         return reply
@@ -133,9 +133,9 @@ async def place(folder: Path, cells: Mapping[str, str], calls: int) -> AsyncIter
         found = next((code for question, code in cells.items() if f"<question>\n{question}" in seen), "")
         return f"```repl\n{found}\n```" if found else "noted"
 
-    async with ground(folder) as here, Sandboxes("auto") as sandboxes:
+    async with ground(folder) as here, SandboxFactory("auto") as sandboxes:
         scripted = Writer(here.world.llm, written)
-        readings = Readings(
+        readings = ReadingSetup(
             limits=ReadingLimits(threshold=0, calls=calls, concurrency=AT_ONCE),
             open=sandboxes.open,
             models=("speak", "fast"),
@@ -186,7 +186,7 @@ async def _appends(there: Place, rounds: int, calls: int) -> Figure:
     async def append() -> None:
         for _ in range(calls):
             number = next(numbers)
-            said = Message(address="dm", user="U1", name="Alice", text="Piece", ts=str(number))
+            said = IncomingMessage(address="dm", user="U1", name="Alice", text="Piece", ts=str(number))
             await there.here.world.journal.append(thread, said, key=f"piece {number}")
 
     (took,) = await side_by_side(rounds, append)

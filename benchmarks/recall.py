@@ -20,11 +20,11 @@ from daemon.engine.journal import Journal
 from daemon.kinds import (
     ModelCall,
     MoodChanged,
+    SoulTurnBegan,
+    SoulTurnEnded,
     SpeechBegan,
-    SpeechStarted,
-    Spoken,
-    TurnBegan,
-    TurnEnded,
+    SpeechFinished,
+    SpeechPosted,
 )
 
 AIM = 2.0
@@ -87,7 +87,7 @@ def _appended(journal: Journal, thread: str, asked: int) -> Iterator[Awaitable[o
     """The appends of a turn whose first entry is this one."""
     began, speech = asked + 1, asked + 3
     for event in turn_of(thread, asked):
-        closes = [asked, began, speech] if isinstance(event, TurnEnded) else []
+        closes = [asked, began, speech] if isinstance(event, SoulTurnEnded) else []
         yield journal.append(thread, event, key=f"{asked}/{event.kind}", cause=began, closes=closes)
 
 
@@ -108,11 +108,11 @@ def turn_of(thread: str, asked: int) -> Sequence[Event]:
     )
     return (
         message(TEXT, "1"),
-        TurnBegan(execution=f"{thread}@{asked}", inputs=(asked,), process="conversation", texts=""),
+        SoulTurnBegan(execution=f"{thread}@{asked}", inputs=(asked,), process="conversation", texts=""),
         call,
         SpeechBegan(),
-        SpeechStarted(ts="1"),
-        Spoken(ts="1", text=TEXT),
+        SpeechPosted(ts="1"),
+        SpeechFinished(ts="1", text=TEXT),
         MoodChanged(mood="calm"),
-        TurnEnded(outcome="completed", keep=(asked, asked + 2)),
+        SoulTurnEnded(outcome="completed", keep=(asked, asked + 2)),
     )

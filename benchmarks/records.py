@@ -17,12 +17,12 @@ from benchmarks.figure import Figure, seconds, side_by_side
 from daemon.engine.clock import SystemClock
 from daemon.engine.journal import Journal
 from daemon.inner.record import DIARY
-from daemon.inner.records import HITS, Records
-from daemon.kinds import INNER, SOUL_KINDS, CommandRan, Opened
-from daemon.knowledge.index import TOKENS, question
-from daemon.knowledge.places import Places
-from daemon.knowledge.views import Views
-from daemon.within import index_of
+from daemon.inner.records import HITS, InnerRecords
+from daemon.kinds import INNER, SOUL_KINDS, CommandRan, ConversationOpened
+from daemon.knowledge.index import TOKENS, fts_query
+from daemon.knowledge.places import KnownChannels
+from daemon.knowledge.views import Visibility
+from daemon.within import make_index
 
 AIM = 30.0
 """Milliseconds for a search."""
@@ -48,8 +48,8 @@ async def records(
         for start in range(0, entries, AT_ONCE):
             part = range(start, min(start + AT_ONCE, entries))
             await asyncio.gather(*(_add(journal, n, texts[n], views[n % conversations]) for n in part))
-        with index_of(journal) as index, closing(sqlite3.connect(folder / "bare.db")) as bare:
-            diary = Records(journal, Views(Places(journal)), index)
+        with make_index(journal) as index, closing(sqlite3.connect(folder / "bare.db")) as bare:
+            diary = InnerRecords(journal, Visibility(KnownChannels(journal)), index)
 
             async def fill() -> None:
                 fill_bare(bare, texts)
@@ -60,7 +60,7 @@ async def records(
 
             async def find() -> None:
                 for query in queries:
-                    bare.execute(FIND, (question(query), HITS)).fetchall()
+                    bare.execute(FIND, (fts_query(query), HITS)).fetchall()
 
             while not await index.update():
                 pass
@@ -109,7 +109,7 @@ def _digits(number: int) -> Iterator[int]:
 async def open_one(journal: Journal, number: int) -> str:
     """A conversation: a DM, or one in a public channel."""
     audience = "dm" if number % 2 else "public"
-    opened = Opened(
+    opened = ConversationOpened(
         team="T",
         channel=f"C{number}",
         ts="1",

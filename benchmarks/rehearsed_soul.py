@@ -14,16 +14,16 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from benchmarks.conversation import NAME, Line
 from config import Settings
-from daemon.app import Awake, awake
+from daemon.app import RunningDaemon, start_daemon
 from daemon.claude.models import is_listed
 from daemon.engine.clock import SystemClock
 from daemon.engine.event import Entry, Input
 from daemon.engine.kinds import TurnBegan
 from daemon.kinds import ModelCall
-from daemon.price import FREE
-from daemon.project import root
-from rehearsal.claude.understudy import Understudy
-from rehearsal.local_slack import World
+from daemon.price import FREE_PRICE
+from daemon.project import project_root
+from rehearsal.claude.understudy import ClaudeUnderstudy
+from rehearsal.local_slack import LocalSlack
 from rehearsal.people import PEOPLE, SOUL
 
 PATIENCE = 1_800.0
@@ -56,7 +56,7 @@ class Backend:
         if self.model:
             values |= {"claude_model": self.model, "claude_model_fast": self.model}
             if not is_listed(self.model):
-                values["model_prices"] = ((self.model, FREE),)
+                values["model_prices"] = ((self.model, FREE_PRICE),)
         if self.form:
             values["model_form"] = self.form
         return values
@@ -67,9 +67,9 @@ class RehearsedSoul:
     """A soul, its workspace, and how people speak to it. `model` is the script, where no backend is named."""
 
     url: str
-    world: World
-    model: Understudy
-    soul: Awake
+    world: LocalSlack
+    model: ClaudeUnderstudy
+    soul: RunningDaemon
     session: ClientSession
 
     def calls(self) -> list[Entry[ModelCall]]:
@@ -130,10 +130,10 @@ async def rehearsed_soul(folder: Path, backend: Backend, **settings: Any) -> Asy
     clock = SystemClock()
     app = web.Application(client_max_size=2**24)
     async with AsyncExitStack() as stack:
-        world = await stack.enter_async_context(World(folder / "rehearsal.db", clock))
+        world = await stack.enter_async_context(LocalSlack(folder / "rehearsal.db", clock))
         session = await stack.enter_async_context(ClientSession())
         world.mount(app)
-        model = Understudy(clock, pace=0)
+        model = ClaudeUnderstudy(clock, pace=0)
         model.mount(app)
         url = await _served(stack, app)
         found = Settings(
@@ -145,7 +145,7 @@ async def rehearsed_soul(folder: Path, backend: Backend, **settings: Any) -> Asy
             **backend.settings(url),
             **settings,
         )
-        soul = await stack.enter_async_context(awake(found, clock, root(), grace=0.2))
+        soul = await stack.enter_async_context(start_daemon(found, clock, project_root(), grace=0.2))
         yield RehearsedSoul(url=url, world=world, model=model, soul=soul, session=session)
 
 

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from daemon.project import root
+from daemon.project import project_root
 from rehearsal.people import SOUL
 
 
@@ -45,7 +45,7 @@ async def child(arguments: Sequence[str], **env: str) -> AsyncIterator[Child]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *arguments,
-        cwd=root(),
+        cwd=project_root(),
         env={"PATH": os.environ.get("PATH", ""), **env},
         stdin=PIPE,
         stdout=PIPE,

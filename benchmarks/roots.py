@@ -24,9 +24,9 @@ from daemon.engine.clock import SystemClock
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.engine.tables import Stored
-from daemon.kinds import ContextCleared, ModelCall, TurnEnded, thread_key
-from daemon.soul.carrying import carry_over
-from rehearsal.claude.understudy import Understudy
+from daemon.kinds import ContextCleared, ModelCall, SoulTurnEnded, thread_key
+from daemon.soul.carrying import import_dm_context
+from rehearsal.claude.understudy import ClaudeUnderstudy
 
 FLAT = 2.0
 """How many times that of the fewest a new conversation may cost."""
@@ -119,7 +119,7 @@ def _new(folder: Path, conversations: int) -> Path:
 async def _cost(folder: Path, conversations: int, rounds: int, *, summed_up: bool = True) -> Cost:
     async with ground(folder) as here:
         await _live(here, conversations, summed_up)
-    understudy = Understudy(SystemClock(), pace=0)
+    understudy = ClaudeUnderstudy(SystemClock(), pace=0)
     async with ground(folder, served(understudy), Counting, SPEAKER) as here:
         held = Held()
         async with held:
@@ -134,7 +134,7 @@ async def _cost(folder: Path, conversations: int, rounds: int, *, summed_up: boo
     )
 
 
-async def _begin(here: Ground, understudy: Understudy, number: int) -> Begun:
+async def _begin(here: Ground, understudy: ClaudeUnderstudy, number: int) -> Begun:
     """A conversation more: all that is read before its process is asked, and then its turn."""
     journal = here.world.journal
     assert isinstance(journal, Counting)
@@ -145,7 +145,7 @@ async def _begin(here: Ground, understudy: Understudy, number: int) -> Begun:
     rows, began = journal.taken, time.thread_time()
     execution = await here.begin(said)
     turn = here.recalled(execution)
-    await carry_over(turn)
+    await import_dm_context(turn)
     took, rows = time.thread_time() - began, journal.taken - rows
     assert len(turn.memory.conversation) > number + 1, "it knows what was said in the others"
     assert await here.turns().take_turn(opened.thread)
@@ -190,5 +190,5 @@ def _written(journal: Journal, number: int, last: int) -> Iterator[Awaitable[obj
     for event in turn_of(thread, asked):
         if isinstance(event, ModelCall):
             event = replace(event, name="pipeline", text=ANSWER)
-        closes = [asked, asked + 1, asked + 3] if isinstance(event, TurnEnded) else []
+        closes = [asked, asked + 1, asked + 3] if isinstance(event, SoulTurnEnded) else []
         yield journal.append(thread, event, key=f"{asked}/{event.kind}", cause=asked, closes=closes)

@@ -12,12 +12,12 @@ from benchmarks.bare import streamed
 from benchmarks.ferry import ASKED, EXCHANGES, actions
 from benchmarks.figure import Figure, side_by_side
 from benchmarks.ground import Ground, ground
-from daemon.actions.run import Player, Run
-from daemon.kinds import Heard
+from daemon.actions.run import PlaybookPlayer, PlaybookRun
+from daemon.kinds import OverheardMessage
 from daemon.memory import WorkingMemory
 from daemon.ports import LLM, Hear, Hold, Role
 from daemon.processes.problem_solving import NAME
-from daemon.reply import Reply
+from daemon.reply import ModelReply
 
 DURABLE = 2.0
 """Times the bare call that a durable round may take."""
@@ -87,22 +87,22 @@ class Noting:
 
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
-    ) -> Reply:
+    ) -> ModelReply:
         self.asked.append(request)
         return await self._llm.call(request, hear, hold, stop)
 
 
-async def _run(here: Ground, name: str, loops: int) -> Run:
+async def _run(here: Ground, name: str, loops: int) -> PlaybookRun:
     """A run that is about to begin, in a turn of a conversation of its own."""
     thread = await here.open(name)
     for number, text in enumerate(text for exchange in EXCHANGES for text in exchange):
-        heard = Heard(user="U1", name="Alice", text=text, ts=f"{number}")
+        heard = OverheardMessage(user="U1", name="Alice", text=text, ts=f"{number}")
         await here.world.journal.append(thread, heard, key=f"heard:{thread}:{number}", author="U1")
     turn = here.recalled(await here.begin(await here.say(thread, ASKED, "100")))
-    return Player(registry=actions(), loops=loops).run(turn, NAME)
+    return PlaybookPlayer(registry=actions(), loops=loops).run(turn, NAME)
 
 
-async def _through(run: Run) -> None:
+async def _through(run: PlaybookRun) -> None:
     """To its last round; what it would then say is not measured: it is as if it had said it."""
     run.spoke = True
     result = await run.run_to_end()

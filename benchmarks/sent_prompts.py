@@ -20,7 +20,7 @@ from benchmarks.conversation import Line
 from benchmarks.rehearsed_soul import Backend, RehearsedSoul, rehearsed_soul
 from daemon.engine.event import Entry
 from daemon.kinds import ModelCall
-from daemon.project import root
+from daemon.project import project_root
 from rehearsal.claude.prompt import last_text
 from rehearsal.people import PEOPLE
 from rehearsal.tour import sample
@@ -74,7 +74,7 @@ async def sent(folder: Path, **settings: Any) -> tuple[Sequence[Entry[ModelCall]
     more = {
         "ism_enabled": True,
         "inner_life_enabled": True,
-        "knowledge_dirs": (root() / "examples" / "cafe",),
+        "knowledge_dirs": (project_root() / "examples" / "cafe",),
         "owner_user_ids": frozenset({PEOPLE[0].id}),
         **settings,
     }

@@ -16,8 +16,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from daemon.engine.journal import Journal
 from daemon.ports import Clock
-from daemon.slack.status import Status
-from daemon.slack.web import Web
+from daemon.slack.status import SlackStatus
+from daemon.slack.web import WebApi
 
 LATENCY = 0.05
 """Seconds of a call."""
@@ -41,7 +41,7 @@ async def serve() -> None:
 
 
 @asynccontextmanager
-async def status(journal: Journal, clock: Clock) -> AsyncIterator[Status]:
+async def status(journal: Journal, clock: Clock) -> AsyncIterator[SlackStatus]:
     """While inside, what is to be shown is told to such a Slack."""
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", __name__, stdout=PIPE)
     assert process.stdout
@@ -49,7 +49,7 @@ async def status(journal: Journal, clock: Clock) -> AsyncIterator[Status]:
         url = f"http://127.0.0.1:{int(await process.stdout.readline())}/api/"
         async with ClientSession() as session:
             client = AsyncWebClient(token="xoxb-any", base_url=url, session=session)
-            shown = Status(Web(client, clock), journal, TEAM)
+            shown = SlackStatus(WebApi(client, clock), journal, TEAM)
             try:
                 yield shown
             finally:

@@ -18,7 +18,7 @@ from benchmarks.ferry import ASKED, WHY, actions, found
 from benchmarks.ground import Ground, ground
 from benchmarks.instant import CHOOSER, MODEL
 from benchmarks.seed import run_seed
-from daemon.actions.run import Player, Run, play
+from daemon.actions.run import PlaybookPlayer, PlaybookRun, play_to_end
 from daemon.engine.clock import SystemClock
 from daemon.ism import DONE, Action
 from daemon.kinds import ModelCall
@@ -26,9 +26,9 @@ from daemon.memory import WorkingMemory
 from daemon.process import Transition, Turn
 from daemon.processes import PROCESSES
 from daemon.processes.problem_solving import NAME
-from daemon.reply import Usage
-from daemon.server import BODY, address, bind, serving
-from rehearsal.claude.understudy import Understudy
+from daemon.reply import TokenUsage
+from daemon.server import BODY, bind, serve_app, url_of_socket
+from rehearsal.claude.understudy import ClaudeUnderstudy
 
 RESEARCH = {"name": "Research", "args": {"query": "harbour log"}}
 
@@ -37,21 +37,21 @@ RESEARCH = {"name": "Research", "args": {"query": "harbour log"}}
 class Seen:
     """A run, and all that its chooser could know as it began, as one text."""
 
-    run: Run
+    run: PlaybookRun
     context: str
 
 
 class Talk:
     """A conversation in which things are worked out, and what the model answers there."""
 
-    def __init__(self, here: Ground, understudy: Understudy, rounds: int) -> None:
-        player = Player(registry=actions(), loops=rounds)
+    def __init__(self, here: Ground, understudy: ClaudeUnderstudy, rounds: int) -> None:
+        player = PlaybookPlayer(registry=actions(), loops=rounds)
 
         async def process(turn: Turn) -> WorkingMemory | Transition:
             run = player.run(turn, NAME)
             known = [*run.memory.system, *run.memory.conversation]
             self._seen = Seen(run=run, context="\n\n".join(memory.content for memory in known))
-            return await play(run)
+            return await play_to_end(run)
 
         world = replace(here.world, processes={**PROCESSES, NAME: process}, at_once={NAME})
         self._turns = replace(here, world=world).turns()
@@ -66,7 +66,7 @@ class Talk:
         await self._here.say(thread, asked, f"{next(self._stamps)}")
         assert await self._turns.take_turn(thread)
 
-    async def run(self) -> list[Usage]:
+    async def run(self) -> list[TokenUsage]:
         """They want something worked out; what each choice took."""
         before = len(self._chosen())
         for one in [*[RESEARCH] * (self._rounds - 1), DONE]:
@@ -76,9 +76,9 @@ class Talk:
         assert len(chosen) == self._rounds, "the run did not go as it was told to"
         return chosen
 
-    async def seed(self, *, poor: bool = False) -> list[Usage]:
+    async def seed(self, *, poor: bool = False) -> list[TokenUsage]:
         """The run that was seen last, by the seed's loop: the same choices, the same found."""
-        usages, numbers = list[Usage](), count(1)
+        usages, numbers = list[TokenUsage](), count(1)
         for name in ["Research"] * (self._rounds - 1) + [DONE]:
             self._understudy.say(json.dumps({"actions": [name], "reasoning": WHY}), model=CHOOSER)
 
@@ -87,7 +87,7 @@ class Talk:
                 model=CHOOSER, max_tokens=2_000, messages=[{"role": "user", "content": prompt}]
             )
             counted = message.usage
-            usages.append(Usage(input=counted.input_tokens, output=counted.output_tokens))
+            usages.append(TokenUsage(input=counted.input_tokens, output=counted.output_tokens))
             return "".join(block.text for block in message.content if block.type == "text")
 
         async def research(_context: str, log: list[str]) -> None:
@@ -101,7 +101,7 @@ class Talk:
         await run_seed(self._seen.context, book.goal, book.text, offered, invoke, self._rounds)
         return usages
 
-    def _chosen(self) -> list[Usage]:
+    def _chosen(self) -> list[TokenUsage]:
         calls = self._here.world.journal.entries_of_kind(ModelCall)
         return [call.event.usage for call in calls if call.event.name == "choose"]
 
@@ -113,15 +113,15 @@ async def _never(_context: str, _log: list[str]) -> None:
 @asynccontextmanager
 async def talking(folder: Path, rounds: int) -> AsyncIterator[Talk]:
     """A conversation whose runs have so many rounds; its journal is in this folder, its model has a cache."""
-    understudy = Understudy(SystemClock(), pace=0)
+    understudy = ClaudeUnderstudy(SystemClock(), pace=0)
     async with ground(folder, served(understudy)) as here:
         yield Talk(here, understudy, rounds)
 
 
 @asynccontextmanager
-async def served(understudy: Understudy) -> AsyncIterator[str]:
+async def served(understudy: ClaudeUnderstudy) -> AsyncIterator[str]:
     """The URL of this model, while inside."""
     app, listener = web.Application(client_max_size=BODY), bind("127.0.0.1", 0)
     understudy.mount(app)
-    async with serving(app, listener):
-        yield address(listener)
+    async with serve_app(app, listener):
+        yield url_of_socket(listener)

@@ -11,7 +11,7 @@ from aiohttp.client_exceptions import ClientConnectionResetError
 
 from benchmarks.apart import apart
 from benchmarks.instant import streamed
-from daemon.server import BODY, address, bind, serving
+from daemon.server import BODY, bind, serve_app, url_of_socket
 
 EACH = 0.05
 """Seconds from one piece to the next."""
@@ -47,8 +47,8 @@ async def serve(seconds: float) -> None:
     """Be there until killed; says where."""
     app, listener = web.Application(client_max_size=BODY), bind("127.0.0.1", 0)
     app.router.add_post("/v1/messages", Talker(seconds).answer)
-    async with serving(app, listener):
-        print(address(listener), flush=True)
+    async with serve_app(app, listener):
+        print(url_of_socket(listener), flush=True)
         await asyncio.Event().wait()
 
 

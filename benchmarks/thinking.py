@@ -14,15 +14,15 @@ from benchmarks.bare import streamed
 from benchmarks.figure import Figure, side_by_side
 from benchmarks.ground import Ground, ground
 from benchmarks.rounds import Noting
-from daemon.actions.registry import Registry
+from daemon.actions.registry import ActionRegistry
 from daemon.engine.worker import Worker
 from daemon.kinds import ModelCall
 from daemon.limits import Limits
 from daemon.ports import LLM, Hear, Hold
-from daemon.processes import DELIBERATION, PROCESSES, thinking
-from daemon.reply import Reply
-from daemon.soul.gauge import Gauge
-from daemon.soul.soul_program import Soul
+from daemon.processes import DELIBERATION_PROCESS, PROCESSES, with_open_thought
+from daemon.reply import ModelReply
+from daemon.soul.gauge import LimitChecker
+from daemon.soul.soul_program import SoulProgram
 
 GROWTH = 1.1
 """Times as many tokens may be new to the cache at the end of a chain as at its begin."""
@@ -40,7 +40,7 @@ class Scripted(Noting):
 
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
-    ) -> Reply:
+    ) -> ModelReply:
         reply = await super().call(request, None, hold, stop)
         return replace(reply, text=self._answer(_conversation(request)))
 
@@ -134,17 +134,19 @@ async def _think(here: Ground, llm: Scripted, number: int) -> None:
     """A new conversation in which the soul thinks in the open, until it has answered."""
     world = here.world
     anything = Limits()
-    gauge = Gauge(world.journal, world.clock, world.budget, turn=anything, thread=anything, person=anything)
+    gauge = LimitChecker(
+        world.journal, world.clock, world.budget, turn=anything, thread=anything, person=anything
+    )
     open_world = replace(
         world,
         llm=llm,
         gauge=gauge,
-        processes=thinking(PROCESSES, Registry([]), "high"),
-        at_once=[DELIBERATION],
+        processes=with_open_thought(PROCESSES, ActionRegistry([]), "high"),
+        at_once=[DELIBERATION_PROCESS],
     )
     thread = await here.open(f"thought {id(llm)} {number}")
     await here.say(thread, "Think it through, please.", "1")
-    async with Worker(world.journal, world.clock, Soul(open_world), grace=1.0) as worker:
+    async with Worker(world.journal, world.clock, SoulProgram(open_world), grace=1.0) as worker:
         await worker.wait_until_idle()
 
 

@@ -11,16 +11,16 @@ from pathlib import Path
 from benchmarks.bare import streamed
 from benchmarks.figure import Figure, seconds, side_by_side
 from benchmarks.ground import Ground, ground
-from daemon.actions.built_in import catalogue
+from daemon.actions.built_in import all_actions
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.inner.helping import help_text
-from daemon.inner.state import State
-from daemon.kinds import INNER, ModelCall, Noticed, TickDue
+from daemon.inner.state import InnerLifeState
+from daemon.kinds import INNER, AmbientMessage, ModelCall, TickDue
 from daemon.limits import InnerLimits, Limits
-from daemon.processes import PROCESSES, Life, living
-from daemon.soul.gauge import Gauge
-from daemon.within import index_of, state_of
+from daemon.processes import PROCESSES, InnerLifeSetup, with_inner_life
+from daemon.soul.gauge import LimitChecker
+from daemon.within import make_index, make_state
 
 AT_ONCE = 2_000
 """Notes that share commits, to get there soon."""
@@ -40,7 +40,7 @@ async def ticks(
         async with ground(place) as here:
             thread = await here.open("channel")
             await _pile_up(here.world.journal, thread, number)
-            state = state_of(here.world.journal, index_of(here.world.journal))
+            state = make_state(here.world.journal, make_index(here.world.journal))
             looked = await seconds(state.update)
             floor, ours = await _ticked(here, state, rounds)
         fewest = fewest or ours
@@ -58,7 +58,7 @@ async def ticks(
     return figures
 
 
-async def _ticked(here: Ground, state: State, rounds: int) -> tuple[float, float]:
+async def _ticked(here: Ground, state: InnerLifeState, rounds: int) -> tuple[float, float]:
     """Seconds of a bare call, and of a tick."""
     journal = here.world.journal
 
@@ -66,8 +66,8 @@ async def _ticked(here: Ground, state: State, rounds: int) -> tuple[float, float
         entry: Entry[ModelCall] = journal.entry(seq)
         return entry.event.text
 
-    commands = catalogue().commands
-    life = Life(
+    commands = all_actions().commands
+    life = InnerLifeSetup(
         state=state,
         definitions={one.name: one for one in commands},
         help=help_text(commands),
@@ -75,10 +75,10 @@ async def _ticked(here: Ground, state: State, rounds: int) -> tuple[float, float
         said=said,
     )
     any_ = Limits()
-    gauge = Gauge(
+    gauge = LimitChecker(
         journal, here.world.clock, here.world.budget, turn=any_, thread=any_, person=any_, inner=1e9
     )
-    soul = replace(here, world=replace(here.world, processes=living(PROCESSES, life), gauge=gauge))
+    soul = replace(here, world=replace(here.world, processes=with_inner_life(PROCESSES, life), gauge=gauge))
     taker, numbers = soul.turns(), count()
     request = here.request(await here.turn("any"))
 
@@ -96,7 +96,7 @@ async def _pile_up(journal: Journal, thread: str, number: int) -> None:
     """So many people have said something."""
 
     async def say(place: int) -> None:
-        said = Noticed(
+        said = AmbientMessage(
             user=f"U{place % 50}", name=f"Person {place % 50}", text=f"Line {place} of talk.", ts=f"{place}.5"
         )
         await journal.append(thread, said, key=f"noticed:T:channel:{place}.5", author=said.user)

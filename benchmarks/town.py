@@ -19,8 +19,8 @@ from aiohttp.typedefs import Handler
 from benchmarks.apart import apart
 from benchmarks.instant import streamed
 from daemon.engine.clock import SystemClock
-from daemon.server import address, bind, serving
-from rehearsal.local_slack import World
+from daemon.server import bind, serve_app, url_of_socket
+from rehearsal.local_slack import LocalSlack
 from rehearsal.people import PEOPLE
 
 TOKENS = tuple(f"Bearer {person.token}" for person in PEOPLE)
@@ -31,7 +31,7 @@ ACKS = """select app, payload ->> '$.event.ts', sent, acked, attempts from deliv
 class Notes:
     """When each thing happened for the message that is being answered, in Unix seconds."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: LocalSlack) -> None:
         self._db = world.workspace.db
         self._at: dict[str, float] = {}
         self._ts = ""
@@ -74,15 +74,15 @@ class Notes:
 
 async def serve(folder: Path) -> None:
     """Be there until killed; says where."""
-    async with World(folder / "town.db", SystemClock()) as world:
+    async with LocalSlack(folder / "town.db", SystemClock()) as world:
         notes, listener = Notes(world), bind("127.0.0.1", 0)
         app = web.Application(middlewares=[notes.take])
         world.mount(app)
         app.router.add_post("/v1/messages", notes.model)
         app.router.add_get("/notes", notes.read)
         app.router.add_get("/acks", notes.acks)
-        async with serving(app, listener):
-            print(address(listener), flush=True)
+        async with serve_app(app, listener):
+            print(url_of_socket(listener), flush=True)
             await asyncio.Event().wait()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.bare import rows, streamed, write
 from benchmarks.figure import Figure, side_by_side
 from benchmarks.ground import Ground, ground
-from daemon.engine.turns import Turns
+from daemon.engine.turns import TurnRunner
 
 PART = 0.25
 """Of the bare calls a second, so many whole turns."""
@@ -68,7 +68,7 @@ async def turns(folder: Path, *, rounds: int = 100, conversations: int = 200) ->
     ]
 
 
-async def _written(here: Ground, taker: Turns, number: int) -> Sequence[str]:
+async def _written(here: Ground, taker: TurnRunner, number: int) -> Sequence[str]:
     """The bodies that one such turn writes, the conversation and the message with them."""
     before = here.world.journal.last_seq_of_all()
     await _turn(here, taker, number)
@@ -76,7 +76,7 @@ async def _written(here: Ground, taker: Turns, number: int) -> Sequence[str]:
     return [kinds.dump(entry.event) for entry in here.world.journal.entries_since(before)]
 
 
-async def _turn(here: Ground, taker: Turns, number: int) -> None:
+async def _turn(here: Ground, taker: TurnRunner, number: int) -> None:
     """A new conversation is opened, spoken to, and has answered."""
     said = await here.call(f"turn {number}", "What would you do with a free afternoon?")
     assert await taker.take_turn(said.thread)

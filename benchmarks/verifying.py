@@ -15,10 +15,10 @@ from pathlib import Path
 from benchmarks.figure import Figure
 from benchmarks.ground import Ground, ground
 from daemon.engine.digests import digest_of_row
-from daemon.engine.reading import reading
+from daemon.engine.reading import open_reader
 from daemon.engine.tables import ROW, Stored
 from daemon.kinds import SOUL_KINDS
-from daemon.rules import verify
+from daemon.rules import verify_journal
 
 AIM = 2.0
 """Seconds for a hundred thousand entries."""
@@ -42,8 +42,8 @@ async def verifying(folder: Path, *, entries: int = AIMED_AT, rounds: int = 3) -
                 json.loads(body)
 
     def ours() -> None:
-        with reading(path, SOUL_KINDS) as journal:
-            assert not verify(journal).violations
+        with open_reader(path, SOUL_KINDS) as journal:
+            assert not verify_journal(journal).violations
 
     found = [(_seconds(floor), _seconds(ours)) for _ in range(rounds)]
     read, verified = (min(column) for column in zip(*found, strict=True))

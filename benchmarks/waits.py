@@ -17,10 +17,10 @@ from benchmarks.figure import Figure, seconds, side_by_side
 from benchmarks.ground import ground
 from benchmarks.lag import BREATH, Lag
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Match, Waiting
+from daemon.engine.kinds import EntryMatch, WaitBegan
 from daemon.engine.worker import Worker
-from daemon.kinds import Heard
-from daemon.soul.soul_program import Soul
+from daemon.kinds import OverheardMessage
+from daemon.soul.soul_program import SoulProgram
 
 AIM = 1.0
 """Milliseconds of a sweep."""
@@ -39,7 +39,7 @@ async def waits(folder: Path, *, number: int = 20_000, rounds: int = 200) -> Seq
             part = range(start, min(start + AT_ONCE, number))
             await asyncio.gather(*(_wait(journal, n, due, first) for n in part))
         late = Lag()
-        async with Worker(journal, clock, Soul(here.world)) as worker:
+        async with Worker(journal, clock, SoulProgram(here.world)) as worker:
             async with late:
                 began = await seconds(worker.sweep)
                 await asyncio.sleep(2 * BREATH)
@@ -72,9 +72,11 @@ def _below(name: str, took: float, floor: float) -> Figure:
 async def _wait(journal: Journal, number: int, due: float, first: int = 0) -> int:
     """One more that waits, until then or a little longer; the seq of its entry."""
     thread = _thread(number)
-    event = Waiting(due=due + number)
+    event = WaitBegan(due=due + number)
     if number % 3 == 1:
-        event = replace(event, matching=Match(kinds=(Heard.kind,), thread=thread, fields={"user": "U9"}))
+        event = replace(
+            event, matching=EntryMatch(kinds=(OverheardMessage.kind,), thread=thread, fields={"user": "U9"})
+        )
     elif number % 3 == 2:
         event = replace(event, closed=(first,), want="any")
     waiting, _ = await journal.append(thread, event, key=f"{thread}@1/wait#1")
@@ -83,7 +85,7 @@ async def _wait(journal: Journal, number: int, due: float, first: int = 0) -> in
 
 async def _came(journal: Journal, worker: Worker, number: int, n: int) -> float:
     """Somebody says there what, of somebody else, would end its wait; how long the sweep takes then."""
-    heard = Heard(user="U1", name="Alice", text="It rains.", ts=str(n))
+    heard = OverheardMessage(user="U1", name="Alice", text="It rains.", ts=str(n))
     await journal.append(_thread(number), heard, key=f"heard:T:{number}:{n}")
     return await seconds(worker.sweep)
 

@@ -20,10 +20,17 @@ from daemon.engine.clock import SystemClock
 from daemon.engine.event import Event
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import with_engine_kinds
-from daemon.kinds import SOUL_KINDS, Message, MoodChanged, Opened, PersonLearned, TurnEnded
+from daemon.kinds import (
+    SOUL_KINDS,
+    ConversationOpened,
+    IncomingMessage,
+    MoodChanged,
+    PersonModelWritten,
+    SoulTurnEnded,
+)
 from daemon.knowledge.person_models import PersonModels
-from daemon.knowledge.places import Places
-from daemon.slack.catch_up import own_threads
+from daemon.knowledge.places import KnownChannels
+from daemon.slack.catch_up import active_own_threads
 from daemon.soul.facts import last_execution
 
 LENGTH = 10
@@ -42,9 +49,12 @@ async def waking(folder: Path, *, entries: int = 100_000) -> Sequence[Figure]:
         """It makes the tables."""
     with closing(sqlite3.connect(path)) as db:
         _fill(db, entries, clock.now())
-        floors = [_read(db, Opened.kind, Opened.kind), _read(db, PersonLearned.kind, Opened.kind)]
+        floors = [
+            _read(db, ConversationOpened.kind, ConversationOpened.kind),
+            _read(db, PersonModelWritten.kind, ConversationOpened.kind),
+        ]
     async with Journal(path, clock, SOUL_KINDS) as journal:
-        places = Places(journal)
+        places = KnownChannels(journal)
         models = PersonModels(journal, places)
         since = clock.now() - 30 * 86_400.0
         name = f"{entries:,} entries"
@@ -55,7 +65,7 @@ async def waking(folder: Path, *, entries: int = 100_000) -> Sequence[Figure]:
             floors[1],
         )
         own = await _folded(
-            "", lambda: journal.read_in_background(lambda one: own_threads(one, "T", since)), floors[0]
+            "", lambda: journal.read_in_background(lambda one: active_own_threads(one, "T", since)), floors[0]
         )
         figures.append(_late(f"the own threads of {name}: the longest that it holds the loop", own[1].value))
         figures.append(_pause(f"what was done here last, of {name}", lambda: last_execution(journal, "s0")))
@@ -100,7 +110,7 @@ def _fill(db: sqlite3.Connection, entries: int, now: float) -> None:
     dump = with_engine_kinds(SOUL_KINDS).dump
     with db:
         for number, (thread, event) in enumerate(islice(_lived(), entries)):
-            closes = [number // LENGTH * LENGTH + 2] if isinstance(event, TurnEnded) else []
+            closes = [number // LENGTH * LENGTH + 2] if isinstance(event, SoulTurnEnded) else []
             row = (thread, event.kind, dump(event), str(number), json.dumps(closes), now - 86_400.0)
             db.execute(INSERT, row)
 
@@ -109,7 +119,7 @@ def _lived() -> Iterator[tuple[str, Event]]:
     learned: dict[tuple[int, int], int] = {}
     for number in range(sys.maxsize):
         channel, person = number % CHANNELS, number % PEOPLE
-        opened = Opened(
+        opened = ConversationOpened(
             team="T",
             channel=f"C{channel}",
             ts=f"{number}.000001",
@@ -121,9 +131,9 @@ def _lived() -> Iterator[tuple[str, Event]]:
         )
         since = learned.get((channel, person), 0)
         learned[channel, person] = number * LENGTH + LENGTH
-        said = Message(address="mention", user=f"U{person}", name="Alice", text="hello " * 30, ts="1")
-        ended = TurnEnded(outcome="completed")
-        knows = PersonLearned(person=f"U{person}", name="Alice", text="likes tea", since=since)
+        said = IncomingMessage(address="mention", user=f"U{person}", name="Alice", text="hello " * 30, ts="1")
+        ended = SoulTurnEnded(outcome="completed")
+        knows = PersonModelWritten(person=f"U{person}", name="Alice", text="likes tea", since=since)
         moods = [MoodChanged(mood="calm")] * (LENGTH - 4)
         for event in (opened, said, *moods, ended, knows):
             yield f"s{number}", event

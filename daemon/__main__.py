@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, TextIO
 import daemon
 from config import Settings, is_set, load, misspelt, taken_for_false, unreadable_lines
 from daemon import printable
-from daemon.engine.exceptions import JournalError, JournalHeld, JournalOther
-from daemon.errors import UNLOADED, ConfigError, unloaded
+from daemon.engine.exceptions import JournalError, JournalLocked, JournalVersionError
+from daemon.errors import UNLOADED, ConfigError, unloadable_reason
 from daemon.log import begin_log
-from daemon.private import keep_private, made_whole
+from daemon.private import set_private_umask, write_atomically
 
 if TYPE_CHECKING:
-    from daemon.connections import Rehearsal
-    from daemon.engine.reading import Reading
+    from daemon.connections import RehearsalMount
+    from daemon.engine.reading import JournalReader
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ UNREAD = 128 + signal.SIGPIPE
 
 def main() -> int:
     """Run a command; returns its exit status."""
-    keep_private()
+    set_private_umask()
     for stream in (sys.stdout, sys.stderr):
         printable.never_fail(stream)
     asked = commands().parse_args()
@@ -62,13 +62,13 @@ def main() -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes it at its end
         return UNREAD
     except ConfigError as error:
-        print(printable.lines(str(error)), file=sys.stderr)
+        print(printable.escaped_lines(str(error)), file=sys.stderr)
         return MISCONFIGURED
-    except (JournalHeld, JournalOther) as error:
-        print(printable.lines(f"{error} SOUL_HOME names its folder."), file=sys.stderr)
+    except (JournalLocked, JournalVersionError) as error:
+        print(printable.escaped_lines(f"{error} SOUL_HOME names its folder."), file=sys.stderr)
         return MISCONFIGURED
     except JournalError as error:
-        print(printable.lines(str(error)), file=sys.stderr)
+        print(printable.escaped_lines(str(error)), file=sys.stderr)
         return UNWRITABLE
     return status
 
@@ -151,7 +151,7 @@ def _run(_: argparse.Namespace) -> int:
     if claude:
         settings, samples = _toured(settings)
     gc.enable()
-    asyncio.run(lifetime.until_told(app.run(settings, rehearsal, samples)))
+    asyncio.run(lifetime.run_until_signal(app.run_daemon(settings, rehearsal, samples)))
     return 0
 
 
@@ -160,8 +160,8 @@ def _read(asked: argparse.Namespace) -> int:
     with _loading():
         from daemon import lifetime, terminal
 
-    reading = terminal.read(settings, asked.files, asked.question, asked.journal)
-    status = asyncio.run(lifetime.until_told(reading))
+    reading = terminal.read_in_terminal(settings, asked.files, asked.question, asked.journal)
+    status = asyncio.run(lifetime.run_until_signal(reading))
     return terminal.FAILED if status is None else status
 
 
@@ -171,7 +171,7 @@ def _rehearse(_: argparse.Namespace) -> int:
         from daemon import app, lifetime
 
     rehearsal = _rehearsal(settings, slack=True, claude=True)
-    asyncio.run(lifetime.until_told(app.rehearse(settings, rehearsal)))
+    asyncio.run(lifetime.run_until_signal(app.run_rehearsal(settings, rehearsal)))
     return 0
 
 
@@ -180,20 +180,20 @@ def _link(_: argparse.Namespace) -> int:
 
     settings = load()
     with _loading():
-        from daemon.page_access import new_link
+        from daemon.page_access import make_page_link
 
-    print(new_link(settings, SystemClock().now))
+    print(make_page_link(settings, SystemClock().now))
     return 0
 
 
-def _rehearsal(settings: Settings, *, slack: bool, claude: bool) -> Rehearsal:
+def _rehearsal(settings: Settings, *, slack: bool, claude: bool) -> RehearsalMount:
     """A local Slack, a local Claude, or both; who needs neither never loads them."""
     from daemon.engine.clock import SystemClock
-    from daemon.project import LiveName
-    from rehearsal.rehearsed import Rehearsed
+    from daemon.project import CurrentSoulName
+    from rehearsal.rehearsed import RehearsalServers
 
     path = settings.rehearsal_path if slack else None
-    return Rehearsed(clock=SystemClock(), slack=path, claude=claude, name=LiveName())
+    return RehearsalServers(clock=SystemClock(), slack=path, claude=claude, name=CurrentSoulName())
 
 
 def _toured(settings: Settings) -> tuple[Settings, Path]:
@@ -201,17 +201,17 @@ def _toured(settings: Settings) -> tuple[Settings, Path]:
 
     With it the folder of its sample actions.
     """
-    from daemon.project import root
+    from daemon.project import project_root
     from rehearsal.tour import FILES, OWNER, SAMPLES
 
-    files = root() / FILES
+    files = project_root() / FILES
     if not is_set("ISM_ENABLED"):
         settings = replace(settings, ism_enabled=True)
     if not settings.knowledge_dirs and files.is_dir():
         settings = replace(settings, knowledge_dirs=(files,))
     if not settings.owner_user_ids:
         settings = replace(settings, owner_user_ids=frozenset({OWNER}))
-    return settings, root() / SAMPLES
+    return settings, project_root() / SAMPLES
 
 
 def _settings() -> Settings:
@@ -227,46 +227,46 @@ def _doctor(asked: argparse.Namespace) -> int:
     from daemon.engine.clock import SystemClock
 
     with _loading():
-        from daemon.doctor.doctor import doctor
+        from daemon.doctor.doctor import examine_installation
 
     logging.disable()  # what went wrong is said in a line of its own
-    return asyncio.run(doctor(SystemClock(), asked.json))
+    return asyncio.run(examine_installation(SystemClock(), asked.json))
 
 
 def _check(asked: argparse.Namespace) -> int:
-    from daemon.project import root
+    from daemon.project import project_root
 
     with _loading():
-        from daemon.doctor.check import check, owned, written
+        from daemon.doctor.check import check_texts, find_owner_code, has_known_owner
 
-    folder = asked.folder or root()
+    folder = asked.folder or project_root()
     has_owner, sandbox = True, ""
     with suppress(ConfigError):  # doctor says what is wrong with the settings
         settings = load()
-        has_owner, sandbox = owned(settings), settings.rlm_sandbox
-    return check(folder, written(folder, owned=has_owner, sandbox=sandbox))
+        has_owner, sandbox = has_known_owner(settings), settings.rlm_sandbox
+    return check_texts(folder, find_owner_code(folder, owned=has_owner, sandbox=sandbox))
 
 
 def _actions(_: argparse.Namespace) -> int:
-    from daemon.project import root
+    from daemon.project import project_root
 
     with _loading():
-        from daemon.actions.built_in import catalogue
-        from daemon.actions.own import own_actions
+        from daemon.actions.built_in import all_actions
+        from daemon.actions.own import find_owner_actions
 
-    return _printed(catalogue(own_actions(root()).actions).as_markdown())
+    return _printed(all_actions(find_owner_actions(project_root()).actions).as_markdown())
 
 
 def _kinds(_: argparse.Namespace) -> int:
-    from daemon.kinds.table import table
+    from daemon.kinds.table import kinds_table
 
-    return _printed(table())
+    return _printed(kinds_table())
 
 
 def _settings_table(_: argparse.Namespace) -> int:
-    from daemon.settings_table import table
+    from daemon.settings_table import settings_table
 
-    return _printed(table())
+    return _printed(settings_table())
 
 
 def _version(_: argparse.Namespace) -> int:
@@ -282,15 +282,15 @@ def _printed(page: str) -> int:
 
 
 def _trace(asked: argparse.Namespace) -> int:
-    from daemon.trace import find, threads, trace
+    from daemon.trace import find_thread, list_threads, trace_lines
 
     width = math.inf if asked.full else shutil.get_terminal_size((200, 0)).columns
     try:
         with _reading(asked) as journal:
             if asked.thread is None:
-                lines = [*threads(journal, everything=asked.full)]
+                lines = [*list_threads(journal, everything=asked.full)]
             else:
-                lines = [*trace(journal, find(journal, asked.thread), width)]
+                lines = [*trace_lines(journal, find_thread(journal, asked.thread), width)]
     except LookupError as unknown:
         print(unknown.args[0], file=sys.stderr)
         return 1
@@ -300,31 +300,31 @@ def _trace(asked: argparse.Namespace) -> int:
 
 
 def _verify(asked: argparse.Namespace) -> int:
-    from daemon.rules import verify
-    from daemon.trace import plain
+    from daemon.rules import verify_journal
+    from daemon.trace import printable_text
 
     with _reading(asked) as journal:
-        verdict = verify(journal)
+        verdict = verify_journal(journal)
     for violation in verdict.violations:
-        print(plain(str(violation)))
-    print(plain(f"{_journal(asked)}: {verdict}"))
+        print(printable_text(str(violation)))
+    print(printable_text(f"{_journal(asked)}: {verdict}"))
     return int(bool(verdict.violations))
 
 
 def _export(asked: argparse.Namespace) -> int:
-    from daemon.engine.event import as_json
+    from daemon.engine.event import entry_as_json
 
     # A pager may pause it for hours: a snapshot would keep the daemon's log from being emptied.
     with _reading(asked, snapshot=False) as journal, _written(asked.out) as out:
         for entry in journal.all_entries(upto=journal.last_seq_of_all()):
-            print(json.dumps(as_json(entry)), file=out)
+            print(json.dumps(entry_as_json(entry)), file=out)
     return 0
 
 
 def _backup(asked: argparse.Namespace) -> int:
-    from daemon.backup import backup
+    from daemon.backup import backup_journal
 
-    print(backup(_journal(asked), asked.out))
+    print(backup_journal(_journal(asked), asked.out))
     return 0
 
 
@@ -343,17 +343,19 @@ def _loading() -> Iterator[None]:
             read.append(Path(error.filename))
         here = Path(daemon.__file__).parent
         last = [file for file in read if here in file.parents][-1]
-        raise ConfigError(f"{last.relative_to(here.parent)}: {unloaded(error, last)}: mend it") from error
+        raise ConfigError(
+            f"{last.relative_to(here.parent)}: {unloadable_reason(error, last)}: mend it"
+        ) from error
 
 
 @contextmanager
-def _reading(asked: argparse.Namespace, *, snapshot: bool = True) -> Iterator[Reading]:
+def _reading(asked: argparse.Namespace, *, snapshot: bool = True) -> Iterator[JournalReader]:
     """Open the journal that is asked for. Nothing is printed while a snapshot of it is open."""
-    from daemon.engine.reading import reading
+    from daemon.engine.reading import open_reader
     from daemon.kinds import SOUL_KINDS
 
     _like_a_filter()
-    with reading(_journal(asked), SOUL_KINDS, snapshot=snapshot) as journal:
+    with open_reader(_journal(asked), SOUL_KINDS, snapshot=snapshot) as journal:
         yield journal
 
 
@@ -363,7 +365,7 @@ def _written(path: Path | None) -> Iterator[TextIO]:
     if path is None:
         yield sys.stdout
         return
-    with made_whole(path) as part, part.open("w", encoding="utf-8") as file:
+    with write_atomically(path) as part, part.open("w", encoding="utf-8") as file:
         yield file
 
 

@@ -7,25 +7,25 @@ from pathlib import Path
 
 from daemon.engine.exceptions import JournalError
 from daemon.engine.opening import open_readonly
-from daemon.engine.reading import reading
-from daemon.engine.verify import Verdict
+from daemon.engine.reading import open_reader
+from daemon.engine.verify import VerifyResult
 from daemon.kinds import SOUL_KINDS
-from daemon.private import made_whole
-from daemon.rules import verify
+from daemon.private import write_atomically
+from daemon.rules import verify_journal
 
 
-def backup(journal: Path, out: Path) -> str:
+def backup_journal(journal: Path, out: Path) -> str:
     """Copy it into this new file, which nobody else can read, and check the copy; says what it holds.
 
     Raises JournalError where it cannot be read or written, or the copy is not sound; then no file is left.
     """
     open_readonly(journal).close()  # what is no journal is said as such, before anything is made
-    with made_whole(out) as copy:
-        _copy(journal, copy)
-        return f"{out}: {_checked(copy)}"
+    with write_atomically(out) as copy:
+        _copy_journal(journal, copy)
+        return f"{out}: {_check_copy(copy)}"
 
 
-def _copy(journal: Path, out: Path) -> None:
+def _copy_journal(journal: Path, out: Path) -> None:
     """`vacuum into` reads one moment of a journal that others go on writing."""
     store = sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
     try:
@@ -36,10 +36,10 @@ def _copy(journal: Path, out: Path) -> None:
         store.close()
 
 
-def _checked(copy: Path) -> Verdict:
+def _check_copy(copy: Path) -> VerifyResult:
     """Raises JournalError where the copy breaks a rule of the journal."""
-    with reading(copy, SOUL_KINDS) as copied:
-        verdict = verify(copied)
+    with open_reader(copy, SOUL_KINDS) as copied:
+        verdict = verify_journal(copied)
     if verdict.violations:
         raise JournalError(
             f"The copy breaks rules of the journal, as the journal itself may: {verdict.violations[0]}."

@@ -5,61 +5,63 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from config import Settings
-from daemon.actions.built_in import registry_of
-from daemon.actions.commands import commands
-from daemon.actions.function import ActionFunction, Expert, Means
-from daemon.actions.run import Player
-from daemon.connections import models_of
+from daemon.actions.built_in import make_registry
+from daemon.actions.commands import make_commands
+from daemon.actions.function import ActionDependencies, ActionFunction, Expert
+from daemon.actions.run import PlaybookPlayer
+from daemon.connections import models_by_role
 from daemon.inner.notes import Notes
-from daemon.knowledge.memories import Memories
+from daemon.knowledge.memories import MessageSearch
 from daemon.knowledge.person_models import PersonModels
-from daemon.knowledge.recollections import Recollections
-from daemon.ports import Open, Readings
+from daemon.knowledge.recollections import PersonNotes
+from daemon.ports import Open, ReadingSetup
 from daemon.process import OwnAction, Process
 from daemon.processes import (
-    DEEP_READING,
-    DELIBERATION,
-    EXPERT,
-    INITIAL,
+    DEEP_READING_PROCESS,
+    DELIBERATION_PROCESS,
+    EXPERT_PROCESS,
+    INITIAL_PROCESS,
     PROCESSES,
-    living,
-    offered,
-    played,
-    reading,
-    remembering,
-    thinking,
+    offered_processes,
+    with_deep_reading,
+    with_inner_life,
+    with_open_thought,
+    with_person_notes,
+    with_playbooks,
 )
-from daemon.services import Services
-from daemon.soul.gauge import Gauge
-from daemon.soul.past import Pasts
-from daemon.soul.world import World
-from daemon.within import alive, kept_of, means_of
+from daemon.services import DaemonServices
+from daemon.soul.gauge import LimitChecker
+from daemon.soul.past import ThreadHistories
+from daemon.soul.world import TurnDependencies
+from daemon.within import make_command_dependencies, make_inner_life, make_person_records
 
 
-def processes_of(services: Services, own: Sequence[ActionFunction]) -> Mapping[str, Process]:
+def make_processes(services: DaemonServices, own: Sequence[ActionFunction]) -> Mapping[str, Process]:
     """Fixed steps and open thought, and where the owner allows it playbooks and an inner life."""
     settings, slack, journal = services.settings, services.slack, services.journal
-    library, given = services.library, _given(services)
+    library, given = services.library, _action_dependencies(services)
     if settings.inner:
-        means = means_of(services, settings.inner, library)
-        registry = registry_of(given, own, inner=commands(means))
-        processes = living(PROCESSES, alive(means, registry, journal, slack.neighbours))
+        means = make_command_dependencies(services, settings.inner, library)
+        registry = make_registry(given, own, inner=make_commands(means))
+        processes = with_inner_life(PROCESSES, make_inner_life(means, registry, journal, slack.neighbours))
     else:
         processes = PROCESSES
-        registry = registry_of(given, own)
-    processes = thinking(processes, registry, settings.iteration_capacity)
-    processes = reading(processes, slack.shelf, library)
+        registry = make_registry(given, own)
+    processes = with_open_thought(processes, registry, settings.iteration_capacity)
+    processes = with_deep_reading(processes, slack.shelf, library)
     if not settings.ism_enabled:
         return processes
-    player = Player(registry=registry, loops=settings.ism_max_loops)
-    return played(processes, player, services.texts.playbooks, expert=bool(settings.claude_model_expert))
+    player = PlaybookPlayer(registry=registry, loops=settings.ism_max_loops)
+    return with_playbooks(
+        processes, player, services.texts.playbooks, expert=bool(settings.claude_model_expert)
+    )
 
 
-def _given(services: Services) -> Means:
+def _action_dependencies(services: DaemonServices) -> ActionDependencies:
     """Make what the actions of this soul are given."""
     slack, settings = services.slack, services.settings
-    return Means(
-        memories=Memories(services.journal, slack.places, services.index, slack.name),
+    return ActionDependencies(
+        memories=MessageSearch(services.journal, slack.places, services.index, slack.name),
         library=services.library,
         shelf=slack.shelf,
         expert=Expert(bool(settings.claude_model_expert)),
@@ -67,9 +69,9 @@ def _given(services: Services) -> Means:
     )
 
 
-def _told_of(services: Services, own: Sequence[ActionFunction]) -> list[OwnAction]:
+def _shown_own_actions(services: DaemonServices, own: Sequence[ActionFunction]) -> list[OwnAction]:
     """List the owner's actions that the soul is told of before it chooses among them."""
-    given = _given(services)
+    given = _action_dependencies(services)
     return [
         OwnAction(name=one.name, about=one.description, playbooks=one.playbooks)
         for one in own
@@ -77,16 +79,16 @@ def _told_of(services: Services, own: Sequence[ActionFunction]) -> list[OwnActio
     ]
 
 
-def readings_of(settings: Settings, open: Open) -> Readings:
+def make_reading_setup(settings: Settings, open: Open) -> ReadingSetup:
     """How this soul reads what is long: how far, by which models, and where its programs run."""
-    models, table = models_of(settings), settings.table
+    models, table = models_by_role(settings), settings.table
     windows: dict[str, int] = {}
     for role, model in models.items():
         windows[role] = windows[model] = table.model(model).most_prompt_bytes
     for model in settings.rlm_models:
         windows.setdefault(model, table.model(model).most_prompt_bytes)
     names = {str(role): model for role, model in models.items()}
-    return Readings(
+    return ReadingSetup(
         limits=settings.reading,
         open=open,
         models=settings.rlm_models,
@@ -95,52 +97,52 @@ def readings_of(settings: Settings, open: Open) -> Readings:
     )
 
 
-def world_of(
-    services: Services, own: Sequence[ActionFunction], processes: Mapping[str, Process], open: Open
-) -> World:
+def make_turn_dependencies(
+    services: DaemonServices, own: Sequence[ActionFunction], processes: Mapping[str, Process], open: Open
+) -> TurnDependencies:
     """What its turns can reach, how it behaves, and how far it goes by itself."""
     settings, journal, slack = services.settings, services.journal, services.slack
-    kept = kept_of(journal, services.index, slack.places)
+    kept = make_person_records(journal, services.index, slack.places)
     people = PersonModels(journal, slack.places)
-    notes = Recollections(journal, people, slack.speaker.open_dm, kept)
-    processes = remembering(processes, notes, local=settings.slack == "rehearsed")
+    notes = PersonNotes(journal, people, slack.speaker.open_dm, kept)
+    processes = with_person_notes(processes, notes, local=settings.slack == "rehearsed")
     playbooks, own_actions = list[str](), list[OwnAction]()
-    actions = registry_of(_given(services), own).named
+    actions = make_registry(_action_dependencies(services), own).named
     if settings.ism_enabled:
-        own_actions = _told_of(services, own)
-        playbooks = [name for name in services.texts.playbooks if name != EXPERT]
-    return World(
+        own_actions = _shown_own_actions(services, own)
+        playbooks = [name for name in services.texts.playbooks if name != EXPERT_PROCESS]
+    return TurnDependencies(
         journal=journal,
         llm=services.claude,
         speaker=slack.speaker,
         clock=services.clock,
         budget=services.budget,
-        gauge=_gauge(services),
-        pasts=Pasts(journal),
+        gauge=_make_usage_meter(services),
+        pasts=ThreadHistories(journal),
         people=people,
         reach=services.reach,
         texts=services.texts,
         surroundings=slack.surroundings,
         processes=processes,
-        initial=INITIAL,
-        offered=offered(processes, playbooks, iterates=settings.iteration_capacity != "none"),
-        at_once=frozenset([*playbooks, DELIBERATION, DEEP_READING]),
+        initial=INITIAL_PROCESS,
+        offered=offered_processes(processes, playbooks, iterates=settings.iteration_capacity != "none"),
+        at_once=frozenset([*playbooks, DELIBERATION_PROCESS, DEEP_READING_PROCESS]),
         own_actions=own_actions,
         actions=frozenset(actions),
         owners=tuple(sorted(settings.owner_user_ids)),
         console=settings.page(services.url),
         depth=settings.spawn_max_depth,
-        readings=readings_of(settings, open),
+        readings=make_reading_setup(settings, open),
         onlookers=services.thinking,
         queue=services.queue,
         fits=Notes(journal).fits,
     )
 
 
-def _gauge(services: Services) -> Gauge:
+def _make_usage_meter(services: DaemonServices) -> LimitChecker:
     """What measures how far it may go."""
     settings = services.settings
-    return Gauge(
+    return LimitChecker(
         services.journal,
         services.clock,
         services.budget,

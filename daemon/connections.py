@@ -10,24 +10,24 @@ from typing import Protocol
 from aiohttp import ClientError, ClientSession, ClientTimeout, web
 
 from config import Settings
-from daemon.claude.backend import Backend
+from daemon.claude.backend import ModelBackend
 from daemon.claude.capability_file import CapabilityFile
 from daemon.claude.chat_completions import ChatCompletions
-from daemon.claude.client import Claude, Tried
+from daemon.claude.client import ClaudeClient, Tried
 from daemon.claude.request_queue import RequestQueue
 from daemon.console.guard import HEADER
 from daemon.engine.journal import Journal
-from daemon.inner.process_folder import end_and_remove, folder_of
+from daemon.inner.process_folder import end_and_remove, program_folder_of
 from daemon.ports import Clock, Role
-from daemon.sandbox.sandboxes import Sandboxes
-from daemon.slack.access import Access
-from daemon.slack.policy import Allowed
-from daemon.slack.surface import Slack
-from daemon.soul.eraser import Clear, Gone
-from daemon.soul.forms import Forms
+from daemon.sandbox.sandboxes import SandboxFactory
+from daemon.slack.access import SlackAccess
+from daemon.slack.policy import AccessPolicy
+from daemon.slack.surface import SlackSurface
+from daemon.soul.eraser import Clear, ForgottenContent
+from daemon.soul.forms import AnswerForms
 
 
-class Rehearsal(Protocol):
+class RehearsalMount(Protocol):
     """What of Slack and Claude is rehearsed on this machine. `__main__` loads it, only where it is asked for.
 
     The tokens are those of the soul's app in the rehearsed Slack.
@@ -41,14 +41,14 @@ class Rehearsal(Protocol):
         """While inside, this application plays them. Raises OSError where it cannot be."""
 
 
-def claude_for(settings: Settings, clock: Clock, here: str, tried: Tried | None = None) -> Claude:
+def make_claude(settings: Settings, clock: Clock, here: str, tried: Tried | None = None) -> ClaudeClient:
     """The model of these settings; `here` is where it is rehearsed, `tried` is told of tries that failed."""
     if settings.claude == "rehearsed":
-        return Claude(
+        return ClaudeClient(
             api_key="rehearsal",
             base_url=here,
             headers=_headers(settings),
-            models=models_of(settings),
+            models=models_by_role(settings),
             clock=clock,
             rehearsed=True,
             table=settings.table,
@@ -58,32 +58,32 @@ def claude_for(settings: Settings, clock: Clock, here: str, tried: Tried | None 
     if settings.openai_base_url:
         key = settings.openai_api_key
         api = ChatCompletions(base_url=settings.openai_base_url, api_key=key)
-    return Claude(
+    return ClaudeClient(
         api_key=key,
         base_url=settings.anthropic_base_url,
         api=api,
-        models=models_of(settings),
+        models=models_by_role(settings),
         clock=clock,
         table=settings.table,
         tried=tried,
-        backend=Backend(settings.named_models, CapabilityFile(settings.capabilities_path)),
+        backend=ModelBackend(settings.named_models, CapabilityFile(settings.capabilities_path)),
         limits=settings.stream,
     )
 
 
-def queue_for(settings: Settings, claude: Claude) -> RequestQueue:
+def make_request_queue(settings: Settings, claude: ClaudeClient) -> RequestQueue:
     """Return the queue before models that take few requests at a time."""
     return RequestQueue(settings.model_concurrency, lambda model: claude.capabilities(model).slots)
 
 
-def forms_for(settings: Settings, claude: Claude) -> Forms:
+def make_answer_forms(settings: Settings, claude: ClaudeClient) -> AnswerForms:
     """Return the choice of the form in which each of these models answers."""
-    return Forms(
-        models_of(settings), settings.model_form, lambda role: claude.capabilities(role).keeps_sections
+    return AnswerForms(
+        models_by_role(settings), settings.model_form, lambda role: claude.capabilities(role).keeps_sections
     )
 
 
-def models_of(settings: Settings) -> Mapping[Role, str]:
+def models_by_role(settings: Settings) -> Mapping[Role, str]:
     """The name of the model of each role; where no fallback is set, the model that speaks stands in."""
     models: dict[Role, str] = {
         "speak": settings.claude_model,
@@ -95,20 +95,22 @@ def models_of(settings: Settings) -> Mapping[Role, str]:
     return models
 
 
-def sandboxes_for(settings: Settings) -> Sandboxes:
+def make_sandboxes(settings: Settings) -> SandboxFactory:
     """Where the small programs run with which it reads. Raises ConfigError for a class that is none."""
-    return Sandboxes(settings.rlm_sandbox)
+    return SandboxFactory(settings.rlm_sandbox)
 
 
-def access_for(settings: Settings, rehearsal: Rehearsal | None = None, here: str = "") -> Access:
+def make_slack_access(
+    settings: Settings, rehearsal: RehearsalMount | None = None, here: str = ""
+) -> SlackAccess:
     """The way into the Slack of these settings, or into the rehearsed one, which stands at `here`."""
     if rehearsal is None or settings.slack == "real":
-        return Access(
+        return SlackAccess(
             bot_token=settings.slack_bot_token,
             app_token=settings.slack_app_token,
             base_url=settings.slack_api_url,
         )
-    return Access(
+    return SlackAccess(
         bot_token=rehearsal.bot_token,
         app_token=rehearsal.app_token,
         base_url=f"{here}/api/",
@@ -116,17 +118,17 @@ def access_for(settings: Settings, rehearsal: Rehearsal | None = None, here: str
     )
 
 
-def slack_for(
-    settings: Settings, access: Access, journal: Journal, clock: Clock, wake: Callable[[str], None]
-) -> Slack:
+def make_slack(
+    settings: Settings, access: SlackAccess, journal: Journal, clock: Clock, wake: Callable[[str], None]
+) -> SlackSurface:
     """The workspace; nobody is heard there, and so no thread wakes, before it is told to connect."""
-    allowed = Allowed(
+    allowed = AccessPolicy(
         users=settings.allowed_users,
         channels=settings.allowed_channels,
         bots=settings.allowed_bots,
         daily=settings.mesh_daily,
     )
-    return Slack(
+    return SlackSurface(
         access,
         allowed,
         journal=journal,
@@ -139,15 +141,17 @@ def slack_for(
     )
 
 
-def clearing(settings: Settings, rehearsal: Rehearsal | None, here: str) -> Sequence[Clear]:
+def clear_after_forgetting(
+    settings: Settings, rehearsal: RehearsalMount | None, here: str
+) -> Sequence[Clear]:
     """What is cleared beside the journal when something is forgotten; what is rehearsed stands at `here`."""
 
-    async def folders(gone: Gone) -> None:
+    async def folders(gone: ForgottenContent) -> None:
         for started in gone.started:
-            folder = folder_of(settings.processes_path, started)
+            folder = program_folder_of(settings.processes_path, started)
             await asyncio.to_thread(end_and_remove, folder)
 
-    async def workspace(gone: Gone) -> None:
+    async def workspace(gone: ForgottenContent) -> None:
         if not gone.all:
             return
         said = [list(one) for one in gone.said]

@@ -27,20 +27,20 @@ class SandboxError(Exception):
     recorded_name = "SandboxError"
 
 
-class ContextError(Exception):
+class ContextLoadError(Exception):
     """What is to be read cannot be brought: a plain sentence for whoever asked, and what to do."""
 
     recorded_name = "ContextError"
 
 
-class CallError(Exception):
+class HostCallError(Exception):
     """What the host says of a call that came to nothing; the code that called can catch it."""
 
     recorded_name = "CallError"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class SandboxLimits:
     """What a sandbox may take: `seconds` of its own work a cell (waiting for the host does not count), bytes
     of `memory`, characters of `output` a cell, and `calls` of the host's functions a cell."""
 
@@ -50,12 +50,12 @@ class Bounds:
     calls: int = 10_000
 
 
-USUAL = Bounds()
+USUAL = SandboxLimits()
 """What holds where nobody says anything else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Execution:
+class CellResult:
     """What came of one cell.
 
     `value` is that of its last expression, where it ended with one (a value that cannot leave the sandbox is
@@ -75,7 +75,7 @@ class Execution:
 class Sandbox(Protocol):
     """Runs cells. One at a time; a cancelled `execute_code` closes it."""
 
-    async def execute_code(self, code: str) -> Execution:
+    async def execute_code(self, code: str) -> CellResult:
         """Run this cell to its end. Raises nothing for what the code does."""
 
     async def bind(self, **names: Any) -> None:

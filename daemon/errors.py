@@ -37,38 +37,38 @@ UNLOADED = (
 """What a file of code raises that cannot be read as it stands."""
 
 
-def unloaded(error: BaseException, file: Path) -> str:
+def unloadable_reason(error: BaseException, file: Path) -> str:
     """Why this file of code cannot be read, for whoever wrote it: its line, where the error names none."""
     lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == str(file)]
     where = f" at line {lines[-1]}" if lines else ""
     return f"it cannot be read ({recorded_name(error)}{where}: {error})"
 
 
-class SoulError(EngineError):
+class DaemonError(EngineError):
     """Base of all errors of the daemon's own."""
 
     recorded_name = "SoulError"
 
 
-class ConfigError(SoulError):
+class ConfigError(DaemonError):
     """A setting is missing or wrong. The text names every bad key, a line each, and is for the owner."""
 
     recorded_name = "ConfigError"
 
 
-class SpeechFailed(SoulError):
+class PostFailed(DaemonError):
     """Slack did not take what was to be said, or nobody knows whether it did: look before repeating."""
 
     recorded_name = "SpeechFailed"
 
 
-class SpeechRefused(SpeechFailed):
+class PostRefused(PostFailed):
     """Slack takes nothing in this conversation: it is archived, say, or the soul was put out of it."""
 
     recorded_name = "SpeechRefused"
 
 
-class ContentRefused(SpeechFailed):
+class ContentRefused(PostFailed):
     """Slack refuses a message for what is in it, and would take another one. `word` is Slack's for it."""
 
     recorded_name = "ContentRefused"
@@ -78,25 +78,25 @@ class ContentRefused(SpeechFailed):
         self.word = word
 
 
-class CardRefused(SoulError):
+class CardRefused(DaemonError):
     """Slack will never take this card, or this change of it."""
 
     recorded_name = "CardRefused"
 
 
-class CardGone(CardRefused):
+class CardDeleted(CardRefused):
     """The message that the card was is not there any more."""
 
     recorded_name = "CardGone"
 
 
-class FileRefused(SoulError):
+class FileUnavailable(DaemonError):
     """A file that was shared cannot be had. The text says why and what to do, to whoever asked for it."""
 
     recorded_name = "FileRefused"
 
 
-class FileAway(FileRefused):
+class FileTemporarilyUnavailable(FileUnavailable):
     """It cannot be had now: Slack is out of reach, too slow, or takes no more requests for a while."""
 
     recorded_name = "FileAway"

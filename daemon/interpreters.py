@@ -86,7 +86,7 @@ INTERPRETERS = (
 )
 
 
-def runs_slot(argv: Sequence[str], is_slot: IsSlot) -> bool:
+def would_run_slot(argv: Sequence[str], is_slot: IsSlot) -> bool:
     """Return True if a slot among these arguments would be read as code or as a command.
 
     `argv` begins with the program. A program that is not known may run an interpreter that it is given.
@@ -100,8 +100,8 @@ def runs_slot(argv: Sequence[str], is_slot: IsSlot) -> bool:
     for place, argument in enumerate(arguments):
         rest = arguments[place:]
         if RUN_BY_FIND.fullmatch(argument) and rest[1:]:
-            return is_slot(rest[1]) or runs_slot(rest[1:], is_slot)
-        if _is_started(rest) and runs_slot(rest, is_slot):
+            return is_slot(rest[1]) or would_run_slot(rest[1:], is_slot)
+        if _is_started(rest) and would_run_slot(rest, is_slot):
             return True
     return False
 

@@ -5,26 +5,26 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from config import Settings
-from daemon.claude.client import at_most
+from daemon.claude.client import highest_cost
 from daemon.claude.models import SPOKEN
 from daemon.slack.access import SLACK
-from daemon.soul.budget import Budget
+from daemon.soul.budget import DailyBudget
 
 SMALLEST = 2_000
 """Tokens of the shortest prompt of a conversation, about."""
 
 
-def elsewhere(url: str, home: str) -> str:
+def unusual_host(url: str, home: str) -> str:
     """The host of a URL that is not the usual one."""
     return "" if url in ("", home) else urlsplit(url).netloc
 
 
-def too_small(settings: Settings) -> str:
+def budget_warning_line(settings: Settings) -> str:
     """That no call is made, where one may cost more than a whole day may; else empty."""
     if settings.claude == "rehearsed":
         return ""
     spec = settings.table.model(settings.claude_model)
-    least = at_most(spec, SMALLEST, spec.answer_tokens(SPOKEN + spec.thoughts))
+    least = highest_cost(spec, SMALLEST, spec.answer_tokens(SPOKEN + spec.thoughts))
     if least <= settings.budget_daily_usd:
         return ""
     return (
@@ -32,9 +32,9 @@ def too_small(settings: Settings) -> str:
     )
 
 
-def introduce(settings: Settings, name: str, budget: Budget, link: str) -> None:
+def print_start_lines(settings: Settings, name: str, budget: DailyBudget, link: str) -> None:
     """What an owner wants to know at the start, in at most nine lines; the last one links to the page."""
-    workspace = elsewhere(settings.slack_api_url, SLACK) or "Slack"
+    workspace = unusual_host(settings.slack_api_url, SLACK) or "Slack"
     thinker = settings.claude_model
     if settings.slack == "rehearsed":
         workspace = "rehearsed on this machine (for Slack, set SLACK_BOT_TOKEN and SLACK_APP_TOKEN)"
@@ -43,7 +43,7 @@ def introduce(settings: Settings, name: str, budget: Budget, link: str) -> None:
         if settings.openai_api_key:
             thinker = "rehearsed by a script that says so (OPENAI_API_KEY needs OPENAI_BASE_URL, too)"
     elif settings.model_url:
-        thinker = f"{thinker} at {elsewhere(settings.model_url, '')}"
+        thinker = f"{thinker} at {unusual_host(settings.model_url, '')}"
     print(f"soul       {name}, as soul.md says")
     print(f"workspace  {workspace}")
     print(f"model      {thinker}")
@@ -54,5 +54,6 @@ def introduce(settings: Settings, name: str, budget: Budget, link: str) -> None:
             watched = "at a limit an owner may let it go on"
         print(f"decides    by itself, in runs of {settings.ism_max_loops} rounds; {watched}")
     spent = budget.today().cost
-    print(f"budget     ${budget.daily:.2f} a day (UTC), ${spent:.2f} of it spent today{too_small(settings)}")
+    warning = budget_warning_line(settings)
+    print(f"budget     ${budget.daily:.2f} a day (UTC), ${spent:.2f} of it spent today{warning}")
     print(f"ready  {link}", flush=True)

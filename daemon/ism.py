@@ -13,55 +13,55 @@ from typing import Any
 from daemon.memory import WorkingMemory
 from daemon.mind.acting import (
     Action,
-    Came,
-    Finish,
+    ActionOutcome,
+    ActionRefused,
+    FinishRun,
     ISMResult,
-    Part,
-    Refused,
+    PromptPart,
     StopReason,
-    carry_out,
-    introduced,
+    action_introduction,
+    carry_out_action,
 )
-from daemon.mind.choice import DONE, Choice, Chosen, Unreadable, read_choice
+from daemon.mind.choice import DONE, ActionChoice, ChoiceUnreadable, ChosenAction, parse_choice
 from daemon.mind.chooser import (
     CheckInterrupt,
     Chooser,
+    ChooserPrompt,
     FunctionChooser,
     Interrupt,
     Invoke,
-    Meanwhile,
-    Prompt,
+    RunInterruption,
     internal_log,
 )
-from daemon.mind.choosing import Wording, fenced
-from daemon.mind.recall import plain
-from daemon.mind.recurse import Recurse, Recursion, added, as_text
+from daemon.mind.choosing import ChooserTexts, fence_result
+from daemon.mind.recall import clean_name_text
+from daemon.mind.recurse import RecurseFunction, RunContinuation, added_memory, memory_as_text
 from daemon.mind.schemas import choice_schema
-from daemon.mind.stagnation import Seen, Stagnation
-from daemon.mind.wording import fill, placeholders
+from daemon.mind.stagnation import RepetitionDetector, Seen
+from daemon.mind.wording import fill_placeholders, placeholder_names
 from daemon.process import ProcessReturn
 
 __all__ = [
     "DONE",
     "Action",
+    "ActionRefused",
     "Chooser",
-    "Finish",
+    "ChooserPrompt",
+    "ChooserTexts",
+    "FinishRun",
     "ISMResult",
     "Interrupt",
     "Invoke",
-    "Meanwhile",
-    "Part",
-    "Prompt",
-    "Recurse",
-    "Recursion",
-    "Refused",
+    "PromptPart",
+    "RecurseFunction",
+    "RunContinuation",
+    "RunInterruption",
     "StopReason",
-    "Wording",
     "run_ism",
 ]
 
 REASKS = 3
-WORDING = Wording()
+WORDING = ChooserTexts()
 
 
 async def run_ism(
@@ -73,7 +73,7 @@ async def run_ism(
     max_loops: int = 5,
     check_interrupt: CheckInterrupt | None = None,
     *,
-    wording: Wording = WORDING,
+    wording: ChooserTexts = WORDING,
     most_actions: int = 5,
 ) -> ISMResult:
     """Let a model choose actions until the goal is reached, an action ends the run, or a bound does.
@@ -87,13 +87,14 @@ async def run_ism(
     async function to a str, what the callables raise, and of what handlers raise only EngineErrors and what
     is no Exception: all else the chooser is told.
     """
-    run = _Run(
+    run = _RunLoop(
         context=prompt_context,
         memory=prompt_context,
         actions=_by_name(actions),
         schema=choice_schema(
             {action.name: action.args for action in actions},
-            described="schema" in placeholders(wording.arguments),  # else the prompt itself describes them
+            described="schema"
+            in placeholder_names(wording.arguments),  # else the prompt itself describes them
         ),
         chooser=_chooser(invoke_llm, check_interrupt),
         rounds=max_loops,
@@ -124,7 +125,7 @@ def _by_name(actions: Sequence[Action]) -> Mapping[str, Action]:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Run:
+class _RunLoop:
     """One run: what it is given, what its chooser was told so far, and what came of it."""
 
     context: str
@@ -135,25 +136,27 @@ class _Run:
     schema: Mapping[str, Any]
     chooser: Chooser
     rounds: int
-    wording: Wording
+    wording: ChooserTexts
     most_actions: int
     done: int = 0
     """The rounds since it began, or was last let go on."""
     loops: int = 0
     calls: int = 0
-    parts: list[Part] = field(default_factory=list)
-    news: list[Part] = field(default_factory=list)
+    parts: list[PromptPart] = field(default_factory=list)
+    news: list[PromptPart] = field(default_factory=list)
     """What came since the chooser was last told."""
     log: list[str] = field(default_factory=list)
     responses: list[str] = field(default_factory=list)
     next: ProcessReturn | None = None
     """The process to go over into."""
-    stagnation: Stagnation = field(default_factory=Stagnation)
+    stagnation: RepetitionDetector = field(default_factory=RepetitionDetector)
 
     def introduce(self, goal: str, playbook: str) -> None:
         """The chooser is told first what is to be reached, by which rules, and what it may choose."""
-        listed = "\n".join(introduced(action, self.wording) for action in self.actions.values())
-        self.append_to_prompt(fill(self.wording.head, goal=goal, playbook=playbook, actions=listed))
+        listed = "\n".join(action_introduction(action, self.wording) for action in self.actions.values())
+        self.append_to_prompt(
+            fill_placeholders(self.wording.head, goal=goal, playbook=playbook, actions=listed)
+        )
 
     async def run_rounds(self) -> ISMResult:
         """Round after round, until one ends the run, and its chooser does not let it go on."""
@@ -174,7 +177,7 @@ class _Run:
         if self.done >= self.rounds:
             return "loops"
         choice = await self.choose()
-        if not isinstance(choice, Choice):
+        if not isinstance(choice, ActionChoice):
             return choice
         self.log.append(f"Loop {self.loops}: chose {choice.names} — {choice.why}")
         self.done += 1
@@ -189,7 +192,7 @@ class _Run:
                 case "end":
                     end = "stagnation"
         if notes:
-            self.append_to_prompt(fill(self.wording.results, results="\n".join(notes)))
+            self.append_to_prompt(fill_placeholders(self.wording.results, results="\n".join(notes)))
         return end
 
     async def is_stopped(self) -> bool:
@@ -201,13 +204,13 @@ class _Run:
     def append_to_prompt(self, text: str = "") -> None:
         """This, then what came meanwhile, is in the next prompt."""
         if text:
-            self.parts.append(Part("user", text))
+            self.parts.append(PromptPart("user", text))
         if self.news:
             self.stagnation.reset()
             self.parts += self.news
             self.news.clear()
 
-    async def choose(self) -> Choice | StopReason:
+    async def choose(self) -> ActionChoice | StopReason:
         """What the chooser wants done next, or why the run ends."""
         for _ in range(1 + REASKS):
             reason = await self.chooser.reached_limit()
@@ -218,22 +221,22 @@ class _Run:
             if reply is None:
                 return "refused"
             if reply.strip():
-                self.parts.append(Part("assistant", reply))
+                self.parts.append(PromptPart("assistant", reply))
             if await self.is_stopped():
                 return "interrupted"
             try:
-                return read_choice(reply).with_matched_names([*self.actions, DONE])
-            except Unreadable as error:
+                return parse_choice(reply).with_matched_names([*self.actions, DONE])
+            except ChoiceUnreadable as error:
                 self.log.append(f"Loop {self.loops}: not readable: {error}")
-                self.append_to_prompt(fill(self.wording.unread, error=fenced(str(error))))
+                self.append_to_prompt(fill_placeholders(self.wording.unread, error=fence_result(str(error))))
         return "failed"
 
-    def prompt(self) -> Prompt:
+    def prompt(self) -> ChooserPrompt:
         """What the chooser is shown now."""
         number = self.done + 1
         log = internal_log(self.log, self.wording)
-        question = fill(self.wording.question, round=number, rounds=self.rounds)
-        return Prompt(
+        question = fill_placeholders(self.wording.question, round=number, rounds=self.rounds)
+        return ChooserPrompt(
             context=self.context,
             parts=tuple(self.parts),
             question="\n\n".join(text for text in (log, question) if text),
@@ -243,10 +246,10 @@ class _Run:
             wording=self.wording,
         )
 
-    async def carry_out_choice(self, choice: Choice) -> list[Came]:
+    async def carry_out_choice(self, choice: ActionChoice) -> list[ActionOutcome]:
         """Do what was chosen, each once, in order, then DONE, until one of them ends the run."""
         once = choice.without_repeats()
-        came: list[Came] = []
+        came: list[ActionOutcome] = []
         for chosen in once[: self.most_actions]:
             one = await self.carry_out(chosen, alone=len(once) == 1)
             came.append(one)
@@ -255,24 +258,26 @@ class _Run:
         left = [chosen.name for chosen in once[self.most_actions :]]
         if left:
             came.append(
-                self.observe_refusal(", ".join(left), fill(self.wording.too_many, most=self.most_actions))
+                self.observe_refusal(
+                    ", ".join(left), fill_placeholders(self.wording.too_many, most=self.most_actions)
+                )
             )
         for name in choice.repeated_names():
-            note = fill(self.wording.twice, name=plain(name))
-            came.append(Came(note=note))
+            note = fill_placeholders(self.wording.twice, name=clean_name_text(name))
+            came.append(ActionOutcome(note=note))
         if choice.ends_run:
             came.append(await self.end_by_done(came))
         return came
 
-    async def carry_out(self, chosen: Chosen, *, alone: bool) -> Came:
+    async def carry_out(self, chosen: ChosenAction, *, alone: bool) -> ActionOutcome:
         """Carry it out, unless something stands in the way."""
         overtaken = await self.is_overtaken(chosen.name)
         if overtaken:
             return overtaken
         try:
             action = self.available_action(chosen.name, alone=alone)
-            came = await carry_out(action, chosen.args, self.memory, self.log, self.wording)
-        except Refused as refused:
+            came = await carry_out_action(action, chosen.args, self.memory, self.log, self.wording)
+        except ActionRefused as refused:
             return self.observe_refusal(chosen.name, str(refused))
         if came.response is not None:
             self.responses.append(came.response)
@@ -287,12 +292,12 @@ class _Run:
         The chooser is told what it added as what came of the action; where the memory does not begin with
         what was there, the prompts begin with all of it.
         """
-        _, grown = added(self.memory, memory)
+        _, grown = added_memory(self.memory, memory)
         if not grown:
-            self.context = as_text(memory)
+            self.context = memory_as_text(memory)
         self.memory = memory
 
-    async def is_overtaken(self, name: str) -> Came | None:
+    async def is_overtaken(self, name: str) -> ActionOutcome | None:
         """It is not carried out where the run was stopped, or something new came first."""
         if await self.is_stopped():
             return self.observe_refusal(name, self.wording.stopped, end="interrupted")
@@ -304,27 +309,29 @@ class _Run:
         """The action of this name. Raises Refused where it cannot be carried out now."""
         action = self.actions.get(name)
         if action is None:
-            raise Refused(fill(self.wording.unknown, names=", ".join(sorted(self.actions))))
+            raise ActionRefused(
+                fill_placeholders(self.wording.unknown, names=", ".join(sorted(self.actions)))
+            )
         if action.exclusive and not alone:
-            raise Refused(self.wording.exclusive)
+            raise ActionRefused(self.wording.exclusive)
         return action
 
-    def observe_refusal(self, name: str, reason: str, *, end: StopReason | None = None) -> Came:
+    def observe_refusal(self, name: str, reason: str, *, end: StopReason | None = None) -> ActionOutcome:
         """It is not carried out, for this reason."""
-        note = fill(self.wording.not_run, name=plain(name), reason=reason)
+        note = fill_placeholders(self.wording.not_run, name=clean_name_text(name), reason=reason)
         self.log.append(note)
-        return Came(note=note, ok=False, end=end)
+        return ActionOutcome(note=note, ok=False, end=end)
 
-    async def end_by_done(self, beside: Sequence[Came]) -> Came:
+    async def end_by_done(self, beside: Sequence[ActionOutcome]) -> ActionOutcome:
         """DONE, unless something stands in the way, or what was chosen beside it was not carried out."""
         overtaken = await self.is_overtaken(DONE)
         if overtaken:
             return overtaken
         if not all(one.ok for one in beside):
             return self.observe_refusal(DONE, self.wording.undone)
-        return Came(note="", end="done")
+        return ActionOutcome(note="", end="done")
 
-    def is_repeating(self, choice: Choice, notes: Sequence[str]) -> Seen:
+    def is_repeating(self, choice: ActionChoice, notes: Sequence[str]) -> Seen:
         """Does the run go round in circles: the same chosen again, and the same come of it?"""
         chosen = [one.identity for one in choice.without_repeats()]
         return self.stagnation.observe_round("\n".join([*chosen, *notes]))

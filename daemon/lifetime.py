@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-async def live(*needs: asyncio.Future[None]) -> None:
+async def run_until_failure(*needs: asyncio.Future[None]) -> None:
     """Live until cancelled. `needs` fail when something is gone that it cannot go on without."""
     done, _ = await asyncio.wait(needs, return_when=asyncio.FIRST_COMPLETED)
     for end in done:
@@ -19,7 +19,7 @@ async def live(*needs: asyncio.Future[None]) -> None:
 
 
 @asynccontextmanager
-async def meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+async def in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """While inside, this is done beside all else. Whoever needs it does it, too, and is told what fails."""
     task = asyncio.create_task(work)
     try:
@@ -29,7 +29,7 @@ async def meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def until_told(work: Coroutine[Any, Any, T]) -> T | None:
+async def run_until_signal(work: Coroutine[Any, Any, T]) -> T | None:
     """Do this until it ends, or until SIGTERM or SIGINT cancels it: then nothing comes of it."""
     task = asyncio.create_task(work)
     for sent in (signal.SIGTERM, signal.SIGINT):

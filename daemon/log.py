@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from daemon.printable import json_line, one_line
+from daemon.printable import escaped_line, json_line
 
 MINUTE = 60.0
 ALIKE = 10
@@ -26,14 +26,14 @@ OURS = ("daemon", "rehearsal")
 
 def begin_log(level: str, form: str) -> None:
     """From now on our lines of this level are written, and everybody's warnings; `form` is text or json."""
-    handler = Terse()
-    handler.setFormatter(AsJson() if form == "json" else AsText())
+    handler = DedupHandler()
+    handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     for name in OURS:
         logging.getLogger(name).setLevel(level.upper())
 
 
-class AsText(logging.Formatter):
+class TextFormatter(logging.Formatter):
     """`2026-11-23T20:30:08Z WARNING daemon.soul: …`; times are UTC.
 
     A record is one line, and those of its traceback are indented: no text from outside can forge another.
@@ -44,7 +44,7 @@ class AsText(logging.Formatter):
         self.converter = time.gmtime
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        return one_line(super().formatMessage(record))
+        return escaped_line(super().formatMessage(record))
 
     def formatException(self, ei: Any) -> str:
         return _indented(super().formatException(ei))
@@ -53,7 +53,7 @@ class AsText(logging.Formatter):
         return _indented(super().formatStack(stack_info))
 
 
-class AsJson(AsText):
+class JsonFormatter(TextFormatter):
     """An object a line: time, level, logger, message, what else a line names, and a fault's traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -74,7 +74,7 @@ FIELDS = "fields"
 
 
 @dataclass(slots=True)
-class Seen:
+class SeenLine:
     """Something that was written at `at`, and came so often since."""
 
     at: float
@@ -82,13 +82,13 @@ class Seen:
     more: int = 0
 
 
-class Terse(logging.StreamHandler[TextIO]):
+class DedupHandler(logging.StreamHandler[TextIO]):
     """Writes each line once a minute. `now` gives seconds that only grow."""
 
     def __init__(self, stream: TextIO | None = None, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__(stream)
         self._now = now
-        self._lines: dict[object, Seen] = {}
+        self._lines: dict[object, SeenLine] = {}
         self._places = defaultdict[object, list[float]](list)
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -109,10 +109,10 @@ class Terse(logging.StreamHandler[TextIO]):
         if line in self._lines:
             self._lines[line].more += 1
         elif self._is_crowded(place):
-            like = Seen(at=self._now(), said=f"like: {record.getMessage()}")
+            like = SeenLine(at=self._now(), said=f"like: {record.getMessage()}")
             self._lines.setdefault(place, like).more += 1
         else:
-            self._lines[line] = Seen(at=self._now(), said=record.getMessage())
+            self._lines[line] = SeenLine(at=self._now(), said=record.getMessage())
             super().emit(record)
 
     def close(self) -> None:
@@ -137,13 +137,13 @@ class Terse(logging.StreamHandler[TextIO]):
             if seen.more:
                 self._write_count(seen)
 
-    def _write_count(self, seen: Seen) -> None:
+    def _write_count(self, seen: SeenLine) -> None:
         said = f"{seen.more} times more in {self._now() - seen.at:.0f} seconds: {seen.said[:200]}"
         super().emit(logging.LogRecord("daemon.log", logging.WARNING, __file__, 0, said, None, None))
 
 
 def _indented(text: str) -> str:
-    return "\n".join(f"  {one_line(line)}" for line in text.split("\n"))
+    return "\n".join(f"  {escaped_line(line)}" for line in text.split("\n"))
 
 
 def _cause(record: logging.LogRecord) -> object:

@@ -22,7 +22,7 @@ WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unread:
+class UnknownSetting:
     """A key that is no setting: where it stands, and which setting was meant; empty where none is near."""
 
     name: str
@@ -36,20 +36,22 @@ class Unread:
         return f"{named} in {self.place} is read by nobody; .env.example lists what is."
 
 
-def unread(written: Iterable[str], environ: Iterable[str], known: Collection[str]) -> Iterator[Unread]:
+def unknown_settings(
+    written: Iterable[str], environ: Iterable[str], known: Collection[str]
+) -> Iterator[UnknownSetting]:
     """Every key of `.env` that is not known, and of the environment those that were clearly meant for us."""
     there = {*environ}
     for name in written:
         if name not in known and name not in there:
-            yield Unread(name=name, place=".env", meant=nearest(name, known))
+            yield UnknownSetting(name=name, place=".env", meant=closest_name(name, known))
     families = tuple(f"{one.partition('_')[0]}_" for one in known if "_" in one)
     for name in sorted(there):
-        meant = nearest(name, known)
+        meant = closest_name(name, known)
         if meant and name not in known and name.upper().startswith(families):
-            yield Unread(name=name, place="the environment", meant=meant)
+            yield UnknownSetting(name=name, place="the environment", meant=meant)
 
 
-def unreadable(text: str, known: Collection[str]) -> Iterator[str]:
+def malformed_lines(text: str, known: Collection[str]) -> Iterator[str]:
     """Yield a sentence for each line of `.env` that is neither `NAME=value` nor a comment.
 
     Of the line no more is shown than a known name at its beginning: the rest may be a secret.
@@ -64,6 +66,6 @@ def unreadable(text: str, known: Collection[str]) -> Iterator[str]:
             )
 
 
-def nearest(name: str, known: Collection[str]) -> str:
+def closest_name(name: str, known: Collection[str]) -> str:
     """The known name that was meant, if one is near enough."""
     return next(iter(get_close_matches(name.upper(), known, 1, ALIKE)), "")

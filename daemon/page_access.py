@@ -8,12 +8,12 @@ from pathlib import Path
 
 from config import Settings
 from daemon.console import token_file
-from daemon.console.credentials import Credentials
+from daemon.console.credentials import PageCredentials
 from daemon.engine.exceptions import JournalError
-from daemon.engine.lock import holder
+from daemon.engine.lock import lock_holder
 from daemon.errors import ConfigError
 from daemon.private import write_private
-from daemon.project import settle
+from daemon.project import create_home
 
 ASLEEP = (
     "No daemon with these settings is running in {home}: start it, and the last line that it prints holds a "
@@ -23,15 +23,15 @@ ASLEEP = (
 log = logging.getLogger(__name__)
 
 
-def credentials_for(settings: Settings, now: Callable[[], float]) -> Credentials:
+def make_credentials(settings: Settings, now: Callable[[], float]) -> PageCredentials:
     """Return what opens the page; the lasting token is made where there is none. Raises ConfigError and
     JournalError."""
-    settle(settings.soul_home)
-    token = settings.console_token or token_file.read_or_make(settings.soul_home)
-    return Credentials.open_home(settings.soul_home, token, now)
+    create_home(settings.soul_home)
+    token = settings.console_token or token_file.read_or_make_token(settings.soul_home)
+    return PageCredentials.open_home(settings.soul_home, token, now)
 
 
-def note_address(path: Path, here: str) -> None:
+def write_address(path: Path, here: str) -> None:
     """Keep where the daemon listens, for the command `link`. A disk that is full is no reason to end."""
     try:
         write_private(path, f"{here}\n")
@@ -41,7 +41,7 @@ def note_address(path: Path, here: str) -> None:
         )
 
 
-def link_to(page: str, credentials: Credentials) -> str:
+def page_link(page: str, credentials: PageCredentials) -> str:
     """Return the page's address with a new link's token; without one where none can be kept."""
     try:
         return f"{page}/?token={credentials.make_link()}"
@@ -50,12 +50,12 @@ def link_to(page: str, credentials: Credentials) -> str:
         return page
 
 
-def new_link(settings: Settings, now: Callable[[], float]) -> str:
+def make_page_link(settings: Settings, now: Callable[[], float]) -> str:
     """Return a link to the page of the daemon that runs with these settings. Raises ConfigError where none
     runs, or its token cannot be read, and JournalError where no link can be kept."""
-    if not holder(settings.journal_path):
+    if not lock_holder(settings.journal_path):
         raise ConfigError(ASLEEP.format(home=settings.soul_home))
-    token = settings.console_token or token_file.read(settings.soul_home)
+    token = settings.console_token or token_file.read_token(settings.soul_home)
     here = _text(settings.address_path)
     if not token or not here:
         raise ConfigError(
@@ -63,7 +63,7 @@ def new_link(settings: Settings, now: Callable[[], float]) -> str:
             "start it again."
         )
     page = settings.console_url.rstrip("/") or here
-    return f"{page}/?token={Credentials.open_home(settings.soul_home, token, now).make_link()}"
+    return f"{page}/?token={PageCredentials.open_home(settings.soul_home, token, now).make_link()}"
 
 
 def _text(path: Path) -> str:

@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import get_args
 
-from daemon.actions.registry import Registry
+from daemon.actions.registry import ActionRegistry
 from daemon.kinds import MessageCommand
-from daemon.mind.playbook import PLAYBOOKS, Playbook
-from daemon.mind.system_text import conditions
+from daemon.mind.playbook import PLAYBOOK_FOLDER, Playbook
+from daemon.mind.system_text import condition_names
 from daemon.process import MentalProcess
-from daemon.processes import DELIBERATION, EXPERT, STOP
+from daemon.processes import DELIBERATION_PROCESS, EXPERT_PROCESS, STOP
 
 ESCALATE = "Escalate"
 """The action that goes over into a process by itself: into EXPERT."""
@@ -24,7 +24,7 @@ LONGEST_NAME = 60
 
 
 def playbook_faults(
-    one: Playbook, registry: Registry, processes: Mapping[str, MentalProcess], known: Collection[str]
+    one: Playbook, registry: ActionRegistry, processes: Mapping[str, MentalProcess], known: Collection[str]
 ) -> Iterator[str]:
     """Yield a sentence for each name that there is not, for lack of an end, and for one that nobody reads.
 
@@ -33,17 +33,19 @@ def playbook_faults(
     actions = registry.named
     for name in one.actions:
         if name not in actions:
-            yield f"there is no action {_short(name)}; {instead(name, actions)}"
+            yield f"there is no action {_short(name)}; {suggest_or_list(name, actions)}"
     for name in dict.fromkeys((*one.transitions, one.then)):
         if name not in known:
-            yield f"there is no process {_short(name)}; {instead(name, known)}"
+            yield f"there is no process {_short(name)}; {suggest_or_list(name, known)}"
     offered = registry.offered_by(one)
-    leads_on = one.name == DELIBERATION or goes_to(one)  # open thought ends by its final answer
+    leads_on = one.name == DELIBERATION_PROCESS or target_processes(
+        one
+    )  # open thought ends by its final answer
     if not leads_on and not any(action.terminal for action in offered):
         ends = [name for name, action in actions.items() if action.terminal]
         yield f"it has no way to end: offer {' or '.join(ends)}, or write a transition"
     process = processes.get(one.name)
-    if process and f"{PLAYBOOKS}{one.name}" not in process.texts:
+    if process and f"{PLAYBOOK_FOLDER}{one.name}" not in process.texts:
         yield f"{one.name} has fixed steps and takes no playbook: give the file another name"
 
 
@@ -64,28 +66,28 @@ def command_faults(processes: Mapping[str, MentalProcess]) -> Iterator[tuple[str
             yield f"!{command}", f"{' and '.join(names)} both answer it: leave it to one of them"
 
 
-def ability_faults(text: str, registry: Registry, known: Collection[str]) -> Iterator[str]:
+def ability_faults(text: str, registry: ActionRegistry, known: Collection[str]) -> Iterator[str]:
     """Yield a sentence for each process or action that a line of what the soul can do names in vain."""
     there = {*registry.named, *known}
-    for name in conditions(text):
+    for name in condition_names(text):
         if name not in there:
-            yield f"there is no process or action {_short(name)}; {instead(name, there)}"
+            yield f"there is no process or action {_short(name)}; {suggest_or_list(name, there)}"
 
 
-def goes_to(one: Playbook) -> Sequence[str]:
+def target_processes(one: Playbook) -> Sequence[str]:
     """List the processes that it goes over into, by its transitions and by its actions."""
     goes = [*one.transitions]
     if ESCALATE in one.actions:
-        goes.append(EXPERT)
+        goes.append(EXPERT_PROCESS)
     return goes
 
 
-def instead(name: str, known: Collection[str]) -> str:
+def suggest_or_list(name: str, known: Collection[str]) -> str:
     """Suggest what might have been meant, or all that may be."""
-    return meant(name, known) or f"there are {', '.join(sorted(known))}"
+    return suggest_name(name, known) or f"there are {', '.join(sorted(known))}"
 
 
-def meant(name: str, known: Collection[str]) -> str:
+def suggest_name(name: str, known: Collection[str]) -> str:
     """Suggest what might have been meant; empty where nothing is alike."""
     alike = get_close_matches(name, known, n=1)
     if not alike:

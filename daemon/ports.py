@@ -10,11 +10,11 @@ from typing import Any, Literal, Protocol
 
 from daemon import kinds
 from daemon.engine.event import Entry
-from daemon.engine.kinds import Spawned
+from daemon.engine.kinds import ThreadSpawned
 from daemon.environment import Function, Sandbox
 from daemon.limits import ReadingLimits
 from daemon.memory import WorkingMemory
-from daemon.reply import Reply
+from daemon.reply import ModelReply
 
 Hear = Callable[[str], Awaitable[bool | None]]
 """Takes the text of a model's answer as it comes, delta by delta; True: no more of the answer is wanted."""
@@ -90,7 +90,7 @@ class LLM(Protocol):
 
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
-    ) -> Reply:
+    ) -> ModelReply:
         """Send it. `hold` is called directly before each attempt; `hear` gets each text delta.
 
         Where `hear` returns True the connection is closed, and the answer is whole with what had come.
@@ -99,7 +99,7 @@ class LLM(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Posted:
+class PostedMessage:
     """One message of ours that stands in Slack. `key` is the opaque key in its metadata, if it has one."""
 
     ts: str
@@ -108,7 +108,7 @@ class Posted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class MessagePage:
     """One message of a text that may be too long for one: what it reads, and where in the text it ends."""
 
     text: str
@@ -116,7 +116,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Button:
     """A button under a message: what it reads, and what its press means."""
 
     label: str
@@ -125,14 +125,14 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choices:
+class ButtonRow:
     """The buttons under a message. `asked` is the key of the question that a press answers.
 
     `question` stands for all that it asks: under another one the same words have buttons of their own.
     """
 
     asked: str
-    choices: tuple[Choice, ...]
+    choices: tuple[Button, ...]
     question: str = ""
 
 
@@ -142,7 +142,9 @@ class Speaker(Protocol):
     A verb without which people miss no word has a body that does nothing: derived speakers may leave it out.
     """
 
-    def pages(self, text: str, cuts: Sequence[int] = (), ended: Sequence[Page] = ()) -> Sequence[Page]:
+    def pages(
+        self, text: str, cuts: Sequence[int] = (), ended: Sequence[MessagePage] = ()
+    ) -> Sequence[MessagePage]:
         """The text as messages that Slack takes whole; a pure function. The first ones end at `cuts`.
 
         No page is empty. Of a growing text the last page only grows, and all others stay as they are: those,
@@ -172,7 +174,7 @@ class Speaker(Protocol):
         text: str,
         key: str,
         hold: Hold,
-        choices: Choices | None = None,
+        choices: ButtonRow | None = None,
         answers: Sequence[str] = (),
         *,
         plain: bool = False,
@@ -197,7 +199,7 @@ class Speaker(Protocol):
         text: str,
         key: str,
         hold: Hold,
-        choices: Choices | None = None,
+        choices: ButtonRow | None = None,
         answers: Sequence[str] = (),
         *,
         plain: bool = False,
@@ -210,7 +212,9 @@ class Speaker(Protocol):
     def report_left_out(self, thread: str, word: str) -> None:
         """Something is not said there, as it was refused in each form, with this word: owners can know."""
 
-    async def show_card(self, thread: str, ts: str | None, plan: kinds.Planned, key: str, hold: Hold) -> str:
+    async def show_card(
+        self, thread: str, ts: str | None, plan: kinds.PlanState, key: str, hold: Hold
+    ) -> str:
         """A card shows this plan: one that is posted (ts None), or this one in place. Returns its ts.
 
         `key` is what the message is known by from then on. Raises SpeechFailed (look with `own` whether it
@@ -229,22 +233,22 @@ class Speaker(Protocol):
     async def name(self, person: str) -> str:
         """What someone is called; empty where nobody says so within a second."""
 
-    async def own_messages(self, thread: str, since: float) -> Sequence[Posted]:
+    async def own_messages(self, thread: str, since: float) -> Sequence[PostedMessage]:
         """Our messages in this conversation since then, oldest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnFound:
+class OwnMessageList:
     """The ts of messages of the soul's own. Not `whole`: there may be more."""
 
     messages: Sequence[str]
     whole: bool
 
 
-class OwnDeletion(Protocol):
+class OwnMessageDeleter(Protocol):
     """Deletes what the soul said in a DM."""
 
-    async def find(self, thread: str, until: str) -> OwnFound:
+    async def find(self, thread: str, until: str) -> OwnMessageList:
         """Find what it said in the DM of this thread up to this ts, but for questions that are open.
 
         Raises SpeechFailed.
@@ -258,37 +262,37 @@ class OwnDeletion(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
+class EarlierMessage:
     """A message that stood there before the soul was called in, to be written down under this key."""
 
     key: str
     author: str
-    event: kinds.Heard
+    event: kinds.OverheardMessage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Earlier:
+class EarlierMessages:
     """What was said before the soul was called in: by others, and by itself, which the journal has (seqs).
 
     `called` are the inputs of that thread (seqs) that called the soul in before, and whose events are late.
     """
 
-    heard: Sequence[Heard] = ()
+    heard: Sequence[EarlierMessage] = ()
     own: Sequence[int] = ()
     called: Sequence[int] = ()
 
 
-class Surroundings(Protocol):
+class EarlierMessageSource(Protocol):
     """What was said around the soul before it came."""
 
-    async def earlier_messages(self, thread: str) -> Earlier | None:
+    async def earlier_messages(self, thread: str) -> EarlierMessages | None:
         """What stood before the message that called it in; nothing if it was there from the start.
 
         None: nobody would say.
         """
 
 
-class Files(Protocol):
+class FileSource(Protocol):
     """What people shared.
 
     Whoever asks has seen to it that the file may be known where it is to be used, as for the words that it
@@ -326,7 +330,7 @@ class Library(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class FoundMessage:
     """Something that was said, or that the soul wanted to remember, at `at` (Unix seconds).
 
     `name` is who said it (empty: the soul), or whom it is about (empty: nobody).
@@ -346,15 +350,15 @@ class Memories(Protocol):
     def is_behind(self) -> bool:
         """Was what was written last not searched yet, when something was looked up last?"""
 
-    async def search(self, query: str, thread: str, since: int) -> Sequence[Said]:
+    async def search(self, query: str, thread: str, since: int) -> Sequence[FoundMessage]:
         """What fits best, and all readers of `thread` could have read; of itself, what is before `since`."""
 
-    async def earlier_page(self, thread: str, since: int, back: int = 1) -> Sequence[Said]:
+    async def earlier_page(self, thread: str, since: int, back: int = 1) -> Sequence[FoundMessage]:
         """A page of what was said in this thread before `since`, oldest first; page 1 is the latest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KnownNote:
+class PersonNote:
     """One note about a person: the entry that holds it now, where it is from, and who can read there.
 
     `first` is the entry that it began with: a note keeps its place among others whatever it reads now.
@@ -379,7 +383,7 @@ class Tree(Protocol):
     """The thread above this one; empty in a root."""
 
     @property
-    def branches(self) -> Sequence[Entry[Spawned]]:
+    def branches(self) -> Sequence[Entry[ThreadSpawned]]:
         """Those of this thread that have not ended."""
 
     @property
@@ -392,10 +396,10 @@ class Tree(Protocol):
     def refusal(self, wanted: int = 1) -> str:
         """Why so many more branches cannot be begun: "depth", "children", "branches"; empty: they can."""
 
-    async def spawn(self, label: str, first: kinds.InnerMessage) -> Entry[Spawned]:
+    async def spawn(self, label: str, first: kinds.InternalMessage) -> Entry[ThreadSpawned]:
         """Begin a branch with this message. The core assigns its id, from this label where that is free."""
 
-    async def await_answers(self, branches: Sequence[Entry[Spawned]], *, collect: bool) -> None:
+    async def await_answers(self, branches: Sequence[Entry[ThreadSpawned]], *, collect: bool) -> None:
         """What they come to will be a message to this thread: one each, or collected in one."""
 
     async def cancel(self) -> Sequence[str]:
@@ -404,7 +408,7 @@ class Tree(Protocol):
     async def end(self, text: str, status: str = "completed") -> None:
         """This branch has come to this; all under it is stopped."""
 
-    async def send(self, name: str, to: str, message: kinds.InnerMessage) -> bool:
+    async def send(self, name: str, to: str, message: kinds.InternalMessage) -> bool:
         """A message to a thread of this tree; False where that has ended."""
 
     async def set_timer(self, label: str, seconds: float) -> str:
@@ -419,7 +423,7 @@ Open = Callable[[Mapping[str, Function]], Awaitable[Sandbox]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Readings:
+class ReadingSetup:
     """How the soul reads what is long. `models` by depth, each a role or a name: of the root, of what it
     calls, and so on; the last one stands for all that are deeper. `windows`: how many bytes a prompt of each
     role or name may have; `names`: what the `models` are called.

@@ -11,7 +11,7 @@ IN_ASCII = {"✓": "ok", "✗": "X", "…": "...", "·": "-", "→": "->", "█"
 """Characters of our own texts, and what stands for them on a terminal that lacks them."""
 
 
-def one_line(text: str) -> str:
+def escaped_line(text: str) -> str:
     r"""Return the text with each character that cannot be printed as its escape: `\n`, `\x1b`, `\u202e`.
 
     The result has no line break, so nobody can forge a line of a log, and nothing that a terminal obeys.
@@ -21,9 +21,9 @@ def one_line(text: str) -> str:
     return "".join(map(_written_out, text))
 
 
-def lines(text: str) -> str:
+def escaped_lines(text: str) -> str:
     """Return the same, with the line breaks left as they are: for texts of several lines that are ours."""
-    return "\n".join(map(one_line, text.split("\n")))
+    return "\n".join(map(escaped_line, text.split("\n")))
 
 
 def json_line(value: object) -> str:

@@ -24,13 +24,13 @@ READS = "reads"
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
-def keep_private() -> None:
+def set_private_umask() -> None:
     """From now on nobody but its owner can read what this process makes."""
     os.umask(OTHERS)
 
 
 @contextmanager
-def made_whole(path: Path) -> Iterator[Path]:
+def write_atomically(path: Path) -> Iterator[Path]:
     """A new file that nobody but its owner can read, to be written beside this path: it takes its name when
     it is whole. Raises JournalError where it cannot be written, or something has that name."""
     part = path.parent / f"{path.name}.part"
@@ -55,7 +55,7 @@ def _are_free(*paths: Path) -> None:
             raise JournalError(f"{path} is there already. Name another file, or take it away.")
 
 
-def is_shown(path: Path) -> bool:
+def is_readable_by_others(path: Path) -> bool:
     """May others than its owner do anything with it, as far as it is there?"""
     try:
         return bool(path.stat().st_mode & OTHERS)
@@ -83,32 +83,32 @@ def journals(home: Path) -> list[Path]:
     return sorted(path for pattern in JOURNALS for path in home.glob(pattern) if path.is_file())
 
 
-def owned(home: Path) -> list[Path]:
+def daemon_files(home: Path) -> list[Path]:
     """All that the daemon makes at the top of its home, but for folders of other things."""
     patterns = (*PAGE, f"{CAPABILITIES}*")
     return [*journals(home), *sorted(path for pattern in patterns for path in home.glob(pattern))]
 
 
-def files(home: Path) -> list[Path]:
+def journal_files(home: Path) -> list[Path]:
     """The daemon's own files there, wherever they stand, and its folders of them."""
-    own = owned(home)
+    own = daemon_files(home)
     return own + [path for folder in own if folder.is_dir() for path in sorted(folder.iterdir())]
 
 
-def tighten(home: Path) -> None:
+def restrict_permissions(home: Path) -> None:
     """Close the daemon's own files there to others, and the folder, too, if nothing else is in it.
 
     What belongs to somebody else, or is a folder of other things, is left as it is: the doctor says so. So is
     the token: who reads it closes it, and says that others may know it.
     """
-    for path in owned(home):
+    for path in daemon_files(home):
         if path.name != TOKEN:
             _close(path)
-    if {*home.iterdir()} <= {*owned(home)}:
+    if {*home.iterdir()} <= {*daemon_files(home)}:
         _close(home)
 
 
 def _close(path: Path) -> None:
     with suppress(OSError):  # it is gone, or somebody else's
-        if is_shown(path):
+        if is_readable_by_others(path):
             path.chmod(stat.S_IMODE(path.stat().st_mode) & ~OTHERS)

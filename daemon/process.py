@@ -9,26 +9,26 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
 
 from daemon.engine.event import Entry, Input, StepEvent
-from daemon.engine.kinds import Match, Waiting
+from daemon.engine.kinds import EntryMatch, WaitBegan
 from daemon.kinds import (
-    InnerMessage,
-    Limited,
+    ActionObserved,
+    InternalMessage,
+    LimitReached,
     ModelCall,
-    Observed,
-    PlanMade,
-    Planned,
+    PersonMessage,
+    PlanChanged,
+    PlanState,
     ReadingEnded,
-    Said,
+    ReminderFired,
     SelfCall,
-    Spoken,
+    SpeechDropped,
+    SpeechFinished,
     SystemMessage,
-    Timer,
-    ToSay,
-    Unsaid,
+    UnpromptedMessage,
 )
 from daemon.limits import Limits
 from daemon.memory import Memory, WorkingMemory
-from daemon.ports import Choice, Hear, Role, Tree
+from daemon.ports import Button, Hear, Role, Tree
 from daemon.reply import Oddity
 
 Load = Callable[[], Awaitable[Any]]
@@ -59,16 +59,18 @@ class Speech(Protocol):
     async def update(self, text: str) -> None:
         """It reads so by now (whole text). The first character appends the intent; "" takes all back."""
 
-    async def finish(self, text: str, *, answers: bool = True) -> Sequence[Entry[Spoken | Unsaid]]:
+    async def finish(
+        self, text: str, *, answers: bool = True
+    ) -> Sequence[Entry[SpeechFinished | SpeechDropped]]:
         """It reads so for good; the receipts. Nothing to say and nothing begun: none.
 
         `answers`: it is the answer to what people said. No more is to follow that they wait for.
         """
 
-    async def settle(self) -> Sequence[Entry[Spoken | Unsaid]]:
+    async def settle(self) -> Sequence[Entry[SpeechFinished | SpeechDropped]]:
         """There is no more to say: what stands in Slack stays as it is, for good."""
 
-    async def leave_as_is(self, text: str, call: Entry[ModelCall]) -> Sequence[Entry[Spoken]] | None:
+    async def leave_as_is(self, text: str, call: Entry[ModelCall]) -> Sequence[Entry[SpeechFinished]] | None:
         """What people have read stays where `text`, all that came in `call`, does not go on from it.
 
         Returns what stays; what is said next is a message of its own. None: `text` can be said in its place.
@@ -87,7 +89,7 @@ class Question:
     text: str = ""
     to: Sequence[str] = ()
     owners: Sequence[str] = ()
-    choices: Sequence[Choice] = ()
+    choices: Sequence[Button] = ()
     resumes: bool = False
     wait: float | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
@@ -115,7 +117,7 @@ NO_ANSWER = Answer(value="", by="", at=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class ExecutionFigures:
     """What was done for one matter, in figures: by one execution, or by all steps of open thought, with their
     branches.
 
@@ -166,7 +168,7 @@ class Turn(Protocol):
         """The seq of the entry with which this execution first began: what it reads it reads as of then."""
 
     @property
-    def answers(self) -> Sequence[Entry[Said]]:
+    def answers(self) -> Sequence[Entry[PersonMessage]]:
         """The messages that this turn answers, in Slack's order; the last one, if it is still about that."""
 
     @property
@@ -174,7 +176,7 @@ class Turn(Protocol):
         """Its thread's place among those of its root."""
 
     @property
-    def internal_inputs(self) -> Sequence[Entry[SelfCall | InnerMessage]]:
+    def internal_inputs(self) -> Sequence[Entry[SelfCall | InternalMessage]]:
         """What it took up that came from within: thoughts of its own, and what became of them."""
 
     @property
@@ -190,7 +192,7 @@ class Turn(Protocol):
     def open_steps(self) -> Sequence[str]:
         """The steps of this thread's plan that were open as this execution began."""
 
-    def plans(self) -> Sequence[PlanMade]:
+    def plans(self) -> Sequence[PlanChanged]:
         """The plans of this thread since it began to think in the open, in order, as this execution began."""
 
     async def run_beside(self, jobs: Sequence[Callable[[Turn], Awaitable[T]]]) -> list[T]:
@@ -299,7 +301,7 @@ class Turn(Protocol):
     async def wait(
         self,
         closed: Sequence[int] = (),
-        matching: Match | None = None,
+        matching: EntryMatch | None = None,
         within: float | None = None,
         *,
         note: Any,
@@ -307,7 +309,7 @@ class Turn(Protocol):
         """When one of these entries is closed, one that matches has come, or so many seconds are over, this
         thread hears of it; what it waited for before in this way it waits for no more."""
 
-    async def waiting(self) -> Sequence[Entry[Waiting]]:
+    async def waiting(self) -> Sequence[Entry[WaitBegan]]:
         """What this thread waits for in this way."""
 
     async def call(
@@ -347,7 +349,7 @@ class Turn(Protocol):
     def report_odd_answer(self, model: str, what: Oddity) -> None:
         """Health is to tell of an answer of this model that was odd in this way."""
 
-    async def receive_inputs(self) -> Sequence[Entry[Said]]:
+    async def receive_inputs(self) -> Sequence[Entry[PersonMessage]]:
         """What came for this thread since it was last looked at, and waits: stops and messages."""
 
     def accept_inputs(self, perceptions: Sequence[Entry[Any]]) -> None:
@@ -367,7 +369,7 @@ class Turn(Protocol):
         """An input for another thread; False where that had ended."""
 
     @property
-    def unprompted_message(self) -> ToSay | None:
+    def unprompted_message(self) -> UnpromptedMessage | None:
         """What the inner life wants said here, if that is what this turn is about."""
 
     async def may_still_say(self) -> bool:
@@ -376,7 +378,7 @@ class Turn(Protocol):
     async def report_unprompted_outcome(self, outcome: Became) -> None:
         """The inner life is to know what became of it: the first that is told counts."""
 
-    async def set_reminder(self, reminder: Timer, seconds: float) -> None:
+    async def set_reminder(self, reminder: ReminderFired, seconds: float) -> None:
         """This will be an input of this thread so many seconds after `began_at`."""
 
     @property
@@ -392,7 +394,7 @@ class Turn(Protocol):
     async def answer_branch(self, answer: Answer) -> None:
         """Hand on what people answered to the branch that wished to ask it."""
 
-    async def show_plan(self, plan: Planned) -> None:
+    async def show_plan(self, plan: PlanState) -> None:
         """Slack shows this plan as a card: the first one while the thread is in this process posts it, later
         ones change it in place. Never raises for what Slack refuses. Not for what runs in parallel, and of
         no effect in a branch.
@@ -401,7 +403,7 @@ class Turn(Protocol):
     async def whisper(self, name: str, person: str, text: str) -> None:
         """Tell one person something in this conversation that nobody else sees."""
 
-    async def limit(self, limits: Limits | None = None) -> Limited | None:
+    async def limit(self, limits: Limits | None = None) -> LimitReached | None:
         """Which `bound` ("calls", "tokens", "money", "time") stands in the way of another call, and what a
         consent `resets` ("turn", "thread", "person", "day"); None: none. `limits` hold besides the owner's.
         """
@@ -415,7 +417,7 @@ class Turn(Protocol):
         said. It may be brought again after a crash.
         """
 
-    def figures_of_turn(self) -> Facts | None:
+    def figures_of_turn(self) -> ExecutionFigures | None:
         """Return what this execution has done, with its train of thought.
 
         For one that stands apart, return what the one before it did.
@@ -429,15 +431,17 @@ class Turn(Protocol):
 
     async def effect(
         self, name: str, args: Mapping[str, Any], do: Callable[[], Awaitable[str]], *, repeatable: bool
-    ) -> Entry[Observed]:
+    ) -> Entry[ActionObserved]:
         """Do something in the world, once; the entry tells what came of it, or that nobody knows."""
 
     async def effect_soon(
         self, name: str, args: Mapping[str, Any], do: Callable[[], Awaitable[str]]
-    ) -> Observed:
+    ) -> ActionObserved:
         """The same of what may be done again, without waiting until it is recorded."""
 
-    async def say(self, text: str, *, answers: bool = True) -> Sequence[Entry[Spoken | Unsaid]]:
+    async def say(
+        self, text: str, *, answers: bool = True
+    ) -> Sequence[Entry[SpeechFinished | SpeechDropped]]:
         """A message to the person, posted whole; its receipts: a long one is several messages.
 
         `answers`: it is the answer to what people said. No more is to follow that they wait for.
@@ -457,7 +461,7 @@ ProcessFunction = Callable[[Turn], Awaitable["WorkingMemory | Transition | Seque
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Placeholders:
     """What one of the owner's texts may hold: its placeholders, and one that it must have, or one of several.
 
     `may` is None where the text is taken as it is, `$` and all.
@@ -490,13 +494,13 @@ class MentalProcess:
     leads_to: Sequence[str] = ()
     commands: Sequence[str] = ()
     called: str = ""
-    texts: Mapping[str, Words] = field(default_factory=dict)
+    texts: Mapping[str, Placeholders] = field(default_factory=dict)
 
     async def __call__(self, turn: Turn) -> WorkingMemory | Transition:
         """Run it. Raises TypeError for a return that names no process."""
         returned = await self.run(turn)
         try:
-            return transition(returned)
+            return parse_process_result(returned)
         except TypeError as error:
             raise TypeError(f"the process {self.name} returned {error}") from None
 
@@ -529,7 +533,7 @@ class ProcessReturn:
     params: Mapping[str, Any] = field(default_factory=dict)
 
 
-def process_return(returned: Sequence[Any]) -> ProcessReturn:
+def parse_process_return(returned: Sequence[Any]) -> ProcessReturn:
     """Read a returned list or tuple. Raises TypeError, which says what was expected and what was found."""
     if len(returned) not in (2, 3):
         raise TypeError(f"expected {FORM}, got {len(returned)} values")
@@ -541,11 +545,14 @@ def process_return(returned: Sequence[Any]) -> ProcessReturn:
     if unknown:
         raise TypeError(f"there is no option {', '.join(unknown)}; there are {', '.join(OPTIONS)}")
     return ProcessReturn(
-        to=process_name(process), memory=memory, execute_now=_at_once(options), params=_params(options)
+        to=process_name(process),
+        memory=memory,
+        execute_now=_read_execute_now(options),
+        params=_params(options),
     )
 
 
-def _at_once(options: Mapping[str, Any]) -> bool:
+def _read_execute_now(options: Mapping[str, Any]) -> bool:
     given = {name: options[name] for name in AT_ONCE if name in options}
     for name, value in given.items():
         if not isinstance(value, bool):
@@ -602,7 +609,7 @@ def _name_of_function(function: Callable[..., Any]) -> str:
     return name if name.isidentifier() else ""
 
 
-def transition(returned: object) -> WorkingMemory | Transition:
+def parse_process_result(returned: object) -> WorkingMemory | Transition:
     """Read what a mental process returned. Raises TypeError, which says what was expected."""
     if isinstance(returned, WorkingMemory | Transition):
         return returned
@@ -610,7 +617,7 @@ def transition(returned: object) -> WorkingMemory | Transition:
         kind = type(returned).__name__
         raise TypeError(f"{kind}: expected its memory, a Transition, or {FORM}")
     try:
-        one = process_return(returned)
+        one = parse_process_return(returned)
     except TypeError as error:
         raise TypeError(f"a {type(returned).__name__}: {error}") from None
     if not isinstance(one.memory, WorkingMemory):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import daemon
 from daemon.errors import ConfigError
-from daemon.mind.wording import SOUL, name_of
-from daemon.private import tighten
+from daemon.mind.wording import SOUL_TEXT, soul_name_in
+from daemon.private import restrict_permissions
 from daemon.soul.text_file import read_text_file
 
 VERSION = "0.1.0"
@@ -18,14 +18,14 @@ SHORT = 12
 """Characters of a commit that are shown."""
 
 
-def root() -> Path:
+def project_root() -> Path:
     """The project's folder: where soul.md and prompts/ are."""
     return Path(daemon.__file__).resolve().parent.parent
 
 
 def version() -> str:
     """Return the version, and in a checkout the commit: `0.1.0 (47eb9e38)`."""
-    git = root() / ".git"
+    git = project_root() / ".git"
     try:
         commit = (git / "HEAD").read_text().strip()
         if commit.startswith("ref: "):
@@ -35,26 +35,26 @@ def version() -> str:
     return f"{VERSION} ({commit[:SHORT]})"
 
 
-class LiveName:
+class CurrentSoulName:
     """The soul's name as soul.md says it at each call; the last good one where that cannot be read."""
 
     def __init__(self) -> None:
-        self._good = name_of("")
+        self._good = soul_name_in("")
 
     def __call__(self) -> str:
         with suppress(ValueError):
-            text = read_text_file(root() / f"{SOUL}.md")
+            text = read_text_file(project_root() / f"{SOUL_TEXT}.md")
             if text.strip():
-                self._good = name_of(text)
+                self._good = soul_name_in(text)
         return self._good
 
 
-def name() -> str:
+def soul_name() -> str:
     """The same, once; where it cannot be read, the start says why."""
-    return LiveName()()
+    return CurrentSoulName()()
 
 
-def settle(home: Path) -> None:
+def create_home(home: Path) -> None:
     """Make the folder that the journals live in, for its owner alone; raises ConfigError where that fails."""
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -66,4 +66,4 @@ def settle(home: Path) -> None:
         raise ConfigError(
             f"SOUL_HOME is {home}, which cannot be written. Make it this user's, or name a folder that is."
         )
-    tighten(home)
+    restrict_permissions(home)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from daemon.interpreters import END_OF_OPTIONS, runs_slot
+from daemon.interpreters import END_OF_OPTIONS, would_run_slot
 
 SLOT = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 """A slot; other braces stand for themselves."""
@@ -19,7 +19,7 @@ MOST_SLOTS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class AllowedProgram:
     """One program: `argv` as the owner wrote it, slots and all. The first of it is never a slot."""
 
     argv: tuple[str, ...]
@@ -42,7 +42,7 @@ class Recipe:
     @property
     def runs_slot(self) -> bool:
         """True if a slot would be read as code or as a command."""
-        return runs_slot(self.argv, is_slot)
+        return would_run_slot(self.argv, is_slot)
 
     def fill(self, values: Mapping[str, str]) -> tuple[str, ...]:
         """The arguments with these values in their slots. Raises ValueError: what is wrong, for the soul."""
@@ -68,7 +68,7 @@ class Recipe:
                 raise ValueError(f"{slot} needs a value; slots: {named}")
             if len(value) > LONGEST:
                 raise ValueError(f"{slot} is longer than {LONGEST:,} characters")
-            if "\0" in value or not _encodable(value):
+            if "\0" in value or not _is_encodable(value):
                 raise ValueError(f"{slot} holds a character that no argument can hold")
 
 
@@ -77,7 +77,7 @@ def is_slot(argument: str) -> bool:
     return SLOT.fullmatch(argument) is not None
 
 
-def _encodable(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     """Half a surrogate pair has no bytes."""
     try:
         text.encode()
@@ -86,13 +86,13 @@ def _encodable(text: str) -> bool:
     return True
 
 
-class Recipes(Mapping[str, Recipe]):
+class AllowedPrograms(Mapping[str, AllowedProgram]):
     """All that may be run, by name. It never changes."""
 
-    def __init__(self, named: Mapping[str, Recipe] | None = None) -> None:
+    def __init__(self, named: Mapping[str, AllowedProgram] | None = None) -> None:
         self._named = dict(named or {})
 
-    def __getitem__(self, name: str) -> Recipe:
+    def __getitem__(self, name: str) -> AllowedProgram:
         return self._named[name]
 
     def __iter__(self) -> Iterator[str]:

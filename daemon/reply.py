@@ -15,7 +15,7 @@ can be said, or repeated a private thought."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class TokenUsage:
     """Tokens of one call: `input` is what was neither read from the cache nor written to it."""
 
     input: int = 0
@@ -23,8 +23,8 @@ class Usage:
     cache_write: int = 0
     output: int = 0
 
-    def __add__(self, more: Usage) -> Usage:
-        return Usage(
+    def __add__(self, more: TokenUsage) -> TokenUsage:
+        return TokenUsage(
             input=self.input + more.input,
             cache_read=self.cache_read + more.cache_read,
             cache_write=self.cache_write + more.cache_write,
@@ -43,7 +43,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class ModelReply:
     """How a model call ended.
 
     `ok`: whole. `cut`: stopped at max_tokens. `refused`: the model's safety classifier stopped it.
@@ -67,7 +67,7 @@ class Reply:
     failure: str = ""
     cause: str = ""
     after: float = 0.0
-    usage: Usage = field(default_factory=Usage)
+    usage: TokenUsage = field(default_factory=TokenUsage)
     cost: float = 0.0
     worth: float = 0.0
     first_text: float | None = None

@@ -7,23 +7,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from daemon.engine.event import Entry, digest
-from daemon.engine.journal_rules import Ledger, Rule, These, everything
+from daemon.engine.journal_rules import JournalRule, KindFilter, ReplayState, concerns_every_kind
 from daemon.engine.keys import execution_of, root_of
-from daemon.engine.reading import Reading
-from daemon.engine.verify import Verdict
+from daemon.engine.reading import JournalReader
+from daemon.engine.verify import VerifyResult
 from daemon.engine.verify import verify as replay
 from daemon.kinds import (
     INNER,
     CardShown,
+    ConversationOpened,
     ModelCall,
-    Opened,
-    SpeechStarted,
-    Spoken,
-    Stretch,
-    Text,
-    TextSet,
-    TurnBegan,
-    stretch_key,
+    PromptChunk,
+    PromptSet,
+    PromptVersion,
+    SoulTurnBegan,
+    SpeechFinished,
+    SpeechPosted,
+    prompt_chunk_key,
 )
 
 Findings = Iterator[tuple[int, str]]
@@ -31,7 +31,7 @@ CARD = 0
 """Stands for the speech where a message is a card: that one may change."""
 
 
-def verify(reading: Reading) -> Verdict:
+def verify_journal(reading: JournalReader) -> VerifyResult:
     """Look at the whole journal of a soul. Raises JournalError where it cannot be read."""
     return replay(reading, SoulRules().all)
 
@@ -52,43 +52,45 @@ class SoulRules:
         """A speech, and the ts of its message."""
 
     @property
-    def all(self) -> tuple[Rule, ...]:
+    def all(self) -> tuple[JournalRule, ...]:
         """In the order in which they are asked."""
         return (
-            Rule("texts", self.texts, These((Text, TextSet, TurnBegan, ModelCall))),
-            Rule("stretch", self.stretch, These((Stretch, ModelCall))),
-            Rule("thread", self.thread, everything),
-            Rule("brought", self.brought, lambda event: event.brings),
-            Rule("stamp", self.stamp, These((CardShown, SpeechStarted, Spoken))),
+            JournalRule(
+                "texts", self.texts, KindFilter((PromptVersion, PromptSet, SoulTurnBegan, ModelCall))
+            ),
+            JournalRule("stretch", self.stretch, KindFilter((PromptChunk, ModelCall))),
+            JournalRule("thread", self.thread, concerns_every_kind),
+            JournalRule("brought", self.brought, lambda event: event.brings),
+            JournalRule("stamp", self.stamp, KindFilter((CardShown, SpeechPosted, SpeechFinished))),
         )
 
-    def texts(self, _: Ledger, entry: Entry[Any]) -> Findings:
+    def texts(self, _: ReplayState, entry: Entry[Any]) -> Findings:
         """The owner's texts that were used are in the journal, as they were."""
         match entry.event:
-            case Text():
+            case PromptVersion():
                 yield from self._text(entry)
-            case TextSet(texts=texts):
+            case PromptSet(texts=texts):
                 yield from self._set(entry)
                 yield from self._missing(entry, texts.values())
-            case TurnBegan():
+            case SoulTurnBegan():
                 yield from self._begun(entry)
             case ModelCall(texts=used):
                 yield from self._missing(entry, used)
                 yield from self._worded(entry)
 
-    def _text(self, entry: Entry[Text]) -> Findings:
+    def _text(self, entry: Entry[PromptVersion]) -> Findings:
         sha = hashlib.sha256(entry.event.text.encode()).hexdigest()
         if entry.key != f"text:{sha}":
             yield entry.seq, f"its key is {entry.key}, but its text gives {sha}"
         self._texts.add(entry.key.removeprefix("text:"))
 
-    def _set(self, entry: Entry[TextSet]) -> Findings:
+    def _set(self, entry: Entry[PromptSet]) -> Findings:
         texts = entry.event.texts
         self._sets[entry.key.removeprefix("texts:")] = texts
         if entry.key != f"texts:{digest(texts)}":
             yield entry.seq, f"its key is {entry.key}, but its texts give {digest(texts)}"
 
-    def _begun(self, entry: Entry[TurnBegan]) -> Findings:
+    def _begun(self, entry: Entry[SoulTurnBegan]) -> Findings:
         """The set of texts that it begins with is there."""
         texts = entry.event.texts
         if texts not in self._sets:
@@ -107,30 +109,30 @@ class SoulRules:
             if sha not in self._texts:
                 yield entry.seq, f"the text {sha} is not there"
 
-    def stretch(self, ledger: Ledger, entry: Entry[Any]) -> Findings:
+    def stretch(self, ledger: ReplayState, entry: Entry[Any]) -> Findings:
         """A stretch of a conversation has the key of what it names; what a call begins with are such."""
         match entry.event:
-            case Stretch(seqs=seqs):
-                key = stretch_key(entry.thread, seqs)
+            case PromptChunk(seqs=seqs):
+                key = prompt_chunk_key(entry.thread, seqs)
                 if entry.key != key:
                     yield entry.seq, f"its key is {entry.key}, but what it names gives {key}"
             case ModelCall(stretches=named):
                 for seq in named:
-                    if not issubclass(ledger.event_class_of(seq), Stretch):
+                    if not issubclass(ledger.event_class_of(seq), PromptChunk):
                         yield entry.seq, f"it begins with {seq}, which is no stretch of a conversation"
 
-    def thread(self, _: Ledger, entry: Entry[Any]) -> Findings:
+    def thread(self, _: ReplayState, entry: Entry[Any]) -> Findings:
         """A conversation is opened by one entry, before all else that is said in it."""
         root = root_of(entry.thread)
         known = root in self._places or root == INNER
-        if isinstance(entry.event, Opened):
+        if isinstance(entry.event, ConversationOpened):
             if known:
                 yield entry.seq, f"it opens {entry.thread}, which is open"
             self._places[entry.thread] = entry.event.team, entry.event.channel
         elif entry.thread.startswith("sess-") and not known:
             yield entry.seq, f"{entry.thread} was never opened"
 
-    def brought(self, ledger: Ledger, entry: Entry[Any]) -> Findings:
+    def brought(self, ledger: ReplayState, entry: Entry[Any]) -> Findings:
         """What was said elsewhere is brought into a conversation only within one channel, or one DM."""
         here = self._places.get(root_of(entry.thread))
         for _, seq in ledger.kinds.referenced_seqs(entry.event):
@@ -138,21 +140,21 @@ class SoulRules:
             if there and self._places.get(root_of(there)) != here:
                 yield entry.seq, f"it brings {seq} here, which was said in another channel"
 
-    def stamp(self, _: Ledger, entry: Entry[Any]) -> Findings:
+    def stamp(self, _: ReplayState, entry: Entry[Any]) -> Findings:
         """A message in Slack is claimed by one speech, and a speech is one message; or it is a card."""
         event, speech = entry.event, entry.cause
         if isinstance(event, CardShown):
             message = self._places.get(entry.thread, entry.thread), event.ts
             if self._claimed.setdefault(message, CARD) != CARD:
                 yield entry.seq, f"the card {event.ts} is claimed by a speech, too"
-        if not isinstance(event, SpeechStarted | Spoken) or event.taken_from:
+        if not isinstance(event, SpeechPosted | SpeechFinished) or event.taken_from:
             return
         message = self._places.get(entry.thread, entry.thread), event.ts
         claimer = self._claimed.get(message, speech)
         if claimer != speech:
             yield entry.seq, f"the message {event.ts} is claimed by the speech {claimer}, too"
         ts = self._stamps.get(speech, event.ts)
-        is_replaced = isinstance(event, Spoken) and event.replaces == ts
+        is_replaced = isinstance(event, SpeechFinished) and event.replaces == ts
         if ts != event.ts and not is_replaced:
             yield entry.seq, f"its speech, {speech}, is the message {ts}, and not {event.ts}"
         self._claimed[message], self._stamps[speech] = speech, event.ts

@@ -16,10 +16,10 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from daemon.console.address import whose
-from daemon.console.crowd import CROWD, MOST, Crowd
+from daemon.console.address import rate_limit_key
+from daemon.console.crowd import CROWD, MOST, ConnectionLimit
 from daemon.errors import ConfigError
-from daemon.lifetime import meanwhile
+from daemon.lifetime import in_background
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 """Where this machine reaches what listens on every address."""
@@ -39,7 +39,7 @@ BREATH = 0.1
 log = logging.getLogger(__name__)
 
 
-def ours(record: logging.LogRecord) -> bool:
+def is_our_fault(record: logging.LogRecord) -> bool:
     """Did something go wrong here? What strangers send that is no request at all is no news."""
     return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
@@ -62,7 +62,7 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def address(listener: socket.socket) -> str:
+def url_of_socket(listener: socket.socket) -> str:
     """The URL under which this machine reaches the socket."""
     host, port = listener.getsockname()[:2]
     return url_of(host, port)
@@ -74,7 +74,7 @@ def url_of(host: str, port: int) -> str:
     return f"http://[{reached}]:{port}" if ":" in reached else f"http://{reached}:{port}"
 
 
-def roomy() -> int:
+def connection_limit() -> int:
     """Raise the process's limit of open files, if it is low; returns how many connections that allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
@@ -85,14 +85,14 @@ def roomy() -> int:
 
 
 @asynccontextmanager
-async def serving(
+async def serve_app(
     app: web.Application, listener: socket.socket, *, most: int = MOST, idle: float = IDLE
 ) -> AsyncIterator[None]:
     """While inside, the application answers on this socket, `most` connections at once."""
-    crowd = app.get(CROWD, Crowd())
+    crowd = app.get(CROWD, ConnectionLimit())
     crowd.most = most
     faults = logging.getLogger(f"{__name__}.faults")
-    faults.addFilter(ours)
+    faults.addFilter(is_our_fault)
     runner = web.AppRunner(
         app,
         access_log=None,
@@ -103,14 +103,14 @@ async def serving(
     )
     await runner.setup()
     try:
-        async with meanwhile(_let_in(listener, runner, crowd)):
+        async with in_background(_let_in(listener, runner, crowd)):
             yield
     finally:
         listener.close()
         await runner.cleanup()
 
 
-async def _let_in(listener: socket.socket, runner: web.AppRunner, crowd: Crowd) -> None:
+async def _let_in(listener: socket.socket, runner: web.AppRunner, crowd: ConnectionLimit) -> None:
     """Let in whoever comes, for ever."""
     loop, handlers = asyncio.get_running_loop(), runner.server
     assert handlers is not None, "it was set up"
@@ -130,4 +130,4 @@ async def _let_in(listener: socket.socket, runner: web.AppRunner, crowd: Crowd) 
         except OSError:
             connection.close()
             continue
-        crowd.add(handler, whose(remote[0]))
+        crowd.add(handler, rate_limit_key(remote[0]))

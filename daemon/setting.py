@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from daemon.limits import Limits
-from daemon.price import FREE, Price, price
-from daemon.recipe import MOST_SLOTS, SLOT, Recipe, Recipes
+from daemon.price import FREE_PRICE, ModelPrice, make_price
+from daemon.recipe import MOST_SLOTS, SLOT, AllowedProgram, AllowedPrograms
 
 T = TypeVar("T")
 SECRETS = ("xoxb-", "xoxp-", "xoxe", "xapp-", "sk-", "gsk_", "xai-", "AIza")
@@ -35,7 +35,7 @@ CLASS = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*[.:][^\W\d]\w*(?:\.[^\W\d]\w*)*"
 TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-def unlike(text: str, wanted: str) -> str:
+def unlike_message(text: str, wanted: str) -> str:
     """That a value is not what is wanted; of the value itself its length, and how a known secret begins."""
     kind = _kind(text)
     if kind:
@@ -51,29 +51,29 @@ def _kind(text: str) -> str:
     return ""
 
 
-def name(text: str) -> str:
+def read_name(text: str) -> str:
     """What something is called; never a secret, since it may be shown."""
     if text.startswith(SECRETS):
-        raise ValueError(unlike(text, "a name"))
+        raise ValueError(unlike_message(text, "a name"))
     return text
 
 
-def names(text: str) -> tuple[str, ...]:
+def read_names(text: str) -> tuple[str, ...]:
     """Names, with commas between."""
-    found = _parts(text)
+    found = _comma_parts(text)
     if not found:
         raise ValueError("holds no name")
-    return tuple(map(name, found))
+    return tuple(map(read_name, found))
 
 
-def secret(text: str) -> str:
+def read_secret(text: str) -> str:
     """A secret that goes along with requests; a broken line would break each of them."""
     if UNSENDABLE.search(text):
         raise ValueError("holds a line break or another character that cannot be sent")
     return text
 
 
-def token(kind: str) -> Callable[[str], str]:
+def token_reader(kind: str) -> Callable[[str], str]:
     """A reader of Slack tokens of this kind. Its errors never hold the token."""
 
     def read(text: str) -> str:
@@ -83,23 +83,23 @@ def token(kind: str) -> Callable[[str], str]:
             if other:
                 fault += f", it begins with {other}"
             raise ValueError(fault)
-        return secret(text)
+        return read_secret(text)
 
     return read
 
 
-def password(least: int) -> Callable[[str], str]:
+def password_reader(least: int) -> Callable[[str], str]:
     """A reader of words that nobody must guess, of so many characters or more. No error holds one."""
 
     def read(text: str) -> str:
         if len(text) < least:
             raise ValueError(f"is shorter than {least} characters, so that others could guess it")
-        return secret(text)
+        return read_secret(text)
 
     return read
 
 
-def url(text: str) -> str:
+def read_url(text: str) -> str:
     """An http or https URL, as it is."""
     try:
         parts = urlsplit(text)
@@ -107,22 +107,22 @@ def url(text: str) -> str:
     except ValueError:
         whole = False
     if not whole:
-        raise ValueError(unlike(text, "an http:// or https:// URL"))
+        raise ValueError(unlike_message(text, "an http:// or https:// URL"))
     if "@" in parts.netloc:
         raise ValueError("holds a user or a password, which nothing sends: leave them out")
     return text
 
 
-def model_url(text: str) -> str:
+def read_model_url(text: str) -> str:
     """The URL of something that speaks Anthropic's Messages API, without the /v1 that the SDK adds."""
-    if re.search("/v1(/messages)?/*$", urlsplit(url(text)).path):
+    if re.search("/v1(/messages)?/*$", urlsplit(read_url(text)).path):
         raise ValueError("ends with /v1, and the SDK adds /v1/messages to it by itself")
     return text
 
 
-def chat_url(text: str) -> str:
+def read_chat_url(text: str) -> str:
     """The URL of something that speaks chat completions, as its users write it: with /v1, or without."""
-    return re.sub(r"(/chat/completions)?/*$", "", url(text))
+    return re.sub(r"(/chat/completions)?/*$", "", read_url(text))
 
 
 def needs_key(text: str) -> bool:
@@ -131,31 +131,31 @@ def needs_key(text: str) -> bool:
         parts = urlsplit(text)
     except ValueError:
         return False
-    return parts.scheme == "https" and not loopback(parts.hostname or "")
+    return parts.scheme == "https" and not is_loopback(parts.hostname or "")
 
 
-def port(text: str) -> int:
+def read_port(text: str) -> int:
     """A TCP port; 0 means any that is free."""
     if not re.fullmatch("[0-9]{1,5}", text) or int(text) > 65535:
-        raise ValueError(unlike(text, "a port"))
+        raise ValueError(unlike_message(text, "a port"))
     return int(text)
 
 
-def dollars(text: str) -> float:
+def read_dollars(text: str) -> float:
     """An amount of money, in US dollars."""
     try:
         amount = float(text)
     except ValueError:
         amount = math.nan
     if not (math.isfinite(amount) and amount >= 0):
-        raise ValueError(unlike(text, "an amount of dollars"))
+        raise ValueError(unlike_message(text, "an amount of dollars"))
     return amount
 
 
-def folder(text: str) -> Path:
+def read_folder(text: str) -> Path:
     """A folder that exists or can be made."""
     try:
-        path = Path(name(text)).expanduser()
+        path = Path(read_name(text)).expanduser()
     except RuntimeError:
         raise ValueError("begins with ~, and there is no such user") from None
     try:
@@ -166,25 +166,25 @@ def folder(text: str) -> Path:
     return path
 
 
-def folders(text: str) -> tuple[Path, ...]:
+def read_folders(text: str) -> tuple[Path, ...]:
     """Folders that exist, separated by commas, each once."""
-    found = dict.fromkeys(map(folder, _parts(text)))
+    found = dict.fromkeys(map(read_folder, _comma_parts(text)))
     for place, path in enumerate(found, 1):
         if not path.is_dir():
             raise ValueError(f"names a folder that does not exist (number {place} of {len(found)})")
     return tuple(found)
 
 
-def _parts(text: str) -> list[str]:
+def _comma_parts(text: str) -> list[str]:
     """What stands between commas."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def ids(initials: str) -> Callable[[str], frozenset[str]]:
+def ids_reader(initials: str) -> Callable[[str], frozenset[str]]:
     """A reader of Slack ids, separated by commas, each beginning with one of these letters."""
 
     def read(text: str) -> frozenset[str]:
-        found = _parts(text)
+        found = _comma_parts(text)
         for place, one in enumerate(found, 1):
             if not re.fullmatch(f"[{initials}][A-Z0-9]+", one):
                 where = f"number {place} of {len(found)}"
@@ -194,62 +194,62 @@ def ids(initials: str) -> Callable[[str], frozenset[str]]:
     return read
 
 
-def count(least: int, most: int) -> Callable[[str], int]:
+def count_reader(least: int, most: int) -> Callable[[str], int]:
     """A reader of whole numbers from `least` to `most`."""
 
     def read(text: str) -> int:
         if not re.fullmatch("[0-9]{1,9}", text) or not least <= int(text) <= most:
-            raise ValueError(unlike(text, f"a number from {least} to {most}"))
+            raise ValueError(unlike_message(text, f"a number from {least} to {most}"))
         return int(text)
 
     return read
 
 
-def one_of(*choices: str) -> Callable[[str], str]:
+def one_of_reader(*choices: str) -> Callable[[str], str]:
     """A reader of one of these words."""
 
     def read(text: str) -> str:
         if text.lower() not in choices:
-            raise ValueError(unlike(text, " or ".join(choices)))
+            raise ValueError(unlike_message(text, " or ".join(choices)))
         return text.lower()
 
     return read
 
 
-def one_of_or_class(*choices: str) -> Callable[[str], str]:
+def one_of_or_class_reader(*choices: str) -> Callable[[str], str]:
     """A reader of one of these words, or of a class's name: package.module.Class, package.module:Class."""
 
     def read(text: str) -> str:
         if text.lower() in choices:
             return text.lower()
         if not CLASS.fullmatch(text):
-            raise ValueError(unlike(text, f"{' or '.join(choices)}, nor the dotted name of a class"))
+            raise ValueError(unlike_message(text, f"{' or '.join(choices)}, nor the dotted name of a class"))
         return text
 
     return read
 
 
-def duration(text: str) -> float:
+def read_duration(text: str) -> float:
     """A span of time, in seconds; written as a number and a unit: 90s, 30m, 24h, 7d."""
     found = re.fullmatch(r"([0-9]{1,9})([smhd])", text)
     if not found:
-        raise ValueError(unlike(text, "a number with a unit of time"))
+        raise ValueError(unlike_message(text, "a number with a unit of time"))
     span = float(found[1]) * UNITS[found[2]]
     if span > LONGEST:
         raise ValueError("is longer than a hundred years")
     return span
 
 
-def seconds(text: str) -> float:
+def read_seconds(text: str) -> float:
     """A span of time: a bare number is seconds, else as `duration` has it."""
-    return float(text) if re.fullmatch(r"[0-9]{1,9}", text) else duration(text)
+    return float(text) if re.fullmatch(r"[0-9]{1,9}", text) else read_duration(text)
 
 
-def span(least: float, most: float) -> Callable[[str], float]:
+def span_reader(least: float, most: float) -> Callable[[str], float]:
     """A reader of spans of time from `least` to `most` seconds, as `seconds` reads them."""
 
     def read(text: str) -> float:
-        found = seconds(text)
+        found = read_seconds(text)
         if not least <= found <= most:
             raise ValueError(f"is not between {least:g} and {most:g} seconds")
         return found
@@ -257,19 +257,19 @@ def span(least: float, most: float) -> Callable[[str], float]:
     return read
 
 
-def truth(text: str) -> bool:
+def read_truth(text: str) -> bool:
     """Yes or no, in one of the ways in which people write them."""
     if text.lower() not in TRUTH:
-        raise ValueError(unlike(text, "true or false"))
+        raise ValueError(unlike_message(text, "true or false"))
     return TRUTH[text.lower()]
 
 
-def only_true(text: str) -> bool:
+def read_only_true(text: str) -> bool:
     """Return True for the word true, in any case, and for no other one, as the seed on the ISM has it."""
     return text.lower() == "true"
 
 
-def limits(usual: Limits) -> Callable[[str], Limits]:
+def limits_reader(usual: Limits) -> Callable[[str], Limits]:
     """A reader of bounds, `calls=30 tokens=400000 usd=0.50 time=10m`; what it does not name stays as usual.
 
     `usd=none` switches one bound off, `none` all of them.
@@ -278,13 +278,13 @@ def limits(usual: Limits) -> Callable[[str], Limits]:
     def read(text: str) -> Limits:
         if text.lower() == "none":
             return Limits()
-        bounds: dict[str, Any] = dict(map(_bound, text.split()))
+        bounds: dict[str, Any] = dict(map(_read_bound, text.split()))
         return replace(usual, **bounds)
 
     return read
 
 
-def _bound(part: str) -> tuple[str, float | None]:
+def _read_bound(part: str) -> tuple[str, float | None]:
     """One bound: the name of its field, and how far it goes."""
     word, _, amount = part.partition("=")
     if word not in BOUNDS:
@@ -302,14 +302,14 @@ def _bound(part: str) -> tuple[str, float | None]:
 
 
 def _number(text: str) -> int:
-    return count(1, 999_999_999)(text)
+    return count_reader(1, 999_999_999)(text)
 
 
 BOUNDS: Mapping[str, tuple[str, Callable[[str], float]]] = {
     "calls": ("calls", _number),
     "tokens": ("tokens", _number),
-    "usd": ("usd", dollars),
-    "time": ("seconds", duration),
+    "usd": ("usd", read_dollars),
+    "time": ("seconds", read_duration),
 }
 
 
@@ -321,26 +321,28 @@ WINDOW = (4_000, 100_000_000)
 """Tokens that a window may have."""
 
 
-def prices(text: str) -> tuple[tuple[str, Price], ...]:
+def read_prices(text: str) -> tuple[tuple[str, ModelPrice], ...]:
     """What models cost, `NAME=INPUT/OUTPUT/CACHED` or `NAME=free`, with commas between: each name and price.
 
     A name may hold anything but a comma.
     """
-    return _by_model(text, _price)
+    return _read_by_model(text, _read_price)
 
 
-def windows(text: str) -> tuple[tuple[str, int], ...]:
+def read_windows(text: str) -> tuple[tuple[str, int], ...]:
     """How many tokens models take: `NAME=TOKENS`, or a number for all others, which has the name ""."""
-    return _by_model(text, count(*WINDOW), default=True)
+    return _read_by_model(text, count_reader(*WINDOW), default=True)
 
 
-def _by_model(text: str, read: Callable[[str], T], *, default: bool = False) -> tuple[tuple[str, T], ...]:
+def _read_by_model(
+    text: str, read: Callable[[str], T], *, default: bool = False
+) -> tuple[tuple[str, T], ...]:
     """A value for each model; where there is a `default`, one without a name may be among them."""
-    parts = _parts(text)
+    parts = _comma_parts(text)
     found: dict[str, T] = {}
     for place, part in enumerate(parts, 1):
         model, equals, value = part.rpartition("=")
-        model = name(model.strip())
+        model = read_name(model.strip())
         try:
             if bool(equals) != bool(model) or not (model or default):
                 raise ValueError("has no name of a model before its =")
@@ -354,32 +356,32 @@ def _by_model(text: str, read: Callable[[str], T], *, default: bool = False) -> 
     return tuple(found.items())
 
 
-def _price(text: str) -> Price:
+def _read_price(text: str) -> ModelPrice:
     """One price, in US dollars for a million tokens."""
     if text.lower() == FREELY:
-        return FREE
+        return FREE_PRICE
     amounts = text.split("/")
     if len(amounts) not in PRICED:
         raise ValueError("is neither free nor INPUT/OUTPUT/CACHED")
-    paid = [dollars(amount.strip()) for amount in amounts]
+    paid = [read_dollars(amount.strip()) for amount in amounts]
     paid.append(paid[0])
-    return price(*paid[: PRICED[-1]])
+    return make_price(*paid[: PRICED[-1]])
 
 
 OWN = ("think", "read")
 """What the inner life may start besides programs (daemon/actions/own_processes.py)."""
 
 
-def recipes(text: str) -> Recipes:
+def read_allowed_programs(text: str) -> AllowedPrograms:
     """Programs that may be run: `name=program argument {slot}`, with semicolons between.
 
     They are quoted as in a shell, which none of them ever sees.
     """
-    entries = _entries(text)
-    found: dict[str, Recipe] = {}
+    entries = _semicolon_entries(text)
+    found: dict[str, AllowedProgram] = {}
     for place, entry in enumerate(entries, 1):
         try:
-            name, recipe = _recipe(entry)
+            name, recipe = _read_program(entry)
             if name in found:
                 raise ValueError("has a name that was there before")
             if name in OWN:
@@ -387,24 +389,24 @@ def recipes(text: str) -> Recipes:
         except ValueError as error:
             raise ValueError(f"holds an entry that {error} (number {place} of {len(entries)})") from None
         found[name] = recipe
-    return Recipes(found)
+    return AllowedPrograms(found)
 
 
-def _entries(text: str) -> list[str]:
+def _semicolon_entries(text: str) -> list[str]:
     """What stands between semicolons that are not quoted."""
     if ENTRY.sub("", text).strip(";"):
         raise ValueError("holds a quotation mark that is not closed, or ends with a backslash")
     return [entry.strip() for entry in ENTRY.findall(text) if entry.strip()]
 
 
-def _recipe(entry: str) -> tuple[str, Recipe]:
+def _read_program(entry: str) -> tuple[str, AllowedProgram]:
     """A name, and what it stands for."""
     name, equals, command = entry.partition("=")
     if not equals:
-        raise ValueError(unlike(entry, "name=program"))
+        raise ValueError(unlike_message(entry, "name=program"))
     if not re.fullmatch("[a-z][a-z0-9-]*", name.strip()):
         raise ValueError("has no name of small letters, digits and hyphens before its =")
-    recipe = Recipe(argv=tuple(shlex.split(command)))
+    recipe = AllowedProgram(argv=tuple(shlex.split(command)))
     if not recipe.argv or not recipe.program:
         raise ValueError("names no program after its =")
     if SLOT.search(recipe.program):
@@ -423,7 +425,7 @@ def _recipe(entry: str) -> tuple[str, Recipe]:
     return name.strip(), recipe
 
 
-def loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     """Whether only this machine can reach what listens there."""
     try:
         return ipaddress.ip_address(host).is_loopback

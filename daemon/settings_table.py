@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from daemon.errors import ConfigError
-from daemon.project import root
+from daemon.project import project_root
 
-HEAD = """# Settings
+SETTINGS_HEAD = """# Settings
 
 Each is a variable of the environment, or a line of `.env` (copy `.env.example`); the environment wins.
 An empty one counts as not set. All are read once, at the start; what is wrong is said for all at once.
@@ -20,7 +20,7 @@ An empty one counts as not set. All are read once, at the start; what is wrong i
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class SettingLine:
     """A setting as `.env.example` has it."""
 
     name: str
@@ -28,16 +28,16 @@ class Line:
     meaning: str
 
 
-def table() -> str:
+def settings_table() -> str:
     """The page. Raises ConfigError where the example is not there."""
     try:
-        text = (root() / ".env.example").read_text(encoding="utf-8")
+        text = (project_root() / ".env.example").read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError(f".env.example cannot be read ({error.strerror}): put it back.") from error
-    return HEAD + "".join(f"{_row(line)}\n" for line in lines(text))
+    return SETTINGS_HEAD + "".join(f"{_settings_row(line)}\n" for line in setting_lines(text))
 
 
-def lines(example: str) -> Iterator[Line]:
+def setting_lines(example: str) -> Iterator[SettingLine]:
     """Each `#NAME=default`, with what the comment above it says."""
     said: list[str] = []
     for line in example.splitlines():
@@ -45,13 +45,13 @@ def lines(example: str) -> Iterator[Line]:
         if line.startswith("# "):
             said.append(line.removeprefix("# "))
         elif line.startswith("#") and equals:
-            yield Line(name=name, default=default, meaning=" ".join(said))
+            yield SettingLine(name=name, default=default, meaning=" ".join(said))
             said = []
         else:
             said = []
 
 
-def _row(line: Line) -> str:
+def _settings_row(line: SettingLine) -> str:
     default = f"`{line.default}`" if line.default else ""
     meaning = line.meaning.replace("|", "\\|")
     return f"| `{line.name}` | {default} | {meaning} |"

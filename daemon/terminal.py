@@ -17,52 +17,60 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from config import KEY_HINT, Settings
-from daemon.behaviour import readings_of
+from daemon.behaviour import make_reading_setup
 from daemon.claude.request_queue import RequestQueue
-from daemon.connections import claude_for, models_of, queue_for, sandboxes_for
-from daemon.documents.citing import check
+from daemon.connections import make_claude, make_request_queue, make_sandboxes, models_by_role
+from daemon.documents.citing import check_citations
 from daemon.documents.document import Document, DocumentError
 from daemon.documents.loading import read_document
 from daemon.engine.clock import SystemClock
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.engine.keys import is_part
-from daemon.engine.reading import reading
+from daemon.engine.reading import open_reader
 from daemon.engine.worker import Worker
-from daemon.engine.writable import writable
-from daemon.errors import ConfigError, SpeechFailed
-from daemon.inner.masking import harmless
-from daemon.kinds import SOUL_KINDS, CellBegan, Message, ModelCall, Opened, ReadingEnded, TurnEnded
+from daemon.engine.writable import storable_text
+from daemon.errors import ConfigError, PostFailed
+from daemon.inner.masking import strip_control_characters
+from daemon.kinds import (
+    SOUL_KINDS,
+    CellBegan,
+    ConversationOpened,
+    IncomingMessage,
+    ModelCall,
+    ReadingEnded,
+    SoulTurnEnded,
+)
 from daemon.knowledge.person_models import PersonModels
-from daemon.knowledge.places import Places
+from daemon.knowledge.places import KnownChannels
 from daemon.limits import Limits
 from daemon.memory import WorkingMemory
 from daemon.mind.steps import STEP_TEXTS
-from daemon.mind.wording import catalogue
-from daemon.ports import LLM, Clock, Earlier, Open, Page, Posted, Speaker
-from daemon.printable import one_line
+from daemon.mind.wording import prompt_catalogue
+from daemon.ports import LLM, Clock, EarlierMessages, MessagePage, Open, PostedMessage, Speaker
+from daemon.printable import escaped_line
 from daemon.private import READS
 from daemon.process import Process, Turn
 from daemon.processes import PROCESSES
-from daemon.project import root, settle
-from daemon.soul.backend_watch import look_up_once
-from daemon.soul.budget import Budget
-from daemon.soul.gauge import Gauge
-from daemon.soul.past import Pasts
-from daemon.soul.reach import Reach
-from daemon.soul.soul_program import Soul
-from daemon.soul.texts import Texts
-from daemon.soul.voice import TERMINAL
-from daemon.soul.world import World
-from daemon.terminal_model import TerminalModel, Tries
+from daemon.project import create_home, project_root
+from daemon.soul.backend_watch import look_up_server
+from daemon.soul.budget import DailyBudget
+from daemon.soul.gauge import LimitChecker
+from daemon.soul.past import ThreadHistories
+from daemon.soul.reach import ModelAvailability
+from daemon.soul.soul_program import SoulProgram
+from daemon.soul.texts import PromptFiles
+from daemon.soul.voice import TERMINAL_PLACE
+from daemon.soul.world import TurnDependencies
+from daemon.terminal_model import FailedTryLog, TerminalModel
 
 ANSWERED, FAILED, PARTIAL = 0, 1, 2
 """Exit statuses."""
-HERE = Opened(
+HERE = ConversationOpened(
     team="",
     channel="terminal",
     ts="1.000000",
-    where=TERMINAL,
+    where=TERMINAL_PLACE,
     place="a terminal",
     audience="dm",
     user="terminal",
@@ -88,7 +96,7 @@ REASONS = {
 }
 
 
-async def read(
+async def read_in_terminal(
     settings: Settings,
     paths: Sequence[Path],
     question: str,
@@ -106,7 +114,7 @@ async def read(
     try:
         documents = [await read_document(path.name, _bytes(path)) for path in paths]
     except DocumentError as error:
-        print(one_line(str(error)), file=sys.stderr)
+        print(escaped_line(str(error)), file=sys.stderr)
         return FAILED
     if len({document.name for document in documents}) < len(documents):
         raise ConfigError(
@@ -114,16 +122,16 @@ async def read(
         )
     for document in documents:
         for note in document.notes:
-            print(one_line(note), file=sys.stderr)
-    asked = Asked(documents=documents, question=writable(question))
-    async with sandboxes_for(settings) as sandboxes:
-        where = _at(place, asked) if place else _place(settings, asked)
-        ended = await _read(settings, where, asked, open or sandboxes.open, clock or SystemClock())
-    return _told(ended, documents)
+            print(escaped_line(note), file=sys.stderr)
+    asked = ReadingInput(documents=documents, question=storable_text(question))
+    async with make_sandboxes(settings) as sandboxes:
+        where = _usable_path(place, asked) if place else _journal_place(settings, asked)
+        ended = await _run_reading(settings, where, asked, open or sandboxes.open, clock or SystemClock())
+    return _print_outcome(ended, documents)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ReadingInput:
     """What is read, and what for."""
 
     documents: Sequence[Document]
@@ -154,22 +162,22 @@ class Asked:
         return turn.memory
 
 
-def _told(ended: ReadingEnded | str | None, documents: Sequence[Document]) -> int:
+def _print_outcome(ended: ReadingEnded | str | None, documents: Sequence[Document]) -> int:
     """Print what the reading came to, or why no model answers; returns the status."""
     if isinstance(ended, str):
-        print(one_line(f"No model answered: {ended}"), file=sys.stderr)
+        print(escaped_line(f"No model answered: {ended}"), file=sys.stderr)
         return FAILED
     if ended is None:
         print("Nothing came of it: its journal says why.", file=sys.stderr)
         return FAILED
     why = REASONS.get(ended.reason, ended.reason)
     if not ended.answer:
-        print(one_line(f"No answer: {why}."), file=sys.stderr)
+        print(escaped_line(f"No answer: {why}."), file=sys.stderr)
         return FAILED
     _print_answer(ended.answer, documents)
     if not ended.partial:
         return ANSWERED
-    print(one_line(f"Read in part: {why}."), file=sys.stderr)
+    print(escaped_line(f"Read in part: {why}."), file=sys.stderr)
     return PARTIAL
 
 
@@ -178,14 +186,14 @@ def _print_answer(answer: str, documents: Sequence[Document]) -> None:
     citable = [*documents]
     if len(documents) == 1:
         citable.append(replace(documents[0], name=ALONE))
-    checked = check(answer, citable)
-    print(JOINED.sub(_harmless, checked.text))
+    checked = check_citations(answer, citable)
+    print(JOINED.sub(_printable_part, checked.text))
     if checked.dropped:
         print(f"citations left out that do not hold: {checked.dropped}", file=sys.stderr)
 
 
-def _harmless(part: re.Match[str]) -> str:
-    return harmless(part[0].encode())
+def _printable_part(part: re.Match[str]) -> str:
+    return strip_control_characters(part[0].encode())
 
 
 def _bytes(path: Path) -> bytes:
@@ -196,23 +204,27 @@ def _bytes(path: Path) -> bytes:
         raise DocumentError(f"{path} cannot be read ({reason}): name another file.") from error
 
 
-async def _read(
-    settings: Settings, place: Path, asked: Asked, open: Open, clock: Clock
+async def _run_reading(
+    settings: Settings, place: Path, asked: ReadingInput, open: Open, clock: Clock
 ) -> ReadingEnded | str | None:
     """The reading in this journal: one that was cut off goes on. A text says why no model answers."""
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         journal = await enter(Journal(place, clock, SOUL_KINDS))
-        progress = Progress(settings.reading.iterations, sys.stderr)
-        claude = await enter(claude_for(settings, clock, "", Tries(progress.say)))
-        await look_up_once(claude, clock)
-        model = TerminalModel(claude, clock, models_of(settings))
-        world = _world(settings, journal, model, queue_for(settings, claude), clock, asked.process, open)
+        progress = ReadingProgress(settings.reading.iterations, sys.stderr)
+        claude = await enter(make_claude(settings, clock, "", FailedTryLog(progress.say)))
+        await look_up_server(claude, clock)
+        model = TerminalModel(claude, clock, models_by_role(settings))
+        world = _make_terminal_dependencies(
+            settings, journal, model, make_request_queue(settings, claude), clock, asked.process, open
+        )
         opened, _ = await journal.open_thread("thread:terminal", HERE)
-        words = Message(user="terminal", name="terminal", text=asked.question, ts=HERE.ts, address="dm")
+        words = IncomingMessage(
+            user="terminal", name="terminal", text=asked.question, ts=HERE.ts, address="dm"
+        )
         await journal.append(opened.thread, words, key=asked.key, author="terminal", cause=opened.seq)
         following = asyncio.create_task(progress.follow(journal))
-        async with Worker(journal, clock, Soul(world), grace=GRACE) as worker:
+        async with Worker(journal, clock, SoulProgram(world), grace=GRACE) as worker:
             worker.wake(opened.thread)
             ends: set[asyncio.Future[Any]] = {following, journal.died, model.gave_up}
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -222,10 +234,10 @@ async def _read(
         progress.say(f"{place}: `python -m daemon trace {opened.thread} --journal {place}` shows how.")
         if model.gave_up.done():
             return model.gave_up.result()
-        return _last(journal)
+        return _last_ending(journal)
 
 
-def _last(journal: Journal) -> ReadingEnded | None:
+def _last_ending(journal: Journal) -> ReadingEnded | None:
     """Return the end of the reading that all others were part of."""
     for ended in reversed(journal.entries_of_kind(ReadingEnded)):
         if not is_part(ended.key):
@@ -233,11 +245,11 @@ def _last(journal: Journal) -> ReadingEnded | None:
     return None
 
 
-def _place(settings: Settings, asked: Asked) -> Path:
+def _journal_place(settings: Settings, asked: ReadingInput) -> Path:
     """Where the journal of this reading is: that of one that was cut off, or a new one."""
     folder = settings.soul_home / READS
-    settle(settings.soul_home)
-    settle(folder)
+    create_home(settings.soul_home)
+    create_home(folder)
     digest = asked.digest
     number = 1
     while True:
@@ -247,12 +259,12 @@ def _place(settings: Settings, asked: Asked) -> Path:
         number += 1
 
 
-def _at(path: Path, asked: Asked) -> Path:
+def _usable_path(path: Path, asked: ReadingInput) -> Path:
     """The path, if nothing stands there, or this reading, which was cut off. Raises ConfigError."""
     if not _is_there(path):
         return path
-    with reading(path, SOUL_KINDS) as journal:
-        keys = [entry.key for entry in journal.entries_of_kind(Message)]
+    with open_reader(path, SOUL_KINDS) as journal:
+        keys = [entry.key for entry in journal.entries_of_kind(IncomingMessage)]
     if keys == [asked.key] and _is_cut_off(path):
         return path
     raise ConfigError(f"{path} holds another journal, or a reading that is over: name a new file.")
@@ -265,14 +277,14 @@ def _is_there(path: Path) -> bool:
 
 def _is_cut_off(path: Path) -> bool:
     """Did the reading in this journal not come to its end? Then it goes on, and says so."""
-    with reading(path, SOUL_KINDS) as journal:
-        if journal.entries_of_kind(TurnEnded):
+    with open_reader(path, SOUL_KINDS) as journal:
+        if journal.entries_of_kind(SoulTurnEnded):
             return False
     print("Going on where it was cut off.", file=sys.stderr)
     return True
 
 
-def _world(
+def _make_terminal_dependencies(
     settings: Settings,
     journal: Journal,
     model: LLM,
@@ -280,52 +292,52 @@ def _world(
     clock: Clock,
     process: Process,
     open: Open,
-) -> World:
+) -> TurnDependencies:
     """What a turn can reach in a terminal: a model, and nobody to speak to."""
-    budget = Budget(journal, clock, settings.budget_daily_usd)
+    budget = DailyBudget(journal, clock, settings.budget_daily_usd)
     nothing = Limits()
-    return World(
+    return TurnDependencies(
         journal=journal,
         llm=model,
-        speaker=Nobody(),
+        speaker=NullSpeaker(),
         clock=clock,
         budget=budget,
-        gauge=Gauge(journal, clock, budget, turn=nothing, thread=nothing, person=nothing),
-        pasts=Pasts(journal),
-        people=PersonModels(journal, Places(journal)),
-        reach=Reach(journal, clock, models_of(settings)),
-        texts=Texts(root(), journal, catalogue(PROCESSES.values(), STEP_TEXTS)),
-        surroundings=Nobody(),
+        gauge=LimitChecker(journal, clock, budget, turn=nothing, thread=nothing, person=nothing),
+        pasts=ThreadHistories(journal),
+        people=PersonModels(journal, KnownChannels(journal)),
+        reach=ModelAvailability(journal, clock, models_by_role(settings)),
+        texts=PromptFiles(project_root(), journal, prompt_catalogue(PROCESSES.values(), STEP_TEXTS)),
+        surroundings=NullSpeaker(),
         processes={"reading": process},
         initial="reading",
-        readings=readings_of(settings, open),
+        readings=make_reading_setup(settings, open),
         queue=queue,
     )
 
 
-class Nobody(Speaker):
+class NullSpeaker(Speaker):
     """Implements Speaker and Surroundings where there is no workspace: nothing can be said."""
 
-    async def earlier_messages(self, thread: str) -> Earlier:
-        return Earlier()
+    async def earlier_messages(self, thread: str) -> EarlierMessages:
+        return EarlierMessages()
 
     def status(self, *_: object) -> None:
         """Nobody sees it."""
 
-    def pages(self, text: str, *_: object) -> Sequence[Page]:
-        return [Page(text=text, upto=len(text))] if text else []
+    def pages(self, text: str, *_: object) -> Sequence[MessagePage]:
+        return [MessagePage(text=text, upto=len(text))] if text else []
 
     def page_end(self, text: str, since: int) -> int:
         return len(text)
 
-    async def own_messages(self, *_: object) -> Sequence[Posted]:
+    async def own_messages(self, *_: object) -> Sequence[PostedMessage]:
         return ()
 
     async def name(self, person: str) -> str:
         return ""
 
     async def start(self, *_: object, **__: object) -> Any:
-        raise SpeechFailed("there is nobody to speak to")
+        raise PostFailed("there is nobody to speak to")
 
     def report_left_out(self, thread: str, word: str) -> None:
         """Nothing is said, so nothing is left out."""
@@ -333,7 +345,7 @@ class Nobody(Speaker):
     extend = finish = leave_message = replace = retract = show_card = whisper = open_dm = start
 
 
-class Progress:
+class ReadingProgress:
     """Shows how far a reading is: one line that changes, in a terminal; else a line for each round."""
 
     def __init__(self, rounds: int, out: TextIO) -> None:
@@ -348,7 +360,7 @@ class Progress:
         async for entries in journal.follow_entries(0):
             for entry in entries:
                 self._count(entry)
-                if isinstance(entry.event, TurnEnded):
+                if isinstance(entry.event, SoulTurnEnded):
                     if self._lively:
                         print(file=self._out)
                     return
@@ -358,7 +370,7 @@ class Progress:
         """Print a line of its own, in place of the one that changes; that comes again below it."""
         if self._lively:
             print("\r\x1b[K", end="", file=self._out)
-        print(one_line(line), file=self._out, flush=True)
+        print(escaped_line(line), file=self._out, flush=True)
 
     def _count(self, entry: Entry[Any]) -> None:
         event = entry.event

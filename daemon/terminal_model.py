@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from daemon.claude.account import settings_of
-from daemon.claude.client import Claude
+from daemon.claude.account import settings_naming_model
+from daemon.claude.client import ClaudeClient
 from daemon.claude.failure import TOO_LONG
-from daemon.claude.patience import Patience, Stopped
-from daemon.claude.retry import PASSING
-from daemon.claude.streamed import Answer
+from daemon.claude.patience import CallStopped, StreamDeadline
+from daemon.claude.retry import PASSING_FAILURES
+from daemon.claude.streamed import StreamedAnswer
 from daemon.ports import Clock, Hear, Hold, Role
-from daemon.reply import Reply
+from daemon.reply import ModelReply
 from daemon.soul.model_report import REASONS
 
 PAUSE = 5.0
@@ -57,16 +57,16 @@ TRY = "No answer yet (try {tries}). {model}: {reason}{cause}.{pause} It is tried
 LEFT_ALONE = " It asks to be left alone for {seconds:.0f} s."
 
 
-class Tries:
+class FailedTryLog:
     """Counts the tries that failed, and says each in a line."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._tries = 0
 
-    def __call__(self, model: str, answer: Answer) -> None:
+    def __call__(self, model: str, answer: StreamedAnswer) -> None:
         """One failed. What is the same at each try is said once, at the end, and not here."""
-        if answer.failure not in PASSING:
+        if answer.failure not in PASSING_FAILURES:
             return
         self._tries += 1
         pause = LEFT_ALONE.format(seconds=answer.after) if answer.after else ""
@@ -84,7 +84,7 @@ class Tries:
 class TerminalModel:
     """Implements LLM over `claude`, the models of which are `models`."""
 
-    def __init__(self, claude: Claude, clock: Clock, models: Mapping[Role, str]) -> None:
+    def __init__(self, claude: ClaudeClient, clock: Clock, models: Mapping[Role, str]) -> None:
         self._claude = claude
         self._clock = clock
         self._models = models
@@ -98,9 +98,9 @@ class TerminalModel:
 
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
-    ) -> Reply:
+    ) -> ModelReply:
         """Send it until it is answered, or `stop` is set."""
-        failed: Reply | None = None
+        failed: ModelReply | None = None
         pause = PAUSE
         while True:
             reply = await self._claude.call(request, hear, hold, stop)
@@ -108,15 +108,15 @@ class TerminalModel:
                 await self._leave_unanswered(AWAY, failed)
             if reply.outcome != "failed" or reply.failure == TOO_LONG:
                 return reply
-            if reply.failure not in PASSING:
+            if reply.failure not in PASSING_FAILURES:
                 await self._leave_unanswered(ADVICE.get(reply.failure, ADVICE["bad-request"]), reply)
             failed = reply
-            with suppress(Stopped):
-                async with Patience(self._clock, math.inf, stop):
+            with suppress(CallStopped):
+                async with StreamDeadline(self._clock, math.inf, stop):
                     await self._clock.sleep(max(pause, reply.after))
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    async def _leave_unanswered(self, why: str, reply: Reply) -> NoReturn:
+    async def _leave_unanswered(self, why: str, reply: ModelReply) -> NoReturn:
         """Say so, and leave this call unanswered, as a kill would: the journal can go on from there."""
         if not self.gave_up.done():
             model = reply.model
@@ -126,7 +126,7 @@ class TerminalModel:
                     reason=REASONS.get(reply.failure, reply.failure),
                     cause=_in_brackets(reply.cause),
                     account=self._claude.account,
-                    settings=" or ".join(settings_of(model, self._models)) or "RLM_MODELS",
+                    settings=" or ".join(settings_naming_model(model, self._models)) or "RLM_MODELS",
                 )
             )
         while True:

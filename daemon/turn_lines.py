@@ -12,15 +12,15 @@ from contextlib import asynccontextmanager, suppress
 from daemon.engine.event import Entry
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
-from daemon.kinds import ModelCall, TurnBegan, TurnEnded
-from daemon.lifetime import meanwhile
+from daemon.kinds import ModelCall, SoulTurnBegan, SoulTurnEnded
+from daemon.lifetime import in_background
 from daemon.log import FIELDS
 
 log = logging.getLogger("daemon.turn_lines")
 
 
 @asynccontextmanager
-async def turn_lines(journal: Journal) -> AsyncIterator[None]:
+async def log_ended_turns(journal: Journal) -> AsyncIterator[None]:
     """While inside, a line for each turn that ends, and on leaving of those that just did.
 
     What is damaged has none.
@@ -28,15 +28,15 @@ async def turn_lines(journal: Journal) -> AsyncIterator[None]:
     if not log.isEnabledFor(logging.INFO):
         yield
         return
-    ended = Ended(journal)
+    ended = EndedTurns(journal)
     try:
-        async with meanwhile(ended.log_forever()):
+        async with in_background(ended.log_forever()):
             yield
     finally:
         ended.log_lines()
 
 
-class Ended:
+class EndedTurns:
     """The turns that ended and were not told yet."""
 
     def __init__(self, journal: Journal) -> None:
@@ -52,17 +52,17 @@ class Ended:
 
     def log_lines(self) -> None:
         """Write their lines."""
-        if self._journal.change_counter(TurnEnded) <= self._told:
+        if self._journal.change_counter(SoulTurnEnded) <= self._told:
             return
-        for ended in self._journal.entries_of_kind(TurnEnded, since=self._told):
+        for ended in self._journal.entries_of_kind(SoulTurnEnded, since=self._told):
             self._told = ended.seq
             with suppress(JournalError):
                 _tell(self._journal, ended)
 
 
-def _tell(journal: Journal, ended: Entry[TurnEnded]) -> None:
+def _tell(journal: Journal, ended: Entry[SoulTurnEnded]) -> None:
     began = journal.entry(ended.cause or 0)
-    if not isinstance(began.event, TurnBegan):
+    if not isinstance(began.event, SoulTurnBegan):
         return
     calls, dollars = 0, 0.0
     for call in journal.thread_entries(ended.thread, ModelCall, since=began.seq):

@@ -9,26 +9,26 @@ from typing import Any
 from aiohttp import web
 
 from daemon.actions.own import OwnFiles
-from daemon.connections import models_of
-from daemon.console.answering import Answering
-from daemon.console.backend_table import backend_table
-from daemon.console.inside import Inside
+from daemon.connections import models_by_role
+from daemon.console.answering import PageAnswers
+from daemon.console.backend_table import backend_as_json
+from daemon.console.inside import InnerLifeView
 from daemon.console.metrics import Metrics
 from daemon.console.model_health import ModelHealth
-from daemon.console.overview import Directory, Overview, Purse
+from daemon.console.overview import BudgetInfo, PageOverview, SlackLinks
 from daemon.console.overview_routes import mount_overview
-from daemon.console.routes import Console, mount
+from daemon.console.routes import ConsoleSetup, mount_console
 from daemon.engine.event import Entry, digest
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
-from daemon.introduction import elsewhere
+from daemon.introduction import unusual_host
 from daemon.kinds import ModelCall
-from daemon.mind.recall import seen_by
-from daemon.mind.wording import SOUL, name_of
+from daemon.mind.recall import memory_of_call
+from daemon.mind.wording import SOUL_TEXT, soul_name_in
 from daemon.project import version
-from daemon.services import Services
+from daemon.services import DaemonServices
 from daemon.slack.access import SLACK
-from daemon.within import state_of
+from daemon.within import make_state
 
 GAUGES = (
     ("soul_deaf", "deaf", "1 when no message can come in."),
@@ -44,10 +44,10 @@ MOST_FILES = 5
 """The owner's files that are named, of those that cannot be used."""
 
 
-def show(app: web.Application, services: Services, own_files: OwnFiles) -> None:
+def mount_status(app: web.Application, services: DaemonServices, own_files: OwnFiles) -> None:
     """Add the page, and what a scraper may know, to this application."""
-    view = View(services, own_files)
-    console = Console(
+    view = StatusView(services, own_files)
+    console = ConsoleSetup(
         journal=services.journal,
         rebuild=view.rebuild,
         state=view.state,
@@ -57,15 +57,15 @@ def show(app: web.Application, services: Services, own_files: OwnFiles) -> None:
         inner=view.inside,
         thinking=services.thinking,
     )
-    mount(app, console)
+    mount_console(app, console)
     mount_overview(app, view.overview)
     view.metrics().mount(app)
 
 
-class View:
+class StatusView:
     """What a page and a scraper may know of these services."""
 
-    def __init__(self, services: Services, own_files: OwnFiles) -> None:
+    def __init__(self, services: DaemonServices, own_files: OwnFiles) -> None:
         self._services = services
         self._own_files = own_files
         self._slack = slack = services.slack
@@ -73,18 +73,18 @@ class View:
         journal, settings, now = services.journal, services.settings, services.clock.now
         self._began, self._version = services.clock.steady(), version()
         self._models = ModelHealth(services.reach, services.claude.availability, now)
-        self.inside = Inside(
+        self.inside = InnerLifeView(
             journal=journal,
-            state=state_of(journal, services.index, slack.places),
+            state=make_state(journal, services.index, slack.places),
             limits=settings.inner,
             now=now,
             spent=lambda: budget.today().inner,
         )
-        purse = Purse(daily=budget.daily, now=now)
+        purse = BudgetInfo(daily=budget.daily, now=now)
         link = slack.message_link if settings.slack == "real" else _no_link
-        directory = Directory(called=self._called, people_in=slack.people_in, link=link)
-        answering = Answering(journal, settings.owner_user_ids, slack.press)
-        self.overview = Overview(journal, slack.places, purse, answering, directory)
+        directory = SlackLinks(called=self._called, people_in=slack.people_in, link=link)
+        answering = PageAnswers(journal, settings.owner_user_ids, slack.press)
+        self.overview = PageOverview(journal, slack.places, purse, answering, directory)
 
     def metrics(self) -> Metrics:
         """What the journal says, and how well the soul hears."""
@@ -106,7 +106,7 @@ class View:
 
     def rebuild(self, call: Entry[ModelCall]) -> tuple[Mapping[str, Any], bool]:
         """What the model was sent in this call, made anew; and whether that is what it saw."""
-        memory = seen_by(call, self._services.texts.text_entry, self._services.journal.entry)
+        memory = memory_of_call(call, self._services.texts.text_entry, self._services.journal.entry)
         seen = self._services.claude.request(memory, call.event.model, call.event.schema)
         return seen, digest(seen) == call.event.saw
 
@@ -118,8 +118,8 @@ class View:
         return {
             "name": self._name(),
             "rehearsed": {"workspace": not is_real, "model": settings.claude == "rehearsed"},
-            "workspace_at": elsewhere(settings.slack_api_url, SLACK) if is_real else "",
-            "model_at": elsewhere(settings.model_url, ""),
+            "workspace_at": unusual_host(settings.slack_api_url, SLACK) if is_real else "",
+            "model_at": unusual_host(settings.model_url, ""),
             "budget": budget.daily,
             "spent": today.cost,
             "worth": today.worth,
@@ -132,7 +132,7 @@ class View:
 
     def _name(self) -> str:
         """The soul's, as soul.md says it now."""
-        return name_of(self._services.texts.newest_text(SOUL))
+        return soul_name_in(self._services.texts.newest_text(SOUL_TEXT))
 
     async def _called(self, id: str) -> str:
         """What a person or a channel is called; the soul is called as soul.md says."""
@@ -164,8 +164,8 @@ class View:
         services, hearing = self._services, self._slack.hearing
         return {
             **self._models.details_as_json(),
-            "models": models_of(services.settings),
-            "backend": backend_table(services.claude.backend),
+            "models": models_by_role(services.settings),
+            "backend": backend_as_json(services.claude.backend),
             "version": self._version,
             "uptime": services.clock.steady() - self._began,
             "sockets": hearing.alive_count,

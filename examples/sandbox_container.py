@@ -16,9 +16,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from daemon.environment import Bounds, Execution, Function, SandboxError
+from daemon.environment import CellResult, Function, SandboxError, SandboxLimits
 from daemon.sandbox import cpython
-from daemon.sandbox.host import ChildSandbox, meet
+from daemon.sandbox.host import ChildSandbox, accept_child
 
 PATIENCE = 60.0
 """Seconds in which the program in a container has to call."""
@@ -44,7 +44,7 @@ class ContainerSandbox:
         self._sandbox = sandbox
 
     @classmethod
-    async def open(cls, functions: Mapping[str, Function], bounds: Bounds) -> Self:
+    async def open(cls, functions: Mapping[str, Function], bounds: SandboxLimits) -> Self:
         """Start a container, and wait until it has called. Raises SandboxError."""
         token = secrets.token_hex()
         called: asyncio.Future[tuple[StreamReader, StreamWriter]]
@@ -66,11 +66,11 @@ class ContainerSandbox:
             reader, writer = await container.wait_for(called)
         finally:
             server.close()
-        child = await meet(reader, writer, token, bounds, container)
+        child = await accept_child(reader, writer, token, bounds, container)
         return cls(child.sandbox(functions))
 
     @classmethod
-    async def _start(cls, address: str, token: str, bounds: Bounds) -> Container:
+    async def _start(cls, address: str, token: str, bounds: SandboxLimits) -> Container:
         name = f"soul-sandbox-{secrets.token_hex(8)}"
         program = ("python", *cpython.FLAGS, "-c", cpython.BOOT, "/soul", address)
         options = (
@@ -88,7 +88,7 @@ class ContainerSandbox:
         process.stdin.close()
         return Container(cls.docker, name, process)
 
-    async def execute_code(self, code: str) -> Execution:
+    async def execute_code(self, code: str) -> CellResult:
         """Run this cell to its end. Raises nothing for what the code does."""
         return await self._sandbox.execute_code(code)
 

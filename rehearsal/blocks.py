@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rehearsal.refusal import Refused
+from rehearsal.refusal import ApiError
 
 Block = dict[str, Any]
 BLOCKS_MOST, BUTTONS_MOST = 50, 25
@@ -29,11 +29,11 @@ def accepted(blocks: Sequence[Any]) -> list[Block]:
     kept = [_block(block) for block in blocks]
     markdown = [str(one.get("text", "")) for one in kept if one["type"] == "markdown"]
     if len("".join(markdown)) > MARKDOWN_MOST:
-        raise Refused("msg_blocks_too_long")
+        raise ApiError("msg_blocks_too_long")
     for text in markdown:
         check_tables(text)
     if sum(one["type"] == "table" for one in kept) > 1:
-        raise Refused(
+        raise ApiError(
             "invalid_attachments", response_metadata={"messages": ["[ERROR] only_one_table_allowed"]}
         )
     ids = [one["block_id"] for one in kept]
@@ -125,8 +125,8 @@ def _limit(name: str, text: object, most: int) -> None:
         raise _refused(f"{name}: from 1 to {most} characters")
 
 
-def _refused(why: str) -> Refused:
-    return Refused("invalid_blocks", response_metadata={"messages": [f"[ERROR] {why}"]})
+def _refused(why: str) -> ApiError:
+    return ApiError("invalid_blocks", response_metadata={"messages": [f"[ERROR] {why}"]})
 
 
 def _id() -> str:

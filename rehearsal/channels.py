@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rehearsal.people import SOUL, handle_of
-from rehearsal.refusal import Refused
+from rehearsal.refusal import ApiError
 from rehearsal.workspace_store import MICROS, add_channel
 
 TYPES = {"public_channel": "channel", "private_channel": "group", "mpim": "mpim", "im": "im"}
@@ -16,7 +16,7 @@ COLUMNS = "select id, kind, name, creator, created from channel"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Channel:
+class StoredChannel:
     """A conversation. `kind` is Slack's channel_type: channel, group, im or mpim."""
 
     id: str
@@ -36,26 +36,26 @@ class Channel:
         return self.kind == "channel" or user in self.members
 
 
-def all_channels(db: sqlite3.Connection) -> list[Channel]:
+def all_channels(db: sqlite3.Connection) -> list[StoredChannel]:
     """Every conversation, #general first."""
     return [_channel(db, row) for row in db.execute(f"{COLUMNS} order by place").fetchall()]
 
 
-def channel_of(db: sqlite3.Connection, id: str, user: str) -> Channel:
+def channel_of(db: sqlite3.Connection, id: str, user: str) -> StoredChannel:
     """The conversation with that id, as far as this user may know of it; else channel_not_found."""
     row = db.execute(f"{COLUMNS} where id = ?", (id,)).fetchone()
     if row is not None:
         channel = _channel(db, row)
         if channel.shown_to(user):
             return channel
-    raise Refused("channel_not_found")
+    raise ApiError("channel_not_found")
 
 
-def joined_channel(db: sqlite3.Connection, id: str, user: str) -> Channel:
+def joined_channel(db: sqlite3.Connection, id: str, user: str) -> StoredChannel:
     """The conversation with that id if this user is in it; else not_in_channel."""
     channel = channel_of(db, id, user)
     if user not in channel.members:
-        raise Refused("not_in_channel")
+        raise ApiError("not_in_channel")
     return channel
 
 
@@ -65,7 +65,7 @@ def channel_named(db: sqlite3.Connection, name: str) -> str:
     return name if row is None else str(row[0])
 
 
-def direct(db: sqlite3.Connection, members: Sequence[str], soul: str) -> tuple[Channel, bool]:
+def direct(db: sqlite3.Connection, members: Sequence[str], soul: str) -> tuple[StoredChannel, bool]:
     """The DM or group DM of exactly these, and whether it was there before; `soul` is the soul's name."""
     wanted = set(members)
     for channel in all_channels(db):
@@ -77,7 +77,7 @@ def direct(db: sqlite3.Connection, members: Sequence[str], soul: str) -> tuple[C
     return _create(db, "mpim", f"mpdm-{handles}-1", members), False
 
 
-def create(db: sqlite3.Connection, name: str, private: bool, creator: str) -> Channel:
+def create(db: sqlite3.Connection, name: str, private: bool, creator: str) -> StoredChannel:
     """A new channel; the soul is in every public one."""
     _must_be_free(db, name)
     if private:
@@ -85,14 +85,14 @@ def create(db: sqlite3.Connection, name: str, private: bool, creator: str) -> Ch
     return _create(db, "channel", name, [creator, SOUL.user])
 
 
-def rename(db: sqlite3.Connection, channel: Channel, name: str) -> Channel:
+def rename(db: sqlite3.Connection, channel: StoredChannel, name: str) -> StoredChannel:
     """The same channel, called so from now on."""
     _must_be_free(db, name)
     db.execute("update channel set name = ? where id = ?", (name, channel.id))
     return replace(channel, name=name)
 
 
-def renumber(db: sqlite3.Connection, channel: Channel, id: str, private: bool) -> Channel:
+def renumber(db: sqlite3.Connection, channel: StoredChannel, id: str, private: bool) -> StoredChannel:
     """The same channel, with another id, as Slack does where one is shared, or made private."""
     for table in ("member", "message", "share"):
         db.execute(f"update {table} set channel = ? where channel = ?", (id, channel.id))
@@ -103,17 +103,17 @@ def renumber(db: sqlite3.Connection, channel: Channel, id: str, private: bool) -
 
 def _must_be_free(db: sqlite3.Connection, name: str) -> None:
     if name in [channel.name for channel in all_channels(db)]:
-        raise Refused("name_taken")
+        raise ApiError("name_taken")
 
 
-def invite(db: sqlite3.Connection, channel: Channel, user: str) -> None:
+def invite(db: sqlite3.Connection, channel: StoredChannel, user: str) -> None:
     """One more member."""
     if user in channel.members:
-        raise Refused("already_in_channel")
+        raise ApiError("already_in_channel")
     db.execute("insert into member values (?, ?)", (channel.id, user))
 
 
-def channel_json(channel: Channel, user: str) -> dict[str, Any]:
+def channel_json(channel: StoredChannel, user: str) -> dict[str, Any]:
     """A conversation as `conversations.info` shows it to this user."""
     shared: dict[str, Any] = {
         "id": channel.id,
@@ -144,7 +144,7 @@ def channel_json(channel: Channel, user: str) -> dict[str, Any]:
     }
 
 
-def _create(db: sqlite3.Connection, kind: str, name: str, members: Sequence[str]) -> Channel:
+def _create(db: sqlite3.Connection, kind: str, name: str, members: Sequence[str]) -> StoredChannel:
     (number,) = db.execute("select count(*) from channel").fetchone()
     initial = "D" if kind == "im" else "C"
     id = f"{initial}0MADE{number:05d}"
@@ -152,10 +152,10 @@ def _create(db: sqlite3.Connection, kind: str, name: str, members: Sequence[str]
     return channel_of(db, id, members[0])
 
 
-def _channel(db: sqlite3.Connection, row: tuple[str, str, str, str, int]) -> Channel:
+def _channel(db: sqlite3.Connection, row: tuple[str, str, str, str, int]) -> StoredChannel:
     id, kind, name, creator, created = row
     members = db.execute("select user from member where channel = ? order by rowid", (id,)).fetchall()
-    return Channel(
+    return StoredChannel(
         id=id,
         kind=kind,
         name=name,

@@ -18,16 +18,16 @@ from aiohttp import web
 
 from rehearsal.messages import TOMBSTONE
 from rehearsal.wire import json_object
-from rehearsal.workspace import Workspace
+from rehearsal.workspace import RehearsedWorkspace
 from rehearsal.workspace_store import MICROS, micros_of, ts_of
 
 TS = re.compile(r"\d{10}\.\d{6}")
 
 
-class Clearing:
+class ClearingRoute:
     """The route, over one workspace."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: RehearsedWorkspace) -> None:
         self._workspace = workspace
 
     def mount(self, router: web.UrlDispatcher) -> None:
@@ -46,7 +46,9 @@ class Clearing:
         return web.json_response({"ok": True})
 
 
-def forget(workspace: Workspace, user: str, until: float, messages: Iterable[tuple[str, str]] = ()) -> None:
+def forget(
+    workspace: RehearsedWorkspace, user: str, until: float, messages: Iterable[tuple[str, str]] = ()
+) -> None:
     """Not a word of it is left in the file, nor beside it."""
     db = workspace.db
     with db:
@@ -78,7 +80,7 @@ def _theirs(db: sqlite3.Connection, user: str, until: int) -> list[int]:
     return [stamp for (stamp,) in db.execute(sql, (user, user, until))]
 
 
-def _forget_deliveries(workspace: Workspace, stamps: AbstractSet[str]) -> None:
+def _forget_deliveries(workspace: RehearsedWorkspace, stamps: AbstractSet[str]) -> None:
     """Of events about these nothing is left, and none of them is sent again."""
     db, now = workspace.db, workspace.clock.now()
     for id, payload in db.execute("select id, payload from delivery").fetchall():

@@ -7,18 +7,18 @@ from typing import Any
 
 from aiohttp import web
 
-from rehearsal.channels import Channel, all_channels, channel_json, joined_channel, renumber
+from rehearsal.channels import StoredChannel, all_channels, channel_json, joined_channel, renumber
 from rehearsal.events import happened, payload_of, post, root_of, tell_of_name
-from rehearsal.people import APPS, CALLERS, PEOPLE, SOUL, TEAM, App, name_of
-from rehearsal.refusal import Refused
+from rehearsal.people import APPS, CALLERS, PEOPLE, SOUL, TEAM, InstalledApp, name_of
+from rehearsal.refusal import ApiError
 from rehearsal.wire import json_object
-from rehearsal.workspace import Workspace
+from rehearsal.workspace import RehearsedWorkspace
 
 
-class Control:
+class ControlRoutes:
     """The world's own routes, over one workspace."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: RehearsedWorkspace) -> None:
         self._workspace = workspace
 
     def mount(self, router: web.UrlDispatcher) -> None:
@@ -56,7 +56,7 @@ class Control:
         try:
             with self._workspace.db:
                 return web.json_response({"ok": True, "ts": _put(self._workspace, fields)})
-        except Refused as refusal:
+        except ApiError as refusal:
             return web.json_response(refusal.body)
 
     async def channel(self, request: web.Request) -> web.Response:
@@ -70,7 +70,7 @@ class Control:
                 new = renumber(db, old, str(asked["id"]), bool(asked.get("private")))
                 ids = {"old_channel_id": old.id, "new_channel_id": new.id}
                 happened(workspace, new, {"type": "channel_id_changed", **ids})
-        except (KeyError, Refused):
+        except (KeyError, ApiError):
             raise web.HTTPBadRequest(text="Name a token, one of its channels, and the new id.") from None
         workspace.feed.tell(new, {"type": "channel"})
         return web.json_response({"ok": True})
@@ -95,7 +95,7 @@ class Control:
         return web.json_response({"ok": True, "event_id": event_id})
 
 
-def state_of(workspace: Workspace) -> dict[str, Any]:
+def state_of(workspace: RehearsedWorkspace) -> dict[str, Any]:
     """People with their tokens, apps with what they were sent, conversations, who is at work, whispers."""
     return {
         "ok": True,
@@ -111,7 +111,7 @@ def state_of(workspace: Workspace) -> dict[str, Any]:
     }
 
 
-def _app(workspace: Workspace, app: App) -> dict[str, Any]:
+def _app(workspace: RehearsedWorkspace, app: InstalledApp) -> dict[str, Any]:
     """An app, without its tokens."""
     return {
         "id": app.id,
@@ -124,15 +124,15 @@ def _app(workspace: Workspace, app: App) -> dict[str, Any]:
     }
 
 
-def _channel(channel: Channel) -> dict[str, Any]:
+def _channel(channel: StoredChannel) -> dict[str, Any]:
     shown = channel_json(channel, channel.creator)
     return shown | {"kind": channel.kind, "members": channel.members}
 
 
-def _put(workspace: Workspace, fields: dict[str, Any]) -> str:
+def _put(workspace: RehearsedWorkspace, fields: dict[str, Any]) -> str:
     caller = CALLERS.get(str(fields.pop("token", "")))
     if caller is None:
-        raise Refused("not_authed")
+        raise ApiError("not_authed")
     channel = joined_channel(workspace.db, fields.pop("channel", ""), caller.id)
     thread = root_of(workspace, channel, fields.pop("thread_ts", ""))
     return post(workspace, channel, caller, {"text": "", **fields}, thread).ts

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rehearsal.faults import Value
-from rehearsal.socket_mode import Links
-from rehearsal.switchboard import Switchboard
-from rehearsal.timekeeping import Clock
+from rehearsal.socket_mode import AppSockets
+from rehearsal.switchboard import FaultSwitchboard
+from rehearsal.timekeeping import RehearsalClock
 from rehearsal.wire import parsed
 
 GAPS = (3.0, 60.0, 240.0)
@@ -26,7 +26,7 @@ WAITING = f"""select id, payload, attempts, sent from delivery
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
+class EventDelivery:
     """An event on its way to an app. `attempts`: how often it was sent so far, the last time at `sent`."""
 
     id: int
@@ -37,7 +37,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hold:
+class DeliveryHold:
     """An event about a message, which waits until then at the most; or until `passer` was sent."""
 
     fault: str
@@ -47,13 +47,13 @@ class Hold:
     passer: int | None = None
 
 
-class Holds:
+class DeliveryHolds:
     """What is held, by the id of its delivery. Nothing is held any more by a fault that was switched off."""
 
-    def __init__(self, faults: Switchboard, clock: Clock) -> None:
+    def __init__(self, faults: FaultSwitchboard, clock: RehearsalClock) -> None:
         self._faults = faults
         self._clock = clock
-        self._held: dict[int, Hold] = {}
+        self._held: dict[int, DeliveryHold] = {}
 
     def take(self, id: int, app: str, about: str) -> None:
         """A new event: hold it, if a fault strikes it.
@@ -91,7 +91,7 @@ class Holds:
 
     def _hold(self, id: int, fault: str, app: str, about: str, told: Mapping[str, Value]) -> None:
         until = self._clock.now() + float(told["seconds"])
-        self._held[id] = Hold(fault=fault, app=app, about=about, until=until)
+        self._held[id] = DeliveryHold(fault=fault, app=app, about=about, until=until)
 
     def _waiting(self, app: str) -> list[int]:
         """What waits to be passed, and nothing is known that will."""
@@ -102,16 +102,18 @@ class Holds:
         ]
 
 
-class Courier:
+class EventCourier:
     """The queue of events and the loop that delivers them. `speed` divides the waits between attempts."""
 
-    def __init__(self, db: sqlite3.Connection, clock: Clock, links: Links, faults: Switchboard) -> None:
+    def __init__(
+        self, db: sqlite3.Connection, clock: RehearsalClock, links: AppSockets, faults: FaultSwitchboard
+    ) -> None:
         self.speed = 1.0
         self._db = db
         self._clock = clock
         self._links = links
         self._faults = faults
-        self._holds = Holds(faults, clock)
+        self._holds = DeliveryHolds(faults, clock)
         self._changed = asyncio.Event()
         self._envelopes: dict[str, int] = {}
 
@@ -181,13 +183,13 @@ class Courier:
         sent, acked, unacked = self._db.execute(sql, (app,)).fetchone()
         return {"sent": sent, "acked": acked, "unacked": unacked}
 
-    def _waiting(self) -> Iterator[Delivery]:
+    def _waiting(self) -> Iterator[EventDelivery]:
         """What may be sent: of the apps that can be reached, un-acked and not given up."""
         for app in self._links.apps():
             for id, payload, attempts, sent in self._db.execute(WAITING, (app,)).fetchall():
-                yield Delivery(id=id, app=app, payload=payload, attempts=attempts, sent=sent or 0.0)
+                yield EventDelivery(id=id, app=app, payload=payload, attempts=attempts, sent=sent or 0.0)
 
-    def _due(self, delivery: Delivery) -> float:
+    def _due(self, delivery: EventDelivery) -> float:
         if not delivery.attempts:
             return self._holds.due(delivery.id)
         return delivery.sent + GAPS[delivery.attempts - 1] / self.speed
@@ -197,7 +199,7 @@ class Courier:
         (attempts,) = self._db.execute("select attempts from delivery where id = ?", (id,)).fetchone()
         return attempts <= len(GAPS) and self._faults.strikes("redelivery") is not None
 
-    def _send(self, delivery: Delivery) -> None:
+    def _send(self, delivery: EventDelivery) -> None:
         times = 2 if self._faults.strikes("duplicate") else 1
         for _ in range(times):
             envelope = str(uuid.uuid4())
@@ -231,7 +233,7 @@ def _about(payload: object) -> str:
     return ""
 
 
-def _frame(envelope: str, delivery: Delivery) -> str:
+def _frame(envelope: str, delivery: EventDelivery) -> str:
     payload = json.loads(delivery.payload)
     return json.dumps(
         {

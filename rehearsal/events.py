@@ -6,38 +6,38 @@ import uuid
 from collections.abc import Iterable
 from typing import Any
 
-from rehearsal.channels import Channel
-from rehearsal.messages import Message, find, mentions, message_json, put
-from rehearsal.people import APPS, SOUL, TEAM, App, Caller, bot_json, user_json
-from rehearsal.refusal import Refused
-from rehearsal.workspace import Workspace
+from rehearsal.channels import StoredChannel
+from rehearsal.messages import StoredMessage, find, mentions, message_json, put
+from rehearsal.people import APPS, SOUL, TEAM, InstalledApp, TokenOwner, bot_json, user_json
+from rehearsal.refusal import ApiError
+from rehearsal.workspace import RehearsedWorkspace
 from rehearsal.workspace_store import ts_of
 
 NOT_IN_MENTIONS = ("files", "subtype")
 
 
-def root_of(workspace: Workspace, channel: Channel, thread_ts: str) -> int | None:
+def root_of(workspace: RehearsedWorkspace, channel: StoredChannel, thread_ts: str) -> int | None:
     """The stamp of the message that a reply with this thread_ts answers; none without one."""
     if not thread_ts:
         return None
     root = find(workspace.db, channel.id, thread_ts, error="invalid_thread_ts")
     if root.thread is not None:
-        raise Refused("cannot_reply_to_message")
+        raise ApiError("cannot_reply_to_message")
     return root.stamp
 
 
 def post(
-    workspace: Workspace,
-    channel: Channel,
-    caller: Caller,
+    workspace: RehearsedWorkspace,
+    channel: StoredChannel,
+    caller: TokenOwner,
     content: dict[str, Any],
     thread: int | None = None,
     streaming: float | None = None,
-) -> Message:
+) -> StoredMessage:
     """A new message of this caller's; clears the app's status line in that thread."""
     tell_of_name(workspace)
     body = {**_author(workspace, caller), **content}
-    message = Message(
+    message = StoredMessage(
         stamp=workspace.mint(),
         channel=channel.id,
         thread=thread,
@@ -53,7 +53,7 @@ def post(
     return message
 
 
-def tell_of_name(workspace: Workspace) -> None:
+def tell_of_name(workspace: RehearsedWorkspace) -> None:
     """Tell all apps, where the soul's is called otherwise since they were told last: `user_change`."""
     name = workspace.soul
     if workspace.told_name == [name]:
@@ -67,7 +67,7 @@ def tell_of_name(workspace: Workspace) -> None:
     workspace.told_name[:] = [name]
 
 
-def posted(workspace: Workspace, channel: Channel, message: Message) -> None:
+def posted(workspace: RehearsedWorkspace, channel: StoredChannel, message: StoredMessage) -> None:
     """A new message: `message` to every app in the channel, and `app_mention` to those it mentions."""
     told = message_json(workspace.db, message)
     place = {"channel": channel.id, "event_ts": message.ts}
@@ -79,14 +79,18 @@ def posted(workspace: Workspace, channel: Channel, message: Message) -> None:
     tell(workspace, channel, message, "message")
 
 
-def changed(workspace: Workspace, channel: Channel, message: Message, before: dict[str, Any]) -> None:
+def changed(
+    workspace: RehearsedWorkspace, channel: StoredChannel, message: StoredMessage, before: dict[str, Any]
+) -> None:
     """An edit, or the end of a stream: `message_changed`. `before` is the message as it was shown."""
     now = {"message": message_json(workspace.db, message), "previous_message": before}
     _alter(workspace, channel, "message_changed", now)
     tell(workspace, channel, message, "changed")
 
 
-def deleted(workspace: Workspace, channel: Channel, message: Message, before: dict[str, Any]) -> None:
+def deleted(
+    workspace: RehearsedWorkspace, channel: StoredChannel, message: StoredMessage, before: dict[str, Any]
+) -> None:
     """A message is gone: `message_deleted`."""
     gone = {"deleted_ts": message.ts, "previous_message": before}
     _alter(workspace, channel, "message_deleted", gone)
@@ -94,7 +98,10 @@ def deleted(workspace: Workspace, channel: Channel, message: Message, before: di
 
 
 def happened(
-    workspace: Workspace, channel: Channel, event: dict[str, Any], to: Iterable[App] | None = None
+    workspace: RehearsedWorkspace,
+    channel: StoredChannel,
+    event: dict[str, Any],
+    to: Iterable[InstalledApp] | None = None,
 ) -> None:
     """Anything else that these apps hear of, or all in the channel (a reaction, a new member)."""
     stamp = ts_of(workspace.mint())
@@ -104,17 +111,17 @@ def happened(
         _emit(workspace, channel, app, {**event, "event_ts": stamp})
 
 
-def tell(workspace: Workspace, channel: Channel, message: Message, kind: str) -> None:
+def tell(workspace: RehearsedWorkspace, channel: StoredChannel, message: StoredMessage, kind: str) -> None:
     """Show the page a message as it is now."""
     workspace.feed.tell(channel, {"type": kind, "message": message_json(workspace.db, message)})
 
 
-def apps_in(channel: Channel) -> Iterable[App]:
+def apps_in(channel: StoredChannel) -> Iterable[InstalledApp]:
     """The apps whose bot is a member."""
     return [app for app in APPS if app.user in channel.members]
 
 
-def payload_of(workspace: Workspace, app: App, event: object) -> tuple[str, dict[str, Any]]:
+def payload_of(workspace: RehearsedWorkspace, app: InstalledApp, event: object) -> tuple[str, dict[str, Any]]:
     """An event as Slack wraps it for an app, and its event_id."""
     event_id = "Ev" + uuid.uuid4().hex[:10].upper()
     authorization = {"enterprise_id": None, "team_id": TEAM, "user_id": app.user, "is_bot": True}
@@ -132,7 +139,7 @@ def payload_of(workspace: Workspace, app: App, event: object) -> tuple[str, dict
     }
 
 
-def _alter(workspace: Workspace, channel: Channel, subtype: str, what: dict[str, Any]) -> None:
+def _alter(workspace: RehearsedWorkspace, channel: StoredChannel, subtype: str, what: dict[str, Any]) -> None:
     event = {"type": "message", "subtype": subtype, "hidden": True, "channel": channel.id, **what}
     stamp = ts_of(workspace.mint())
     happened_at = {"channel_type": channel.kind, "ts": stamp, "event_ts": stamp}
@@ -140,12 +147,14 @@ def _alter(workspace: Workspace, channel: Channel, subtype: str, what: dict[str,
         _emit(workspace, channel, app, {**event, **happened_at})
 
 
-def _emit(workspace: Workspace, channel: Channel, app: App, event: dict[str, Any]) -> None:
+def _emit(
+    workspace: RehearsedWorkspace, channel: StoredChannel, app: InstalledApp, event: dict[str, Any]
+) -> None:
     event_id, payload = payload_of(workspace, app, event)
     workspace.courier.post(app.id, event_id, payload | {"is_ext_shared_channel": channel.shared})
 
 
-def _author(workspace: Workspace, caller: Caller) -> dict[str, Any]:
+def _author(workspace: RehearsedWorkspace, caller: TokenOwner) -> dict[str, Any]:
     who = {"user": caller.id, "team": TEAM}
     if caller.app is None:
         return {**who, "client_msg_id": str(uuid.uuid4())}

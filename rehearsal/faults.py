@@ -12,7 +12,7 @@ Value = float | str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Param:
+class FaultParameter:
     """What a fault may be told: a number from 0 to `most`, or a text, one of `of` if those are named."""
 
     name: str
@@ -22,125 +22,135 @@ class Param:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class InjectedFault:
     """One thing that can go wrong. `line` says what, for the page; `once`: it happens when it is switched."""
 
     name: str
     line: str
-    params: tuple[Param, ...] = ()
+    params: tuple[FaultParameter, ...] = ()
     once: bool = False
 
 
 CHANCE = (
-    Param(name="chance", default=1.0, most=1.0),
-    Param(name="times", default=0.0, most=1e6),
-    Param(name="seed", default=0.0, most=1e9),
+    FaultParameter(name="chance", default=1.0, most=1.0),
+    FaultParameter(name="times", default=0.0, most=1e6),
+    FaultParameter(name="seed", default=0.0, most=1e9),
 )
 """How likely it strikes each time; how often at the most, 0 for any number; the seed of its chance."""
-METHOD = Param(name="method", default="chat.*")
+METHOD = FaultParameter(name="method", default="chat.*")
 """A method of Slack's, or a pattern of several. People are spared: these are the app's own calls."""
-MODEL = (Param(name="model", default="*"), *CHANCE)
+MODEL = (FaultParameter(name="model", default="*"), *CHANCE)
 """The models that it strikes, by name or pattern."""
-CHARACTERS = Param(name="characters", default=60.0, most=1e6)
+CHARACTERS = FaultParameter(name="characters", default=60.0, most=1e6)
 REASONS = ("refresh_requested", "warning", "link_disabled", "too_many_websockets")
 
 SLACK_FAULTS = (
-    Fault(name="redelivery", line="Acks get lost: an event comes up to three times more.", params=CHANCE),
-    Fault(name="duplicate", line="An event comes twice at once.", params=CHANCE),
-    Fault(
+    InjectedFault(
+        name="redelivery", line="Acks get lost: an event comes up to three times more.", params=CHANCE
+    ),
+    InjectedFault(name="duplicate", line="An event comes twice at once.", params=CHANCE),
+    InjectedFault(
         name="reorder",
         line="A message waits until the next one has passed it.",
-        params=(Param(name="seconds", default=5.0), *CHANCE),
+        params=(FaultParameter(name="seconds", default=5.0), *CHANCE),
     ),
-    Fault(name="delay", line="An event comes late.", params=(Param(name="seconds", default=5.0), *CHANCE)),
-    Fault(name="drop", line="All sockets break, now.", once=True),
-    Fault(
+    InjectedFault(
+        name="delay",
+        line="An event comes late.",
+        params=(FaultParameter(name="seconds", default=5.0), *CHANCE),
+    ),
+    InjectedFault(name="drop", line="All sockets break, now.", once=True),
+    InjectedFault(
         name="refresh",
         line="Slack asks for new sockets, and closes the old ones after a while.",
         params=(
-            Param(name="reason", default=REASONS[0], of=REASONS),
-            Param(name="seconds", default=10.0),
+            FaultParameter(name="reason", default=REASONS[0], of=REASONS),
+            FaultParameter(name="seconds", default=10.0),
         ),
         once=True,
     ),
-    Fault(name="used-tickets", line="No ticket opens a socket: all are used already.", params=CHANCE),
-    Fault(
+    InjectedFault(name="used-tickets", line="No ticket opens a socket: all are used already.", params=CHANCE),
+    InjectedFault(
         name="rate-limit",
         line="Slack takes no more calls for some seconds: 429.",
-        params=(METHOD, Param(name="seconds", default=3.0), *CHANCE),
+        params=(METHOD, FaultParameter(name="seconds", default=3.0), *CHANCE),
     ),
-    Fault(
+    InjectedFault(
         name="answer-lost",
         line="Slack does what it is asked, but its answer never arrives.",
         params=(METHOD, *CHANCE),
     ),
-    Fault(
+    InjectedFault(
         name="broken",
         line="Slack does nothing of what it is asked: its machines fail, or the connection breaks.",
-        params=(METHOD, Param(name="answer", default="500", of=("503", "500", "none")), *CHANCE),
+        params=(METHOD, FaultParameter(name="answer", default="500", of=("503", "500", "none")), *CHANCE),
     ),
-    Fault(
+    InjectedFault(
         name="refused",
         line="Slack refuses what it is asked, with an error of its own.",
-        params=(METHOD, Param(name="error", default="invalid_blocks"), *CHANCE),
+        params=(METHOD, FaultParameter(name="error", default="invalid_blocks"), *CHANCE),
     ),
-    Fault(
+    InjectedFault(
         name="stream-expiry",
         line="A streamed message takes no more text after some seconds.",
-        params=(Param(name="seconds", default=1.0),),
+        params=(FaultParameter(name="seconds", default=1.0),),
     ),
-    Fault(
+    InjectedFault(
         name="down",
         line="Slack is away: sockets break and stay shut, calls fail.",
-        params=(Param(name="answer", default="503", of=("503", "500", "none")),),
+        params=(FaultParameter(name="answer", default="503", of=("503", "500", "none")),),
     ),
-    Fault(
+    InjectedFault(
         name="missing-scope",
         line="The app was installed without a scope: its calls are refused.",
-        params=(Param(name="scope", default="chat:write"), *CHANCE),
+        params=(FaultParameter(name="scope", default="chat:write"), *CHANCE),
     ),
 )
 MODEL_FAULTS = (
-    Fault(
+    InjectedFault(
         name="throttled",
         line="The model takes no more requests for some seconds: 429.",
-        params=(Param(name="seconds", default=2.0), *MODEL),
+        params=(FaultParameter(name="seconds", default=2.0), *MODEL),
     ),
-    Fault(
+    InjectedFault(
         name="failing",
         line="The model's server fails, or the connection breaks before an answer.",
-        params=(Param(name="answer", default="502", of=("502", "500", "503", "none")), *MODEL),
+        params=(FaultParameter(name="answer", default="502", of=("502", "500", "503", "none")), *MODEL),
     ),
-    Fault(name="overloaded", line="The model is overloaded: 529.", params=MODEL),
-    Fault(name="cut", line="The answer breaks off.", params=(CHARACTERS, *MODEL)),
-    Fault(
+    InjectedFault(name="overloaded", line="The model is overloaded: 529.", params=MODEL),
+    InjectedFault(name="cut", line="The answer breaks off.", params=(CHARACTERS, *MODEL)),
+    InjectedFault(
         name="stalled",
         line="The answer stops in the middle, and goes on when this is switched off.",
         params=(CHARACTERS, *MODEL),
     ),
-    Fault(
+    InjectedFault(
         name="slow",
         line="The answer comes in very slowly.",
-        params=(Param(name="seconds", default=0.5), *MODEL),
+        params=(FaultParameter(name="seconds", default=0.5), *MODEL),
     ),
-    Fault(
+    InjectedFault(
         name="late",
         line="The first word of the answer comes late.",
-        params=(Param(name="seconds", default=25.0), *MODEL),
+        params=(FaultParameter(name="seconds", default=25.0), *MODEL),
     ),
-    Fault(name="malformed", line="The answer has lost its tags and braces.", params=MODEL),
-    Fault(name="unbounded", line="The answer goes on after its end, and beyond its length.", params=MODEL),
-    Fault(name="refusal", line="The model refuses to answer.", params=MODEL),
-    Fault(
+    InjectedFault(name="malformed", line="The answer has lost its tags and braces.", params=MODEL),
+    InjectedFault(
+        name="unbounded", line="The answer goes on after its end, and beyond its length.", params=MODEL
+    ),
+    InjectedFault(name="refusal", line="The model refuses to answer.", params=MODEL),
+    InjectedFault(
         name="window",
         line="The model takes a prompt and its answer only up to so many tokens, and refuses more: 400.",
         params=(
-            Param(name="tokens", default=16_000.0, most=1e9),
-            Param(name="words", default="anthropic", of=("anthropic", "llama.cpp", "vllm", "bytes", "dumb")),
+            FaultParameter(name="tokens", default=16_000.0, most=1e9),
+            FaultParameter(
+                name="words", default="anthropic", of=("anthropic", "llama.cpp", "vllm", "bytes", "dumb")
+            ),
             *MODEL,
         ),
     ),
-    Fault(name="unauthorized", line="The model does not take the key: 401.", params=MODEL),
-    Fault(name="no-credit", line="The account has no credit left: 400.", params=MODEL),
-    Fault(name="unknown-model", line="There is no such model: 404.", params=MODEL),
+    InjectedFault(name="unauthorized", line="The model does not take the key: 401.", params=MODEL),
+    InjectedFault(name="no-credit", line="The account has no credit left: 400.", params=MODEL),
+    InjectedFault(name="unknown-model", line="There is no such model: 404.", params=MODEL),
 )

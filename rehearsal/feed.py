@@ -14,7 +14,7 @@ from typing import Any
 
 from aiohttp import web
 
-from rehearsal.channels import Channel
+from rehearsal.channels import StoredChannel
 from rehearsal.people import CALLERS
 
 HEADERS = {"Content-Type": "text/event-stream", "Cache-Control": "no-store"}
@@ -26,7 +26,7 @@ MOST = 50
 """Pages at once; a new one takes the place of the oldest."""
 
 
-class Listener:
+class PageListener:
     """One page: whose it is, and what waits for it. None ends it."""
 
     def __init__(self, user: str, request: web.Request) -> None:
@@ -52,13 +52,13 @@ class Listener:
         self.waiting.put_nowait(None)
 
 
-class Feed:
+class PageFeed:
     """The pages that are listening."""
 
     def __init__(self) -> None:
-        self._listeners: list[Listener] = []
+        self._listeners: list[PageListener] = []
 
-    def tell(self, channel: Channel, event: dict[str, Any], only: str | None = None) -> None:
+    def tell(self, channel: StoredChannel, event: dict[str, Any], only: str | None = None) -> None:
         """Tell it to everyone who sees this channel, or to one of them."""
         line = json.dumps({"channel": channel.id, **event})
         for listener in self._listeners:
@@ -77,7 +77,7 @@ class Feed:
             raise web.HTTPForbidden(text="Say whose events: ?token=xoxp-alice")
         response = web.StreamResponse(headers=HEADERS)
         await response.prepare(request)
-        listener = Listener(caller.id, request)
+        listener = PageListener(caller.id, request)
         self._listeners.append(listener)
         if len(self._listeners) > MOST:
             self._listeners.pop(0).drop()

@@ -12,9 +12,9 @@ from mimetypes import MimeTypes
 from typing import Any
 from urllib.parse import quote
 
-from rehearsal.channels import Channel, all_channels
-from rehearsal.people import TEAM, TEAM_URL, Caller
-from rehearsal.refusal import Refused
+from rehearsal.channels import StoredChannel, all_channels
+from rehearsal.people import TEAM, TEAM_URL, TokenOwner
+from rehearsal.refusal import ApiError
 from rehearsal.workspace_store import MICROS, ts_of
 
 MOST = 64_000_000
@@ -37,7 +37,7 @@ order by share.stamp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class File:
+class StoredFile:
     """A file of somebody's. `there`: its bytes have come; `shared`: it was shared, or kept for oneself."""
 
     id: str
@@ -66,10 +66,10 @@ class File:
 def announce(db: sqlite3.Connection, user: str, name: str, size: int, stamp: int) -> tuple[str, str]:
     """A file that is going to come: its id, and the ticket under which it may."""
     if size > MOST:
-        raise Refused("file_upload_size_restricted")
+        raise ApiError("file_upload_size_restricted")
     (kept,) = db.execute("select coalesce(sum(size), 0) from file where content is not null").fetchone()
     if kept + size > ROOM:
-        raise Refused("storage_limit_reached")
+        raise ApiError("storage_limit_reached")
     (number,) = db.execute("select count(*) from file").fetchone()
     id, ticket = f"F0FILE{number:05d}", secrets.token_urlsafe(24)
     sql = "insert into file (id, user, name, title, size, created, ticket) values (?, ?, ?, ?, ?, ?, ?)"
@@ -89,13 +89,13 @@ def receive(db: sqlite3.Connection, ticket: str, content: bytes) -> None:
     db.execute("update file set content = ?, ticket = null where ticket = ?", (content, ticket))
 
 
-def file_of(db: sqlite3.Connection, id: str) -> File:
+def file_of(db: sqlite3.Connection, id: str) -> StoredFile:
     """The file of this id, else file_not_found."""
     row = db.execute(f"{COLUMNS} where id = ?", (id,)).fetchone()
     if row is None:
-        raise Refused("file_not_found")
+        raise ApiError("file_not_found")
     id, user, name, title, size, created, there, shared = row
-    return File(
+    return StoredFile(
         id=id,
         user=user,
         name=name,
@@ -107,34 +107,34 @@ def file_of(db: sqlite3.Connection, id: str) -> File:
     )
 
 
-def content_of(db: sqlite3.Connection, file: File) -> bytes:
+def content_of(db: sqlite3.Connection, file: StoredFile) -> bytes:
     """Its bytes."""
     (content,) = db.execute("select content from file where id = ?", (file.id,)).fetchone()
     return bytes(content)
 
 
-def finish(db: sqlite3.Connection, file: File, title: str) -> File:
+def finish(db: sqlite3.Connection, file: StoredFile, title: str) -> StoredFile:
     """It is complete, and has this title."""
     db.execute("update file set shared = 1, title = ? where id = ?", (title, file.id))
     return file_of(db, file.id)
 
 
-def share(db: sqlite3.Connection, file: File, channel: str, stamp: int) -> None:
+def share(db: sqlite3.Connection, file: StoredFile, channel: str, stamp: int) -> None:
     """It stands in this message."""
     db.execute("insert into share values (?, ?, ?)", (file.id, channel, stamp))
 
 
-def readable(db: sqlite3.Connection, id: str, caller: Caller) -> File:
+def readable(db: sqlite3.Connection, id: str, caller: TokenOwner) -> StoredFile:
     """The file, if it is the caller's or stands where they may read; else file_not_found."""
     file = file_of(db, id)
     if not file.there:
-        raise Refused("file_not_found")
+        raise ApiError("file_not_found")
     if file.user != caller.id and not any(_reads(caller, channel) for channel, _ in _places(db, file)):
-        raise Refused("file_not_found")
+        raise ApiError("file_not_found")
     return file
 
 
-def file_json(file: File, origin: str) -> dict[str, Any]:
+def file_json(file: StoredFile, origin: str) -> dict[str, Any]:
     """A file as messages hold it; `origin` is where the world is asked for its bytes."""
     place, name = f"{TEAM}-{file.id}", quote(file.name, safe="")
     text = file.mimetype.startswith("text/")
@@ -167,7 +167,7 @@ def file_json(file: File, origin: str) -> dict[str, Any]:
     }
 
 
-def shares_json(db: sqlite3.Connection, file: File) -> dict[str, Any]:
+def shares_json(db: sqlite3.Connection, file: StoredFile) -> dict[str, Any]:
     """Where it is shared, as files.info tells."""
     shares: dict[str, dict[str, list[dict[str, str]]]] = {}
     for channel, stamp in _places(db, file):
@@ -176,14 +176,14 @@ def shares_json(db: sqlite3.Connection, file: File) -> dict[str, Any]:
     return {"shares": shares}
 
 
-def _places(db: sqlite3.Connection, file: File) -> list[tuple[Channel, int]]:
+def _places(db: sqlite3.Connection, file: StoredFile) -> list[tuple[StoredChannel, int]]:
     """The messages in which it still stands: their channels and stamps."""
     rows = db.execute(SHARED, (file.id,)).fetchall()
     channels = {channel.id: channel for channel in all_channels(db)}
     return [(channels[channel], stamp) for channel, stamp in rows]
 
 
-def _reads(caller: Caller, channel: Channel) -> bool:
+def _reads(caller: TokenOwner, channel: StoredChannel) -> bool:
     """A bot reads where it is a member; a person also reads public channels."""
     return caller.id in channel.members or (caller.kind == "user" and channel.shown_to(caller.id))
 

@@ -15,13 +15,13 @@ from typing import Any
 from aiohttp import web
 
 from rehearsal.blocks import Block, buttons
-from rehearsal.channels import Channel, joined_channel
+from rehearsal.channels import StoredChannel, joined_channel
 from rehearsal.events import changed, happened
-from rehearsal.messages import FOREVER, Message, find, message_json, put, replies
-from rehearsal.people import APPS, TEAM, TEAM_DOMAIN, App, app_of, handle_of
-from rehearsal.refusal import Refused
+from rehearsal.messages import FOREVER, StoredMessage, find, message_json, put, replies
+from rehearsal.people import APPS, TEAM, TEAM_DOMAIN, InstalledApp, app_of, handle_of
+from rehearsal.refusal import ApiError
 from rehearsal.wire import json_object
-from rehearsal.workspace import Workspace
+from rehearsal.workspace import RehearsedWorkspace
 from rehearsal.workspace_store import ts_of
 
 Asked = Mapping[str, str]
@@ -29,13 +29,13 @@ KINDS = {"im": "directmessage", "mpim": "mpdm", "group": "privategroup"}
 """What Slack calls a channel in these payloads where it has no public name."""
 
 
-def mount(workspace: Workspace, router: web.UrlDispatcher) -> None:
+def mount(workspace: RehearsedWorkspace, router: web.UrlDispatcher) -> None:
     """Add the two routes."""
     router.add_post("/rehearsal/press", partial(_answer, workspace, press))
     router.add_post("/rehearsal/stop", partial(_answer, workspace, stop))
 
 
-def press(workspace: Workspace, asked: Asked, origin: str) -> dict[str, Any]:
+def press(workspace: RehearsedWorkspace, asked: Asked, origin: str) -> dict[str, Any]:
     """{"user", "channel", "ts", "action_id" or "label"}: press a button; returns {"event_id", "action_ts"}.
 
     The app that wrote the message gets an `interactive` envelope. An ack that fails to come makes it come
@@ -47,7 +47,7 @@ def press(workspace: Workspace, asked: Asked, origin: str) -> dict[str, Any]:
     app = app_of(message.body["user"])
     found = next((pair for pair in buttons(message.body) if _meant(pair[1], asked)), None)
     if app is None or found is None:
-        raise Refused("no_such_button")
+        raise ApiError("no_such_button")
     handle, stamp = handle_of(user, workspace.soul), ts_of(workspace.mint())
     event_id = f"Pr{secrets.token_hex(5).upper()}"
     payload = {
@@ -61,7 +61,7 @@ def press(workspace: Workspace, asked: Asked, origin: str) -> dict[str, Any]:
     return {"event_id": event_id, "action_ts": stamp}
 
 
-def stop(workspace: Workspace, asked: Asked, origin: str = "") -> dict[str, Any]:
+def stop(workspace: RehearsedWorkspace, asked: Asked, origin: str = "") -> dict[str, Any]:
     """{"user", "channel", "thread_ts"}: press Stop there; returns {"streaming_message_ts": […]}.
 
     It is there while an agent's session is `processing`. Slack ends the streams of the thread by itself,
@@ -72,7 +72,7 @@ def stop(workspace: Workspace, asked: Asked, origin: str = "") -> dict[str, Any]
     root = find(workspace.db, channel.id, asked.get("thread_ts", ""), error="invalid_thread_ts")
     working = workspace.statuses.working(channel.id, root.ts)
     if not working:
-        raise Refused("session_not_processing")
+        raise ApiError("session_not_processing")
     stopped: list[str] = []
     for app in [app for app in APPS if app.user in working]:
         ended = _end_streams(workspace, channel, root, app)
@@ -88,7 +88,9 @@ def _meant(button: Block, asked: Asked) -> bool:
     return bool(button["text"]["text"] == asked.get("label"))
 
 
-def _whence(workspace: Workspace, app: App, channel: Channel, message: Message) -> dict[str, Any]:
+def _whence(
+    workspace: RehearsedWorkspace, app: InstalledApp, channel: StoredChannel, message: StoredMessage
+) -> dict[str, Any]:
     """Of a press, all that says where it was."""
     shown = message_json(workspace.db, message, metadata=True)
     container: dict[str, Any] = {
@@ -121,7 +123,9 @@ def _action(block: Block, button: Block) -> Block:
     return told
 
 
-def _end_streams(workspace: Workspace, channel: Channel, root: Message, app: App) -> list[str]:
+def _end_streams(
+    workspace: RehearsedWorkspace, channel: StoredChannel, root: StoredMessage, app: InstalledApp
+) -> list[str]:
     ended = []
     for message in replies(workspace.db, root, 0, FOREVER, FOREVER):
         if message.body["user"] == app.user and workspace.streams(message):
@@ -134,7 +138,9 @@ def _end_streams(workspace: Workspace, channel: Channel, root: Message, app: App
 
 
 async def _answer(
-    workspace: Workspace, do: Callable[[Workspace, Asked, str], dict[str, Any]], request: web.Request
+    workspace: RehearsedWorkspace,
+    do: Callable[[RehearsedWorkspace, Asked, str], dict[str, Any]],
+    request: web.Request,
 ) -> web.Response:
     asked = await json_object(request)
     if asked is None or not all(isinstance(value, str) for value in asked.values()):
@@ -144,5 +150,5 @@ async def _answer(
         with workspace.db:
             done = do(workspace, asked, origin)
         return web.json_response({"ok": True, **done})
-    except Refused as refusal:
+    except ApiError as refusal:
         return web.json_response(refusal.body)

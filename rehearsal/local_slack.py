@@ -12,38 +12,40 @@ from typing import Any, Self
 from aiohttp import web
 
 from rehearsal import gestures
-from rehearsal.api.dispatch import Api
-from rehearsal.clearing import Clearing
-from rehearsal.control import Control
-from rehearsal.courier import Courier
+from rehearsal.api.dispatch import WebApiServer
+from rehearsal.clearing import ClearingRoute
+from rehearsal.control import ControlRoutes
+from rehearsal.courier import EventCourier
 from rehearsal.faults import SLACK_FAULTS
-from rehearsal.feed import Feed
+from rehearsal.feed import PageFeed
 from rehearsal.people import SOUL
-from rehearsal.socket_mode import Gate, Links
-from rehearsal.statuses import Statuses
-from rehearsal.switchboard import Switchboard, expose
-from rehearsal.timekeeping import Clock
-from rehearsal.transfer import Transfer
-from rehearsal.workspace import Workspace
+from rehearsal.socket_mode import AppSockets, SocketModeServer
+from rehearsal.statuses import StatusBoard
+from rehearsal.switchboard import FaultSwitchboard, expose
+from rehearsal.timekeeping import RehearsalClock
+from rehearsal.transfer import FileTransfer
+from rehearsal.workspace import RehearsedWorkspace
 from rehearsal.workspace_store import open_store
 
 
-class World:
+class LocalSlack:
     """A workspace that lives in one file; an async context manager that owns the store and the courier.
 
     `faults` are its switches: what can go wrong in it. `soul` tells the name of the soul's app.
     """
 
-    def __init__(self, path: Path, clock: Clock, soul: Callable[[], str] = lambda: SOUL.name) -> None:
-        self.faults = Switchboard("Slack", SLACK_FAULTS)
-        links, db = Links(), open_store(path)
-        self.workspace = Workspace(
+    def __init__(
+        self, path: Path, clock: RehearsalClock, soul: Callable[[], str] = lambda: SOUL.name
+    ) -> None:
+        self.faults = FaultSwitchboard("Slack", SLACK_FAULTS)
+        links, db = AppSockets(), open_store(path)
+        self.workspace = RehearsedWorkspace(
             db=db,
             clock=clock,
             links=links,
-            courier=Courier(db, clock, links, self.faults),
-            feed=Feed(),
-            statuses=Statuses(clock),
+            courier=EventCourier(db, clock, links, self.faults),
+            feed=PageFeed(),
+            statuses=StatusBoard(clock),
             faults=self.faults,
             name=soul,
         )
@@ -64,13 +66,15 @@ class World:
     def mount(self, app: web.Application) -> None:
         """Add `/api/…`, `/link/`, `/rehearsal/…` and where files come and go to a server."""
         here = self.workspace
-        gate = Gate(here.links, here.clock, self.faults, hear=here.courier.hear, wake=here.courier.wake)
-        app.router.add_route("*", "/api/{method:.*}", Api(here).answer)
+        gate = SocketModeServer(
+            here.links, here.clock, self.faults, hear=here.courier.hear, wake=here.courier.wake
+        )
+        app.router.add_route("*", "/api/{method:.*}", WebApiServer(here).answer)
         app.router.add_get("/link/", gate.enter)
-        Control(here).mount(app.router)
-        Clearing(here).mount(app.router)
+        ControlRoutes(here).mount(app.router)
+        ClearingRoute(here).mount(app.router)
         gestures.mount(here, app.router)
-        Transfer(here).mount(app.router)
+        FileTransfer(here).mount(app.router)
         expose(app, self.faults)
         app.on_response_prepare.append(self._date)
         app.on_shutdown.append(self.hang_up)

@@ -8,7 +8,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
-from rehearsal.refusal import Refused
+from rehearsal.refusal import ApiError
 from rehearsal.workspace_store import micros_of, ts_of
 
 COLUMNS = "select stamp, channel, thread, broadcast, streaming, body from message"
@@ -25,7 +25,7 @@ PING = re.compile(r"<!(channel|here|everyone)(?:\|[^<>]*)?>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class StoredMessage:
     """One message. `thread` is the root's stamp (None: not a reply); `streaming` when its stream began."""
 
     stamp: int
@@ -46,7 +46,7 @@ class Message:
         return ts_of(self.thread or self.stamp)
 
 
-def put(db: sqlite3.Connection, message: Message) -> Message:
+def put(db: sqlite3.Connection, message: StoredMessage) -> StoredMessage:
     """Store a message, new or changed; returns it marked with the groups that its text pings."""
     text = message.body.get("text", "") + json.dumps(message.body.get("blocks", []))
     message.body.pop("pings", None)
@@ -67,28 +67,32 @@ def put(db: sqlite3.Connection, message: Message) -> Message:
     return message
 
 
-def remove(db: sqlite3.Connection, message: Message) -> None:
+def remove(db: sqlite3.Connection, message: StoredMessage) -> None:
     """Take a message out of the store."""
     db.execute("delete from message where stamp = ?", (message.stamp,))
 
 
-def find(db: sqlite3.Connection, channel: str, ts: str, error: str = "message_not_found") -> Message:
+def find(db: sqlite3.Connection, channel: str, ts: str, error: str = "message_not_found") -> StoredMessage:
     """The message of that channel and ts, else refused with `error`."""
     sql = f"{COLUMNS} where stamp = ? and channel = ?"
     row = db.execute(sql, (micros_of(ts, error), channel)).fetchone()
     if row is None:
-        raise Refused(error)
+        raise ApiError(error)
     return _message(row)
 
 
-def history(db: sqlite3.Connection, channel: str, oldest: int, latest: int, limit: int) -> list[Message]:
+def history(
+    db: sqlite3.Connection, channel: str, oldest: int, latest: int, limit: int
+) -> list[StoredMessage]:
     """What stands in the channel itself, newest first, strictly between the two stamps."""
     sql = f"""{COLUMNS} where channel = ? and (thread is null or broadcast) and stamp > ? and stamp < ?
               and {SEEN} order by stamp desc limit ?"""
     return [_message(row) for row in db.execute(sql, (channel, oldest, latest, limit))]
 
 
-def replies(db: sqlite3.Connection, root: Message, oldest: int, latest: int, limit: int) -> list[Message]:
+def replies(
+    db: sqlite3.Connection, root: StoredMessage, oldest: int, latest: int, limit: int
+) -> list[StoredMessage]:
     """The replies to a message, oldest first, strictly between the two stamps."""
     sql = f"""{COLUMNS} where channel = ? and thread = ? and stamp > ? and stamp < ?
               and {STANDS} order by stamp limit ?"""
@@ -96,12 +100,12 @@ def replies(db: sqlite3.Connection, root: Message, oldest: int, latest: int, lim
     return [_message(row) for row in rows]
 
 
-def mentions(message: Message, user: str) -> bool:
+def mentions(message: StoredMessage, user: str) -> bool:
     """Whether the text names this user."""
     return re.search(rf"<@{user}(\|[^<>]*)?>", message.body.get("text", "")) is not None
 
 
-def message_json(db: sqlite3.Connection, message: Message, metadata: bool = False) -> dict[str, Any]:
+def message_json(db: sqlite3.Connection, message: StoredMessage, metadata: bool = False) -> dict[str, Any]:
     """A message as history and replies show it, a thread's root with the count of its replies."""
     shown = {"type": "message", **message.body, "ts": message.ts}
     if not metadata:
@@ -113,7 +117,7 @@ def message_json(db: sqlite3.Connection, message: Message, metadata: bool = Fals
     return shown | _thread(db, message)
 
 
-def _thread(db: sqlite3.Connection, root: Message) -> dict[str, Any]:
+def _thread(db: sqlite3.Connection, root: StoredMessage) -> dict[str, Any]:
     sql = f"""select stamp, json_extract(body, '$.user') from message
               where channel = ? and thread = ? and {STANDS} order by stamp"""
     rows = db.execute(sql, (root.channel, root.stamp)).fetchall()
@@ -131,9 +135,9 @@ def _thread(db: sqlite3.Connection, root: Message) -> dict[str, Any]:
     }
 
 
-def _message(row: tuple[int, str, int | None, int, float | None, str]) -> Message:
+def _message(row: tuple[int, str, int | None, int, float | None, str]) -> StoredMessage:
     stamp, channel, thread, broadcast, streaming, body = row
-    return Message(
+    return StoredMessage(
         stamp=stamp,
         channel=channel,
         thread=thread,

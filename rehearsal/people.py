@@ -12,7 +12,7 @@ TEAM_URL = f"https://{TEAM_DOMAIN}.slack.com/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Person:
+class WorkspaceMember:
     """A member of the workspace; whoever holds `token` speaks as them."""
 
     id: str
@@ -22,7 +22,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class App:
+class InstalledApp:
     """An installed app and its bot user. `agent`: declared as one, so it may have agent sessions."""
 
     id: str
@@ -36,24 +36,24 @@ class App:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class TokenOwner:
     """Who stands behind a token. `id` is a user id; an app-level token has the app's bot user."""
 
     id: str
     kind: Literal["user", "bot", "app"]
-    app: App | None = None
+    app: InstalledApp | None = None
 
 
 HISTORY = ("channels:history", "groups:history", "im:history", "mpim:history")
 READ = ("channels:read", "groups:read", "im:read", "mpim:read", "users:read", "team:read")
 WRITE = ("chat:write", "im:write", "mpim:write")
 
-ALICE = Person(id="U0ALICE0001", name="Alice", token="xoxp-alice", owner=True)
-BOB = Person(id="U0BOB000002", name="Bob", token="xoxp-bob")
-CAROL = Person(id="U0CAROL0003", name="Carol", token="xoxp-carol")
+ALICE = WorkspaceMember(id="U0ALICE0001", name="Alice", token="xoxp-alice", owner=True)
+BOB = WorkspaceMember(id="U0BOB000002", name="Bob", token="xoxp-bob")
+CAROL = WorkspaceMember(id="U0CAROL0003", name="Carol", token="xoxp-carol")
 PEOPLE = (ALICE, BOB, CAROL)
 
-SOUL = App(
+SOUL = InstalledApp(
     id="A0CLAUDIUS1",
     user="U0CLAUDIUS1",
     bot="B0CLAUDIUS1",
@@ -73,7 +73,7 @@ SOUL = App(
     ),
     agent=True,
 )
-ECHO = App(
+ECHO = InstalledApp(
     id="A0ECHO00002",
     user="U0ECHO00002",
     bot="B0ECHO00002",
@@ -85,14 +85,14 @@ ECHO = App(
 APPS = (SOUL, ECHO)
 
 CALLERS = {
-    **{person.token: Caller(id=person.id, kind="user") for person in PEOPLE},
-    **{app.bot_token: Caller(id=app.user, kind="bot", app=app) for app in APPS},
-    **{app.app_token: Caller(id=app.user, kind="app", app=app) for app in APPS},
+    **{person.token: TokenOwner(id=person.id, kind="user") for person in PEOPLE},
+    **{app.bot_token: TokenOwner(id=app.user, kind="bot", app=app) for app in APPS},
+    **{app.app_token: TokenOwner(id=app.user, kind="app", app=app) for app in APPS},
 }
 NAMES = {**{person.id: person.name for person in PEOPLE}, **{app.user: app.name for app in APPS}}
 
 
-def app_of(user: str) -> App | None:
+def app_of(user: str) -> InstalledApp | None:
     """The app whose bot user this is."""
     for app in APPS:
         if app.user == user:
@@ -136,7 +136,7 @@ def user_json(user: str, soul: str) -> dict[str, Any]:
     }
 
 
-def bot_json(app: App, soul: str) -> dict[str, Any]:
+def bot_json(app: InstalledApp, soul: str) -> dict[str, Any]:
     """A bot as `bots.info` shows it, and as `bot_profile` of its messages."""
     return {
         "id": app.bot,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Refused(Exception):
+class ApiError(Exception):
     """Slack's `{"ok": false, "error": …}`, with what else stands in it."""
 
     def __init__(self, error: str, **fields: object) -> None:
@@ -11,8 +11,8 @@ class Refused(Exception):
         self.body: dict[str, object] = {"ok": False, "error": error, **fields}
 
 
-def missing(name: str) -> Refused:
+def missing(name: str) -> ApiError:
     """A required argument is not there."""
-    return Refused(
+    return ApiError(
         "invalid_arguments", response_metadata={"messages": [f"[ERROR] missing required field: {name}"]}
     )

@@ -9,21 +9,21 @@ from pathlib import Path
 
 from aiohttp import web
 
-from rehearsal.claude.understudy import Understudy
-from rehearsal.local_slack import World
+from rehearsal.claude.understudy import ClaudeUnderstudy
+from rehearsal.local_slack import LocalSlack
 from rehearsal.people import SOUL
-from rehearsal.timekeeping import Clock
-from rehearsal.tour import Tour
+from rehearsal.timekeeping import RehearsalClock
+from rehearsal.tour import GuidedTour
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rehearsed:
+class RehearsalServers:
     """Slack, in the store at the path `slack`, and Claude: each as far as it is asked for.
 
     `name` tells the soul's, which may change.
     """
 
-    clock: Clock
+    clock: RehearsalClock
     slack: Path | None
     claude: bool
     name: Callable[[], str] = lambda: SOUL.name
@@ -34,12 +34,12 @@ class Rehearsed:
     async def mounted(self, app: web.Application) -> AsyncIterator[None]:
         """While inside, this application's server plays them. Raises OSError if the store cannot be used."""
         if self.claude:
-            Understudy(self.clock).mount(app)
+            ClaudeUnderstudy(self.clock).mount(app)
         if self.slack is None:
             yield
             return
-        async with World(self.slack, self.clock, self.name) as world:
+        async with LocalSlack(self.slack, self.clock, self.name) as world:
             world.mount(app)
             if self.claude:
-                Tour(world.workspace).mount(app.router)
+                GuidedTour(world.workspace).mount(app.router)
             yield

@@ -13,22 +13,22 @@ from typing import Any
 from aiohttp import WSMsgType, web
 
 from rehearsal.faults import Value
-from rehearsal.switchboard import Switchboard
-from rehearsal.timekeeping import Clock
+from rehearsal.switchboard import FaultSwitchboard
+from rehearsal.timekeeping import RehearsalClock
 from rehearsal.wire import outage
 
 BEHIND = 2_000
 """Frames that may wait for a socket; one that is further behind is broken: what it missed comes again."""
 
 
-class Socket:
+class ClientSocket:
     """One open WebSocket; what is sent goes through its queue, so a slow client holds up nobody.
 
     One that is `leaving` gets no more events.
     """
 
     def __init__(
-        self, app: str, ws: web.WebSocketResponse, transport: asyncio.Transport | None, clock: Clock
+        self, app: str, ws: web.WebSocketResponse, transport: asyncio.Transport | None, clock: RehearsalClock
     ) -> None:
         self.app = app
         self.ws = ws
@@ -68,12 +68,12 @@ class Socket:
             return
 
 
-class Links:
+class AppSockets:
     """Which app has which sockets."""
 
     def __init__(self) -> None:
         self._tickets: dict[str, str] = {}
-        self._sockets: defaultdict[str, deque[Socket]] = defaultdict(deque)
+        self._sockets: defaultdict[str, deque[ClientSocket]] = defaultdict(deque)
 
     def ticket(self, app: str) -> str:
         """A new ticket: it opens one socket for this app, once."""
@@ -85,11 +85,11 @@ class Links:
         """The app that this ticket was for, unless it was used or never given."""
         return self._tickets.pop(ticket, None)
 
-    def join(self, socket: Socket) -> None:
+    def join(self, socket: ClientSocket) -> None:
         """From now on it is used."""
         self._sockets[socket.app].append(socket)
 
-    def leave(self, socket: Socket) -> None:
+    def leave(self, socket: ClientSocket) -> None:
         """It is used no more."""
         self._sockets[socket.app].remove(socket)
 
@@ -102,7 +102,7 @@ class Links:
         staying = [socket.app for socket in self._every() if not socket.leaving]
         return list(dict.fromkeys(staying))
 
-    def next(self, app: str) -> Socket:
+    def next(self, app: str) -> ClientSocket:
         """The socket whose turn it is; the app must have one for events."""
         sockets = self._sockets[app]
         sockets.rotate(-1)
@@ -126,11 +126,11 @@ class Links:
         """Close every socket, as Slack does when it goes away."""
         await asyncio.gather(*(socket.ws.close(code=1001) for socket in self._every()))
 
-    def _every(self) -> list[Socket]:
+    def _every(self) -> list[ClientSocket]:
         return list(chain.from_iterable(self._sockets.values()))
 
 
-class Gate:
+class SocketModeServer:
     """Lets apps in and serves each connection while it lasts.
 
     `hear` gets each frame that comes in; `wake` is called when a socket opened, or a fault was switched.
@@ -138,9 +138,9 @@ class Gate:
 
     def __init__(
         self,
-        links: Links,
-        clock: Clock,
-        faults: Switchboard,
+        links: AppSockets,
+        clock: RehearsalClock,
+        faults: FaultSwitchboard,
         *,
         hear: Callable[[str], None],
         wake: Callable[[], None],
@@ -163,7 +163,7 @@ class Gate:
         ws = web.WebSocketResponse(timeout=1.0)
         await ws.prepare(request)
         await ws.send_json(hello(app, self._links.live(app) + 1))
-        await self._serve(Socket(app, ws, request.transport, self._clock))
+        await self._serve(ClientSocket(app, ws, request.transport, self._clock))
         return ws
 
     def _heed(self, name: str, told: Mapping[str, Value]) -> None:
@@ -174,7 +174,7 @@ class Gate:
             self._links.refresh(str(told["reason"]), float(told["seconds"]))
         self._wake()
 
-    async def _serve(self, socket: Socket) -> None:
+    async def _serve(self, socket: ClientSocket) -> None:
         writer = asyncio.create_task(socket.write())
         self._links.join(socket)
         self._wake()

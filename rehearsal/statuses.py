@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rehearsal.timekeeping import Clock
+from rehearsal.timekeeping import RehearsalClock
 
 LASTS, SESSION_LASTS = 120.0, 3_600.0
 Key = tuple[str, str, str]
@@ -16,7 +16,7 @@ Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
+class ThreadStatusLine:
     """A status line; `until` is when Slack takes it away by itself."""
 
     channel: str
@@ -39,20 +39,20 @@ class Status:
         }
 
 
-class Statuses:
+class StatusBoard:
     """The status lines and sessions that stand now. They don't outlive the world."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: RehearsalClock) -> None:
         self._clock = clock
-        self._lines: dict[Key, Status] = {}
+        self._lines: dict[Key, ThreadStatusLine] = {}
         self._working: dict[Key, float] = {}
 
     def set(
         self, channel: str, thread_ts: str, user: str, text: str, loading: tuple[str, ...] = ()
-    ) -> Status:
+    ) -> ThreadStatusLine:
         """Show this line, or none; returns what the page is to be told."""
         until = self._clock.now() + LASTS
-        line = Status(
+        line = ThreadStatusLine(
             channel=channel,
             thread_ts=thread_ts,
             user=user,
@@ -88,7 +88,7 @@ class Statuses:
         now = self._clock.now()
         return [_session(*key, True) for key, until in self._working.items() if until > now]
 
-    def all(self) -> list[Status]:
+    def all(self) -> list[ThreadStatusLine]:
         """Every line that still stands."""
         return [line for line in self._lines.values() if line.until > self._clock.now()]
 

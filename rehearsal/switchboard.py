@@ -16,19 +16,19 @@ from typing import Any
 
 from aiohttp import web
 
-from rehearsal.faults import Fault, Param, Value
+from rehearsal.faults import FaultParameter, InjectedFault, Value
 from rehearsal.wire import json_object
 
 TARGETS = ("method", "model", "scope")
 """The parameters that say whom a fault strikes."""
 
 
-class Nonsense(ValueError):
+class UnknownFault(ValueError):
     """No such fault or parameter, or a value that it cannot have; its text says so to who asked."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Switched:
+class ActiveFault:
     """A fault that is on: what it was told, how often it struck."""
 
     values: Mapping[str, Value]
@@ -41,13 +41,13 @@ class Switched:
         return 0 < float(self.values.get("times", 0)) <= self.strikes
 
 
-class Switchboard:
+class FaultSwitchboard:
     """The switches of a table of faults, all off at first. `of` says whose faults they are."""
 
-    def __init__(self, of: str, table: Sequence[Fault]) -> None:
+    def __init__(self, of: str, table: Sequence[InjectedFault]) -> None:
         self._of = of
         self._table = {fault.name: fault for fault in table}
-        self._on: dict[str, Switched] = {}
+        self._on: dict[str, ActiveFault] = {}
         self._heeds: list[Callable[[str, Mapping[str, Value]], None]] = []
         self._changed = asyncio.Event()
 
@@ -66,18 +66,18 @@ class Switchboard:
         """
         fault = self._table.get(name)
         if fault is None:
-            raise Nonsense(f"There is no fault {name!r}. GET /rehearsal/faults names them all.")
+            raise UnknownFault(f"There is no fault {name!r}. GET /rehearsal/faults names them all.")
         values = {}
         for param in fault.params:
             values[param.name] = _checked(param, told.pop(param.name, param.default))
         if told:
             known = ", ".join(values) or "nothing"
-            raise Nonsense(f"{name} cannot be told {', '.join(map(repr, told))}, only {known}.")
+            raise UnknownFault(f"{name} cannot be told {', '.join(map(repr, told))}, only {known}.")
         if not on and fault.once:
-            raise Nonsense(f"{name} happens once: there is nothing to switch off.")
+            raise UnknownFault(f"{name} happens once: there is nothing to switch off.")
         self._on.pop(name, None)
         if on and not fault.once:
-            self._on[name] = Switched(values=values, chance=random.Random(f"{name} {values.get('seed')}"))
+            self._on[name] = ActiveFault(values=values, chance=random.Random(f"{name} {values.get('seed')}"))
         self._tell(name, values)
 
     def all_off(self) -> None:
@@ -109,7 +109,7 @@ class Switchboard:
         """The table and what is on, for the page."""
         return [self._shown(fault) for fault in self._table.values()]
 
-    def _shown(self, fault: Fault) -> dict[str, Any]:
+    def _shown(self, fault: InjectedFault) -> dict[str, Any]:
         shown = {"name": fault.name, "of": self._of, "line": fault.line, "once": fault.once}
         switched = self._on.get(fault.name)
         if switched is None:
@@ -124,7 +124,7 @@ class Switchboard:
             heed(name, values)
 
 
-def _shown_params(fault: Fault, told: Mapping[str, Value]) -> list[dict[str, Any]]:
+def _shown_params(fault: InjectedFault, told: Mapping[str, Value]) -> list[dict[str, Any]]:
     """What it can be told, and what it was told."""
     return [asdict(param) | {"value": told.get(param.name, param.default)} for param in fault.params]
 
@@ -134,21 +134,21 @@ def _meant(values: Mapping[str, Value], target: str) -> bool:
     return all(fnmatchcase(target, str(values.get(name, "*"))) for name in TARGETS)
 
 
-def _checked(param: Param, value: object) -> Value:
+def _checked(param: FaultParameter, value: object) -> Value:
     """The value as the parameter wants it."""
     if isinstance(param.default, str):
         if isinstance(value, str) and value and value in (param.of or (value,)):
             return value
-        raise Nonsense(f"{param.name} is {' or '.join(param.of) or 'a text'}, not {value!r}.")
+        raise UnknownFault(f"{param.name} is {' or '.join(param.of) or 'a text'}, not {value!r}.")
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= param.most:
         return float(value)
-    raise Nonsense(f"{param.name} is a number from 0 to {param.most:g}, not {value!r}.")
+    raise UnknownFault(f"{param.name} is a number from 0 to {param.most:g}, not {value!r}.")
 
 
-BOARDS = web.AppKey("faults", list[Switchboard])
+BOARDS = web.AppKey("faults", list[FaultSwitchboard])
 
 
-def expose(app: web.Application, board: Switchboard) -> None:
+def expose(app: web.Application, board: FaultSwitchboard) -> None:
     """Add the faults of Slack, or of Claude, to this application's."""
     if BOARDS not in app:
         app[BOARDS] = []
@@ -175,17 +175,17 @@ async def _switch(request: web.Request) -> web.Response:
     try:
         asked = await json_object(request)
         if asked is None:
-            raise Nonsense('A JSON object is wanted, like {"name": "delay", "on": true, "seconds": 5}.')
+            raise UnknownFault('A JSON object is wanted, like {"name": "delay", "on": true, "seconds": 5}.')
         _follow(request.app[BOARDS], asked)
-    except Nonsense as nonsense:
+    except UnknownFault as nonsense:
         return web.json_response({"ok": False, "error": str(nonsense)}, status=400)
     return await _look(request)
 
 
-def _follow(boards: list[Switchboard], asked: dict[str, Any]) -> None:
+def _follow(boards: list[FaultSwitchboard], asked: dict[str, Any]) -> None:
     on = asked.pop("on", True)
     if not isinstance(on, bool):
-        raise Nonsense(f"on is true or false, not {on!r}.")
+        raise UnknownFault(f"on is true or false, not {on!r}.")
     if not asked and not on:
         for board in boards:
             board.all_off()

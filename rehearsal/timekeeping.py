@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Clock(Protocol):
+class RehearsalClock(Protocol):
     """What time it is, in Unix seconds, and how to wait."""
 
     def now(self) -> float: ...

@@ -13,7 +13,7 @@ from pathlib import Path
 from aiohttp import web
 
 from rehearsal.people import ALICE, SOUL
-from rehearsal.workspace import Workspace
+from rehearsal.workspace import RehearsedWorkspace
 
 SAMPLES = "examples"
 """The folder of samples, in the project: actions, and files to look things up in."""
@@ -27,7 +27,7 @@ select 1 from message where json_extract(body, '$.user') = ? and json_extract(bo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
+class TourStop:
     """One thing to try: whoever is `person` says `words` in the place (a channel's name; "": their DM).
 
     `file` goes with it, `watch` says what to look for. With `inner` it is for a soul that has an inner life.
@@ -47,20 +47,20 @@ def sample(name: str) -> Path:
     return Path(__file__).resolve().parent.parent / SAMPLES / name
 
 
-def stops(name: str) -> Sequence[Stop]:
+def stops(name: str) -> Sequence[TourStop]:
     """All of them, as tour.toml has them; `name` is the soul's."""
     written = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     found = []
     for id, one in written.items():
-        stop = Stop(id=id, **one)
+        stop = TourStop(id=id, **one)
         found.append(replace(stop, words=stop.words.replace("$name", name)))
     return found
 
 
-class Tour:
+class GuidedTour:
     """The stops over one workspace, which knows what was said there."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: RehearsedWorkspace) -> None:
         self._workspace = workspace
         self._files = {stop.file: sample(stop.file) for stop in stops(workspace.soul) if stop.file}
 
@@ -82,6 +82,6 @@ class Tour:
             raise web.HTTPNotFound
         return web.FileResponse(path)
 
-    def _was_said(self, stop: Stop, name: str) -> bool:
+    def _was_said(self, stop: TourStop, name: str) -> bool:
         text = stop.words.replace(f"@{name}", f"<@{SOUL.user}>")
         return self._workspace.db.execute(SAID, (OWNER, text)).fetchone() is not None

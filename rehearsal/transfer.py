@@ -10,10 +10,10 @@ import math
 from aiohttp import web
 
 from rehearsal.files import awaited, content_of, readable, receive
-from rehearsal.people import CALLERS, TEAM, TEAM_URL, Caller
-from rehearsal.refusal import Refused
+from rehearsal.people import CALLERS, TEAM, TEAM_URL, TokenOwner
+from rehearsal.refusal import ApiError
 from rehearsal.wire import bearer, outage
-from rehearsal.workspace import Workspace
+from rehearsal.workspace import RehearsedWorkspace
 
 DOWNLOAD = "files.download"
 """What the faults of methods call it."""
@@ -22,10 +22,10 @@ CHUNK = 64 * 1024
 SIGN_IN = "<!DOCTYPE html><html><head><title>Sign in to Rehearsal | Slack</title></head><body></body></html>"
 
 
-class Transfer:
+class FileTransfer:
     """Both ways, over one workspace."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: RehearsedWorkspace) -> None:
         self._workspace = workspace
 
     def mount(self, router: web.UrlDispatcher) -> None:
@@ -55,7 +55,7 @@ class Transfer:
             raise web.HTTPFound(f"{TEAM_URL}?redir=%2Ffiles-pri")
         return self._fault(request, caller) or self._given(request.match_info["place"], caller)
 
-    def _fault(self, request: web.Request, caller: Caller) -> web.Response | None:
+    def _fault(self, request: web.Request, caller: TokenOwner) -> web.Response | None:
         """What comes instead where a fault strikes. People are spared."""
         faults = self._workspace.faults
         if caller.app is None:
@@ -71,11 +71,11 @@ class Transfer:
             return web.Response(text=SIGN_IN, content_type="text/html")
         return None
 
-    def _given(self, place: str, caller: Caller) -> web.Response:
+    def _given(self, place: str, caller: TokenOwner) -> web.Response:
         db = self._workspace.db
         try:
             file = readable(db, place.removeprefix(f"{TEAM}-"), caller)
-        except Refused:
+        except ApiError:
             raise web.HTTPNotFound from None
         headers = {"Content-Disposition": "attachment"}  # never a page of ours
         return web.Response(body=content_of(db, file), content_type=file.mimetype, headers=headers)

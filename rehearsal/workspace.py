@@ -8,32 +8,32 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from rehearsal.courier import Courier
-from rehearsal.feed import Feed
-from rehearsal.messages import STREAM_LASTS, Message
-from rehearsal.socket_mode import Links
-from rehearsal.statuses import Statuses
-from rehearsal.switchboard import Switchboard
-from rehearsal.timekeeping import Clock
+from rehearsal.courier import EventCourier
+from rehearsal.feed import PageFeed
+from rehearsal.messages import STREAM_LASTS, StoredMessage
+from rehearsal.socket_mode import AppSockets
+from rehearsal.statuses import StatusBoard
+from rehearsal.switchboard import FaultSwitchboard
+from rehearsal.timekeeping import RehearsalClock
 from rehearsal.workspace_store import mint
 
 WHISPERS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workspace:
+class RehearsedWorkspace:
     """Everything there is, handed to each method. `name` tells the name of the soul's app, which may change.
 
     `whispers` are the last ephemeral messages: {"user" (who saw it), "channel", "message"}.
     """
 
     db: sqlite3.Connection
-    clock: Clock
-    links: Links
-    courier: Courier
-    feed: Feed
-    statuses: Statuses
-    faults: Switchboard
+    clock: RehearsalClock
+    links: AppSockets
+    courier: EventCourier
+    feed: PageFeed
+    statuses: StatusBoard
+    faults: FaultSwitchboard
     name: Callable[[], str]
     told_name: list[str] = field(default_factory=list)
     """The name that the apps were told last, if any."""
@@ -48,7 +48,7 @@ class Workspace:
         """The stamp of something new: now, or just after the last one."""
         return mint(self.db, self.clock)
 
-    def streams(self, message: Message) -> bool:
+    def streams(self, message: StoredMessage) -> bool:
         """Whether this message still takes text: Slack ends a stream after five minutes, a fault sooner."""
         if message.streaming is None:
             return False

@@ -10,8 +10,8 @@ import sqlite3
 from pathlib import Path
 
 from rehearsal.people import ALICE, APPS, BOB, ECHO, PEOPLE, SOUL
-from rehearsal.refusal import Refused
-from rehearsal.timekeeping import Clock
+from rehearsal.refusal import ApiError
+from rehearsal.timekeeping import RehearsalClock
 
 SCHEMA = """
 create table if not exists stamp (last integer not null);
@@ -81,7 +81,7 @@ def add_channel(db: sqlite3.Connection, id: str, kind: str, name: str, members: 
     db.executemany("insert into member values (?, ?)", [(id, member) for member in members])
 
 
-def mint(db: sqlite3.Connection, clock: Clock) -> int:
+def mint(db: sqlite3.Connection, clock: RehearsalClock) -> int:
     """A new stamp: now, or just after the last one given out in this workspace."""
     sql = "update stamp set last = max(last + 1, ?) returning last"
     row: tuple[int] = db.execute(sql, (int(clock.now() * MICROS),)).fetchone()
@@ -97,7 +97,7 @@ def micros_of(ts: str, error: str = "invalid_ts") -> int:
     """The stamp that was written so, or a plain number of seconds; refused with `error` otherwise."""
     found = re.fullmatch(r"(\d{1,12})(?:\.(\d{1,6}))?", ts)
     if found is None:
-        raise Refused(error)
+        raise ApiError(error)
     return int(found[1]) * MICROS + int((found[2] or "").ljust(6, "0"))
 
 

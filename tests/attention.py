@@ -8,7 +8,7 @@ import selectors
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from daemon.engine.writer import Writer
+from daemon.engine.writer import JournalWriter
 
 PATIENCE = float(os.environ.get("PATIENCE", "45"))
 """Real seconds after which a test gives up: far more than it ever takes, however busy the machine."""
@@ -98,7 +98,7 @@ class AttentiveLoop(asyncio.SelectorEventLoop):
         super().__init__(self.attention)
 
 
-class CountedWriter(Writer):
+class CountedWriter(JournalWriter):
     """The journal's writer; while it writes, there is no rest."""
 
     def submit(self, *args: Any, **more: Any) -> asyncio.Future[int]:

@@ -19,7 +19,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from daemon.engine.writer import Append, Result, Writer
+from daemon.engine.writer import JournalWriter, PendingAppend, Result
 from tests.attention import PATIENCE, run
 from tests.machine import without_certificates
 
@@ -76,10 +76,10 @@ def lives_in(home: Path) -> int:
     return len(read(home / LIVES))
 
 
-class MortalWriter(Writer):
+class MortalWriter(JournalWriter):
     """The journal's writer, with a boundary before and after each commit."""
 
-    def commit(self, batch: Sequence[Append]) -> list[Result]:
+    def commit(self, batch: Sequence[PendingAppend]) -> list[Result]:
         Boundary.reach()
         with Boundary.commits, instant(self._store.path.parent):
             results = super().commit(batch)

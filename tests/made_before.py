@@ -7,7 +7,7 @@ from pathlib import Path
 
 from daemon.engine.kinds import with_engine_kinds
 from daemon.kinds import SOUL_KINDS
-from daemon.mind.playbook import PLAYBOOKS, playbook
+from daemon.mind.playbook import PLAYBOOK_FOLDER, parse_playbook
 
 
 def make_before_a_fork(words: Path) -> None:
@@ -16,7 +16,7 @@ def make_before_a_fork(words: Path) -> None:
     What is there by then is left alone by every collection of garbage, so no life copies it, either.
     """
     with_engine_kinds(SOUL_KINDS)
-    for path in (words / PLAYBOOKS).glob("*.md"):
-        playbook(path.stem, path.read_text(encoding="utf-8-sig"))
+    for path in (words / PLAYBOOK_FOLDER).glob("*.md"):
+        parse_playbook(path.stem, path.read_text(encoding="utf-8-sig"))
     gc.collect()
     gc.freeze()

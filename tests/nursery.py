@@ -14,15 +14,15 @@ import socket
 import sys
 from typing import Any
 
-from daemon.app import awake
-from daemon.doctor.doctor import doctor
-from daemon.lifetime import live
-from daemon.project import root
-from daemon.terminal import read
-from rehearsal.rehearsed import Rehearsed
+from daemon.app import start_daemon
+from daemon.doctor.doctor import examine_installation
+from daemon.lifetime import run_until_failure
+from daemon.project import project_root
+from daemon.terminal import read_in_terminal
+from rehearsal.rehearsed import RehearsalServers
 from tests.made_before import make_before_a_fork
 
-LOADED = (awake, live, read, doctor, Rehearsed)
+LOADED = (start_daemon, run_until_failure, read_in_terminal, examine_installation, RehearsalServers)
 """Named, so that their modules are loaded."""
 LONGEST = 100_000
 """Bytes of an order."""
@@ -33,7 +33,7 @@ MANY = 256
 def main() -> None:
     """Take orders from stdin, a socket: a command, its environment, and where its words and its fate go."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a keeper ended
-    make_before_a_fork(root())
+    make_before_a_fork(project_root())
     with socket.socket(fileno=os.dup(sys.stdin.fileno())) as orders:
         while True:
             said, files, _, _ = socket.recv_fds(orders, LONGEST, 3)
@@ -64,7 +64,7 @@ def keep(order: dict[str, Any], out: int, err: int, fate: int) -> None:
     os.closerange(3, MANY)
     os.environ.clear()
     os.environ.update(order["env"])
-    os.chdir(root())
+    os.chdir(project_root())
     sys.argv[1:] = order["command"]
     runpy.run_module("daemon", run_name="__main__", alter_sys=True)
 

@@ -9,9 +9,9 @@ import pytest
 
 from config import Settings
 from daemon.engine.journal import Journal
-from daemon.introduction import introduce
+from daemon.introduction import print_start_lines
 from daemon.kinds import SOUL_KINDS
-from daemon.soul.budget import Budget
+from daemon.soul.budget import DailyBudget
 from tests.clock import FakeClock
 
 URL = "http://127.0.0.1:8080/?token=abc"
@@ -24,7 +24,9 @@ async def lines(capsys: pytest.CaptureFixture[str], folder: Path, **settings: An
     """What it says with these settings, by the first word of the line."""
     clock = FakeClock()
     async with Journal(folder / "journal.db", clock, SOUL_KINDS) as journal:
-        introduce(Settings(soul_home=folder, **settings), "Claudius", Budget(journal, clock, 5.0), URL)
+        print_start_lines(
+            Settings(soul_home=folder, **settings), "Claudius", DailyBudget(journal, clock, 5.0), URL
+        )
     return dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from daemon.engine.event import UNHASHED
 from daemon.engine.kinds import with_engine_kinds
 from daemon.kinds import SOUL_KINDS, ModelCall
-from daemon.kinds.table import table
+from daemon.kinds.table import kinds_table
 from tests.source import ROOT
 
 HEADING = "## Kinds of entries\n\n"
@@ -16,7 +16,7 @@ HEADING = "## Kinds of entries\n\n"
 def test_the_table_in_the_docs_is_made_from_the_classes() -> None:
     page = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
     said = page.partition(HEADING)[2].partition("\n\n")[0] + "\n"
-    assert said == table(), "put the output of `python -m daemon kinds` there"
+    assert said == kinds_table(), "put the output of `python -m daemon kinds` there"
 
 
 def test_what_closes_a_kind_or_is_its_receipt_is_known() -> None:

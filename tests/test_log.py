@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from daemon.log import ALIKE, FIELDS, KEPT, MINUTE, AsJson, AsText, Terse
+from daemon.log import ALIKE, FIELDS, KEPT, MINUTE, DedupHandler, JsonFormatter, TextFormatter
 
 
 class Log:
@@ -18,7 +18,7 @@ class Log:
     def __init__(self) -> None:
         self.now = 0.0
         self.stream = io.StringIO()
-        self.handler = Terse(self.stream, lambda: self.now)
+        self.handler = DedupHandler(self.stream, lambda: self.now)
         self.logger = logging.Logger("x")
         self.logger.addHandler(self.handler)
 
@@ -86,10 +86,10 @@ def test_what_is_no_complaint_is_written_as_often_as_it_comes() -> None:
 
 def test_a_line_has_its_time_and_as_json_its_fields_and_a_traceback() -> None:
     log = Log()
-    log.handler.setFormatter(AsText())
+    log.handler.setFormatter(TextFormatter())
     log.logger.warning("The disk is full.")
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ WARNING x: The disk is full\.", log.lines[0])
-    log.handler.setFormatter(AsJson())
+    log.handler.setFormatter(JsonFormatter())
     log.logger.info('It "ended".\nSo be it.', extra={FIELDS: {"calls": 2}})
     try:
         raise KeyError("a")
@@ -104,7 +104,7 @@ FORGED = "down\r\n2026-11-28T00:00:00Z CRITICAL daemon: all is lost \x1b[2J\x9b3
 """What a model's address may say: a line that looks like one of ours, and what a terminal obeys."""
 
 
-@pytest.mark.parametrize("form", [AsText(), AsJson()], ids=["text", "json"])
+@pytest.mark.parametrize("form", [TextFormatter(), JsonFormatter()], ids=["text", "json"])
 def test_a_text_from_outside_forges_no_line_and_moves_no_terminal(form: logging.Formatter) -> None:
     log = Log()
     log.handler.setFormatter(form)
@@ -121,13 +121,13 @@ def test_a_text_from_outside_forges_no_line_and_moves_no_terminal(form: logging.
 
 def test_a_text_of_json_is_read_back_as_it_was() -> None:
     log = Log()
-    log.handler.setFormatter(AsJson())
+    log.handler.setFormatter(JsonFormatter())
     log.logger.warning("%s", FORGED)
     assert json.loads(log.lines[0])["message"] == FORGED
 
 
 def test_a_text_that_can_be_printed_is_logged_as_it_is() -> None:
     log = Log()
-    log.handler.setFormatter(AsText())
+    log.handler.setFormatter(TextFormatter())
     log.logger.warning("Grüße an 東京: 50 %% \\n")
     assert log.lines[0].endswith("x: Grüße an 東京: 50 %% \\n")

@@ -11,7 +11,7 @@ import pytest
 import config
 from config import Settings
 from daemon.errors import ConfigError
-from daemon.project import settle
+from daemon.project import create_home
 from daemon.server import bind
 
 
@@ -43,7 +43,7 @@ def test_whatever_stands_in_the_wrong_place_no_error_shows_it(secret: str) -> No
 
 def test_no_folder_or_address_that_cannot_be_used_is_shown(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    for use in (lambda: settle(tmp_path / "file" / "hidden"), lambda: bind("hidden", 0)):
+    for use in (lambda: create_home(tmp_path / "file" / "hidden"), lambda: bind("hidden", 0)):
         with pytest.raises(ConfigError) as caught:
             use()
         assert "hidden" not in str(caught.value)

@@ -12,20 +12,20 @@ import pytest
 from pydantic import BaseModel
 
 import daemon
-from daemon.actions.built_in import BUILT_IN, catalogue
-from daemon.actions.read_deeply import ToRead
-from daemon.claude.capabilities import Capabilities
+from daemon.actions.built_in import BUILT_IN, all_actions
+from daemon.actions.read_deeply import ReadDeeplyArguments
+from daemon.claude.capabilities import ModelCapabilities
 from daemon.doctor.finding import Finding
-from daemon.documents.confined import Refused as FileRefusal
-from daemon.documents.confined import Room
+from daemon.documents.confined import ChildLimits
+from daemon.documents.confined import FileUnreadable as FileRefusal
 from daemon.engine.exceptions import ControlFlow, recorded_name
 from daemon.engine.journal_rules import RULES
-from daemon.errors import SpeechRefused, describe_error
-from daemon.inner.supervising import Bounds
-from daemon.kinds import Timer
-from daemon.mind.choosing import Wording
+from daemon.errors import PostRefused, describe_error
+from daemon.inner.supervising import ProgramLimits
+from daemon.kinds import ReminderFired
+from daemon.mind.choosing import ChooserTexts
 from daemon.mind.schemas import answer_schema
-from daemon.reply import Usage
+from daemon.reply import TokenUsage
 from daemon.rules import SoulRules
 from daemon.sandbox.confinement import UnconfinedError
 from daemon.sandbox.frames import FrameError
@@ -89,20 +89,20 @@ def test_each_error_is_recorded_under_a_name_of_its_own_that_stays() -> None:
 
 
 def test_an_error_goes_by_its_recorded_name_and_a_foreign_one_by_that_of_its_class() -> None:
-    class OwnersRefusal(SpeechRefused):
+    class OwnersRefusal(PostRefused):
         """An owner's own class takes no name of ours."""
 
-    assert recorded_name(SpeechRefused("archived")) == "SpeechRefused"
+    assert recorded_name(PostRefused("archived")) == "SpeechRefused"
     assert recorded_name(OwnersRefusal("archived")) == "OwnersRefusal"
     assert recorded_name(KeyError("x")) == "KeyError"
-    assert describe_error(SpeechRefused("It is archived."), str) == "SpeechRefused: It is archived."
+    assert describe_error(PostRefused("It is archived."), str) == "SpeechRefused: It is archived."
 
 
 def test_the_actions_and_the_titles_of_their_schemas_are_called_as_ever() -> None:
-    named = catalogue().named
+    named = all_actions().named
     assert [one.name for one in BUILT_IN] == list(ACTIONS)
     assert {name: one.schema.get("title") for name, one in named.items()} == ACTIONS
-    assert ToRead.model_json_schema()["description"] == "What is to be read, and what for."
+    assert ReadDeeplyArguments.model_json_schema()["description"] == "What is to be read, and what for."
     described = {name for name, one in named.items() if "description" in one.schema}
     assert described == {"ReadDeeply"}
     assert not [name for name, one in named.items() if "$defs" in one.schema], "its name would be shown"
@@ -122,15 +122,15 @@ def test_the_rules_of_verify_are_called_as_ever() -> None:
 @pytest.mark.parametrize(
     ("kind", "names"),
     [
-        (Usage, "input cache_read cache_write output"),
-        (Capabilities, "window schema keeps_sections images prompt_speed answer_speed slots"),
+        (TokenUsage, "input cache_read cache_write output"),
+        (ModelCapabilities, "window schema keeps_sections images prompt_speed answer_speed slots"),
         (ModelReport, "models failure what since seen waiting next_try is_usual odd"),
-        (Bounds, "seconds memory room kept files processes"),
-        (Room, "seconds memory characters pages unpacked"),
+        (ProgramLimits, "seconds memory room kept files processes"),
+        (ChildLimits, "seconds memory characters pages unpacked"),
         (Finding, "name said ok doubtful"),
-        (Timer, "user name text ts bot files note chosen owner"),
+        (ReminderFired, "user name text ts bot files note chosen owner"),
         (
-            Wording,
+            ChooserTexts,
             "head action alone arguments log nothing_yet question chose results quiet raised timed_out"
             " wordless not_run unknown bad_arguments exclusive too_many twice stale stopped undone"
             " nudge unread",

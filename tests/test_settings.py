@@ -10,11 +10,11 @@ import pytest
 
 import config
 from config import Settings
-from daemon.claude.models import cost
+from daemon.claude.models import cost_of
 from daemon.errors import ConfigError
 from daemon.limits import TURN, Limits
-from daemon.price import FREE
-from daemon.reply import Usage
+from daemon.price import FREE_PRICE
+from daemon.reply import TokenUsage
 
 SLACK = {"SLACK_BOT_TOKEN": "xoxb-1-2-three", "SLACK_APP_TOKEN": "xapp-1-2-three"}
 KEY = {"ANTHROPIC_API_KEY": "sk-ant-four"}
@@ -471,7 +471,7 @@ def test_the_line_to_write_holds_what_was_written_and_the_list_price_behind_a_ga
     [said] = complaints(KEY | named)
     line = said.partition("MODEL_PRICES=")[2].partition(" (a price")[0]
     assert line == "gpt-9.1=1/2.5/0.1, anthropic/claude-sonnet-5-5=2/10/0.1, big=free"
-    assert Settings.from_env(KEY | named | {"MODEL_PRICES": line}).table.model("big").price == FREE
+    assert Settings.from_env(KEY | named | {"MODEL_PRICES": line}).table.model("big").price == FREE_PRICE
 
 
 @pytest.mark.parametrize(
@@ -497,10 +497,10 @@ def test_prices_and_windows_of_the_owner_take_precedence_over_the_list() -> None
             "MODEL_WINDOW": "16000, a/b:c.d = 32768",
         }
     ).table
-    assert cost(table.model("qwen3:8b"), Usage(input=1_000_000, output=1_000_000)) == 0
-    million = Usage(input=1_000_000, cache_read=1_000_000, output=1_000_000)
-    assert cost(table.model("claude-haiku-5-5"), million) == 6.5
-    assert cost(table.model("a/b:c.d"), million) == 12
+    assert cost_of(table.model("qwen3:8b"), TokenUsage(input=1_000_000, output=1_000_000)) == 0
+    million = TokenUsage(input=1_000_000, cache_read=1_000_000, output=1_000_000)
+    assert cost_of(table.model("claude-haiku-5-5"), million) == 6.5
+    assert cost_of(table.model("a/b:c.d"), million) == 12
     windows = [table.model(name).window for name in ("qwen3:8b", "a/b:c.d", "claude-haiku-5-5")]
     assert windows == [16_000, 32_768, 1_000_000]
 

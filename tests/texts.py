@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from daemon.mind.steps import STEP_TEXTS
-from daemon.mind.wording import catalogue
+from daemon.mind.wording import prompt_catalogue
 from daemon.processes import PROCESSES
 from tests.source import ROOT
 
@@ -42,7 +42,7 @@ def copied(to: Path) -> Path:
     return to
 
 
-CATALOGUE = catalogue(PROCESSES.values(), STEP_TEXTS)
+CATALOGUE = prompt_catalogue(PROCESSES.values(), STEP_TEXTS)
 """Every text that the soul needs."""
 
 

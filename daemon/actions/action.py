@@ -13,17 +13,17 @@ from typing import Any, Protocol, Self
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from daemon.engine.event import digest
-from daemon.ism import Finish, ISMResult, Recursion
+from daemon.ism import FinishRun, ISMResult, RunContinuation
 from daemon.memory import Memory, WorkingMemory
 from daemon.mind.asking_model import Came, Schema
 from daemon.ports import Role
 from daemon.process import Turn
 
-TO = "To_"
+TRANSITION_PREFIX = "To_"
 """What the name of a transition to another process, as an action, begins with."""
 MOST_WHOLE = 2**53 - 1
 """The largest whole number that each reader of JSON takes exactly; the journal's database holds it, too."""
-Outcome = str | ISMResult | Finish | Recursion | WorkingMemory | Sequence[Any] | None
+Outcome = str | ISMResult | FinishRun | RunContinuation | WorkingMemory | Sequence[Any] | None
 """What an action comes to: an observation to go on from, a response, a transition, or the run's end.
 
 With `recurse` or `run` also what the seed's first example returns: `recurse(…)`, the working memory, which
@@ -64,7 +64,7 @@ class ActionContext(Protocol):
         """True if neither a result of an action here nor a memory holds this text; from now on one does."""
 
 
-class Run(ActionContext, Protocol):
+class RunContext(ActionContext, Protocol):
     """What an action is given in a run of the ISM, and nowhere else."""
 
     @property
@@ -143,25 +143,25 @@ def _with_limits(part: Any) -> Any:
     return made
 
 
-class Args(BoundedNumbers):
+class ActionArguments(BoundedNumbers):
     """What the arguments of an action are made of: a text that is only blank counts as none; nan and inf,
     which no JSON holds, are refused."""
 
     model_config = ConfigDict(str_strip_whitespace=True, allow_inf_nan=False)
 
 
-class Strict(Args):
+class StrictArguments(ActionArguments):
     """Arguments that are all known."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class Nothing(Strict):
+class NoArguments(StrictArguments):
     """No arguments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
+class ActionDefinition:
     """A named thing that the soul may choose to do.
 
     `description` is for the model, one sentence. `repeatable`: may be done again where a crash left open
@@ -201,17 +201,17 @@ class Definition:
             object.__setattr__(self, "version", _version(self))
 
 
-def named(ids: Iterable[int]) -> str:
+def ids_in_words(ids: Iterable[int]) -> str:
     """Ids in a sentence, each once."""
     return ", ".join(map(str, dict.fromkeys(ids)))
 
 
-def command(name: str, description: str, perform: Perform, args: type[Args]) -> Definition:
+def command(name: str, description: str, perform: Perform, args: type[ActionArguments]) -> ActionDefinition:
     """Define a command of the inner life."""
-    return Definition(name=name, description=description, perform=perform, args=args, inner=True)
+    return ActionDefinition(name=name, description=description, perform=perform, args=args, inner=True)
 
 
-def _version(one: Definition) -> str:
+def _version(one: ActionDefinition) -> str:
     try:
         source = inspect.getsource(one.perform)
     except (OSError, TypeError):  # it was made in no file, or is no function

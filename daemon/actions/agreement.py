@@ -17,7 +17,7 @@ BEGINNING, END = 400, 200
 """Of a long value so many characters are shown from its beginning, and so many up to its end."""
 
 
-def as_list(run: ActionContext, given: Mapping[str, Any]) -> str:
+def arguments_for_approval(run: ActionContext, given: Mapping[str, Any]) -> str:
     """All names and values in a code block; where one is shortened, where the whole stands. Empty: none."""
     if not given:
         return ""
@@ -41,7 +41,7 @@ def _lines(run: ActionContext, name: str, value: Any) -> Iterator[str]:
         for line in _inside(run, value):
             yield f"  {line}"
     else:
-        yield f"{name} {_text(run, _word(run, value))}"
+        yield f"{name} {_shortened_text(run, _word(run, value))}"
 
 
 def _inside(run: ActionContext, value: Any) -> Iterator[str]:
@@ -53,7 +53,7 @@ def _inside(run: ActionContext, value: Any) -> Iterator[str]:
             for one in value:
                 yield from _lines(run, "-", one)
         case _:
-            for line in _text(run, value).splitlines():
+            for line in _shortened_text(run, value).splitlines():
                 yield f"| {line}"
 
 
@@ -69,7 +69,7 @@ def _word(run: ActionContext, value: Any) -> str:
     return str(value) or '""'
 
 
-def _text(run: ActionContext, text: str) -> str:
+def _shortened_text(run: ActionContext, text: str) -> str:
     """A text with its middle left out where it is long, and how much that is."""
     left_out = len(text) - BEGINNING - END
     if left_out > 0:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import fenced
-from daemon.mind.wording import LABELS, labels, worded
+from daemon.mind.recall import escape_tags
+from daemon.mind.wording import LABELS_TEXT, fill_prompt, parse_labels
 from daemon.process import Turn
 
 
-class BaseContext:
+class BaseActionContext:
     """The part of an ActionContext that is the same everywhere.
 
     The owner's words are those of the turn's begin, whatever the owner writes meanwhile. `shown` are the
@@ -19,11 +19,11 @@ class BaseContext:
         self.turn = turn
         self.memory = memory
         self._shown = [] if shown is None else shown
-        self._labels = labels(turn.text(LABELS))
+        self._labels = parse_labels(turn.text(LABELS_TEXT))
 
     def prompt(self, name: str, **words: str) -> str:
         """A text of the owner's, filled; `name` (the soul's) is known."""
-        return worded(self.turn, name, **words)
+        return fill_prompt(self.turn, name, **words)
 
     def label(self, meaning: str) -> str:
         """The owner's short words for it (prompts/labels.md); where there are none, the meaning itself."""
@@ -31,7 +31,7 @@ class BaseContext:
 
     def is_new(self, text: str) -> bool:
         """True if neither a result of an action here nor a memory holds this text; from now on one does."""
-        told = fenced(text)
+        told = escape_tags(text)
         is_remembered = any(told in one.content for one in self.memory.memories)
         if is_remembered or any(text in one for one in self._shown):
             return False

@@ -7,21 +7,21 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from daemon.actions.action import ActionContext, Definition, Outcome
-from daemon.actions.agreement import as_list
+from daemon.actions.action import ActionContext, ActionDefinition, Outcome
+from daemon.actions.agreement import arguments_for_approval
 from daemon.engine.event import fingerprint
 from daemon.engine.exceptions import EngineError
 from daemon.errors import describe_error
-from daemon.ism import Action, Finish, ISMResult, Recursion, Refused
+from daemon.ism import Action, ActionRefused, FinishRun, ISMResult, RunContinuation
 from daemon.memory import WorkingMemory
 from daemon.mind.recurse import FinalMemory
-from daemon.mind.wording import LABELS, buttons
-from daemon.process import Question, process_return
+from daemon.mind.wording import LABELS_TEXT, two_buttons
+from daemon.process import Question, parse_process_return
 
 log = logging.getLogger(__name__)
 
 
-def bind(run: ActionContext, one: Definition) -> Action:
+def bind_action(run: ActionContext, one: ActionDefinition) -> Action:
     """The action, as it is carried out here."""
     agreed: set[str] = set()
 
@@ -57,16 +57,16 @@ def _remembered(run: ActionContext, outcome: Any, log: list[str]) -> Outcome:
     memory: object = None
     match outcome:
         case list() | tuple():
-            to = process_return(outcome)
+            to = parse_process_return(outcome)
             memory = to.memory
             outcome = ISMResult(next_process=to.to, execute_now=to.execute_now, params=to.params)
-        case Recursion(working=memory, internal=lines):
+        case RunContinuation(working=memory, internal=lines):
             log += [line for line in lines if line not in log]
-            outcome = Recursion()
+            outcome = RunContinuation()
         case WorkingMemory():
-            memory, outcome = outcome, Finish()
+            memory, outcome = outcome, FinishRun()
         case FinalMemory(memory=found):
-            outcome = Finish(found)
+            outcome = FinishRun(found)
     if isinstance(memory, WorkingMemory):
         known = {*run.memory.memories}
         run.add_memories([one for one in memory.conversation if one not in known])
@@ -74,7 +74,7 @@ def _remembered(run: ActionContext, outcome: Any, log: list[str]) -> Outcome:
 
 
 async def _recorded(
-    run: ActionContext, one: Definition, given: dict[str, Any], args: BaseModel | None
+    run: ActionContext, one: ActionDefinition, given: dict[str, Any], args: BaseModel | None
 ) -> str:
     """Intent and observation; what goes wrong in it is observed, too."""
 
@@ -94,7 +94,7 @@ async def _recorded(
     return entry.event.text
 
 
-def _text(one: Definition, outcome: Outcome) -> str:
+def _text(one: ActionDefinition, outcome: Outcome) -> str:
     """What is recorded of it. Raises TypeError for what would be lost: only its own steps could say it."""
     if outcome is None or isinstance(outcome, str):
         return outcome or ""
@@ -102,7 +102,7 @@ def _text(one: Definition, outcome: Outcome) -> str:
     raise TypeError(f"{one.name} returned a {kind}, and only a text is kept: it has to return a str")
 
 
-async def _agree(run: ActionContext, one: Definition, given: dict[str, Any], agreed: set[str]) -> None:
+async def _agree(run: ActionContext, one: ActionDefinition, given: dict[str, Any], agreed: set[str]) -> None:
     """An owner agrees. Raises Refused: nobody can, one declined, or there is something to hear first."""
     owners = run.turn.deciders
     this = fingerprint(given)
@@ -110,22 +110,22 @@ async def _agree(run: ActionContext, one: Definition, given: dict[str, Any], agr
         agreed.discard(this)  # one agreement, one deed
         return
     if not owners:
-        raise Refused(run.label("nobody can agree"))
-    args, owner = as_list(run, given), f"<@{owners[0]}>"
+        raise ActionRefused(run.label("nobody can agree"))
+    args, owner = arguments_for_approval(run, given), f"<@{owners[0]}>"
     question = Question(
         text=run.prompt("prompts/sentences/approve", action=one.name, args=args, owner=owner),
         to=owners,
         owners=owners,
-        choices=buttons(run.turn.text(LABELS), "approve", "decline"),
+        choices=two_buttons(run.turn.text(LABELS_TEXT), "approve", "decline"),
         about={"action": one.name, "version": one.version, "args": given},
     )
     answered = await run.turn.ask("approval", question)
     run.add_memories(answered.memories)
     if answered.value != "approve":
-        raise Refused(run.label("declined"))
+        raise ActionRefused(run.label("declined"))
     before = run.memory
     if await run.is_interrupted():
-        raise Refused(run.label("stopped"))
+        raise ActionRefused(run.label("stopped"))
     if answered.more or run.memory is not before:
         agreed.add(this)
-        raise Refused(run.label("hear first"))
+        raise ActionRefused(run.label("hear first"))

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from daemon.actions.action import Definition
+from daemon.actions.action import ActionDefinition
 from daemon.engine.event import Entry
 from daemon.engine.exceptions import EngineError
-from daemon.inner.carrying_out import Done
-from daemon.inner.grammar import Command, Fault
-from daemon.ism import Refused
+from daemon.inner.carrying_out import CommandResult
+from daemon.inner.grammar import CommandFault, ParsedCommand
+from daemon.ism import ActionRefused
 from daemon.kinds import CommandRan
-from daemon.knowledge.views import Views
+from daemon.knowledge.views import Visibility
 from daemon.process import Turn
 
 log = logging.getLogger(__name__)
@@ -23,17 +23,17 @@ WENT_WRONG = "It went wrong in the daemon, and nothing of it is certain. Try it 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Commanding:
+class TickCommands:
     """The tick whose commands these are. Implements inner.carrying_out.Tick."""
 
     turn: Turn
     id: int
     view: str
-    views: Views
+    views: Visibility
     now: float
-    definitions: Mapping[str, Definition]
+    definitions: Mapping[str, ActionDefinition]
 
-    async def carry_out(self, command: Command) -> Entry[CommandRan]:
+    async def carry_out(self, command: ParsedCommand) -> Entry[CommandRan]:
         """Do this, as far as it may be done now."""
         args = dict[str, Any]()
         if command.args:
@@ -51,7 +51,7 @@ class Commanding:
             perform = self.definitions[command.name].perform
             try:
                 done = _done(await perform(replace(self, turn=turn), command.args))
-            except Refused as refused:
+            except ActionRefused as refused:
                 return replace(ran, ok=False, text=str(refused), stays_open=True)
             except EngineError:
                 raise
@@ -63,7 +63,7 @@ class Commanding:
         asks = [self.id, command.cmd_id, command.name, args]
         return await self.turn.step("command", asks, do, CommandRan)
 
-    async def refuse(self, fault: Fault) -> Entry[CommandRan]:
+    async def refuse(self, fault: CommandFault) -> Entry[CommandRan]:
         """Nothing is done; the next tick sees why, and how it is written. A mere warning refuses nothing."""
         name = fault.name
         if fault.repaired:
@@ -80,8 +80,8 @@ class Commanding:
         return await self.turn.record(event)
 
 
-def _done(came: Any) -> Done:
+def _done(came: Any) -> CommandResult:
     """What a command came to. Raises TypeError for what says nothing of it."""
-    if isinstance(came, Done):
+    if isinstance(came, CommandResult):
         return came
     raise TypeError(f"it returned a {type(came).__name__}: it has to return a Done")

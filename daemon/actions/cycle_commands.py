@@ -7,110 +7,127 @@ from typing import Literal
 
 from pydantic import Field
 
-from daemon.actions.action import Definition, Nothing, Perform, Strict, command, named
-from daemon.actions.note_commands import NoteFilter
-from daemon.inner.carrying_out import Done, Tick
-from daemon.inner.process_log import ProcessLog
-from daemon.ism import Refused
+from daemon.actions.action import (
+    ActionDefinition,
+    NoArguments,
+    Perform,
+    StrictArguments,
+    command,
+    ids_in_words,
+)
+from daemon.actions.note_commands import NoteFilterArguments
+from daemon.inner.carrying_out import CommandResult, TickContext
+from daemon.inner.process_log import ProgramLog
+from daemon.ism import ActionRefused
 from daemon.limits import DAY
 
 YEAR = 366 * DAY
 
 
-class Responses(Strict):
+class ResponsesArguments(StrictArguments):
     """How many."""
 
     n: int = Field(description="how many of your own last replies you see", ge=0, le=20)
 
 
-class Mode(Strict):
+class ModeArguments(StrictArguments):
     """Which one."""
 
     mode: Literal["manual", "auto"] = Field(
         description="manual: you see how many notes there are, and their ids; auto: you see those that fit"
     )
-    filter: NoteFilter | None = Field(default=None, description="which notes you see in auto mode")
+    filter: NoteFilterArguments | None = Field(default=None, description="which notes you see in auto mode")
 
 
-class Pause(Strict):
+class PauseArguments(StrictArguments):
     """How long."""
 
     seconds: float = Field(description="seconds between two ticks", ge=0, le=DAY)
 
 
-class Idle(Strict):
+class IdleArguments(StrictArguments):
     """Until what: any of these is enough; without any, until a note comes or a process ends."""
 
     processes: list[int] = Field(
         default_factory=list, description="until one of these processes ends", max_length=50
     )
-    notes: NoteFilter | None = Field(default=None, description="until a note comes that fits")
+    notes: NoteFilterArguments | None = Field(default=None, description="until a note comes that fits")
     seconds: float | None = Field(default=None, description="for so many seconds", gt=0, le=YEAR)
 
 
-async def _responses(_tick: Tick, args: Responses) -> Done:
-    return Done(text=f"You see your last {args.n} replies from now on.")
+async def _responses(_tick: TickContext, args: ResponsesArguments) -> CommandResult:
+    return CommandResult(text=f"You see your last {args.n} replies from now on.")
 
 
-async def _mode(_tick: Tick, args: Mode) -> Done:
-    return Done(text=f"The mode is {args.mode} from now on.")
+async def _mode(_tick: TickContext, args: ModeArguments) -> CommandResult:
+    return CommandResult(text=f"The mode is {args.mode} from now on.")
 
 
-async def _filter(_tick: Tick, _args: NoteFilter) -> Done:
-    return Done(text="In auto mode you see the notes that fit this from now on.")
+async def _filter(_tick: TickContext, _args: NoteFilterArguments) -> CommandResult:
+    return CommandResult(text="In auto mode you see the notes that fit this from now on.")
 
 
-async def _cleanup(_tick: Tick, _args: Nothing) -> Done:
-    return Done(text="Your earlier replies are out of sight.")
+async def _cleanup(_tick: TickContext, _args: NoArguments) -> CommandResult:
+    return CommandResult(text="Your earlier replies are out of sight.")
 
 
-def _idle(log: ProcessLog) -> Perform:
-    async def idle(tick: Tick, args: Idle) -> Done:
+def _idle(log: ProgramLog) -> Perform:
+    async def idle(tick: TickContext, args: IdleArguments) -> CommandResult:
         await log.update()
         if not args.processes and args.notes is None and args.seconds is None:
             running = [one.id for one in log.all() if not one.ended]
-            return Done(text="You slept.", shows=running)
+            return CommandResult(text="You slept.", shows=running)
         knows = tick.views.make_check(tick.view)
         known = {one.id for one in log.all() if knows(one.view, one.id)}
         unknown = [id for id in args.processes if id not in known]
         if unknown:
-            raise Refused(
-                f"There is no process {named(unknown)} in sight. process.list shows those that there are."
+            raise ActionRefused(
+                f"There is no process {ids_in_words(unknown)} in sight."
+                " process.list shows those that there are."
             )
-        return Done(text="You slept.")
+        return CommandResult(text="You slept.")
 
     return idle
 
 
-def cycle_commands(min_pause: float, log: ProcessLog) -> Sequence[Definition]:
+def cycle_commands(min_pause: float, log: ProgramLog) -> Sequence[ActionDefinition]:
     """All of them: ticks are `min_pause` seconds apart at the least, and those in `log` are waited for."""
 
-    async def pause(_tick: Tick, args: Pause) -> Done:
+    async def pause(_tick: TickContext, args: PauseArguments) -> CommandResult:
         if args.seconds < min_pause:
-            raise Refused(f"At least {min_pause:g} seconds pass between two ticks: your owner wants it so.")
-        return Done(text=f"{args.seconds:g} seconds pass between two ticks from now on.")
+            raise ActionRefused(
+                f"At least {min_pause:g} seconds pass between two ticks: your owner wants it so."
+            )
+        return CommandResult(text=f"{args.seconds:g} seconds pass between two ticks from now on.")
 
     return (
-        command("cycle.responses", "Set how many of your own last replies you see.", _responses, Responses),
+        command(
+            "cycle.responses",
+            "Set how many of your own last replies you see.",
+            _responses,
+            ResponsesArguments,
+        ),
         command(
             "cycle.mode",
             "Choose whether notes are only counted and listed, or shown if they fit a filter.",
             _mode,
-            Mode,
+            ModeArguments,
         ),
         command(
             "cycle.filter",
             "Set which notes you see in auto mode; without arguments all of them.",
             _filter,
-            NoteFilter,
+            NoteFilterArguments,
         ),
-        command("cycle.pause", "Set how long the pause between two ticks is.", pause, Pause),
+        command("cycle.pause", "Set how long the pause between two ticks is.", pause, PauseArguments),
         command(
             "cycle.idle",
             "Sleep, at no cost, until a process ends, a note comes that fits, or a time is over; without"
             " arguments, until something comes. First you see what you asked for in the same answer.",
             _idle(log),
-            Idle,
+            IdleArguments,
         ),
-        command("cleanup.responses", "Put your own earlier replies out of your sight.", _cleanup, Nothing),
+        command(
+            "cleanup.responses", "Put your own earlier replies out of your sight.", _cleanup, NoArguments
+        ),
     )

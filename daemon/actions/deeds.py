@@ -13,23 +13,23 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from daemon.actions.action import Definition
-from daemon.actions.binding import bind
-from daemon.actions.open_context import OpenContext
+from daemon.actions.action import ActionDefinition
+from daemon.actions.binding import bind_action
+from daemon.actions.open_context import OpenThoughtContext
 from daemon.engine.event import Entry, seqs_of
 from daemon.engine.exceptions import EngineError
-from daemon.engine.kinds import Spawned
+from daemon.engine.kinds import ThreadSpawned
 from daemon.errors import describe_error
-from daemon.ism import Refused
-from daemon.kinds import ContextCleared, InnerMessage, SystemMessage
+from daemon.ism import ActionRefused
+from daemon.kinds import ContextCleared, InternalMessage, SystemMessage
 from daemon.limits import DAY
 from daemon.memory import WorkingMemory
 from daemon.mind import payloads
-from daemon.mind.choosing import MOST_FOUND, wrong_in
-from daemon.mind.payloads import Payload, element
-from daemon.mind.recall import remember, shortened
+from daemon.mind.choosing import MOST_FOUND, validation_fault
+from daemon.mind.payloads import Payload, make_element
+from daemon.mind.recall import entry_as_memory, truncate
 from daemon.process import Turn
-from daemon.setting import duration
+from daemon.setting import read_duration
 
 log = logging.getLogger(__name__)
 
@@ -41,14 +41,14 @@ KEPT, MOST_KEPT = 10, 1_000
 Job = Callable[[Turn], Awaitable[None]]
 
 
-class Deeds:
+class PayloadExecutor:
     """The deeds that an answer asks for. `words` are the owner's, by their meaning; `explanations` by tag."""
 
     def __init__(
         self,
         turn: Turn,
         memory: WorkingMemory,
-        definitions: Sequence[Definition],
+        definitions: Sequence[ActionDefinition],
         words: Mapping[str, str],
         explanations: Mapping[str, str],
     ) -> None:
@@ -91,17 +91,17 @@ class Deeds:
     async def add_note(self, text: str) -> None:
         """The core says so, and calls nobody."""
         told = await self._turn.record(SystemMessage(text=text))
-        self.memory = self.memory.with_memory(remember(told))
+        self.memory = self.memory.with_memory(entry_as_memory(told))
 
     async def call_soul_again(self, text: str, *, code: str, count: int = 0) -> None:
         """The core says so, and the soul is called again with it."""
         self.called = True
-        await self._turn.send_to_self(code, InnerMessage(text=text, code=code, count=count))
+        await self._turn.send_to_self(code, InternalMessage(text=text, code=code, count=count))
 
     async def add_remark(self, meaning: str, more: str = "", *, calls: bool = True) -> None:
         """A remark of the core in the owner's words."""
         code = meaning.replace(" ", "-")
-        text = element("system-note", f"{self._said(meaning)}{more}", code=code)
+        text = make_element("system-note", f"{self._said(meaning)}{more}", code=code)
         if calls:
             await self.call_soul_again(text, code=code)
         else:
@@ -113,7 +113,7 @@ class Deeds:
 
     async def _thread_error(self, **what: str) -> None:
         """Something about threads cannot be done."""
-        await self.call_soul_again(element("system-thread-error", **what), code="thread-error")
+        await self.call_soul_again(make_element("system-thread-error", **what), code="thread-error")
 
     def _said(self, meaning: str) -> str:
         """The owner's words for it."""
@@ -135,7 +135,7 @@ class Deeds:
                 await self._cancel_timer(payload)
             case payloads.CLEAR_CONTEXT:
                 await self._clear_context(payload)
-            case payloads.EXPLAIN:
+            case payloads.EXPLAIN_TAG:
                 await self._explain(payload)
 
     async def _explain(self, payload: Payload) -> None:
@@ -146,7 +146,7 @@ class Deeds:
             text = f'<system-note code="explained">\n{self._explanations[tag]}\n</system-note>'
         else:
             known = f"{self._said('no such tag, only')} {', '.join(self._explanations)}."
-            text = element("system-note", known, code="no-such-tag")
+            text = make_element("system-note", known, code="no-such-tag")
         await self.add_note(text)
 
     async def _spawn(self, payload: Payload) -> None:
@@ -177,12 +177,12 @@ class Deeds:
         collect = _attribute(payload, "collect").casefold() != "false"
         await self._turn.branches.await_answers(branches, collect=collect)
         together = str(collect).lower()
-        await self.add_note(element("fan-out-started", total=len(branches), collect=together))
+        await self.add_note(make_element("fan-out-started", total=len(branches), collect=together))
 
-    async def _begin(self, label: str, first: str) -> Entry[Spawned]:
-        message = InnerMessage(sender=self._turn.thread, text=first.strip())
+    async def _begin(self, label: str, first: str) -> Entry[ThreadSpawned]:
+        message = InternalMessage(sender=self._turn.thread, text=first.strip())
         branch = await self._turn.branches.spawn(label, message)
-        self.memory = self.memory.with_memory(remember(branch))
+        self.memory = self.memory.with_memory(entry_as_memory(branch))
         self.waits = True
         return branch
 
@@ -203,17 +203,17 @@ class Deeds:
         if not text:
             await self.add_remark("nothing to send")
             return
-        message = InnerMessage(sender=self._turn.thread, text=text)
+        message = InternalMessage(sender=self._turn.thread, text=text)
         if not await self._turn.branches.send("send", to, message):
             await self._thread_error(id=to, code="thread_ended")
             return
-        await self.add_note(element("sent", to=to))
+        await self.add_note(make_element("sent", to=to))
         if to == self._turn.thread:
             self.called = True
 
     async def _set_timer(self, payload: Payload) -> None:
         try:
-            seconds = duration(_attribute(payload, "in"))
+            seconds = read_duration(_attribute(payload, "in"))
         except ValueError:
             seconds = 0.0
         if not 1.0 <= seconds <= YEAR:
@@ -222,12 +222,12 @@ class Deeds:
         label = _attribute(payload, "label")
         timer = await self._turn.branches.set_timer(label, seconds)
         self.waits = True
-        await self.add_note(element("timer-set", id=timer, label=label, seconds=f"{seconds:.0f}"))
+        await self.add_note(make_element("timer-set", id=timer, label=label, seconds=f"{seconds:.0f}"))
 
     async def _cancel_timer(self, payload: Payload) -> None:
         timer = _attribute(payload, "id")
         if await self._turn.branches.cancel_timer(timer):
-            await self.add_note(element("timer-cancelled", id=timer))
+            await self.add_note(make_element("timer-cancelled", id=timer))
         else:
             await self.add_remark("no timer")
 
@@ -245,26 +245,26 @@ class Deeds:
         if gone:
             cleared = ContextCleared(text="", last=gone[-1], kept=kept)
             entry = await self._turn.record(cleared)
-            self.memory = self.memory.with_memory(remember(entry))
+            self.memory = self.memory.with_memory(entry_as_memory(entry))
         else:
-            await self.add_note(element("context-cleared", kept_messages=kept))
+            await self.add_note(make_element("context-cleared", kept_messages=kept))
 
     # Actions
 
-    async def _act(self, turn: Turn, *, definition: Definition, payload: Payload) -> None:
+    async def _act(self, turn: Turn, *, definition: ActionDefinition, payload: Payload) -> None:
         """Carry it out, and tell the thread what came of it."""
-        context = OpenContext(turn, self.memory, self._shown)
+        context = OpenThoughtContext(turn, self.memory, self._shown)
         text = await self._done(context, definition, payload)
-        result = InnerMessage(sender=definition.name, text=shortened(text, MOST_FOUND))
+        result = InternalMessage(sender=definition.name, text=truncate(text, MOST_FOUND))
         await turn.send_to_self("result", result)
 
-    async def _done(self, context: OpenContext, definition: Definition, payload: Payload) -> str:
-        action = bind(context, definition)
+    async def _done(self, context: OpenThoughtContext, definition: ActionDefinition, payload: Payload) -> str:
+        action = bind_action(context, definition)
         try:
-            outcome = await action.handler("", [], args=arguments(definition, payload))
+            outcome = await action.handler("", [], args=payload_arguments(definition, payload))
         except ValidationError as error:
-            return f"{self._said('unknown arguments')}: {wrong_in(error)}"
-        except (Refused, ValueError) as error:
+            return f"{self._said('unknown arguments')}: {validation_fault(error)}"
+        except (ActionRefused, ValueError) as error:
             return str(error) or describe_error(error, context.label)
         except EngineError:
             raise
@@ -280,7 +280,7 @@ def _attribute(payload: Payload, name: str) -> str:
     return payload.attributes.get(name, "").strip()
 
 
-def arguments(definition: Definition, payload: Payload) -> BaseModel | None:
+def payload_arguments(definition: ActionDefinition, payload: Payload) -> BaseModel | None:
     """The arguments in this payload: an element each, of a list one for each part (an empty one is none).
 
     Raises ValidationError.

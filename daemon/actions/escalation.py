@@ -6,12 +6,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from daemon.actions.action import Outcome, Run
+from daemon.actions.action import Outcome, RunContext
 from daemon.actions.function import Expert, action
-from daemon.ism import Finish, ISMResult
-from daemon.kinds import REMINDER, Timer
-from daemon.mind.recall import remember
-from daemon.mind.sections import spoken
+from daemon.ism import FinishRun, ISMResult
+from daemon.kinds import REMINDER, ReminderFired
+from daemon.mind.recall import entry_as_memory
+from daemon.mind.sections import spoken_text
 from daemon.process import Question
 
 MINUTE = 60.0
@@ -22,11 +22,11 @@ EXPERT = "expert"
 
 @action(name="AskPerson", exclusive=True)
 async def ask_person(
-    run: Run,
+    run: RunContext,
     question: Annotated[str, Field(min_length=1, max_length=2_000), "the question, as it is to be read"],
 ) -> str:
     """Ask them something that only they can tell you, and wait for their answer."""
-    words = spoken(question)
+    words = spoken_text(question)
     if not words:
         raise ValueError("a question that someone is to answer needs words")
     answered = await run.turn.ask("ask", Question(text=words, to=run.turn.people))
@@ -36,7 +36,7 @@ async def ask_person(
 
 @action(name="Schedule")
 async def schedule(
-    run: Run,
+    run: RunContext,
     minutes: Annotated[int, Field(ge=1, le=YEAR), "in how many minutes from now"],
     text: Annotated[
         str, Field(min_length=1, max_length=2_000), "what it is about, so that it can be understood alone"
@@ -45,7 +45,7 @@ async def schedule(
     """Set yourself a reminder in this conversation: when its time comes, you answer here again."""
     last = run.turn.answers[-1].event
     due = run.turn.began_at + minutes * MINUTE
-    timer = Timer(
+    timer = ReminderFired(
         user=last.user,
         name=last.name,
         chosen=last.chosen,
@@ -59,7 +59,7 @@ async def schedule(
 
 
 @action(name="Escalate", terminal=True)
-async def escalate(run: Run, expert: Expert) -> Outcome:
+async def escalate(run: RunContext, expert: Expert) -> Outcome:
     """Hand it on to someone who knows more, where you cannot do it well. Ends your work."""
     if expert:
         return ISMResult(next_process=EXPERT)
@@ -68,5 +68,5 @@ async def escalate(run: Run, expert: Expert) -> Outcome:
     else:
         words = run.prompt("prompts/sentences/escalated_to_nobody")
     spoken = await run.turn.say(words)
-    run.report_told(run.memory.with_memory(*map(remember, spoken)))
-    return Finish()
+    run.report_told(run.memory.with_memory(*map(entry_as_memory, spoken)))
+    return FinishRun()

@@ -19,15 +19,23 @@ from typing import Annotated, Any, NewType, Protocol, get_args, get_origin, get_
 from pydantic import BaseModel, Field, TypeAdapter, create_model
 from pydantic.errors import PydanticUserError
 
-from daemon.actions.action import ActionContext, Args, BoundedNumbers, Definition, Outcome, Perform, Run
-from daemon.actions.sources import Shelf
-from daemon.ism import Finish, ISMResult, Recurse, Recursion
+from daemon.actions.action import (
+    ActionArguments,
+    ActionContext,
+    ActionDefinition,
+    BoundedNumbers,
+    Outcome,
+    Perform,
+    RunContext,
+)
+from daemon.actions.sources import SourceProvider
+from daemon.ism import FinishRun, ISMResult, RecurseFunction, RunContinuation
 from daemon.memory import WorkingMemory
-from daemon.mind.acting import settled
-from daemon.mind.recall import remember
-from daemon.mind.wording import are_texts
+from daemon.mind.acting import settle_outcome
+from daemon.mind.recall import entry_as_memory
+from daemon.mind.wording import are_prompt_texts
 from daemon.ports import Library, Memories
-from daemon.process import Turn, Words
+from daemon.process import Placeholders, Turn
 
 Function = Callable[..., Awaitable[Outcome]]
 Expert = NewType("Expert", bool)
@@ -41,14 +49,14 @@ class Say(Protocol):
 
 
 GIVEN: Mapping[str, tuple[object, ...]] = {
-    "run": (ActionContext, Run),
+    "run": (ActionContext, RunContext),
     "turn": (Turn,),
     "memory": (WorkingMemory,),
     "say": (Say,),
-    "recurse": (Recurse,),
+    "recurse": (RecurseFunction,),
     "memories": (Memories,),
     "library": (Library, Library | None),
-    "shelf": (Shelf,),
+    "shelf": (SourceProvider,),
     "expert": (Expert,),
     "soul_home": (Path,),
 }
@@ -60,24 +68,24 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 VARIADIC = frozenset({Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD, Parameter.POSITIONAL_ONLY})
 
 
-class Misshapen(ValueError):
+class InvalidAction(ValueError):
     """A function cannot be an action. The text says why, and what to do."""
 
     recorded_name = "Misshapen"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
+class ActionDependencies:
     """What this daemon has for its actions; one that needs what is None is not offered."""
 
     memories: Memories | None = None
     library: Library | None = None
-    shelf: Shelf | None = None
+    shelf: SourceProvider | None = None
     expert: Expert = Expert(False)
     soul_home: Path | None = None
 
 
-NOTHING = Means()
+NOTHING = ActionDependencies()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +104,7 @@ class ActionFunction:
     exclusive: bool = False
     effect: bool | None = None
     playbooks: Sequence[str] = ()
-    texts: Mapping[str, Words] = field(default_factory=dict)
+    texts: Mapping[str, Placeholders] = field(default_factory=dict)
 
     @functools.cached_property
     def faults(self) -> Sequence[str]:
@@ -124,14 +132,14 @@ class ActionFunction:
             yield fault
         if isinstance(self.playbooks, str):
             yield f'`playbooks` is a text where a list belongs: write `playbooks=["{self.playbooks}"]`'
-        if not are_texts(self.texts):
+        if not are_prompt_texts(self.texts):
             yield 'its `texts` name no `Words`: write `texts={"prompts/…": Words()}`'
 
     def _fault_of_return(self) -> str:
         """What is wrong with what it says that it returns; empty where nothing is."""
         kept: list[type] = [str, NoneType]
         if not self._is_one_step:
-            kept += [ISMResult, Finish, Recursion, WorkingMemory, list, tuple, Sequence]
+            kept += [ISMResult, FinishRun, RunContinuation, WorkingMemory, list, tuple, Sequence]
         returned = get_type_hints(self.function).get("return")
         kinds: Sequence[Any] = [returned]
         if isinstance(returned, UnionType):
@@ -163,7 +171,7 @@ class ActionFunction:
     @property
     def _is_for_runs_alone(self) -> bool:
         """True if it speaks, thinks or goes on as a run does. In open thought no action does."""
-        return bool(self._given.keys() & {"say", "recurse"}) or self._given.get("run") is Run
+        return bool(self._given.keys() & {"say", "recurse"}) or self._given.get("run") is RunContext
 
     @functools.cached_property
     def _parameters(self) -> Sequence[Parameter]:
@@ -202,7 +210,7 @@ class ActionFunction:
             if default is one.empty:
                 default = ...
             fields[one.name] = (_described(one.annotation), default)
-        return create_model(self.name, __base__=Args, **fields)
+        return create_model(self.name, __base__=ActionArguments, **fields)
 
     @property
     def description(self) -> str:
@@ -211,15 +219,15 @@ class ActionFunction:
         paragraph, _, _ = text.partition("\n\n")
         return " ".join(paragraph.split())
 
-    def works_with(self, means: Means) -> bool:
+    def works_with(self, means: ActionDependencies) -> bool:
         """Is all there that it needs?"""
         return not any(_is_missing(one, means) for one in self._parameters)
 
-    def definition(self, means: Means = NOTHING) -> Definition:
+    def definition(self, means: ActionDependencies = NOTHING) -> ActionDefinition:
         """The action with what it is given. Raises Misshapen."""
         if self.faults:
-            raise Misshapen("; ".join(self.faults))
-        return Definition(
+            raise InvalidAction("; ".join(self.faults))
+        return ActionDefinition(
             name=self.name,
             description=self.description,
             perform=self._perform(means),
@@ -233,7 +241,7 @@ class ActionFunction:
             playbooks=tuple(self.playbooks),
         )
 
-    def _perform(self, means: Means) -> Perform:
+    def _perform(self, means: ActionDependencies) -> Perform:
         """Calls it with what it is given and what the model wrote; the source of that is the function's."""
 
         @functools.wraps(self.function)
@@ -245,8 +253,8 @@ class ActionFunction:
                 values |= dict(args)
             outcome: Any = await self.function(**values)
             recurse = values.get("recurse")
-            if isinstance(recurse, Recurse):
-                outcome = settled(outcome, recurse)
+            if isinstance(recurse, RecurseFunction):
+                outcome = settle_outcome(outcome, recurse)
             return outcome  # type: ignore[no-any-return]
 
         return perform
@@ -266,7 +274,7 @@ def action(
     exclusive: bool = False,
     effect: bool | None = None,
     playbooks: Sequence[str] = (),
-    texts: Mapping[str, Words] = ...,
+    texts: Mapping[str, Placeholders] = ...,
 ) -> Callable[[Function], ActionFunction]: ...
 
 
@@ -309,7 +317,7 @@ def _fault(one: Parameter) -> str:
         return f"`{one.name}` is what the daemon gives it: write `{one.name}: {named}`, or name it otherwise"
     if one.annotation is one.empty:
         return f"its argument `{one.name}` has no type: write `{one.name}: str`, or what it is"
-    if one.name.startswith("_") or hasattr(Args, one.name):
+    if one.name.startswith("_") or hasattr(ActionArguments, one.name):
         return f"no argument can be named `{one.name}`: give it another name"
     try:
         TypeAdapter(one.annotation).json_schema()
@@ -322,7 +330,7 @@ def _fault(one: Parameter) -> str:
     return ""
 
 
-def _is_missing(one: Parameter, means: Means) -> bool:
+def _is_missing(one: Parameter, means: ActionDependencies) -> bool:
     """Is this not here, though it is needed?"""
     if not hasattr(means, one.name) or one.default is not one.empty:
         return False
@@ -341,7 +349,7 @@ def _described(annotation: Any) -> Any:
     return annotated[tuple(parts)]
 
 
-def _value_of(name: str, run: ActionContext, means: Means) -> object:
+def _value_of(name: str, run: ActionContext, means: ActionDependencies) -> object:
     """What the daemon gives under this name."""
     match name:
         case "run":
@@ -353,11 +361,11 @@ def _value_of(name: str, run: ActionContext, means: Means) -> object:
         case "say":
             return functools.partial(_say, run)
         case "recurse":
-            return Recurse()
+            return RecurseFunction()
     return getattr(means, name)
 
 
 async def _say(run: ActionContext, text: str) -> None:
     """Say it, and know that it was said."""
     spoken = await run.turn.say(text, answers=False)
-    run.add_memories(map(remember, spoken), news=False)
+    run.add_memories(map(entry_as_memory, spoken), news=False)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from daemon.actions.action import Definition, Strict, command
-from daemon.inner.carrying_out import Done, Tick
+from daemon.actions.action import ActionDefinition, StrictArguments, command
+from daemon.inner.carrying_out import CommandResult, TickContext
 from daemon.inner.helping import help_text
-from daemon.ism import Refused
+from daemon.ism import ActionRefused
 
 
-class About(Strict):
+class HelpArguments(StrictArguments):
     """What to say more of."""
 
     type: str = Field(
@@ -20,15 +20,15 @@ class About(Strict):
     )
 
 
-def help_command(commands: Sequence[Definition]) -> Definition:
+def help_command(commands: Sequence[ActionDefinition]) -> ActionDefinition:
     """Explains these commands, and itself."""
 
-    async def perform(_: Tick, about: About) -> Done:
+    async def perform(_: TickContext, about: HelpArguments) -> CommandResult:
         try:
-            return Done(text=help_text([itself, *commands], about.type))
+            return CommandResult(text=help_text([itself, *commands], about.type))
         except LookupError as error:
-            raise Refused(str(error)) from None
+            raise ActionRefused(str(error)) from None
 
     description = "Explain the commands, a line each, or one of them with all of its arguments."
-    itself = command("help", description, perform, About)
+    itself = command("help", description, perform, HelpArguments)
     return itself

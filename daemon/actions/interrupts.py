@@ -8,78 +8,80 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from daemon.engine.event import Entry, only
-from daemon.kinds import Message, Said, StopAsked
+from daemon.engine.event import Entry, of_kind
+from daemon.kinds import IncomingMessage, PersonMessage, StopRequest
 from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.mind.asking_model import ended_by, quiet
-from daemon.mind.figures import traced
-from daemon.mind.recall import remember
+from daemon.mind.asking_model import ask_in_background, messages_stopped
+from daemon.mind.figures import trace_text
+from daemon.mind.recall import entry_as_memory
 from daemon.mind.steps import extract
-from daemon.mind.wording import worded
+from daemon.mind.wording import fill_prompt
 from daemon.process import Question, Turn
 
 SET_ASIDE = 600.0
 """Seconds after which a run goes on by itself that was set aside for something new."""
 
 
-class Kind(BaseModel):
+class InterruptionKind(BaseModel):
     """What was said meanwhile: more of the same, or something new."""
 
     kind: Literal["more", "new"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class News:
+class InterruptionNews:
     """Whether the run was stopped, and what it has to hear."""
 
     stopped: bool = False
     memories: tuple[Memory, ...] = ()
 
 
-async def look(turn: Turn, goal: str) -> News:
+async def look_for_interruption(turn: Turn, goal: str) -> InterruptionNews:
     """What came since the last look; the run has this goal. Raises Suspended where it is something new."""
     seen = await turn.receive_inputs()
-    stops = only(StopAsked, seen)
+    stops = of_kind(StopRequest, seen)
     if stops:
-        ended = ended_by(stops, seen)
+        ended = messages_stopped(stops, seen)
         turn.accept_inputs(ended)  # what others said, or was said after it, has its own turn
         said = [entry for entry in ended if entry.event.text]
-        return News(stopped=True, memories=tuple(map(remember, said)))
-    commands = [entry for entry in only(Message, seen) if entry.event.command]
+        return InterruptionNews(stopped=True, memories=tuple(map(entry_as_memory, said)))
+    commands = [entry for entry in of_kind(IncomingMessage, seen) if entry.event.command]
     for asked in commands:
         if asked.event.command == "trace":  # what is about memory has a turn of its own
-            await turn.whisper("trace", asked.event.user, traced(turn))
+            await turn.whisper("trace", asked.event.user, trace_text(turn))
             turn.accept_inputs([asked])
     messages = [entry for entry in seen if entry not in commands]
     if not messages:
-        return News(stopped=await turn.is_superseded_by_edit())
+        return InterruptionNews(stopped=await turn.is_superseded_by_edit())
     if await _is_new(turn, goal, messages):
-        return News(memories=await _set_aside(turn, messages))
+        return InterruptionNews(memories=await _set_aside(turn, messages))
     turn.accept_inputs(messages)
-    return News(memories=tuple(map(remember, messages)))
+    return InterruptionNews(memories=tuple(map(entry_as_memory, messages)))
 
 
-async def tell_stopped(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
+async def confirm_stop(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """Whoever stopped it hears that it has stopped."""
-    spoken = await turn.say(worded(turn, "prompts/sentences/stopped"))
-    return memory.with_memory(*map(remember, spoken))
+    spoken = await turn.say(fill_prompt(turn, "prompts/sentences/stopped"))
+    return memory.with_memory(*map(entry_as_memory, spoken))
 
 
-async def _is_new(turn: Turn, goal: str, messages: Sequence[Entry[Said]]) -> bool:
+async def _is_new(turn: Turn, goal: str, messages: Sequence[Entry[PersonMessage]]) -> bool:
     """One short question; what is unsure, or could not be asked, goes on with the run."""
-    heard = working_memory(map(remember, [*turn.answers, *messages]))
-    asked = worded(turn, "prompts/judge", goal=goal)
-    _, judged = await extract(turn, heard, Kind, asked, name="judge", ask=quiet(turn), tries=1)
+    heard = working_memory(map(entry_as_memory, [*turn.answers, *messages]))
+    asked = fill_prompt(turn, "prompts/judge", goal=goal)
+    _, judged = await extract(
+        turn, heard, InterruptionKind, asked, name="judge", ask=ask_in_background(turn), tries=1
+    )
     return judged is not None and judged.kind == "new"
 
 
-async def _set_aside(turn: Turn, messages: Sequence[Entry[Said]]) -> tuple[Memory, ...]:
+async def _set_aside(turn: Turn, messages: Sequence[Entry[PersonMessage]]) -> tuple[Memory, ...]:
     """The run waits; its thread is free for the new matter. "Go on" brings it back, or time does."""
     speakers = [entry.event.user for entry in messages]
     people = dict.fromkeys([*turn.people, *speakers])
     owners = [owner for owner in turn.owners if owner not in people]
     aside = Question(
-        text=worded(turn, "prompts/sentences/parked"),
+        text=fill_prompt(turn, "prompts/sentences/parked"),
         to=(*people, *owners),
         owners=owners,
         resumes=True,

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from daemon.actions.action import ActionContext
 from daemon.actions.function import action
-from daemon.kinds import Remembered
-from daemon.mind.recall import plain
-from daemon.ports import Memories, Said
+from daemon.kinds import MemoryNote
+from daemon.mind.recall import clean_name_text
+from daemon.ports import FoundMessage, Memories
 
 MOST_QUERY = 400
 MOST_TEXT = 4_000
@@ -62,7 +62,7 @@ async def remember(
     ] = "",
 ) -> str:
     """Keep something for later: SearchMemory finds it wherever what is said here may be known."""
-    await run.turn.record(Remembered(text=text, about=about))
+    await run.turn.record(MemoryNote(text=text, about=about))
     return run.label("noted")
 
 
@@ -81,7 +81,7 @@ def _told(run: ActionContext, memories: Memories, lines: Sequence[str]) -> str:
     return "\n".join(told)
 
 
-def _line(said: Said) -> str:
+def _line(said: FoundMessage) -> str:
     """Who said it when (UTC), and what."""
     text = said.text
     if len(text) > LETTERS:
@@ -89,8 +89,8 @@ def _line(said: Said) -> str:
     return f"{datetime.fromtimestamp(said.at, UTC):%Y-%m-%d %H:%M}, {_who(said)}: {text}"
 
 
-def _who(said: Said) -> str:
-    name = plain(said.name)
+def _who(said: FoundMessage) -> str:
+    name = clean_name_text(said.name)
     if said.kind != "remembered":
         return name or "you"
     if name:

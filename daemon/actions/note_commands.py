@@ -11,15 +11,15 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from daemon.actions.action import Definition, Strict, command, named
-from daemon.inner.carrying_out import Done, Tick
-from daemon.inner.note import Filter, Note, Priority, Source, tag_name
-from daemon.inner.note_words import states
+from daemon.actions.action import ActionDefinition, StrictArguments, command, ids_in_words
+from daemon.inner.carrying_out import CommandResult, TickContext
+from daemon.inner.note import Note, NoteFilter, Priority, Source, normalized_tag
+from daemon.inner.note_words import note_states
 from daemon.inner.notes import Notes
-from daemon.ism import Refused
-from daemon.knowledge.views import Knows
+from daemon.ism import ActionRefused
+from daemon.knowledge.views import VisibilityCheck
 from daemon.limits import DAY
-from daemon.mind.recall import plain
+from daemon.mind.recall import clean_name_text
 
 AT_ONCE = 50
 """Notes that one command is about."""
@@ -36,7 +36,7 @@ Ids = Annotated[list[int], Field(min_length=1, max_length=AT_ONCE, description="
 TagName = Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^#?[\w-]{1,40}$")]
 
 
-class NoteFilter(Strict):
+class NoteFilterArguments(StrictArguments):
     """Which notes: all that is given has to hold."""
 
     priority: Priority | None = Field(default=None, description="of this priority or a higher one")
@@ -45,7 +45,7 @@ class NoteFilter(Strict):
     since: Instant | None = Field(default=None, description="that came then or later, in Unix seconds")
 
 
-class Which(NoteFilter):
+class ListNotesArguments(NoteFilterArguments):
     """Which notes to list."""
 
     until: Instant | None = Field(default=None, description="that came then or before, in Unix seconds")
@@ -53,13 +53,13 @@ class Which(NoteFilter):
     more: int = Field(default=0, ge=0, description="leave out so many of the newest: to see those before")
 
 
-class These(Strict):
+class NoteIds(StrictArguments):
     """Some notes."""
 
     ids: Ids
 
 
-class Tags(These):
+class TagNotesArguments(NoteIds):
     """Tags for some notes."""
 
     tags: list[TagName] = Field(
@@ -67,13 +67,13 @@ class Tags(These):
     )
 
 
-class Mark(These):
+class MarkNotesArguments(NoteIds):
     """Whether some notes count as read."""
 
     read: bool = Field(default=True, description="false: they are to be looked at again")
 
 
-class Older(Strict):
+class CleanUpNotesArguments(StrictArguments):
     """How old notes are that go."""
 
     older_than_days: float | None = Field(
@@ -84,30 +84,35 @@ class Older(Strict):
     )
 
 
-def note_commands(notes: Notes) -> Sequence[Definition]:
+def note_commands(notes: Notes) -> Sequence[ActionDefinition]:
     """The commands about these notes."""
-    commands = Commands(notes)
+    commands = NoteCommands(notes)
     return (
-        command("notes.list", "List notes by id, without what they say.", commands.list, Which),
-        command("notes.read", "See what notes say, in your next tick.", commands.read, These),
-        command("notes.hide", "Do not have these notes counted and listed any more.", commands.hide, These),
-        command("notes.tag", "Set the tags of notes, by which you find them again.", commands.tag, Tags),
-        command("notes.mark", "Say whether notes count as read.", commands.mark, Mark),
-        command("cleanup.notes", "Let go of old notes for good.", commands.clean_up, Older),
+        command("notes.list", "List notes by id, without what they say.", commands.list, ListNotesArguments),
+        command("notes.read", "See what notes say, in your next tick.", commands.read, NoteIds),
+        command("notes.hide", "Do not have these notes counted and listed any more.", commands.hide, NoteIds),
+        command(
+            "notes.tag",
+            "Set the tags of notes, by which you find them again.",
+            commands.tag,
+            TagNotesArguments,
+        ),
+        command("notes.mark", "Say whether notes count as read.", commands.mark, MarkNotesArguments),
+        command("cleanup.notes", "Let go of old notes for good.", commands.clean_up, CleanUpNotesArguments),
     )
 
 
-class Commands:
+class NoteCommands:
     """What each of them does."""
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
 
-    async def list(self, tick: Tick, which: Which) -> Done:
+    async def list(self, tick: TickContext, which: ListNotesArguments) -> CommandResult:
         """Of each that may be known in view, more than its id and priority."""
         await self._notes.update()
         knows = tick.views.make_check(tick.view)
-        wanted = Filter.of(which.model_dump(exclude={"more"}, exclude_none=True))
+        wanted = NoteFilter.of(which.model_dump(exclude={"more"}, exclude_none=True))
         ids = self._notes.matching(wanted, knows, most=which.more + PAGE + 1)[which.more :]
         found, _ = self._those(ids)
         lines = [_counted(self._notes)]
@@ -116,9 +121,9 @@ class Commands:
             lines.append("No note that may be known in your present view fits.")
         if len(found) > PAGE:
             lines.append(f"There are more: write more={which.more + PAGE}.")
-        return Done(text="\n".join(lines))
+        return CommandResult(text="\n".join(lines))
 
-    async def read(self, tick: Tick, these: These) -> Done:
+    async def read(self, tick: TickContext, these: NoteIds) -> CommandResult:
         """The last one's conversation comes into view, and with it what may be known there."""
         found = await self._found(these)
         last = found[-1]
@@ -128,48 +133,50 @@ class Commands:
                 shown.append(note.id)
             else:
                 withheld.append(note.id)
-        text = f"In your next tick: {named(shown)}."
+        text = f"In your next tick: {ids_in_words(shown)}."
         if withheld:
             text += (
-                f" Withheld, as it may not be known where {last.id} was said: {named(withheld)}."
+                f" Withheld, as it may not be known where {last.id} was said: {ids_in_words(withheld)}."
                 " Read what you need of these by itself."
             )
-        return Done(text=text, shows=shown)
+        return CommandResult(text=text, shows=shown)
 
-    async def hide(self, tick: Tick, these: These) -> Done:
+    async def hide(self, tick: TickContext, these: NoteIds) -> CommandResult:
         """They stay notes, and can be listed and read."""
-        return Done(text=f"Hidden: {await self._named(these)}.")
+        return CommandResult(text=f"Hidden: {await self._named(these)}.")
 
-    async def tag(self, tick: Tick, tags: Tags) -> Done:
+    async def tag(self, tick: TickContext, tags: TagNotesArguments) -> CommandResult:
         """In this view; where it may not be known, nobody sees them."""
-        names = " ".join(f"#{tag_name(name)}" for name in tags.tags)
-        return Done(text=f"{await self._named(tags)}: {names or 'no tags of yours'}.")
+        names = " ".join(f"#{normalized_tag(name)}" for name in tags.tags)
+        return CommandResult(text=f"{await self._named(tags)}: {names or 'no tags of yours'}.")
 
-    async def mark(self, tick: Tick, mark: Mark) -> Done:
+    async def mark(self, tick: TickContext, mark: MarkNotesArguments) -> CommandResult:
         """They count as read, or are open again."""
         found = await self._named(mark)
         if mark.read:
-            return Done(text=f"Read: {found}.")
-        return Done(text=f"Not read: {found}.")
+            return CommandResult(text=f"Read: {found}.")
+        return CommandResult(text=f"Not read: {found}.")
 
-    async def clean_up(self, tick: Tick, older: Older) -> Done:
+    async def clean_up(self, tick: TickContext, older: CleanUpNotesArguments) -> CommandResult:
         """They leave the notes, never the journal."""
         await self._notes.update()
         before = None
         if older.older_than_days is not None:
             before = tick.now - older.older_than_days * DAY
-        return Done(text=f"Gone: {len(self._notes.outdated(before))} notes.")
+        return CommandResult(text=f"Gone: {len(self._notes.outdated(before))} notes.")
 
-    async def _named(self, these: These) -> str:
+    async def _named(self, these: NoteIds) -> str:
         """Their ids. Raises Refused as _found does."""
-        return named(note.id for note in await self._found(these))
+        return ids_in_words(note.id for note in await self._found(these))
 
-    async def _found(self, these: These) -> Sequence[Note]:
+    async def _found(self, these: NoteIds) -> Sequence[Note]:
         """The notes of these ids, each once. Raises Refused where there is none of an id."""
         await self._notes.update()
         found, unknown = self._those(these.ids)
         if unknown:
-            raise Refused(f"There is no note {named(unknown)}: notes.list names those that there are.")
+            raise ActionRefused(
+                f"There is no note {ids_in_words(unknown)}: notes.list names those that there are."
+            )
         return found
 
     def _those(self, ids: Sequence[int]) -> tuple[Sequence[Note], Sequence[int]]:
@@ -184,12 +191,12 @@ class Commands:
                 found[note.id] = note
         return [*found.values()], unknown
 
-    def _line(self, tick: Tick, note: Note, knows: Knows) -> str:
+    def _line(self, tick: TickContext, note: Note, knows: VisibilityCheck) -> str:
         place = tick.views.place(note.thread)
         parts = [f"{note.id}: {note.priority}, {note.source}"]
         if place:
-            parts.append(f"in {plain(place)}")
-        parts += states(note)
+            parts.append(f"in {clean_name_text(place)}")
+        parts += note_states(note)
         parts += [f"#{name}" for name in note.tagged(knows)]
         return ", ".join(parts)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from daemon.actions.action import Outcome
-from daemon.actions.base_context import BaseContext
+from daemon.actions.base_context import BaseActionContext
 from daemon.memory import Memory
 from daemon.mind.prompting import feeling
 
 
-class OpenContext(BaseContext):
+class OpenThoughtContext(BaseActionContext):
     """Implements ActionContext. What it comes to is told to the thread by whoever called the action."""
 
     async def is_interrupted(self) -> bool:

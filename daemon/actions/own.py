@@ -13,18 +13,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from daemon.actions.built_in import catalogue
+from daemon.actions.built_in import all_actions
 from daemon.actions.function import ActionFunction
-from daemon.errors import UNLOADED, unloaded
+from daemon.errors import UNLOADED, unloadable_reason
 from daemon.mind.choice import DONE
-from daemon.printable import one_line
+from daemon.printable import escaped_line
 
 ACTIONS = "actions/"
 """The folder, beside `playbooks/`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Own:
+class OwnerActions:
     """The actions of the owner's that can be offered; and of each file or action that cannot, why not."""
 
     actions: Sequence[ActionFunction] = ()
@@ -57,22 +57,22 @@ class OwnFiles:
             with suppress(OSError):
                 if file.is_file():  # a pipe would wait for a writer
                     content = file.read_bytes()
-            found[one_line(file.name)] = hashlib.sha256(content).digest()
+            found[escaped_line(file.name)] = hashlib.sha256(content).digest()
         return found
 
 
-def own_actions(folder: Path) -> Own:
+def find_owner_actions(folder: Path) -> OwnerActions:
     """What stands in this folder's `actions/`, in the order of the files."""
     actions: list[ActionFunction] = []
     faults: dict[str, Sequence[str]] = {}
-    known = catalogue()
+    known = all_actions()
     taken = {name.casefold() for name in (DONE, *known.named, *known.known)}
     for file in sorted((folder / ACTIONS).glob("[!._]*.py")):
         name = f"{ACTIONS}{file.stem}"
         try:
             found = _in(file)
         except UNLOADED as error:
-            faults[name] = [f"{unloaded(error, file)}: mend it, or take it away"]
+            faults[name] = [f"{unloadable_reason(error, file)}: mend it, or take it away"]
             continue
         if not found:
             faults[name] = ["it holds no action: write `@action` above a function of it, or take it away"]
@@ -85,13 +85,13 @@ def own_actions(folder: Path) -> Own:
             else:
                 actions.append(one)
             taken.add(one.name.casefold())
-    return Own(actions=actions, faults=faults)
+    return OwnerActions(actions=actions, faults=faults)
 
 
-def with_samples(own: Own, folder: Path) -> Own:
+def with_samples(own: OwnerActions, folder: Path) -> OwnerActions:
     """These, and what stands in this folder's `actions/`, but for what is called as one of the owner's."""
     taken = {one.name.casefold() for one in own.actions}
-    samples = [one for one in own_actions(folder).actions if one.name.casefold() not in taken]
+    samples = [one for one in find_owner_actions(folder).actions if one.name.casefold() not in taken]
     return replace(own, actions=[*own.actions, *samples])
 
 

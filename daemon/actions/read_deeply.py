@@ -13,16 +13,16 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from daemon.actions.action import ActionContext, Args
+from daemon.actions.action import ActionArguments, ActionContext
 from daemon.actions.function import action
-from daemon.actions.sources import Shelf
+from daemon.actions.sources import SourceProvider
 from daemon.documents import citing
-from daemon.documents.citing import check, checked_in
+from daemon.documents.citing import check_citations, check_citations_in
 from daemon.documents.document import Document, DocumentError
 from daemon.documents.loading import read_document
 from daemon.engine.event import Entry
-from daemon.environment import ContextError
-from daemon.errors import FileRefused
+from daemon.environment import ContextLoadError
+from daemon.errors import FileUnavailable
 from daemon.kinds import ReadingEnded
 from daemon.memory import Memory
 from daemon.ports import Library
@@ -40,7 +40,7 @@ NO_FOLDERS = "There are no folders of the owner's here (KNOWLEDGE_DIRS)."
 NO_PATHS = "Name the paths of the files in the owner's folders that are to be read."
 
 
-class ToRead(Args):
+class ReadDeeplyArguments(ActionArguments):
     """What is to be read, and what for."""
 
     model_config = ConfigDict(title="ToRead")
@@ -67,7 +67,7 @@ class ToRead(Args):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
+class ReadingReport:
     """What a reading came to: its answer, without the citations that do not hold, of which `dropped` are left
     out. `notes` are sentences on what was read: what was guessed, what is missing."""
 
@@ -77,11 +77,15 @@ class Read:
     notes: Sequence[str] = ()
 
 
-class Reading:
+class DocumentReading:
     """One wish to read, for whoever had it."""
 
     def __init__(
-        self, shelf: Shelf, run: ActionContext, wish: ToRead, folders: Library | None = None
+        self,
+        shelf: SourceProvider,
+        run: ActionContext,
+        wish: ReadDeeplyArguments,
+        folders: Library | None = None,
     ) -> None:
         self._shelf = shelf
         self._folders = folders
@@ -89,7 +93,7 @@ class Reading:
         self._wish = wish
         self._documents: Sequence[Document] | None = None
 
-    async def read(self, so_far: str = "") -> Read:
+    async def read(self, so_far: str = "") -> ReadingReport:
         """Read it; `so_far` is what an earlier try found."""
         question = f"{self._wish.question}\n\n{so_far}".strip()
         ended = await self._run.turn.read_deeply(question, self._load, self._interrupt)
@@ -101,14 +105,14 @@ class Reading:
             try:
                 self._documents = await self._bring()
             except DocumentError as error:
-                raise ContextError(str(error)) from error
+                raise ContextLoadError(str(error)) from error
         return self._documents
 
     async def documents_if_present(self) -> Sequence[Document]:
         """The same; nothing where it is gone by now, since nothing can be shown to stand there."""
         try:
             return await self.documents()
-        except ContextError:
+        except ContextLoadError:
             return ()
 
     async def _bring(self) -> Sequence[Document]:
@@ -143,7 +147,7 @@ class Reading:
                 if size > MOST_BYTES:
                     raise DocumentError(TOO_MUCH.format(most=MOST_BYTES // 1_000_000, paths=", ".join(paths)))
                 documents.append(await read_document(path, data))
-            except (FileRefused, DocumentError) as refused:
+            except (FileUnavailable, DocumentError) as refused:
                 faults.append(str(refused))
         if faults:
             raise DocumentError(" ".join(dict.fromkeys(faults)))
@@ -159,60 +163,60 @@ class Reading:
             return True
         return self._run.memory.heard_since(before)
 
-    async def _checked(self, ended: Entry[ReadingEnded]) -> Read:
+    async def _checked(self, ended: Entry[ReadingEnded]) -> ReadingReport:
         """The answer, without the citations that do not hold: looked at once, and recorded."""
         answer = ended.event.answer
         if not answer or ended.event.reason == "unreadable":
-            return Read(ended=ended.event, text=answer)
+            return ReadingReport(ended=ended.event, text=answer)
 
         async def cited() -> str:
             documents = await self.documents_if_present()
-            checked = await asyncio.to_thread(check, answer, documents)
+            checked = await asyncio.to_thread(check_citations, answer, documents)
             notes = list[str]()
             for document in documents:
                 notes += document.notes
             return json.dumps({"text": checked.text, "dropped": checked.dropped, "notes": notes})
 
         came = await self._run.turn.effect("check-citations", {"reading": ended.seq}, cited, repeatable=True)
-        return Read(ended=ended.event, **json.loads(came.event.text))
+        return ReadingReport(ended=ended.event, **json.loads(came.event.text))
 
 
-class Cited:
+class CitationFilter:
     """What is about to be said, without citations that do not hold: also while it comes.
 
     What may become one is kept back until it is closed.
     """
 
     def __init__(self, documents: Sequence[Document]) -> None:
-        self._library = citing.Library(documents, most_corrected=MOST_AT_ONCE)
+        self._library = citing.CitationIndex(documents, most_corrected=MOST_AT_ONCE)
         self._closed = ""
         self._checked = ""
 
     def __call__(self, text: str, whole: bool) -> str:
         if whole:
-            return checked_in(text, self._library).text
+            return check_citations_in(text, self._library).text
         end = text.rfind("]") + 1
         if text[:end] != self._closed:
             self._closed = text[:end]
-            self._checked = checked_in(self._closed, self._library).text
+            self._checked = check_citations_in(self._closed, self._library).text
         rest, _, _ = text[end:].partition("[")
         return self._checked + rest
 
 
 @action(name="ReadDeeply")
 async def read_deeply(
-    run: ActionContext, shelf: Shelf, wish: ToRead, library: Library | None = None
+    run: ActionContext, shelf: SourceProvider, wish: ReadDeeplyArguments, library: Library | None = None
 ) -> str | None:
     """Read what is too long to see at once: files that they shared here, this whole thread, a channel's
     history, or files of the owner's; it answers one question about it and says where that stands.
     """
-    read = await Reading(shelf, run, wish, library).read()
+    read = await DocumentReading(shelf, run, wish, library).read()
     if read.ended.reason == "stopped":
         return None
-    return told(run, read) or run.label("nothing found")
+    return reading_report_text(run, read) or run.label("nothing found")
 
 
-def told(run: ActionContext, read: Read) -> str:
+def reading_report_text(run: ActionContext, read: ReadingReport) -> str:
     """What a reading came to, with what is to be known of it."""
     notes = [read.text, *read.notes]
     if read.ended.partial and read.ended.reason != "unreadable":

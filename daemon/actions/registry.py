@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel
 
-from daemon.actions.action import Definition
+from daemon.actions.action import ActionDefinition
 from daemon.inner.helping import argument_lines, help_page
 from daemon.mind.choice import DONE
 from daemon.mind.playbook import Playbook
@@ -34,19 +34,19 @@ offered them. What has a question mark may be left out.
 """
 
 
-class Registry:
+class ActionRegistry:
     """Actions and commands by name, in the order given."""
 
-    def __init__(self, definitions: Sequence[Definition]) -> None:
+    def __init__(self, definitions: Sequence[ActionDefinition]) -> None:
         """Raises ValueError for names that differ by upper and lower case at the most, or mean the end."""
         names = Counter(one.name.casefold() for one in definitions)
         names[DONE.casefold()] += 1
         taken = [one.name for one in definitions if names[one.name.casefold()] > 1]
         if taken:
             raise ValueError(f"{', '.join(taken)}: each action needs a name of its own, and none is {DONE}")
-        self.named: dict[str, Definition] = {}
+        self.named: dict[str, ActionDefinition] = {}
         """All that may be offered, by name."""
-        self.commands: list[Definition] = []
+        self.commands: list[ActionDefinition] = []
         """Those of the inner life, which are offered to nobody else."""
         for one in definitions:
             if one.inner:
@@ -59,13 +59,13 @@ class Registry:
         """What the grammar of commands reads: their names, with their arguments."""
         return {one.name: one.args for one in self.commands}
 
-    def offered_by(self, playbook: Playbook) -> Sequence[Definition]:
+    def offered_by(self, playbook: Playbook) -> Sequence[ActionDefinition]:
         """Those that there are of a playbook, in its order, and those that say that it offers them."""
         names = [*playbook.actions]
         names += [one.name for one in self.named.values() if playbook.name in one.playbooks]
         return [self.named[name] for name in dict.fromkeys(names) if name in self.named]
 
-    def callable_in_open_thought(self, playbook: Playbook) -> Sequence[Definition]:
+    def callable_in_open_thought(self, playbook: Playbook) -> Sequence[ActionDefinition]:
         """Those of them that may be called in open thought."""
         return [one for one in self.offered_by(playbook) if one.in_the_open and not one.terminal]
 
@@ -79,14 +79,14 @@ class Registry:
         return "\n".join(parts)
 
 
-def _command(one: Definition) -> str:
+def _command(one: ActionDefinition) -> str:
     """A command, in the words of its help."""
     line, _, more = help_page(one).partition("\n")
     form = line.removesuffix(f": {one.description}")
     return _paragraphs(f"## {one.name}", f"`{form}`", one.description, more)
 
 
-def _section(one: Definition) -> str:
+def _section(one: ActionDefinition) -> str:
     """An action with its arguments and what holds for it."""
     arguments = "\n".join(argument_lines(one.args))
     return _paragraphs(f"## {one.name}", one.description, arguments, _conditions(one))
@@ -97,7 +97,7 @@ def _paragraphs(*texts: str) -> str:
     return "\n\n".join(text for text in texts if text) + "\n"
 
 
-def _conditions(one: Definition) -> str:
+def _conditions(one: ActionDefinition) -> str:
     """What holds for an action, a sentence each; empty where it is as usual."""
     said = list[str]()
     if one.terminal:

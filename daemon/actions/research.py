@@ -10,7 +10,7 @@ from daemon.actions.action import ActionContext
 from daemon.actions.function import action
 from daemon.ports import Library
 
-MOST_NAMED = 20
+MOST_NAMED_FILES = 20
 """Files that are named where a search cannot look into them."""
 
 
@@ -39,7 +39,7 @@ async def research(
     told = [found or run.label(nothing)]
     unsearched = await library.unsearched(query if found else "")
     if unsearched:
-        named = ", ".join(unsearched[:MOST_NAMED])
-        more = "" if len(unsearched) <= MOST_NAMED else ", …"
+        named = ", ".join(unsearched[:MOST_NAMED_FILES])
+        more = "" if len(unsearched) <= MOST_NAMED_FILES else ", …"
         told.append(f"{run.label('not searched')}: {named}{more}")
     return "\n".join(told)

@@ -9,27 +9,27 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from daemon.actions.action import TO, Definition, Outcome
-from daemon.actions.action import Run as AnyRun
-from daemon.actions.base_context import BaseContext
-from daemon.actions.binding import bind
-from daemon.actions.interrupts import look, tell_stopped
-from daemon.actions.registry import Registry
-from daemon.actions.telling import Telling
-from daemon.actions.thinking import tell
+from daemon.actions.action import TRANSITION_PREFIX, ActionDefinition, Outcome
+from daemon.actions.action import RunContext as AnyRun
+from daemon.actions.base_context import BaseActionContext
+from daemon.actions.binding import bind_action
+from daemon.actions.interrupts import confirm_stop, look_for_interruption
+from daemon.actions.registry import ActionRegistry
+from daemon.actions.telling import ChooserTranscript
+from daemon.actions.thinking import tell_people
 from daemon.engine.event import Entry
-from daemon.ism import Chooser, Finish, ISMResult, Meanwhile, Prompt, run_ism
-from daemon.kinds import Limited, ModelCall, RunEnded
+from daemon.ism import Chooser, ChooserPrompt, FinishRun, ISMResult, RunInterruption, run_ism
+from daemon.kinds import LimitReached, ModelCall, RunEnded
 from daemon.limits import CONTINUE
 from daemon.memory import Memory, WorkingMemory
 from daemon.mind.acting import Bound
 from daemon.mind.asking_model import Came, Schema
-from daemon.mind.choosing import CHOOSING, result_of, wording
-from daemon.mind.consent import DAY, consent, day_of
-from daemon.mind.playbook import PLAYBOOKS, Playbook, playbook
-from daemon.mind.prompting import feeling, situated
-from daemon.mind.sections import sections
-from daemon.mind.tags import PRIVATE, SAY, TAGS, SectionTags
+from daemon.mind.choosing import CHOOSING, parse_chooser_texts, result_element
+from daemon.mind.consent import DAY_LIMIT, ask_owner_to_continue, limit_that_refused
+from daemon.mind.playbook import PLAYBOOK_FOLDER, Playbook, parse_playbook
+from daemon.mind.prompting import feeling, with_situation
+from daemon.mind.sections import split_sections
+from daemon.mind.tags import PRIVATE_TAGS, SAY_TAG, SECTION_NAMES, SectionTags
 from daemon.ports import Role
 from daemon.process import Process, Transition, Turn
 
@@ -39,14 +39,14 @@ WELL = frozenset({"done", "finished"})
 """Why a run ended that has come to what it was for."""
 
 
-class Run(BaseContext, Chooser):
+class PlaybookRun(BaseActionContext, Chooser):
     """Implements actions.action.Run: what its actions are given, and who chooses them."""
 
     def __init__(
         self,
         turn: Turn,
         playbook: Playbook,
-        definitions: Sequence[Definition],
+        definitions: Sequence[ActionDefinition],
         loops: int,
         role: Role = "speak",
     ) -> None:
@@ -61,11 +61,11 @@ class Run(BaseContext, Chooser):
         self.spoke = False
         """Has it told them what it came to?"""
         self.definitions = definitions
-        self._limit: Limited | None = None
+        self._limit: LimitReached | None = None
         """What stood in the way of another call."""
-        self._spent: Limited | None = None
+        self._spent: LimitReached | None = None
         """The day's budget, where it did not let a call through."""
-        self._telling = Telling(turn)
+        self._telling = ChooserTranscript(turn)
         self._findings: list[str] = []
         """What its actions came to."""
         self._round = ""
@@ -77,10 +77,10 @@ class Run(BaseContext, Chooser):
             "",  # its chooser is shown the conversation as it is remembered (Telling)
             self.playbook.goal,
             self.playbook.text,
-            [bind(self, one) for one in self.definitions],
+            [bind_action(self, one) for one in self.definitions],
             self,
             self._loops,
-            wording=wording(self.turn.text(CHOOSING)),
+            wording=parse_chooser_texts(self.turn.text(CHOOSING)),
         )
 
     @property
@@ -90,7 +90,7 @@ class Run(BaseContext, Chooser):
             return ""
         return self.prompt("prompts/notes", findings="\n".join(self._findings))
 
-    async def choose(self, prompt: Prompt) -> str | None:
+    async def choose(self, prompt: ChooserPrompt) -> str | None:
         """Ask the chooser. What it answers is recorded; no usable answer is an empty one."""
         await self._telling.keep(prompt.parts)
         self._round = f"{prompt.round}/{prompt.rounds}"
@@ -119,7 +119,7 @@ class Run(BaseContext, Chooser):
             name, memory, role, None, schema, stop_sequences=ends
         )
         if call.event.outcome == "over-budget":
-            self._spent = day_of(call)
+            self._spent = limit_that_refused(call)
         heard = grown.heard_since(memory)
         if call.event.outcome == "refused" and role != "fallback":
             more, call = await self._call(name, grown, "fallback", schema, ends)
@@ -136,7 +136,7 @@ class Run(BaseContext, Chooser):
         ends: Sequence[str] = (),
     ) -> Came:
         """How a cognitive step asks in a run: with what it has come to, and the bounds are the run's."""
-        seen = situated(self.turn, memory).with_region("findings", self.notes)
+        seen = with_situation(self.turn, memory).with_region("findings", self.notes)
         seen = seen.with_region("instruction", question)
         heard, call = await self._call(name, seen, role, schema, ends)
         self.add_memories(heard)
@@ -155,15 +155,15 @@ class Run(BaseContext, Chooser):
             return None
         return cast(Bound, self._limit.bound)
 
-    async def interrupt(self) -> Meanwhile:
+    async def interrupt(self) -> RunInterruption:
         """Was it stopped, or what came meanwhile? A new matter is answered in between."""
         if await self.is_interrupted():
-            return Meanwhile(stopped=True)
-        return Meanwhile(parts=self._telling.take_news())
+            return RunInterruption(stopped=True)
+        return RunInterruption(parts=self._telling.take_news())
 
     async def is_interrupted(self) -> bool:
         """Has someone stopped it? Whatever else came meanwhile is in its memory afterwards."""
-        came = await look(self.turn, self.playbook.goal)
+        came = await look_for_interruption(self.turn, self.playbook.goal)
         self.stopped = self.stopped or came.stopped
         self.add_memories(came.memories)
         return self.stopped
@@ -179,10 +179,10 @@ class Run(BaseContext, Chooser):
         if self.stopped or result.next_process:
             return False
         await self._conclude(reason)
-        limit = self._limit or Limited(resets="turn", bound=reason)
+        limit = self._limit or LimitReached(resets="turn", bound=reason)
         if self.stopped or reason not in BOUNDS or limit.final or not self.turn.deciders:
             return False
-        answered = await consent(self.turn, limit)
+        answered = await ask_owner_to_continue(self.turn, limit)
         self.add_memories(answered.memories)
         self._spent = None
         self.spoke = False
@@ -193,14 +193,14 @@ class Run(BaseContext, Chooser):
 
         DONE says that there is nothing to tell: it counts where nobody waits for words.
         """
-        if self.spoke or (self._limit == DAY and self.turn.deciders):  # DAY is not final
+        if self.spoke or (self._limit == DAY_LIMIT and self.turn.deciders):  # DAY is not final
             return
         if reason == "done" and not self._is_awaited():
             return
         if reason in WELL:
-            await tell(self, "prompts/conclude")
+            await tell_people(self, "prompts/conclude")
         else:
-            await tell(self, "prompts/unfinished")
+            await tell_people(self, "prompts/unfinished")
 
     def _is_awaited(self) -> bool:
         """True if anybody spoke to the soul itself, or has read in this turn that it is at work."""
@@ -211,7 +211,7 @@ class Run(BaseContext, Chooser):
     def _heard(self, answer: Memory) -> str:
         """Return what people read of an answer."""
         tags = SectionTags(suffix=self.turn.tag_suffix)
-        return sections(answer.content, TAGS, PRIVATE, tags).text.get(SAY, "")
+        return split_sections(answer.content, SECTION_NAMES, PRIVATE_TAGS, tags).text.get(SAY_TAG, "")
 
     def add_memories(self, memories: Iterable[Memory], *, news: bool = True) -> None:
         """This was said since: the conversation has it, and if it is news the chooser hears it next."""
@@ -230,44 +230,44 @@ class Run(BaseContext, Chooser):
 
     def report_finding(self, action: str, outcome: Outcome) -> None:
         """What an action came to, for whoever speaks in the end."""
-        if isinstance(outcome, ISMResult | Finish):
+        if isinstance(outcome, ISMResult | FinishRun):
             outcome = outcome.response
         if outcome and isinstance(outcome, str):
             self._shown.append(outcome)
-            self._findings.append(result_of(action, outcome))
+            self._findings.append(result_element(action, outcome))
 
     def show_status(self, meaning: str) -> None:
         """The status line says what it is at."""
-        if meaning.startswith(TO) and meaning not in self._labels:
+        if meaning.startswith(TRANSITION_PREFIX) and meaning not in self._labels:
             meaning = "choose"
         base = feeling(self.turn).status.rstrip("… ")
         self.turn.show_status(f"{base} · {self.label(meaning)} ({self._round})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Player:
+class PlaybookPlayer:
     """The actions that there are, and how many rounds a run has where its playbook does not say."""
 
-    registry: Registry
+    registry: ActionRegistry
     loops: int
 
     def process(self, name: str, role: Role = "speak") -> Process:
         """The process of a playbook."""
 
         async def process(turn: Turn) -> WorkingMemory | Transition:
-            return await play(self.run(turn, name, role))
+            return await play_to_end(self.run(turn, name, role))
 
         return process
 
-    def run(self, turn: Turn, name: str, role: Role = "speak") -> Run:
+    def run(self, turn: Turn, name: str, role: Role = "speak") -> PlaybookRun:
         """A run of this playbook, about to begin."""
-        book = playbook(name, turn.text(f"{PLAYBOOKS}{name}"))
+        book = parse_playbook(name, turn.text(f"{PLAYBOOK_FOLDER}{name}"))
         ways = [_way(to, when) for to, when in book.transitions.items()]
         definitions = [*self.registry.offered_by(book), *ways]
-        return Run(turn, book, definitions, book.loops or self.loops, role)
+        return PlaybookRun(turn, book, definitions, book.loops or self.loops, role)
 
 
-async def play(run: Run) -> Transition:
+async def play_to_end(run: PlaybookRun) -> Transition:
     """Let it come to its end, and go over into what follows."""
     result = await run.run_to_end()
     if await run.turn.is_superseded_by_edit():
@@ -275,7 +275,7 @@ async def play(run: Run) -> Transition:
     if run.stopped:
         await run.turn.withdraw()  # what was set aside in this thread is stopped with it
         if not run.spoke:
-            run.memory = await tell_stopped(run.turn, run.memory)
+            run.memory = await confirm_stop(run.turn, run.memory)
     elif result.next_process:
         return Transition(
             to=result.next_process,
@@ -286,10 +286,10 @@ async def play(run: Run) -> Transition:
     return Transition(to=run.playbook.then, memory=run.memory)
 
 
-def _way(to: str, when: str) -> Definition:
+def _way(to: str, when: str) -> ActionDefinition:
     """A transition of a playbook, as an action."""
 
     async def perform(_run: AnyRun, _args: object) -> Outcome:
         return ISMResult(next_process=to)
 
-    return Definition(name=f"{TO}{to}", description=when, perform=perform, terminal=True)
+    return ActionDefinition(name=f"{TRANSITION_PREFIX}{to}", description=when, perform=perform, terminal=True)

@@ -8,7 +8,7 @@ from typing import Protocol
 from daemon.documents.document import Document
 
 
-class Shelf(Protocol):
+class SourceProvider(Protocol):
     """Where what is to be read comes from. Each raises DocumentError, with a sentence for whoever asked."""
 
     async def files(self, thread: str, names: Sequence[str], until: float) -> Sequence[Document]:

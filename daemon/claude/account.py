@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from daemon.ports import Role
 
-WHOLE = frozenset({"unauthorized", "no-credit"})
+WHOLE_ACCOUNT_FAULTS = frozenset({"unauthorized", "no-credit"})
 """Words of Reply.failure that are true of every model."""
-ACCOUNT = WHOLE | {"forbidden", "unknown-model"}
+ACCOUNT = WHOLE_ACCOUNT_FAULTS | {"forbidden", "unknown-model"}
 """Words of Reply.failure that an owner has to mend; those that are not WHOLE are about one model."""
-EVERYWHERE = WHOLE | {"unreachable"}
+EVERYWHERE = WHOLE_ACCOUNT_FAULTS | {"unreachable"}
 """Words of Reply.failure that say nothing about one model: an answer of any ends them."""
 SETTINGS: Mapping[Role, str] = {
     "speak": "CLAUDE_MODEL",
@@ -26,7 +26,7 @@ SETTINGS: Mapping[Role, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class ProviderAccount:
     """The server that is asked, in words of owners: its name, its two settings, and where to mend what.
 
     `keys` and `billing` say where keys are given out and where it is paid; `site` where both are.
@@ -40,7 +40,7 @@ class Account:
     billing: str
 
 
-ANTHROPIC = Account(
+ANTHROPIC = ProviderAccount(
     server="Claude",
     key="ANTHROPIC_API_KEY",
     address="ANTHROPIC_BASE_URL",
@@ -48,7 +48,7 @@ ANTHROPIC = Account(
     keys="at platform.claude.com, Settings, API keys",
     billing="at platform.claude.com, Settings, Billing",
 )
-OPENAI = Account(
+OPENAI = ProviderAccount(
     server="The server at OPENAI_BASE_URL",
     key="OPENAI_API_KEY",
     address="OPENAI_BASE_URL",
@@ -59,7 +59,7 @@ OPENAI = Account(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class AccountFault:
     """What is wrong: a word of ACCOUNT, and the model that it was said of."""
 
     failure: str
@@ -68,22 +68,22 @@ class Fault:
     @property
     def subject(self) -> str:
         """What it is about: two faults of one subject are the same."""
-        if self.failure in WHOLE:
+        if self.failure in WHOLE_ACCOUNT_FAULTS:
             return self.failure
         return f"{self.failure}:{self.model}"
 
     def is_mended_by(self, model: str) -> bool:
         """Does an answer of this model show that it is over?"""
-        return self.failure in WHOLE or model == self.model
+        return self.failure in WHOLE_ACCOUNT_FAULTS or model == self.model
 
 
-def settings_of(model: str, models: Mapping[Role, str]) -> Sequence[str]:
+def settings_naming_model(model: str, models: Mapping[Role, str]) -> Sequence[str]:
     """The settings that name this model. Where no fallback is set, the model that speaks stands in."""
     found = [name for role, name in SETTINGS.items() if models.get(role) == model]
     return [name for name in found if name != SETTINGS["fallback"]] or found
 
 
-def advice(fault: Fault, settings: Sequence[str], account: Account = ANTHROPIC) -> str:
+def account_advice(fault: AccountFault, settings: Sequence[str], account: ProviderAccount = ANTHROPIC) -> str:
     """What happened and what to do, in a line or two of plain sentences, for an owner."""
     named = " and ".join(settings) or "the setting that names it"
     match fault.failure:

@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator, Sequence
 
 import httpx2
 
-from daemon.claude.failure import Broken
-from daemon.claude.patience import Patience
+from daemon.claude.failure import StreamBroken
+from daemon.claude.patience import StreamDeadline
 
 MOST_BYTES = 1_000_000
 """Bytes of one line, and of one event; an answer whole in a single event has far less."""
@@ -19,13 +19,13 @@ PING = b"ping"
 """The name of events that say no more than that the connection lives."""
 
 
-async def events(response: httpx2.Response, patience: Patience) -> AsyncGenerator[str, None]:
+async def answer_events(response: httpx2.Response, patience: StreamDeadline) -> AsyncGenerator[str, None]:
     """Yield the data of each event, and tell `patience` of all bytes and events.
 
     Comments, pings and events without data are signs of life, and not yielded. Raises Broken for what is too
     long, and ValueError for what is not UTF-8.
     """
-    lines, name, data, size = _Lines(), b"", list[bytes](), 0
+    lines, name, data, size = _LineSplitter(), b"", list[bytes](), 0
     async for chunk in response.aiter_bytes():
         patience.note_bytes()
         for line in lines.feed(chunk):
@@ -40,17 +40,17 @@ async def events(response: httpx2.Response, patience: Patience) -> AsyncGenerato
             if field == b"data":
                 data.append(value)
                 size += len(value)
-                _check(size)
+                _check_event_size(size)
             elif field == b"event":
                 name = value
 
 
-def _check(size: int) -> None:
+def _check_event_size(size: int) -> None:
     if size > MOST_BYTES:
-        raise Broken(f"an event has more than {MOST_BYTES:,} bytes", ours=True)
+        raise StreamBroken(f"an event has more than {MOST_BYTES:,} bytes", ours=True)
 
 
-class _Lines:
+class _LineSplitter:
     """Cuts bytes into lines, which may end in LF, CR or both."""
 
     def __init__(self) -> None:
@@ -74,5 +74,5 @@ class _Lines:
         if not ends:
             self._rest.append(lines.pop())
             self._size += len(self._rest[-1])
-            _check(self._size)
+            _check_event_size(self._size)
         return lines

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from daemon.claude.account import ACCOUNT, EVERYWHERE
-from daemon.claude.retry import PASSING
-from daemon.claude.streamed import Answer
+from daemon.claude.retry import PASSING_FAILURES
+from daemon.claude.streamed import StreamedAnswer
 from daemon.ports import Clock
-from daemon.reply import Oddity, Reply
+from daemon.reply import ModelReply, Oddity
 
 log = logging.getLogger(__name__)
 
@@ -28,18 +28,18 @@ ODDITIES: Mapping[Oddity, str] = {
     "private": "repeated a private thought of the soul: nobody read it, and it is asked once more.",
 }
 """Sentences without a subject: a way in which a model's answers are odd, and what becomes of them."""
-REPORTED = PASSING | ACCOUNT | {"bad-request"}
+REPORTED = PASSING_FAILURES | ACCOUNT | {"bad-request"}
 """Words of Reply.failure that say that a model does not answer."""
 SLOW = 20.0
 """Seconds from a request to the first word of its answer; a model that takes longer is slow."""
 RECENT_CALLS = 100
 """Answered calls whose durations are kept."""
-ANY = ""
+ANY_MODEL = ""
 """Stands for every model in a failure that says nothing about one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failing:
+class FailingModel:
     """A model whose calls fail since `since` (Unix seconds); `failure` and `cause` are those of the last."""
 
     model: str
@@ -49,7 +49,7 @@ class Failing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slow:
+class SlowModel:
     """A model whose first words have come late since `since`, and did so last at `seen` (Unix seconds)."""
 
     model: str
@@ -58,7 +58,7 @@ class Slow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Odd:
+class OddAnswerCount:
     """A model whose answers are odd in this way: `count` since `since`, the last at `seen` (Unix seconds)."""
 
     model: str
@@ -69,24 +69,24 @@ class Odd:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Attempt:
+class PendingRequest:
     """A request on its way: sent at `at` (Unix seconds), at `sent` on the steady clock."""
 
     model: str
-    answer: Answer
+    answer: StreamedAnswer
     at: float
     sent: float
 
 
-class Availability:
+class CallOutcomes:
     """The newest outcome of each model's calls, by its name."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._failing: dict[str, Failing] = {}
-        self._slow: dict[str, Slow] = {}
-        self._odd: dict[tuple[str, Oddity], Odd] = {}
-        self._attempts: set[Attempt] = set()
+        self._failing: dict[str, FailingModel] = {}
+        self._slow: dict[str, SlowModel] = {}
+        self._odd: dict[tuple[str, Oddity], OddAnswerCount] = {}
+        self._attempts: set[PendingRequest] = set()
         self._retries: list[tuple[str, float]] = []
         """Models and when a call that failed is sent again (Unix seconds)."""
         self.errors = Counter[str]()
@@ -97,10 +97,10 @@ class Availability:
     # What the client tells
 
     @contextmanager
-    def track_request(self, model: str, answer: Answer) -> Iterator[None]:
+    def track_request(self, model: str, answer: StreamedAnswer) -> Iterator[None]:
         """While inside, a request is on its way; its `answer` fills as it comes in."""
         now = self._clock
-        attempt = Attempt(model=model, answer=answer, at=now.now(), sent=now.steady())
+        attempt = PendingRequest(model=model, answer=answer, at=now.now(), sent=now.steady())
         self._attempts.add(attempt)
         try:
             yield
@@ -109,7 +109,7 @@ class Availability:
         if answer.first_text is not None or not answer.failure:
             self._learn_first_word_time(attempt, is_over=not answer.stopped)
 
-    def note_end_of_try(self, model: str, answer: Answer, pause: float | None) -> None:
+    def note_end_of_try(self, model: str, answer: StreamedAnswer, pause: float | None) -> None:
         """Note how a try ended; one that failed is sent again in `pause` seconds, or (None) not at all."""
         if answer.failure:
             self.errors[answer.failure] += 1
@@ -121,7 +121,7 @@ class Availability:
         elif not answer.stopped:
             self._note_success(model)
 
-    def note_duration(self, reply: Reply) -> None:
+    def note_duration(self, reply: ModelReply) -> None:
         """Note how long a call took."""
         if reply.outcome in ("ok", "cut", "refused"):
             self.durations.append(reply.seconds)
@@ -132,7 +132,7 @@ class Availability:
         before = self._odd.get((model, what))
         if before is None:
             log.warning("%s %s", model, ODDITIES[what])
-            self._odd[model, what] = Odd(model=model, what=what, since=now, seen=now)
+            self._odd[model, what] = OddAnswerCount(model=model, what=what, since=now, seen=now)
         else:
             self._odd[model, what] = replace(before, seen=now, count=before.count + 1)
 
@@ -140,25 +140,25 @@ class Availability:
         """Note a failure of an earlier start, which no success has ended. `model` may be ANY."""
         known = self._failing.get(model)
         if failure in REPORTED and (known is None or since < known.since):
-            self._failing[model] = Failing(model=model, failure=failure, since=since)
+            self._failing[model] = FailingModel(model=model, failure=failure, since=since)
 
     def _fail(self, model: str, failure: str, cause: str) -> None:
         if failure not in REPORTED:
             return
         since = self._clock.now()
-        for before in (self._failing.pop(model, None), self._failing.pop(ANY, None)):
+        for before in (self._failing.pop(model, None), self._failing.pop(ANY_MODEL, None)):
             if before:
                 since = min(since, before.since)
-        self._failing[model] = Failing(model=model, failure=failure, since=since, cause=cause)
+        self._failing[model] = FailingModel(model=model, failure=failure, since=since, cause=cause)
 
     def _note_success(self, model: str) -> None:
         """An answer ends what failed of this model, and what was true of every model."""
         for name, failing in list(self._failing.items()):
-            if name in (model, ANY) or failing.failure in EVERYWHERE:
+            if name in (model, ANY_MODEL) or failing.failure in EVERYWHERE:
                 del self._failing[name]
         self._retries = [(name, at) for name, at in self._retries if name != model]
 
-    def _learn_first_word_time(self, attempt: Attempt, *, is_over: bool) -> None:
+    def _learn_first_word_time(self, attempt: PendingRequest, *, is_over: bool) -> None:
         """Learn from how long the first word took, or has taken so far."""
         first = attempt.answer.first_text
         known = first is not None or is_over
@@ -169,18 +169,18 @@ class Availability:
         elif known:
             self._slow.pop(attempt.model, None)
 
-    def _note_late_word(self, attempt: Attempt, first: float) -> None:
+    def _note_late_word(self, attempt: PendingRequest, first: float) -> None:
         seen = attempt.at + first - attempt.sent
         before = self._slow.get(attempt.model)
         if before is None:
-            self._slow[attempt.model] = Slow(model=attempt.model, since=attempt.at, seen=seen)
+            self._slow[attempt.model] = SlowModel(model=attempt.model, since=attempt.at, seen=seen)
         else:
             self._slow[attempt.model] = replace(before, seen=max(before.seen, seen))
 
     # What is asked of it
 
     @property
-    def failing_models(self) -> Sequence[Failing]:
+    def failing_models(self) -> Sequence[FailingModel]:
         """The models of which no call has succeeded since one failed."""
         return list(self._failing.values())
 
@@ -190,14 +190,14 @@ class Availability:
         return bool(self._attempts)
 
     @property
-    def slow_models(self) -> Sequence[Slow]:
+    def slow_models(self) -> Sequence[SlowModel]:
         """The slow ones; a call whose first word is late already counts before it has come."""
         for attempt in sorted(self._attempts, key=attrgetter("sent")):
             self._learn_first_word_time(attempt, is_over=False)
         return list(self._slow.values())
 
     @property
-    def oddities(self) -> Sequence[Odd]:
+    def oddities(self) -> Sequence[OddAnswerCount]:
         """The ways in which answers were odd since the start."""
         return list(self._odd.values())
 
@@ -210,4 +210,4 @@ class Availability:
         return due
 
     def _is_one(self, model: str, models: Collection[str]) -> bool:
-        return ANY in models or model in models
+        return ANY_MODEL in models or model in models

@@ -6,13 +6,13 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from daemon.claude.capabilities import Capabilities
-from daemon.claude.capability_file import NOTHING, CapabilityFile, LookedUp, Served
-from daemon.claude.model_list import ListedModel, believed
+from daemon.claude.capabilities import ModelCapabilities
+from daemon.claude.capability_file import NO_FINDINGS, CapabilityFile, CapabilityFindings, ServedModel
+from daemon.claude.model_list import ListedModel, is_possible_window
 from daemon.claude.models import is_listed
-from daemon.claude.name_check import NameCheck, check_names
+from daemon.claude.name_check import ModelNameCheck, check_names
 from daemon.claude.probes import QUESTIONS, Found
-from daemon.claude.server_look_up import UNKNOWN_VERSION, Server, ServerLookUp
+from daemon.claude.server_look_up import UNKNOWN_VERSION, ServerDescription, ServerLookUp
 
 MOST_TRIES = 3
 """Tries of a question whose answer is unclear."""
@@ -21,15 +21,15 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)
-class Known:
+class KnownModel:
     """Knowledge of one model at its server; `tries` are those of questions that stayed open."""
 
-    served: Served
-    found: LookedUp = NOTHING
+    served: ServedModel
+    found: CapabilityFindings = NO_FINDINGS
     tries: dict[str, int] = field(default_factory=dict)
 
 
-class Backend:
+class ModelBackend:
     """The models that the settings name, and what their server says of them.
 
     `named` are the settings that name each model. `changed` is told of a model whose server, window or
@@ -40,11 +40,11 @@ class Backend:
         self._named = dict(named or {})
         self._file = kept or CapabilityFile(None)
         self._look_up: ServerLookUp | None = None
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, KnownModel] = {}
         self._changed: Callable[[str], None] | None = None
-        self.server: Server | None = None
+        self.server: ServerDescription | None = None
         """The newest words of the server; None before it said anything."""
-        self.check = NameCheck()
+        self.check = ModelNameCheck()
 
     def connect(self, look_up: ServerLookUp, changed: Callable[[str], None]) -> None:
         """Look up there from now on."""
@@ -70,10 +70,10 @@ class Backend:
         """The models that are asked what they can do: those without a listed price."""
         return [name for name in self._named if not is_listed(name)]
 
-    def capabilities(self, model: str) -> Capabilities:
+    def capabilities(self, model: str) -> ModelCapabilities:
         """Return what this model can do, as far as it is known."""
         known = self._known.get(model)
-        found = known.found.capabilities if known else Capabilities()
+        found = known.found.capabilities if known else ModelCapabilities()
         server = self.server
         if server is None:
             return found
@@ -92,7 +92,7 @@ class Backend:
             return None
         if model in server.windows:
             return server.windows[model]
-        return None if is_listed(model) else believed(server.window)
+        return None if is_listed(model) else is_possible_window(server.window)
 
     @property
     def odd_windows(self) -> Sequence[str]:
@@ -132,23 +132,25 @@ class Backend:
             if before and self._changed and window != self.window(model):
                 self._changed(model)
 
-    def _report_change(self, before: Server | None, found: Server) -> None:
+    def _report_change(self, before: ServerDescription | None, found: ServerDescription) -> None:
         if found.models is None and (before is None or before.why != found.why):
             log.info("%s shows no list of models: %s. Every name is accepted.", found.address, found.why)
 
-    def _recognise(self, model: str, server: Server) -> None:
+    def _recognise(self, model: str, server: ServerDescription) -> None:
         """Begin with what the file has of this model, unless it is the one that was known."""
         listed = self._listed(model)
         mark = listed.mark if listed else ""
-        served = Served(address=server.address, model=model, version=server.version, mark=mark)
+        served = ServedModel(address=server.address, model=model, version=server.version, mark=mark)
         known = self._known.get(model)
         if known and known.served == served:
             return
         if known:
-            log.info("%s serves another %s than before: what it can do is looked up again.", *_names(served))
+            log.info(
+                "%s serves another %s than before: what it can do is looked up again.", *_served_names(served)
+            )
             if self._changed:
                 self._changed(model)
-        self._known[model] = Known(served=served, found=self._file.find(served))
+        self._known[model] = KnownModel(served=served, found=self._file.find(served))
 
     def open_questions(self, model: str) -> Sequence[str]:
         """Return the questions to ask of this model, in order."""
@@ -164,7 +166,7 @@ class Backend:
         if found is None:
             known.tries[question] = known.tries.get(question, 0) + 1
             return
-        known.found = LookedUp(
+        known.found = CapabilityFindings(
             capabilities=replace(known.found.capabilities, **found),
             questions=known.found.questions | {question},
             at=now,
@@ -184,5 +186,5 @@ class Backend:
         return known.found.at if known and known.found.questions else None
 
 
-def _names(served: Served) -> tuple[str, str]:
+def _served_names(served: ServedModel) -> tuple[str, str]:
     return served.address, served.model

@@ -11,7 +11,7 @@ Schema = Literal["format", "grammar", "prompt"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Capabilities:
+class ModelCapabilities:
     """The capabilities of one model where it is served; None: nobody knows.
 
     `window` is in tokens, prompt and answer together; the speeds are in tokens a second. `keeps_sections`:
@@ -32,19 +32,19 @@ class Capabilities:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
-UNKNOWN = Capabilities()
+UNKNOWN_CAPABILITIES = ModelCapabilities()
 
 
-def capabilities_from(found: object) -> Capabilities:
+def capabilities_from(found: object) -> ModelCapabilities:
     """Return the capabilities that this JSON names; what is no value of its field is left out."""
     if not isinstance(found, Mapping):
-        return UNKNOWN
+        return UNKNOWN_CAPABILITIES
     values: dict[str, Any] = {}
-    for one in fields(Capabilities):
+    for one in fields(ModelCapabilities):
         value = found.get(one.name)
         if _IS_VALUE[one.name](value):
             values[one.name] = value
-    return Capabilities(**values)
+    return ModelCapabilities(**values)
 
 
 def is_count(value: object) -> bool:

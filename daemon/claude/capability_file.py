@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from daemon.claude.capabilities import UNKNOWN, Capabilities, capabilities_from
+from daemon.claude.capabilities import UNKNOWN_CAPABILITIES, ModelCapabilities, capabilities_from
 from daemon.private import write_private
 
 MOST_KEPT = 200
 """Models that are kept: the newest."""
-LARGEST = 1_000_000
+MOST_FILE_BYTES = 1_000_000
 """Characters of such a file, at the most; a larger one is none of ours."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
+class ServedModel:
     """One model at one server: `version` is that of the server, `mark` tells models of one name apart."""
 
     address: str
@@ -34,15 +34,15 @@ class Served:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookedUp:
+class CapabilityFindings:
     """Findings on a model, which was asked these `questions`, last at `at` (Unix seconds)."""
 
-    capabilities: Capabilities = UNKNOWN
+    capabilities: ModelCapabilities = UNKNOWN_CAPABILITIES
     questions: frozenset[str] = frozenset()
     at: float = 0.0
 
 
-NOTHING = LookedUp()
+NO_FINDINGS = CapabilityFindings()
 
 
 class CapabilityFile:
@@ -51,22 +51,22 @@ class CapabilityFile:
     def __init__(self, path: Path | None) -> None:
         self._path = path
 
-    def find(self, served: Served) -> LookedUp:
+    def find(self, served: ServedModel) -> CapabilityFindings:
         """Return what is kept of this model there."""
         for row in reversed(self._rows()):
-            if _served(row) == served:
-                return _looked_up(row)
-        return NOTHING
+            if _parse_served(row) == served:
+                return _parse_findings(row)
+        return NO_FINDINGS
 
-    def keep(self, served: Served, found: LookedUp) -> None:
+    def keep(self, served: ServedModel, found: CapabilityFindings) -> None:
         """Put this in place of what was kept. That the disk is full ends nothing.
 
         Where the folder is not made yet (the doctor looks before the first start) nothing is kept.
         """
         if self._path is None or not self._path.parent.is_dir():
             return
-        rows = [row for row in self._rows() if _served(row) != served]
-        rows.append(_row(served, found))
+        rows = [row for row in self._rows() if _parse_served(row) != served]
+        rows.append(_capability_row(served, found))
         text = json.dumps({"models": rows[-MOST_KEPT:]}, ensure_ascii=False, indent=1)
         try:
             write_private(self._path, f"{text}\n")
@@ -82,7 +82,7 @@ class CapabilityFile:
             return ()
         try:
             with self._path.open(encoding="utf-8") as file:
-                found = json.loads(file.read(LARGEST))
+                found = json.loads(file.read(MOST_FILE_BYTES))
         except (OSError, ValueError, RecursionError):
             return ()
         rows = found.get("models") if isinstance(found, dict) else None
@@ -91,7 +91,7 @@ class CapabilityFile:
         return [row for row in rows if isinstance(row, dict)]
 
 
-def _row(served: Served, found: LookedUp) -> Mapping[str, Any]:
+def _capability_row(served: ServedModel, found: CapabilityFindings) -> Mapping[str, Any]:
     return {
         "address": served.address,
         "model": served.model,
@@ -103,8 +103,8 @@ def _row(served: Served, found: LookedUp) -> Mapping[str, Any]:
     }
 
 
-def _served(row: Mapping[str, Any]) -> Served:
-    return Served(
+def _parse_served(row: Mapping[str, Any]) -> ServedModel:
+    return ServedModel(
         address=str(row.get("address")),
         model=str(row.get("model")),
         version=str(row.get("server")),
@@ -112,9 +112,9 @@ def _served(row: Mapping[str, Any]) -> Served:
     )
 
 
-def _looked_up(row: Mapping[str, Any]) -> LookedUp:
+def _parse_findings(row: Mapping[str, Any]) -> CapabilityFindings:
     questions, at = row.get("questions"), row.get("at")
-    return LookedUp(
+    return CapabilityFindings(
         capabilities=capabilities_from(row.get("capabilities")),
         questions=frozenset(map(str, questions)) if isinstance(questions, list) else frozenset(),
         at=float(at) if isinstance(at, int | float) else 0.0,

@@ -23,12 +23,18 @@ from anthropic import APIConnectionError, APIStatusError, DefaultAioHttpClient
 
 from daemon.claude.account import OPENAI
 from daemon.claude.client import CONNECT
-from daemon.claude.failure import PAGE, Broken, whole
-from daemon.claude.leading_thought import LeadingThought
-from daemon.claude.sending import beginning
+from daemon.claude.failure import PAGE, StreamBroken, refusal_text
+from daemon.claude.leading_thought import LeadingThoughtFilter
+from daemon.claude.sending import with_bounded_body
 from daemon.claude.server_look_up import ServerLookUp
-from daemon.claude.streamed import CHARACTERS, FULL, Answer, reckoned_prompt, tokens
-from daemon.reply import Usage
+from daemon.claude.streamed import (
+    CHARACTERS,
+    FULL_ANSWER,
+    StreamedAnswer,
+    counted_tokens,
+    estimate_prompt_tokens,
+)
+from daemon.reply import TokenUsage
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +46,7 @@ REASONS = {
     "stop": "end_turn",
     "length": "max_tokens",
     "max_tokens": "max_tokens",
-    "model_length": FULL,
+    "model_length": FULL_ANSWER,
     "content_filter": "refusal",
     "safety": "refusal",
 }
@@ -64,7 +70,7 @@ NO_SYSTEM = re.compile(
 )
 
 
-def roots(base_url: str) -> list[str]:
+def api_roots(base_url: str) -> list[str]:
     """Return where the API may stand, the likeliest first: an address without a version may leave it out."""
     base = re.sub(r"(/chat/completions)?/*$", "", base_url)
     if VERSION.search(urlsplit(base).path):
@@ -73,7 +79,7 @@ def roots(base_url: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
+class ChatRequestForm:
     """The form of requests to one model of a server, where servers differ."""
 
     limit: str = "max_tokens"
@@ -114,7 +120,7 @@ class Manner:
             messages = [{"role": "system", "content": system}, *messages]
         return [{"role": one["role"], "content": _content(one["content"])} for one in messages]
 
-    def form_after_refusal(self, body: Mapping[str, Any], said: str) -> Manner | None:
+    def form_after_refusal(self, body: Mapping[str, Any], said: str) -> ChatRequestForm | None:
         """Return how to ask instead where a server refuses this body with these words; None: no other way."""
         if "max_completion_tokens" in said and self.limit == "max_tokens":
             return replace(self, limit="max_completion_tokens")
@@ -169,31 +175,33 @@ class ChatCompletions:
     account = OPENAI
 
     def __init__(self, *, base_url: str, api_key: str) -> None:
-        self._roots = roots(base_url)
+        self._roots = api_roots(base_url)
         self._key = api_key
         # A redirect would lead prompts to an address that nobody has set.
         self._http = DefaultAioHttpClient(timeout=CONNECT, follow_redirects=False)
-        self._manners: dict[str, Manner] = {}
+        self._manners: dict[str, ChatRequestForm] = {}
         """By model, where the usual one was refused."""
 
     async def send(self, request: Mapping[str, Any]) -> httpx2.Response:
         """Return the answer, which has only begun; a part of the request that is refused is left out."""
         model = request["model"]
         while True:
-            manner = self._manners.get(model, Manner())
+            manner = self._manners.get(model, ChatRequestForm())
             body = manner.request_body(request)
             try:
                 return _as_stream(await self._ask("POST", "chat/completions", body))
             except APIStatusError as error:
                 other = (
-                    manner.form_after_refusal(body, whole(error)) if error.status_code in OBJECTIONS else None
+                    manner.form_after_refusal(body, refusal_text(error))
+                    if error.status_code in OBJECTIONS
+                    else None
                 )
                 if other is None:
                     raise
                 log.info("%s is asked in another way from now on: %s", model, other)
                 self._manners[model] = other
 
-    def begin(self, request: Mapping[str, Any]) -> Answer:
+    def begin(self, request: Mapping[str, Any]) -> StreamedAnswer:
         """An empty answer."""
         return ChatAnswer(request=request)
 
@@ -213,11 +221,11 @@ class ChatCompletions:
         self, method: str, path: str, body: Mapping[str, Any] | None = None, within: float | None = None
     ) -> httpx2.Response:
         """Ask at each root until one has the API; from then on at that one alone."""
-        missing: APIStatusError | Broken | None = None
+        missing: APIStatusError | StreamBroken | None = None
         for root in list(self._roots):
             try:
                 response = await self._request(method, f"{root}/{path}", body, within)
-            except (APIStatusError, Broken) as error:
+            except (APIStatusError, StreamBroken) as error:
                 if not _is_elsewhere(error):
                     raise
                 missing = missing or error
@@ -243,21 +251,21 @@ class ChatCompletions:
             response = await self._http.send(made, stream=True)
             kind = response.headers.get("content-type", "").casefold()
             if not response.is_success or "html" in kind:
-                response = await beginning(response)
+                response = await with_bounded_body(response)
             elif body is None or "json" in kind:
                 await response.aread()
         except (httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
             raise APIConnectionError(request=made) from error
         if not response.is_success:
-            raise _refused(response)
+            raise _refusal_of(response)
         if "html" in kind:
-            raise Broken("a page came in place of an answer", PAGE)
+            raise StreamBroken("a page came in place of an answer", PAGE)
         return response
 
 
-def _is_elsewhere(error: APIStatusError | Broken) -> bool:
+def _is_elsewhere(error: APIStatusError | StreamBroken) -> bool:
     """True if the API does not stand where this came from."""
-    if isinstance(error, Broken):
+    if isinstance(error, StreamBroken):
         return error.kind == PAGE
     return error.status_code in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 
@@ -270,19 +278,19 @@ def _as_stream(response: httpx2.Response) -> httpx2.Response:
     return httpx2.Response(200, content=f"data: {event}\n\ndata: {DONE}\n\n".encode())
 
 
-def _refused(response: httpx2.Response) -> APIStatusError:
+def _refusal_of(response: httpx2.Response) -> APIStatusError:
     """Return a refusal, whatever form the server gave it, in the form that `failure` reads."""
     said = response.text.strip()
     body: object = said
     try:
-        words, kind = _complaint(json.loads(said))
+        words, kind = _error_words(json.loads(said))
         body = {"error": {"message": words, "type": kind}}
     except (ValueError, RecursionError):
         pass
     return APIStatusError(said, response=response, body=body)
 
 
-def _complaint(body: object) -> tuple[str, str]:
+def _error_words(body: object) -> tuple[str, str]:
     """The words of an error and its kind. Raises ValueError where the body has none.
 
     OpenAI has an object `error`, Gemini a list of them, LM Studio and xAI a text, vLLM had them outside, and
@@ -296,13 +304,13 @@ def _complaint(body: object) -> tuple[str, str]:
     if isinstance(error, list) and error:
         error = error[0]
     if isinstance(error, str):
-        return error, _kind(body)
+        return error, _error_kind(body)
     if not isinstance(error, Mapping):
         raise ValueError("no error")
-    return str(error.get("message") or error.get("msg") or ""), _kind(error)
+    return str(error.get("message") or error.get("msg") or ""), _error_kind(error)
 
 
-def _kind(error: Mapping[str, Any]) -> str:
+def _error_kind(error: Mapping[str, Any]) -> str:
     """The code of an error, or its type where the code is none or a status."""
     code, kind = error.get("code"), error.get("type") or error.get("status")
     if isinstance(code, str) and not code.isdecimal():
@@ -311,11 +319,11 @@ def _kind(error: Mapping[str, Any]) -> str:
 
 
 @dataclass(slots=True)
-class ChatAnswer(Answer):
+class ChatAnswer(StreamedAnswer):
     """An answer of chat completions; `request` is what it answers, for servers that do not count tokens."""
 
     request: Mapping[str, Any] = field(default_factory=dict)
-    leading: LeadingThought = field(default_factory=LeadingThought)
+    leading: LeadingThoughtFilter = field(default_factory=LeadingThoughtFilter)
     is_refused: bool = False
 
     def take_event(self, data: str) -> str:
@@ -329,8 +337,8 @@ class ChatAnswer(Answer):
         if not isinstance(event, Mapping):
             return ""
         if event.get("error") or event.get("object") == "error":
-            words, kind = _complaint(event)
-            raise Broken(words, kind)
+            words, kind = _error_words(event)
+            raise StreamBroken(words, kind)
         self._count(event.get("usage"))
         choices = event.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
@@ -344,10 +352,10 @@ class ChatAnswer(Answer):
         """Take a piece of the answer in; returns what of it is no thought."""
         if not isinstance(delta, Mapping):
             return ""
-        self.thought += len(_thought(delta))
+        self.thought += len(_thought_text(delta))
         self.is_refused = self.is_refused or bool(delta.get("refusal"))
         before = self.leading.length
-        spoken = self.leading.feed(_spoken(delta.get("content")))
+        spoken = self.leading.feed(_answer_text(delta.get("content")))
         self.thought += self.leading.length - before
         return self.joining.feed(spoken)
 
@@ -356,7 +364,7 @@ class ChatAnswer(Answer):
             return ""
         word = reason.casefold()
         if word in FAILED:
-            raise Broken(f"the answer ended with {word}", FAILED[word])
+            raise StreamBroken(f"the answer ended with {word}", FAILED[word])
         self.stop_reason = "refusal" if self.is_refused else REASONS.get(word, word)
         return self._flush()
 
@@ -368,17 +376,19 @@ class ChatAnswer(Answer):
         """The newest count is the whole one; servers leave parts of it, or all, empty."""
         if not isinstance(counted, Mapping):
             return
-        prompt = tokens(counted, "prompt_tokens")
+        prompt = counted_tokens(counted, "prompt_tokens")
         # Some leave thoughts out of `completion_tokens`, but not out of the total.
-        output = max(tokens(counted, "completion_tokens"), tokens(counted, "total_tokens") - prompt)
-        read, written = _cached(counted)
+        output = max(
+            counted_tokens(counted, "completion_tokens"), counted_tokens(counted, "total_tokens") - prompt
+        )
+        read, written = _cached_tokens(counted)
         read = min(read, prompt)
         written = min(written, prompt - read)
-        usage = Usage(input=prompt - read - written, cache_read=read, cache_write=written, output=output)
+        usage = TokenUsage(input=prompt - read - written, cache_read=read, cache_write=written, output=output)
         if usage.total >= self.usage.total:
             self.usage = usage
 
-    def billed_usage(self) -> Usage:
+    def billed_usage(self) -> TokenUsage:
         """The tokens to pay for; what a server did not count is reckoned."""
         usage = super(ChatAnswer, self).billed_usage()  # dataclasses with slots break a bare super()
         came = len(self.text) + self.thought
@@ -387,11 +397,11 @@ class ChatAnswer(Answer):
         if not usage.output:
             usage = replace(usage, output=came // CHARACTERS)
         if not usage.prompt:
-            usage = replace(usage, input=reckoned_prompt(self.request))
+            usage = replace(usage, input=estimate_prompt_tokens(self.request))
         return usage
 
 
-def _thought(delta: Mapping[str, Any]) -> str:
+def _thought_text(delta: Mapping[str, Any]) -> str:
     """Return the thought in this piece; servers name it by one of several words, some by two at once."""
     for name in THOUGHTS:
         thought = delta.get(name)
@@ -403,7 +413,7 @@ def _thought(delta: Mapping[str, Any]) -> str:
     return ""
 
 
-def _spoken(content: object) -> str:
+def _answer_text(content: object) -> str:
     """The text of a piece: most servers send a string, Mistral also a list of parts."""
     if isinstance(content, str):
         return content
@@ -413,19 +423,19 @@ def _spoken(content: object) -> str:
     return "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
 
 
-def _cached(counted: Mapping[str, Any]) -> tuple[int, int]:
+def _cached_tokens(counted: Mapping[str, Any]) -> tuple[int, int]:
     """The tokens of a prompt that were read from a cache, and written to one, under any of their names."""
     details = counted.get("prompt_tokens_details")
     if not isinstance(details, Mapping):
         details = {}
     read = (
-        tokens(details, "cached_tokens"),  # OpenAI
-        tokens(counted, "cached_tokens"),  # Moonshot
-        tokens(counted, "prompt_cache_hit_tokens"),  # DeepSeek
-        tokens(counted, "cache_read_input_tokens"),  # LiteLLM
+        counted_tokens(details, "cached_tokens"),  # OpenAI
+        counted_tokens(counted, "cached_tokens"),  # Moonshot
+        counted_tokens(counted, "prompt_cache_hit_tokens"),  # DeepSeek
+        counted_tokens(counted, "cache_read_input_tokens"),  # LiteLLM
     )
     written = (
-        tokens(details, "cache_write_tokens"),  # OpenRouter
-        tokens(counted, "cache_creation_input_tokens"),  # LiteLLM
+        counted_tokens(details, "cache_write_tokens"),  # OpenRouter
+        counted_tokens(counted, "cache_creation_input_tokens"),  # LiteLLM
     )
     return max(read), max(written)

@@ -16,24 +16,33 @@ from urllib.parse import quote
 import httpx2
 from anthropic import AsyncAnthropic, DefaultAioHttpClient
 
-from daemon.claude.account import ACCOUNT, Fault, advice, settings_of
-from daemon.claude.answer_events import events
-from daemon.claude.availability import Availability
-from daemon.claude.backend import Backend
-from daemon.claude.capabilities import Capabilities, Schema
-from daemon.claude.failure import FAILURES, TOO_LONG, Broken, after, cause, detail, failure, whole
+from daemon.claude.account import ACCOUNT, AccountFault, account_advice, settings_naming_model
+from daemon.claude.answer_events import answer_events
+from daemon.claude.availability import CallOutcomes
+from daemon.claude.backend import ModelBackend
+from daemon.claude.capabilities import ModelCapabilities, Schema
+from daemon.claude.failure import (
+    FAILURES,
+    TOO_LONG,
+    StreamBroken,
+    failure_cause,
+    failure_detail,
+    failure_word,
+    refusal_text,
+    retry_after_seconds,
+)
 from daemon.claude.model_api import ModelAPI
-from daemon.claude.models import THINKING, Model, ModelTable, cost, is_listed
-from daemon.claude.patience import Patience, Stopped
-from daemon.claude.request import formed, held, less_of, request, with_room
-from daemon.claude.retry import TRIES, pause
-from daemon.claude.sending import Sender
-from daemon.claude.streamed import FULL, Answer, reckoned_prompt
-from daemon.claude.windows import Windows
+from daemon.claude.models import THINKING, ModelSpec, ModelTable, cost_of, is_listed
+from daemon.claude.patience import CallStopped, StreamDeadline
+from daemon.claude.request import asks_for_schema, build_request, simplified, with_room, with_schema_form
+from daemon.claude.retry import MOST_TRIES_OF_CALL, call_retry_pause
+from daemon.claude.sending import RequestSender
+from daemon.claude.streamed import FULL_ANSWER, StreamedAnswer, estimate_prompt_tokens
+from daemon.claude.windows import ModelWindows
 from daemon.limits import STREAM, StreamLimits
 from daemon.memory import WorkingMemory
 from daemon.ports import Clock, Hear, Hold, Role
-from daemon.reply import ENDED, Reply, Usage
+from daemon.reply import ENDED, ModelReply, TokenUsage
 
 log = logging.getLogger(__name__)
 
@@ -54,13 +63,13 @@ GOODBYE = 0.5
 LOOKING_UP = 20.0
 """Seconds for which the server is asked whether it knows a model."""
 KNOWN, UNLISTED = "known", "unlisted"
-Tried = Callable[[str, Answer], None]
+Tried = Callable[[str, StreamedAnswer], None]
 """Takes the name of a model, and a try that failed."""
 BYTES = 2
 """Bytes to a token, at the least: prose has three or more, Chinese has two."""
 
 
-class Claude:
+class ClaudeClient:
     """The models of this daemon, one for each role. Its connections live as long as its context.
 
     `table` says what they cost and take. `rehearsed` says that nobody bills for it: `cost` is 0, and no proxy
@@ -81,14 +90,14 @@ class Claude:
         table: ModelTable | None = None,
         tried: Tried | None = None,
         api: ModelAPI | None = None,
-        backend: Backend | None = None,
+        backend: ModelBackend | None = None,
         limits: StreamLimits | None = None,
     ) -> None:
         self._models = dict(models)
         self._limits = limits or STREAM
         self._table = table or ModelTable()
-        self.backend = backend or Backend()
-        self._windows = Windows(self._table, self.backend.window)
+        self.backend = backend or ModelBackend()
+        self._windows = ModelWindows(self._table, self.backend.window)
         self._key = api_key
         self._clock = clock
         self._tried = tried
@@ -97,9 +106,9 @@ class Claude:
         """Models that were found to refuse a schema here, where the table says that they take one."""
         self._thinkers: set[str] = set()
         """Models that were found to think before they answer, where the table says nothing of them."""
-        self._faults: dict[str, Fault] = {}
+        self._faults: dict[str, AccountFault] = {}
         """What is wrong with the account, as far as the log was told of it, by subject."""
-        self.availability = Availability(clock)
+        self.availability = CallOutcomes(clock)
         is_elsewhere = bool(base_url or api) and not rehearsed
         if api is None:
             api = messages_api(api_key, base_url or ANTHROPIC, headers, trust_env=not rehearsed)
@@ -126,7 +135,7 @@ class Claude:
         stop_sequences: Sequence[str] = (),
     ) -> Mapping[str, Any]:
         """The request that `call` would send for this memory; the schema is left out where it is refused."""
-        made = request(memory, self._table.model(self._named(role)), schema)
+        made = build_request(memory, self._table.model(self._named(role)), schema)
         return self.bounded_request(made, max_tokens, stop_sequences)
 
     def bounded_request(
@@ -159,7 +168,7 @@ class Claude:
             return self._models[cast(Role, role)]
         return role
 
-    def capabilities(self, role: Role | str) -> Capabilities:
+    def capabilities(self, role: Role | str) -> ModelCapabilities:
         """Return what the model of this role can do where it is served, as far as that was looked up."""
         return self.backend.capabilities(self._named(role))
 
@@ -194,7 +203,7 @@ class Claude:
         """The most that this request, of so many bytes, can cost, in dollars, with all its tries."""
         if self._rehearsed:
             return 0.0
-        return at_most(self._table.model(request["model"]), size // BYTES, request["max_tokens"])
+        return highest_cost(self._table.model(request["model"]), size // BYTES, request["max_tokens"])
 
     async def look_up(self, name: str) -> str:
         """Does the server know a model of this name? KNOWN, UNLISTED, or a word of Reply.failure.
@@ -205,7 +214,7 @@ class Claude:
         try:
             await self._api.get(f"models/{quote(name, safe='')}", LOOKING_UP)
         except FAILURES as error:
-            word = failure(error)
+            word = failure_word(error)
             if word not in ("unknown-model", "bad-request"):
                 return word
         else:
@@ -218,15 +227,17 @@ class Claude:
 
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
-    ) -> Reply:
+    ) -> ModelReply:
         """Send it, again where that may help and nothing was heard yet, until someone stops the soul.
 
         Raises only what `hold` and `hear` raise, and cancellation. What is broken off is paid for, too:
         the server never tells how much, so tokens that it had not counted are reckoned from the texts.
         """
         began, name = self._clock.steady(), request["model"]
-        tries: list[Answer] = []
-        sent = held(with_room(request, self._windows.answer_tokens(request)), self._schema_form(name))
+        tries: list[StreamedAnswer] = []
+        sent = with_schema_form(
+            with_room(request, self._windows.answer_tokens(request)), self._schema_form(name)
+        )
         refused = False
         while not stop.is_set():
             hold()
@@ -236,14 +247,14 @@ class Claude:
                 await self._try(sent, answer, hear, self._end(sent, began), stop)
             otherwise = self._request_in_other_form(sent, answer)
             if otherwise is not None:
-                refused = refused or (formed(sent) and not formed(otherwise))
+                refused = refused or (asks_for_schema(sent) and not asks_for_schema(otherwise))
                 sent = otherwise
                 continue
             if refused and answer.is_complete:
                 self._learn_plain(name)
             if answer.odd:
                 self.availability.note_odd_answer(name, answer.odd)
-            wait = pause(answer, len(tries))
+            wait = call_retry_pause(answer, len(tries))
             if wait is not None and self._clock.steady() + wait - began >= LONGEST:
                 wait = None
             self.availability.note_end_of_try(name, answer, wait)
@@ -256,7 +267,7 @@ class Claude:
             await self._pause(wait, stop)
         return replace(self._reply(name, tries, began), outcome="cancelled", failure="")
 
-    def _send_until_begun(self, sent: Mapping[str, Any]) -> Answer:
+    def _send_until_begun(self, sent: Mapping[str, Any]) -> StreamedAnswer:
         """Return the answer to this request, of which nothing has come yet."""
         answer = self._api.begin(sent)
         answer.most = sent["max_tokens"]
@@ -264,9 +275,11 @@ class Claude:
         answer.in_circles = not is_listed(sent["model"])
         return answer
 
-    def _request_in_other_form(self, sent: Mapping[str, Any], answer: Answer) -> Mapping[str, Any] | None:
+    def _request_in_other_form(
+        self, sent: Mapping[str, Any], answer: StreamedAnswer
+    ) -> Mapping[str, Any] | None:
         """Return the request in another form, where this answer shows that the model needs one."""
-        less = less_of(sent)
+        less = simplified(sent)
         if answer.failure == "bad-request" and less:
             return less
         if answer.failure == TOO_LONG and self._leaves_room(sent):
@@ -281,7 +294,7 @@ class Claude:
         less = with_room(sent, self._windows.answer_tokens(sent))
         return less != sent and not self._windows.excess_tokens(less, sys.maxsize)
 
-    def _thinks(self, name: str, answer: Answer) -> bool:
+    def _thinks(self, name: str, answer: StreamedAnswer) -> bool:
         """Return True if this answer is the first to show that a model thinks, which is not listed."""
         if is_listed(name) or name in self._thinkers or not answer.has_thoughts:
             return False
@@ -294,31 +307,31 @@ class Claude:
             log.warning("%s refuses to be held to a schema here; its JSON may be less exact.", name)
             self._formless.add(name)
 
-    async def probe(self, request: Mapping[str, Any], form: Schema | None, stop: asyncio.Event) -> Reply:
+    async def probe(self, request: Mapping[str, Any], form: Schema | None, stop: asyncio.Event) -> ModelReply:
         """One try of a tiny call of the look-up, with its schema in this form.
 
         It is not tried again, and its failure tells nothing of whether the model answers.
         """
-        began, sent = self._clock.steady(), held(request, form)
+        began, sent = self._clock.steady(), with_schema_form(request, form)
         answer = self._api.begin(sent)
         answer.quiet = True
         await self._try(sent, answer, None, began + LONGEST, stop)
         return self._reply(request["model"], [answer], began)
 
     async def _pause(self, seconds: float, stop: asyncio.Event) -> None:
-        with suppress(Stopped):
-            async with Patience(self._clock, math.inf, stop):
+        with suppress(CallStopped):
+            async with StreamDeadline(self._clock, math.inf, stop):
                 await self._clock.sleep(seconds)
 
     async def _try(
         self,
         request: Mapping[str, Any],
-        answer: Answer,
+        answer: StreamedAnswer,
         hear: Hear | None,
         until: float,
         stop: asyncio.Event,
     ) -> None:
-        patience = Patience(self._clock, until, stop, self._limits)
+        patience = StreamDeadline(self._clock, until, stop, self._limits)
         async with aclosing(self._stream_texts(request, answer, patience)) as deltas:
             async for delta in deltas:
                 if answer.first_text is None:
@@ -329,55 +342,59 @@ class Claude:
             self._note_recovery(request["model"])
 
     async def _stream_texts(
-        self, request: Mapping[str, Any], answer: Answer, patience: Patience
+        self, request: Mapping[str, Any], answer: StreamedAnswer, patience: StreamDeadline
     ) -> AsyncGenerator[str, None]:
         """The texts of the answer as they come. What the consumer raises does not pass through here."""
         try:
             async with patience:
                 patience.begin_request(self.first_event_within(request["model"]))
                 async with aclosing(await self._api.send(request)) as stream:
-                    came = events(stream, patience)
+                    came = answer_events(stream, patience)
                     async for data in came:
                         delta = answer.bounded_delta(answer.take_event(data))
                         if delta:
                             patience.pause(stream.aclose)
                             yield delta
                         if answer.closed:
-                            answer.break_off(reckoned_prompt(request))
+                            answer.break_off(estimate_prompt_tokens(request))
                             return
                         if delta:
                             patience.resume()
                         if answer.ended:
-                            await _end_of(came)
+                            await _read_to_end(came)
                             break
             self._take_end(request, answer)
-        except (*FAILURES, Stopped) as error:
+        except (*FAILURES, CallStopped) as error:
             self._take_break(request, answer, error)
 
-    def _take_end(self, request: Mapping[str, Any], answer: Answer) -> None:
+    def _take_end(self, request: Mapping[str, Any], answer: StreamedAnswer) -> None:
         """Take the end of a stream. Raises Broken where it came too soon."""
         if not answer.is_complete:
-            raise Broken("the stream ended in the middle", ours=True)
+            raise StreamBroken("the stream ended in the middle", ours=True)
         answer.end_by_server()
-        if answer.stop_reason == FULL and not answer.texts:
+        if answer.stop_reason == FULL_ANSWER and not answer.texts:
             answer.failure = TOO_LONG
             self._windows.learn_refusal(request, "")
         elif not answer.quiet:  # a picture has tokens that are not counted here
             self._windows.learn_count(request, answer.usage)
 
-    def _take_break(self, request: Mapping[str, Any], answer: Answer, error: Exception) -> None:
+    def _take_break(self, request: Mapping[str, Any], answer: StreamedAnswer, error: Exception) -> None:
         """Take what ended a stream; where the answer was whole before that, it changes nothing."""
         if answer.is_complete:
             return
-        if isinstance(error, Stopped):
-            answer.break_off(reckoned_prompt(request))
+        if isinstance(error, CallStopped):
+            answer.break_off(estimate_prompt_tokens(request))
             return
-        answer.failure, answer.after, answer.cause = failure(error), after(error), cause(error)
+        answer.failure, answer.after, answer.cause = (
+            failure_word(error),
+            retry_after_seconds(error),
+            failure_cause(error),
+        )
         if answer.failure == TOO_LONG:
-            self._windows.learn_refusal(request, whole(error))
+            self._windows.learn_refusal(request, refusal_text(error))
         if not answer.quiet:
-            fault = Fault(failure=answer.failure, model=request["model"])
-            self._log_failure(fault, detail(error, self._key))
+            fault = AccountFault(failure=answer.failure, model=request["model"])
+            self._log_failure(fault, failure_detail(error, self._key))
 
     def _end(self, request: Mapping[str, Any], began: float) -> float:
         """Return the latest end of a try that is made now, on the steady clock.
@@ -390,7 +407,7 @@ class Claude:
         most: float = request["max_tokens"]
         return self._clock.steady() + first + SLOWEST * most
 
-    def _log_failure(self, fault: Fault, said: str) -> None:
+    def _log_failure(self, fault: AccountFault, said: str) -> None:
         """Log a failure; a fault of the account once, with what to do, and not at each try."""
         if self._tried:
             return
@@ -398,7 +415,7 @@ class Claude:
             log.warning("%s did not answer: %s (%s)", self.account.server, fault.failure, said)
         elif fault.subject not in self._faults:
             self._faults[fault.subject] = fault
-            todo = advice(fault, settings_of(fault.model, self._models), self.account)
+            todo = account_advice(fault, settings_naming_model(fault.model, self._models), self.account)
             log.error("%s Until then messages wait. (%s: %s)", todo, fault.failure, said)
 
     def _note_recovery(self, model: str) -> None:
@@ -408,16 +425,16 @@ class Claude:
                 del self._faults[subject]
                 log.warning("%s answers again (%s): %s is over.", self.account.server, model, fault.failure)
 
-    def _reply(self, name: str, tries: Sequence[Answer], began: float) -> Reply:
-        answer = Answer()
+    def _reply(self, name: str, tries: Sequence[StreamedAnswer], began: float) -> ModelReply:
+        answer = StreamedAnswer()
         if tries:
             answer = tries[-1]
-        usage = Usage()
+        usage = TokenUsage()
         worth = 0.0
         for one in tries:
             billed = one.billed_usage()
             usage += billed
-            worth += cost(self._table.model(name), billed)
+            worth += cost_of(self._table.model(name), billed)
         text = answer.text
         if answer.outcome == "refused":
             text = ""
@@ -427,7 +444,7 @@ class Claude:
         first_text = answer.first_text
         if first_text is not None:
             first_text -= began
-        return Reply(
+        return ModelReply(
             outcome=answer.outcome,
             model=name,
             text=text,
@@ -444,7 +461,7 @@ class Claude:
         )
 
 
-async def _end_of(events: AsyncGenerator[str, None]) -> None:
+async def _read_to_end(events: AsyncGenerator[str, None]) -> None:
     """Read to the end of a stream whose answer is whole; what more it says is no part of the answer."""
     with suppress(TimeoutError):
         async with asyncio.timeout(GOODBYE):
@@ -466,10 +483,10 @@ def messages_api(
         open_telemetry=False,
         http_client=http,
     )
-    return Sender(sdk, http)
+    return RequestSender(sdk, http)
 
 
-def at_most(spec: Model, prompt: int, answer: int) -> float:
+def highest_cost(spec: ModelSpec, prompt: int, answer: int) -> float:
     """The most that a call with so many tokens can cost, in dollars, with all its tries."""
-    whole = cost(spec, Usage(cache_write=prompt, output=answer))
-    return whole + (TRIES - 1) * cost(spec, Usage(cache_write=prompt))
+    whole = cost_of(spec, TokenUsage(cache_write=prompt, output=answer))
+    return whole + (MOST_TRIES_OF_CALL - 1) * cost_of(spec, TokenUsage(cache_write=prompt))

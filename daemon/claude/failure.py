@@ -12,7 +12,7 @@ import aiohttp
 import anthropic
 import httpx2
 
-from daemon.claude.patience import Overdue
+from daemon.claude.patience import StreamTimeout
 from daemon.engine.exceptions import recorded_name
 
 STATUS = {
@@ -125,7 +125,7 @@ LEAST_WINDOW = 1_000
 """Tokens; a smaller number in such an error is something else."""
 
 
-class Broken(Exception):
+class StreamBroken(Exception):
     """A stream ended with an error of this kind, or in the middle of an answer.
 
     `ours`: the words are ours, and not the server's.
@@ -146,18 +146,18 @@ FAILURES = (
     TimeoutError,
     ValueError,
     RecursionError,
-    Broken,
+    StreamBroken,
 )
 """All that the SDK and its transports raise for what a network or a server can do; ValueError is for
 answers that are not JSON, RecursionError for those that are nested too deeply."""
 
 
-def failure(error: BaseException) -> str:
+def failure_word(error: BaseException) -> str:
     """One of the words of Reply.failure."""
     if isinstance(error, anthropic.APIConnectionError):
         return "unreachable"
-    if isinstance(error, Broken):
-        return _meant(str(error)) or _broken(error)
+    if isinstance(error, StreamBroken):
+        return _account_fault_meant(str(error)) or _word_for_broken_stream(error)
     if not isinstance(error, anthropic.APIStatusError):
         return "broken-stream"
     if error.status_code < HTTPStatus.BAD_REQUEST:  # a redirect, which is not followed
@@ -166,9 +166,9 @@ def failure(error: BaseException) -> str:
     if coded:
         return coded
     if error.status_code == HTTPStatus.BAD_REQUEST:
-        return _meant(_said(error)) or _refused_for_size(error) or "bad-request"
-    if error.status_code in OPEN and _meant(_said(error)):
-        return _meant(_said(error))
+        return _account_fault_meant(_server_words(error)) or _refused_for_size(error) or "bad-request"
+    if error.status_code in OPEN and _account_fault_meant(_server_words(error)):
+        return _account_fault_meant(_server_words(error))
     if error.status_code in STATUS:
         return STATUS[error.status_code]
     size = _refused_for_size(error)
@@ -179,15 +179,15 @@ def failure(error: BaseException) -> str:
     return "bad-request"
 
 
-def _broken(error: Broken) -> str:
+def _word_for_broken_stream(error: StreamBroken) -> str:
     """The word for an error in the middle of a stream."""
-    known = STREAMED.get(error.kind) or CODES.get(error.kind) or _of_status(error.kind)
-    if known in ("", "server-error") and REFUSED_FOR_SIZE.search(whole(error)):
+    known = STREAMED.get(error.kind) or CODES.get(error.kind) or _word_for_status(error.kind)
+    if known in ("", "server-error") and REFUSED_FOR_SIZE.search(refusal_text(error)):
         return TOO_LONG
     return known or "broken-stream"
 
 
-def _of_status(kind: str) -> str:
+def _word_for_status(kind: str) -> str:
     """The word for an error that a gateway passes on in a stream with its status, if this is one."""
     if not re.fullmatch("[45][0-9]{2}", kind):
         return ""
@@ -198,21 +198,21 @@ def _of_status(kind: str) -> str:
 
 
 def _refused_for_size(error: anthropic.APIStatusError) -> str:
-    if error.status_code == TOO_LARGE or REFUSED_FOR_SIZE.search(whole(error)):
+    if error.status_code == TOO_LARGE or REFUSED_FOR_SIZE.search(refusal_text(error)):
         return TOO_LONG
     return ""
 
 
-def whole(error: BaseException) -> str:
+def refusal_text(error: BaseException) -> str:
     """The beginning of all that the server said of an error: its words, and its codes."""
     if isinstance(error, anthropic.APIStatusError):
         return str(error.response.text)[:READ]
-    if isinstance(error, Broken):
+    if isinstance(error, StreamBroken):
         return f"{error.kind}: {error}"[:READ]
     return ""
 
 
-def sizes(said: str) -> tuple[int, int]:
+def refused_sizes(said: str) -> tuple[int, int]:
     """The window, and the tokens of the prompt, that a refusal for size names; 0 where it names none."""
     plain = re.sub(r"(?<=\d)[,_](?=\d{3})", "", said)
     window = 0
@@ -228,13 +228,13 @@ def sizes(said: str) -> tuple[int, int]:
     return window, int(tokens[:9])
 
 
-def _said(error: anthropic.APIStatusError) -> str:
+def _server_words(error: anthropic.APIStatusError) -> str:
     """The server's own words; gateways put there whatever they were told themselves."""
     said: object = error.api_message
     return str(said or "")
 
 
-def _meant(said: str) -> str:
+def _account_fault_meant(said: str) -> str:
     """The fault of the account that the server's own words tell of, if they do."""
     for words, word in SAID:
         if words.search(said[:300]):
@@ -242,32 +242,32 @@ def _meant(said: str) -> str:
     return ""
 
 
-def cause(error: BaseException) -> str:
+def failure_cause(error: BaseException) -> str:
     """Return what the network or the server did, in a few words without its own text; empty if unknown."""
     if isinstance(error, anthropic.APIStatusError) and error.status_code != HTTPStatus.OK:
         if HTTPStatus.MULTIPLE_CHOICES <= error.status_code < HTTPStatus.BAD_REQUEST:
             return f"HTTP {error.status_code}: it leads to another address, which nobody has set"
         return f"HTTP {error.status_code}"
-    if isinstance(error, Overdue) or (isinstance(error, Broken) and error.ours):
+    if isinstance(error, StreamTimeout) or (isinstance(error, StreamBroken) and error.ours):
         return str(error)
-    if isinstance(error, Broken) and error.kind == PAGE:
+    if isinstance(error, StreamBroken) and error.kind == PAGE:
         return "a page came, as from a website, in place of an answer"
-    for one in _chain(error):
+    for one in _error_chain(error):
         for kind, words in CAUSES:
             if isinstance(one, kind):
                 return words
     return ""
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def _error_chain(error: BaseException) -> Iterator[BaseException]:
     """Yield the error that stands behind all others first."""
     behind = error.__cause__
     if behind is not None:
-        yield from _chain(behind)
+        yield from _error_chain(behind)
     yield error
 
 
-def after(error: BaseException) -> float:
+def retry_after_seconds(error: BaseException) -> float:
     """The seconds for which the server wants to be left alone; 0 if it names none."""
     if not isinstance(error, anthropic.APIStatusError):
         return 0.0
@@ -277,13 +277,13 @@ def after(error: BaseException) -> float:
     return float(asked)
 
 
-def detail(error: BaseException, secret: str) -> str:
+def failure_detail(error: BaseException, secret: str) -> str:
     """What the log says about it, without the secret: the server's own words and request id."""
     if isinstance(error, anthropic.APIStatusError):
-        said = _said(error).replace(secret, "…")[:300]
+        said = _server_words(error).replace(secret, "…")[:300]
         return f"{error.status_code} {error.type} {error.request_id}: {said}"
-    if isinstance(error, Broken):
+    if isinstance(error, StreamBroken):
         return f"{error.kind}: {error}".replace(secret, "…")[:300].removeprefix(": ")
-    if isinstance(error, Overdue):
+    if isinstance(error, StreamTimeout):
         return str(error)
     return recorded_name(error)

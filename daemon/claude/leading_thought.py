@@ -9,7 +9,7 @@ OPENINGS = ("<think>", "<thinking>", "<thought>", "<reasoning>", "[think]")
 LONGEST_CLOSING = len("</reasoning>")
 
 
-class LeadingThought:
+class LeadingThoughtFilter:
     """Takes the thoughts away from one answer, piece by piece; what may still become one is held back."""
 
     def __init__(self) -> None:

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 import httpx2
 
-from daemon.claude.account import Account
+from daemon.claude.account import ProviderAccount
 from daemon.claude.server_look_up import ServerLookUp
-from daemon.claude.streamed import Answer
+from daemon.claude.streamed import StreamedAnswer
 
 
 class ModelAPI(Protocol):
@@ -23,7 +23,7 @@ class ModelAPI(Protocol):
     """
 
     @property
-    def account(self) -> Account:
+    def account(self) -> ProviderAccount:
         """The server in words of owners."""
 
     async def send(self, request: Mapping[str, Any]) -> httpx2.Response:
@@ -32,7 +32,7 @@ class ModelAPI(Protocol):
         The request is in Anthropic's form, without `stream`.
         """
 
-    def begin(self, request: Mapping[str, Any]) -> Answer:
+    def begin(self, request: Mapping[str, Any]) -> StreamedAnswer:
         """Return an empty answer, which takes in the events of such a stream."""
 
     async def get(self, path: str, within: float) -> httpx2.Response:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from daemon.claude.capabilities import is_count
-from daemon.claude.models import KNOWN
+from daemon.claude.models import LISTED_MODELS
 
 LONGEST_NAME = 200
 """Characters of a model's name; what is longer is none, nor what has other lines or control characters."""
@@ -49,10 +49,10 @@ class ListedModel:
     @property
     def believed_window(self) -> int | None:
         """The window, if it can be one."""
-        return believed(self.window)
+        return is_possible_window(self.window)
 
 
-def believed(window: int | None) -> int | None:
+def is_possible_window(window: int | None) -> int | None:
     """Return this number of tokens if it can be a window."""
     if window is not None and LEAST_WINDOW <= window <= MOST_WINDOW:
         return window
@@ -81,7 +81,7 @@ class ModelList:
     @property
     def has_claude(self) -> bool:
         """True if a model of the price list is in it."""
-        return any(self.find(one.id) for one in KNOWN)
+        return any(self.find(one.id) for one in LISTED_MODELS)
 
     def find(self, name: str) -> ListedModel | None:
         """Return the model of this name, with or without `:latest`, a date, or a provider's prefix."""

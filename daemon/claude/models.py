@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from daemon.price import FREE, Price
-from daemon.reply import Usage
+from daemon.price import FREE_PRICE, ModelPrice
+from daemon.reply import TokenUsage
 
 MILLION = 1_000_000
 SPOKEN = 8_000
@@ -34,7 +34,7 @@ SEEN = "platform.claude.com/docs/en/models, 2026-11-20"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+class ModelSpec:
     """One model. `thinking` and `effort` are sent as they stand, None is left out.
 
     `long` is the price of a call whose prompt has more than `step` tokens; `thoughts` are the output tokens
@@ -43,9 +43,9 @@ class Model:
     """
 
     id: str
-    price: Price = FREE
+    price: ModelPrice = FREE_PRICE
     step: int | None = None
-    long: Price | None = None
+    long: ModelPrice | None = None
     thinking: Mapping[str, Any] | None = None
     effort: str | None = None
     thoughts: int = 0
@@ -65,40 +65,40 @@ class Model:
         return (self.window - self.answer_tokens(SPOKEN + self.thoughts)) * FEW_BYTES
 
 
-KNOWN = (
-    Model(
+LISTED_MODELS = (
+    ModelSpec(
         id="claude-haiku-5-5",
-        price=Price(input=0.10, output=0.50, cache_read=0.01, cache_write=0.125, seen=SEEN),
+        price=ModelPrice(input=0.10, output=0.50, cache_read=0.01, cache_write=0.125, seen=SEEN),
         step=100_000,
-        long=Price(input=0.50, output=2.50, cache_read=0.05, cache_write=0.625, seen=SEEN),
+        long=ModelPrice(input=0.50, output=2.50, cache_read=0.05, cache_write=0.625, seen=SEEN),
         thinking={"type": "disabled"},
         effort="low",
         caches=True,
         structured=True,
         window=1_000_000,
     ),
-    Model(
+    ModelSpec(
         id="claude-sonnet-5-5",
         # Older pages say $0.20 for a read of the cache: so it was until 7 October 2026, and is for Sonnet 5.
-        price=Price(input=2, output=10, cache_read=0.10, cache_write=2.50, seen=SEEN),
+        price=ModelPrice(input=2, output=10, cache_read=0.10, cache_write=2.50, seen=SEEN),
         thinking={"type": "between_tools"},
         effort="low",
         caches=True,
         structured=True,
         window=1_000_000,
     ),
-    Model(
+    ModelSpec(
         id="claude-opus-5-5",
-        price=Price(input=4, output=20, cache_read=0.20, cache_write=5, seen=SEEN),
+        price=ModelPrice(input=4, output=20, cache_read=0.20, cache_write=5, seen=SEEN),
         effort="low",
         thoughts=THINKING,
         caches=True,
         structured=True,
         window=1_000_000,
     ),
-    Model(
+    ModelSpec(
         id="claude-fable-5-1",
-        price=Price(input=10, output=50, cache_read=0.25, cache_write=12.50, seen=SEEN),
+        price=ModelPrice(input=10, output=50, cache_read=0.25, cache_write=12.50, seen=SEEN),
         effort="low",
         thoughts=THINKING,
         caches=True,
@@ -107,7 +107,7 @@ KNOWN = (
     ),
 )
 """The models that are asked as they want to be asked, and whose calls the budget counts."""
-BY_ID = {known.id: known for known in KNOWN}
+BY_ID = {known.id: known for known in LISTED_MODELS}
 
 
 def is_listed(name: str) -> bool:
@@ -123,14 +123,14 @@ class ModelTable:
     model that is not listed. `structured`: the server's API has a place for a JSON schema.
     """
 
-    prices: Mapping[str, Price] = field(default_factory=dict)
+    prices: Mapping[str, ModelPrice] = field(default_factory=dict)
     windows: Mapping[str, int] = field(default_factory=dict)
     structured: bool = False
 
-    def model(self, name: str) -> Model:
+    def model(self, name: str) -> ModelSpec:
         """The model of this name. One that is not listed is asked plainly, and free where no price is set:
         the settings refuse such a one where anybody could bill for it."""
-        unlisted = Model(id=name, structured=self.structured, window=self.windows.get("", UNKNOWN_WINDOW))
+        unlisted = ModelSpec(id=name, structured=self.structured, window=self.windows.get("", UNKNOWN_WINDOW))
         spec = BY_ID.get(name, unlisted)
         if name in self.windows:
             spec = replace(spec, window=self.windows[name])
@@ -151,12 +151,12 @@ class ModelTable:
         return [name for name in dict.fromkeys(names) if not self.has_price(name)]
 
 
-def model(name: str) -> Model:
+def listed_model(name: str) -> ModelSpec:
     """The model of this name, as the table alone has it."""
     return ModelTable().model(name)
 
 
-def cost(spec: Model, usage: Usage) -> float:
+def cost_of(spec: ModelSpec, usage: TokenUsage) -> float:
     """What these tokens cost, in dollars."""
     price = spec.price
     if spec.long and spec.step and usage.prompt > spec.step:

@@ -15,19 +15,19 @@ LOOK = 60.0
 """Seconds between two looks at a wait that has no end."""
 
 
-class Stopped(Exception):
+class CallStopped(Exception):
     """Someone stopped the soul: nobody waits for this any more."""
 
     recorded_name = "Stopped"
 
 
-class Overdue(TimeoutError):
+class StreamTimeout(TimeoutError):
     """A stream reached one of its limits. Its text says which one, with the seconds."""
 
     recorded_name = "Overdue"
 
 
-class Patience:
+class StreamDeadline:
     """While inside, a wait ends in Overdue when it takes too long, and in Stopped when `stop` is set.
 
     A stream has not begun before its first event. From then on each byte is a sign of life, and an event must
@@ -122,7 +122,7 @@ class Patience:
         while left > 0:
             await self._clock.sleep(min(left, look))
             left = self._deadline - self._clock.steady()
-        self._end(Overdue(self._reached_limit()))
+        self._end(StreamTimeout(self._reached_limit()))
 
     def _reached_limit(self) -> str:
         """The limit that was reached, in words for the log and for Health."""
@@ -137,7 +137,7 @@ class Patience:
 
     async def _watch_stop(self) -> None:
         await self._stop.wait()
-        self._end(Stopped())
+        self._end(CallStopped())
         if self._resting and self._close:
             await self._close()
 

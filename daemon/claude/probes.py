@@ -11,10 +11,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from daemon.claude.capabilities import Schema
-from daemon.claude.windows import tokens
-from daemon.reply import Reply
+from daemon.claude.windows import estimate_tokens
+from daemon.reply import ModelReply
 
-Ask = Callable[[str, Mapping[str, Any], Schema | None], Awaitable[Reply]]
+Ask = Callable[[str, Mapping[str, Any], Schema | None], Awaitable[ModelReply]]
 """Sends a request under a name, with its schema in this form."""
 Found = Mapping[str, Any]
 """Capabilities by name."""
@@ -48,16 +48,16 @@ REFUSALS = frozenset({"bad-request", "too-long"})
 """Words of Reply.failure that say that the request, and not the network, is to blame."""
 
 
-async def asked(question: str, model: str, text: str, ask: Ask) -> Found | None:
+async def ask_probe(question: str, model: str, text: str, ask: Ask) -> Found | None:
     """Ask one of the QUESTIONS with this text; return what came of it, None where that is unclear."""
     match question:
         case "schema":
-            return await _schema(model, text, ask)
+            return await _probe_schema(model, text, ask)
         case "sections":
-            return _sections(await ask(question, _request(model, text), None))
+            return _judge_sections(await ask(question, _request(model, text), None))
         case "images":
-            return _images(await ask(question, _request(model, text, _picture()), None))
-    return _speed(await ask(question, _request(model, text, most=COUNTED_TOKENS), None), text)
+            return _judge_images(await ask(question, _request(model, text, _picture()), None))
+    return _measure_speed(await ask(question, _request(model, text, most=COUNTED_TOKENS), None), text)
 
 
 def _request(model: str, text: str, *before: Mapping[str, Any], most: int = MOST_TOKENS) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def _picture() -> Mapping[str, Any]:
     return {"type": "image", "source": source}
 
 
-async def _schema(model: str, text: str, ask: Ask) -> Found | None:
+async def _probe_schema(model: str, text: str, ask: Ask) -> Found | None:
     """By `output_config` if that is heeded, else by a grammar, else by the prompt alone."""
     form = {"format": {"type": "json_schema", "schema": SCHEMA}}
     request = {**_request(model, text), "output_config": form}
@@ -92,11 +92,11 @@ def _is_held(text: str) -> bool:
     return isinstance(found, dict) and found.keys() == {"colour"} and found["colour"] in ("blue", "green")
 
 
-def _has_answered(reply: Reply) -> bool:
+def _has_answered(reply: ModelReply) -> bool:
     return reply.outcome in ("ok", "cut") and bool(reply.text.strip())
 
 
-def _sections(reply: Reply) -> Found | None:
+def _judge_sections(reply: ModelReply) -> Found | None:
     if not _has_answered(reply):
         return None
     said = THOUGHT.sub("", reply.text, count=1)
@@ -104,7 +104,7 @@ def _sections(reply: Reply) -> Found | None:
     return {"keeps_sections": found is not None and EXAMPLE not in found[2]}
 
 
-def _images(reply: Reply) -> Found | None:
+def _judge_images(reply: ModelReply) -> Found | None:
     if _has_answered(reply):
         return {"images": YELLOW in reply.text.lower()}
     if reply.failure in REFUSALS | {"server-error"}:  # llama-server says so with a 500
@@ -112,13 +112,13 @@ def _images(reply: Reply) -> Found | None:
     return None
 
 
-def _speed(reply: Reply, text: str) -> Found | None:
+def _measure_speed(reply: ModelReply, text: str) -> Found | None:
     """Tokens a second, as the server counted them; where it counts none, they are reckoned."""
     if not _has_answered(reply) or reply.first_text is None:
         return None
     found: dict[str, float] = {}
-    read = reply.usage.input + reply.usage.cache_write or tokens(text)
-    written = reply.usage.output or tokens(reply.text)
+    read = reply.usage.input + reply.usage.cache_write or estimate_tokens(text)
+    written = reply.usage.output or estimate_tokens(reply.text)
     if reply.first_text > 0:
         found["prompt_speed"] = round(read / reply.first_text, 1)
     if reply.seconds > reply.first_text:

@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import Any
 
 from daemon.claude.capabilities import Schema
-from daemon.claude.models import CHOSEN, SPOKEN, Model, is_listed
-from daemon.engine.writable import writable, writable_value
+from daemon.claude.models import CHOSEN, SPOKEN, ModelSpec, is_listed
+from daemon.engine.writable import storable_text, storable_value
 from daemon.memory import Memory, WorkingMemory
 
 WORDLESS = "…"
@@ -25,7 +25,9 @@ Block = dict[str, Any]
 Message = dict[str, Any]
 
 
-def request(memory: WorkingMemory, spec: Model, schema: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def build_request(
+    memory: WorkingMemory, spec: ModelSpec, schema: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """The request that asks this model to go on from this memory: JSON, without `stream`.
 
     It names the `schema` also where its model cannot be held to one: the client sees to that (`held`).
@@ -33,8 +35,8 @@ def request(memory: WorkingMemory, spec: Model, schema: Mapping[str, Any] | None
     system = [_text(one.content) for one in _with_words(memory.system)]
     messages = _messages(memory.conversation)
     if spec.caches:
-        _mark([*system[-1:], *_lasting(messages)])
-    _trail(messages, memory.trailing)
+        _mark_cached([*system[-1:], *_mark_cached_blocks(messages)])
+    _append_trailing(messages, memory.trailing)
     if memory.beginning and not is_listed(spec.id):  # Claude refuses to go on from words of its own
         _add(messages, "assistant", memory.beginning)
     room = SPOKEN
@@ -46,24 +48,24 @@ def request(memory: WorkingMemory, spec: Model, schema: Mapping[str, Any] | None
         asked["system"] = system
     if spec.thinking:
         asked["thinking"] = dict(spec.thinking)
-    config = _config(spec, schema)
+    config = _output_config(spec, schema)
     if config:
         asked["output_config"] = config
     return asked
 
 
-def _config(spec: Model, schema: Mapping[str, Any] | None) -> dict[str, Any]:
+def _output_config(spec: ModelSpec, schema: Mapping[str, Any] | None) -> dict[str, Any]:
     """Changes between two calls cost the cached messages: a schema stays the same during a run."""
     config: dict[str, Any] = {}
     if spec.effort:
         config["effort"] = spec.effort
     if schema is not None:
-        config["format"] = {"type": "json_schema", "schema": writable_value(dict(schema))}
+        config["format"] = {"type": "json_schema", "schema": storable_value(dict(schema))}
     return config
 
 
 def _text(text: str) -> Block:
-    return {"type": "text", "text": writable(text)}
+    return {"type": "text", "text": storable_text(text)}
 
 
 def _with_words(memories: Iterable[Memory]) -> list[Memory]:
@@ -90,7 +92,7 @@ def _add(messages: list[Message], role: str, text: str) -> None:
     messages[-1]["content"].append(_text(text))
 
 
-def _lasting(messages: list[Message]) -> list[Block]:
+def _mark_cached_blocks(messages: list[Message]) -> list[Block]:
     """The blocks to cache: the last one, and those where the previous call's breakpoint may have stood.
 
     They make the hit sure: the API looks back no more than 20 blocks from a breakpoint, and a round of a run
@@ -100,12 +102,12 @@ def _lasting(messages: list[Message]) -> list[Block]:
     return [message["content"][-1] for message in asked[-2:] + messages[-1:]]
 
 
-def _mark(blocks: Iterable[Block]) -> None:
+def _mark_cached(blocks: Iterable[Block]) -> None:
     for block in blocks:
         block["cache_control"] = dict(EPHEMERAL)
 
 
-def _trail(messages: list[Message], trailing: str) -> None:
+def _append_trailing(messages: list[Message], trailing: str) -> None:
     """Put what changes last, in the last user message; the API refuses to go on from an assistant's."""
     if trailing.strip():
         _add(messages, "user", trailing)
@@ -113,23 +115,23 @@ def _trail(messages: list[Message], trailing: str) -> None:
         _add(messages, "user", WORDLESS)
 
 
-def formed(request: Mapping[str, Any]) -> bool:
+def asks_for_schema(request: Mapping[str, Any]) -> bool:
     """Does it ask for an answer that is held to a schema?"""
     return "tools" in request or "format" in request.get("output_config", {})
 
 
-def held(request: Mapping[str, Any], form: Schema | None) -> Mapping[str, Any]:
+def with_schema_form(request: Mapping[str, Any], form: Schema | None) -> Mapping[str, Any]:
     """The same, held to its schema in this form; a request without one stays as it is."""
-    if not formed(request) or form == "format":
+    if not asks_for_schema(request) or form == "format":
         return request
     if form != "grammar":
-        return plain(request)
+        return without_schema(request)
     schema = request["output_config"]["format"]["schema"]
     tool = {"name": ANSWER_TOOL, "input_schema": schema}
-    return {**plain(request), "tools": [tool], "tool_choice": {"type": "tool", "name": ANSWER_TOOL}}
+    return {**without_schema(request), "tools": [tool], "tool_choice": {"type": "tool", "name": ANSWER_TOOL}}
 
 
-def plain(request: Mapping[str, Any]) -> Mapping[str, Any]:
+def without_schema(request: Mapping[str, Any]) -> Mapping[str, Any]:
     """The same without a schema, for backends that refuse it: there the prompt alone asks for JSON."""
     rest = dict(request)
     rest.pop("tools", None)
@@ -141,13 +143,13 @@ def plain(request: Mapping[str, Any]) -> Mapping[str, Any]:
     return rest
 
 
-def less_of(request: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def simplified(request: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The same without what backends refuse: temperature, first words, then schema. None: it has none."""
     if "temperature" in request:
         return {name: value for name, value in request.items() if name != "temperature"}
     if request["messages"][-1]["role"] == "assistant":
         return {**request, "messages": request["messages"][:-1]}
-    return plain(request) if formed(request) else None
+    return without_schema(request) if asks_for_schema(request) else None
 
 
 def with_room(request: Mapping[str, Any], tokens: int) -> Mapping[str, Any]:

@@ -19,7 +19,7 @@ ONE = 1
 """Requests at a time, where nobody says that the server takes more."""
 
 
-class Urgency(IntEnum):
+class RequestUrgency(IntEnum):
     """Who waits for an answer. A lower number goes first."""
 
     PERSON = 0
@@ -28,14 +28,14 @@ class Urgency(IntEnum):
 
 
 @dataclass(eq=False, kw_only=True)
-class Place:
+class QueuedRequest:
     """A request in the queue, or on its way. `over` is set when it is to be broken off.
 
     `gives_way` is set when that is for a person's sake.
     """
 
     model: str
-    urgency: Urgency
+    urgency: RequestUrgency
     thread: str
     number: int
     over: asyncio.Event
@@ -57,8 +57,8 @@ class RequestQueue:
     def __init__(self, concurrency: int = 0, slots: Callable[[str], int | None] = lambda _: None) -> None:
         self._concurrency = concurrency
         self._slots = slots
-        self._waiting: list[Place] = []
-        self._running: list[Place] = []
+        self._waiting: list[QueuedRequest] = []
+        self._running: list[QueuedRequest] = []
         self._served: dict[str, int] = {}
         """The newest admission by thread and by root, counted in admissions."""
         self._came, self._admissions = count(1), count(1)
@@ -79,23 +79,23 @@ class RequestQueue:
 
     @asynccontextmanager
     async def admitted(
-        self, model: str, urgency: Urgency, thread: str, stop: asyncio.Event
-    ) -> AsyncIterator[Place]:
+        self, model: str, urgency: RequestUrgency, thread: str, stop: asyncio.Event
+    ) -> AsyncIterator[QueuedRequest]:
         """Wait until it is the turn of this request; while inside, it is on its way.
 
         After a `stop` it waits for nothing: no request is sent then.
         """
-        place = Place(model=model, urgency=urgency, thread=thread, number=next(self._came), over=stop)
+        place = QueuedRequest(model=model, urgency=urgency, thread=thread, number=next(self._came), over=stop)
         if self.concurrency_of(model) is None:
             yield place
             return
         self._waiting.append(place)
         try:
             await self._admission(place, stop)
-            if urgency is not Urgency.BACKGROUND:
+            if urgency is not RequestUrgency.BACKGROUND:
                 yield place
             else:
-                async with _any_of(stop, place.gives_way) as place.over:
+                async with _any_event(stop, place.gives_way) as place.over:
                     yield place
         finally:
             for line in (self._waiting, self._running):
@@ -103,10 +103,10 @@ class RequestQueue:
                     line.remove(place)
             self._admit_waiting()
 
-    async def _admission(self, place: Place, stop: asyncio.Event) -> None:
+    async def _admission(self, place: QueuedRequest, stop: asyncio.Event) -> None:
         self._admit_waiting()
         if not place.admitted.is_set():
-            async with _any_of(place.admitted, stop) as ended:
+            async with _any_event(place.admitted, stop) as ended:
                 await ended.wait()
 
     def _admit_waiting(self) -> None:
@@ -123,23 +123,23 @@ class RequestQueue:
             place.admitted.set()
         self._break_off_lower()
 
-    def _precedence(self, place: Place) -> tuple[int, int, int, int]:
+    def _precedence(self, place: QueuedRequest) -> tuple[int, int, int, int]:
         """People first; then whose tree, and whose thread in it, was served longest ago."""
         served = self._served
         return place.urgency, served.get(place.root, 0), served.get(place.thread, 0), place.number
 
     def _break_off_lower(self) -> None:
         """Break off as much of what nobody waits for as people have to wait; what began last goes first."""
-        people = sum(place.urgency is Urgency.PERSON for place in self._waiting)
+        people = sum(place.urgency is RequestUrgency.PERSON for place in self._waiting)
         going = sum(place.gives_way.is_set() for place in self._running)
-        background = [place for place in self._running if place.urgency is Urgency.BACKGROUND]
+        background = [place for place in self._running if place.urgency is RequestUrgency.BACKGROUND]
         staying = [place for place in reversed(background) if not place.gives_way.is_set()]
         for place in staying[: max(people - going, 0)]:
             place.gives_way.set()
 
 
 @asynccontextmanager
-async def _any_of(*events: asyncio.Event) -> AsyncIterator[asyncio.Event]:
+async def _any_event(*events: asyncio.Event) -> AsyncIterator[asyncio.Event]:
     """Yield an event that is set once one of these is."""
     first = asyncio.Event()
     if any(event.is_set() for event in events):

@@ -17,7 +17,7 @@ from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic
 
 from daemon.claude.account import ANTHROPIC
 from daemon.claude.server_look_up import ServerLookUp
-from daemon.claude.streamed import Answer
+from daemon.claude.streamed import StreamedAnswer
 
 OF_THE_BODY = "content-length"
 OF_THE_TRANSFER = frozenset({"content-length", "content-encoding", "transfer-encoding"})
@@ -25,7 +25,7 @@ MOST_OF_AN_ERROR = 100_000
 """Bytes that are read of a refusal: some servers send the whole prompt back, or never end."""
 
 
-class Sender:
+class RequestSender:
     """Implements ModelAPI for the Messages API: as this SDK client would, over the same HTTP client."""
 
     account = ANTHROPIC
@@ -38,7 +38,7 @@ class Sender:
     async def send(self, request: Mapping[str, Any]) -> httpx2.Response:
         """The answer, which has only begun: close it. Raises the SDK's errors."""
         if self._form is None:
-            self._form = await form(self._sdk)
+            self._form = await request_form(self._sdk)
         body = json.dumps({**request, "stream": True}, ensure_ascii=False, separators=(",", ":"))
         made = httpx2.Request(
             self._form.method,
@@ -50,16 +50,16 @@ class Sender:
         try:
             response = await self._http.send(made, stream=True)
             if not response.is_success:
-                response = await beginning(response)
+                response = await with_bounded_body(response)
         except (httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
             raise APIConnectionError(request=made) from error
         if not response.is_success:
-            raise refused(response)
+            raise refusal_body(response)
         return response
 
-    def begin(self, request: Mapping[str, Any]) -> Answer:
+    def begin(self, request: Mapping[str, Any]) -> StreamedAnswer:
         """An empty answer."""
-        return Answer()
+        return StreamedAnswer()
 
     async def get(self, path: str, within: float) -> httpx2.Response:
         """Return what the API says of this path."""
@@ -75,7 +75,7 @@ class Sender:
         await self._sdk.close()
 
 
-async def form(sdk: AsyncAnthropic) -> httpx2.Request:
+async def request_form(sdk: AsyncAnthropic) -> httpx2.Request:
     """A request for a streamed answer as this client makes it, without what depends on the body."""
     made: list[httpx2.Request] = []
 
@@ -91,7 +91,7 @@ async def form(sdk: AsyncAnthropic) -> httpx2.Request:
     return request
 
 
-async def beginning(response: httpx2.Response) -> httpx2.Response:
+async def with_bounded_body(response: httpx2.Response) -> httpx2.Response:
     """Return the response with no more of its body than is looked at."""
     body = bytearray()
     async with aclosing(response):
@@ -104,7 +104,7 @@ async def beginning(response: httpx2.Response) -> httpx2.Response:
     return httpx2.Response(response.status_code, headers=kept, content=content, request=response.request)
 
 
-def refused(response: httpx2.Response) -> APIStatusError:
+def refusal_body(response: httpx2.Response) -> APIStatusError:
     """What the server says instead of an answer; words that are no JSON are kept as they are."""
     said = response.text.strip()
     body: object = said

@@ -15,10 +15,10 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import httpx2
 
 from daemon.claude.capabilities import is_count
-from daemon.claude.failure import FAILURES, cause
+from daemon.claude.failure import FAILURES, failure_cause
 from daemon.claude.model_list import ListedModel, ModelList, models_in
 
-LARGEST = 8_000_000
+MOST_ANSWER_BYTES = 8_000_000
 """Bytes of one answer that are read: 10,000 models have two million."""
 PAGE = 1_000
 """Models that are asked for at once."""
@@ -31,7 +31,7 @@ UNKNOWN_VERSION = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
+class ServerDescription:
     """The words of the server at an address. `models` is None where it has no list: `why` says what it said
     instead. `version` names its program, too. `windows` are those of models that are loaded, by name;
     `images`: whether the model that it serves takes them."""
@@ -46,7 +46,7 @@ class Server:
     windows: Mapping[str, int] = field(default_factory=dict)
 
 
-class NoAnswer(Exception):
+class ServerAnswerMissing(Exception):
     """The server answered a question with no JSON object; the text says what it did, without its words."""
 
     recorded_name = "NoAnswer"
@@ -65,14 +65,14 @@ class ServerLookUp:
         self._root = url.rstrip("/").removesuffix("/v1")
         self.address = without_secrets(self._root, headers)
 
-    async def models(self) -> Server:
+    async def models(self) -> ServerDescription:
         """Return the list alone."""
         try:
-            return Server(address=self.address, models=await self._list())
-        except NoAnswer as said:
-            return Server(address=self.address, why=str(said))
+            return ServerDescription(address=self.address, models=await self._list())
+        except ServerAnswerMissing as said:
+            return ServerDescription(address=self.address, why=str(said))
 
-    async def details(self, server: Server) -> Server:
+    async def details(self, server: ServerDescription) -> ServerDescription:
         """Return what else the server says, beside its list: which one it is, and what it serves how."""
         props, ollama, vllm = await asyncio.gather(*map(self._maybe, ("/props", "/api/version", "/version")))
         if "build_info" in props or "total_slots" in props:
@@ -98,7 +98,7 @@ class ServerLookUp:
             body = await self._ask(f"/v1/models?{urlencode(asked)}")
             page = models_in(body)
             if page is None:
-                raise NoAnswer("it answered with something that is no list of models")
+                raise ServerAnswerMissing("it answered with something that is no list of models")
             found += page
             last = body.get("last_id") if isinstance(body, Mapping) else None
             if not (isinstance(body, Mapping) and body.get("has_more") is True) or not page:
@@ -112,7 +112,7 @@ class ServerLookUp:
         """The JSON object at this path; an empty one where there is none."""
         try:
             body = await self._ask(path)
-        except NoAnswer:
+        except ServerAnswerMissing:
             return {}
         return body if isinstance(body, Mapping) else {}
 
@@ -123,19 +123,21 @@ class ServerLookUp:
             asked = self._http.stream("GET", self._root + path, headers=self._headers, follow_redirects=False)
             async with asked as response:
                 if response.is_redirect:
-                    raise NoAnswer(f"it answered with a redirect (HTTP {response.status_code})")
+                    raise ServerAnswerMissing(f"it answered with a redirect (HTTP {response.status_code})")
                 if not response.is_success:
-                    raise NoAnswer(f"it answered with HTTP {response.status_code}")
+                    raise ServerAnswerMissing(f"it answered with HTTP {response.status_code}")
                 async for piece in response.aiter_bytes():
                     data += piece
-                    if len(data) > LARGEST:
-                        raise NoAnswer(f"its answer is longer than {LARGEST // 1_000_000} MB")
+                    if len(data) > MOST_ANSWER_BYTES:
+                        raise ServerAnswerMissing(
+                            f"its answer is longer than {MOST_ANSWER_BYTES // 1_000_000} MB"
+                        )
         except (*FAILURES, OSError) as error:
-            raise NoAnswer(cause(error) or "the connection breaks") from error
+            raise ServerAnswerMissing(failure_cause(error) or "the connection breaks") from error
         try:
             return json.loads(data)
         except (ValueError, RecursionError):
-            raise NoAnswer("it answered with something that is no JSON") from None
+            raise ServerAnswerMissing("it answered with something that is no JSON") from None
 
 
 def without_secrets(url: str, headers: Mapping[str, str]) -> str:
@@ -149,7 +151,7 @@ def without_secrets(url: str, headers: Mapping[str, str]) -> str:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], path.rstrip("/"), "", ""))
 
 
-def _llama_server(server: Server, props: Mapping[str, Any]) -> Server:
+def _llama_server(server: ServerDescription, props: Mapping[str, Any]) -> ServerDescription:
     build = props.get("build_info")
     settings, modalities = props.get("default_generation_settings"), props.get("modalities")
     window = settings.get("n_ctx") if isinstance(settings, Mapping) else None

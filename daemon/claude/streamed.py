@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from daemon.claude.failure import Broken
-from daemon.engine.writable import Joining
-from daemon.reply import ENDED, REPEATING, Oddity, Usage
+from daemon.claude.failure import StreamBroken
+from daemon.engine.writable import SurrogateJoiner
+from daemon.reply import ENDED, REPEATING, Oddity, TokenUsage
 
-FULL = "model_context_window_exceeded"
+FULL_ANSWER = "model_context_window_exceeded"
 OVERLONG = "max_tokens"
 """The reason to stop of an answer with all the tokens that it may have; ours, too, where a server goes on."""
-CUT = frozenset({OVERLONG, REPEATING, FULL, "pause_turn"})
+CUT = frozenset({OVERLONG, REPEATING, FULL_ANSWER, "pause_turn"})
 """Reasons to stop that leave an answer unfinished."""
 MOST = 1_000_000_000
 """Tokens of one call that are believed: a server that tells of more counts something else."""
@@ -33,7 +33,7 @@ LONGEST_PIECE = 200
 
 
 @dataclass(slots=True)
-class Answer:
+class StreamedAnswer:
     """What has come so far. `failure` is one of the words of Reply.failure, if it came to nothing.
 
     `stopped`: we broke it off. `closed`: we ended it, with what had come, for no more of it was wanted. It is
@@ -46,7 +46,7 @@ class Answer:
     in_circles: bool = False
 
     texts: list[str] = field(default_factory=list)
-    usage: Usage = field(default_factory=Usage)
+    usage: TokenUsage = field(default_factory=TokenUsage)
     stop_reason: str | None = None
     ended: bool = False
     """Did the server say that nothing more comes? Some gateways name no reason then."""
@@ -70,7 +70,7 @@ class Answer:
     """The last of these."""
     looked_at: int = 0
     """Its characters when it was last searched for a text that goes in circles."""
-    joining: Joining = field(default_factory=Joining)
+    joining: SurrogateJoiner = field(default_factory=SurrogateJoiner)
     after: float = 0.0
     """Seconds that the server wants to be left alone."""
 
@@ -130,11 +130,11 @@ class Answer:
             case {"type": "message_stop"}:
                 self.ended = True
             case {"type": "error", "error": {"type": kind, **said}}:
-                raise Broken(str(said.get("message")), str(kind))
+                raise StreamBroken(str(said.get("message")), str(kind))
             case {"error": {"message": words, **more}}:  # as gateways pass on what OpenAI's API says
-                raise Broken(str(words), str(more.get("code") or more.get("type") or ""))
+                raise StreamBroken(str(words), str(more.get("code") or more.get("type") or ""))
             case {"error": str(words), **more} if not more:
-                raise Broken(words)
+                raise StreamBroken(words)
         return ""
 
     def _add(self, text: str) -> str:
@@ -163,7 +163,7 @@ class Answer:
             self._cut(OVERLONG, "too-long")
         elif self.in_circles and self.size - self.looked_at >= STEP:
             self.looked_at = self.size
-            if goes_in_circles(self.tail):
+            if repeats_itself(self.tail):
                 self._cut(REPEATING, "repeating")
         return delta
 
@@ -193,10 +193,10 @@ class Answer:
     def break_off(self, prompt: int) -> None:
         """We broke it off. A prompt of which the server had not counted the tokens yet has this many."""
         self.stopped = not self.closed
-        if self.usage == Usage():
-            self.usage = Usage(input=prompt)
+        if self.usage == TokenUsage():
+            self.usage = TokenUsage(input=prompt)
 
-    def billed_usage(self) -> Usage:
+    def billed_usage(self) -> TokenUsage:
         """The tokens to pay for; of an answer that we broke off, the server never told how many."""
         if self.is_complete and not self.closed:
             return self.usage
@@ -208,22 +208,22 @@ class Answer:
         if not isinstance(counted, Mapping):
             return
         was = self.usage
-        self.usage = Usage(
-            input=max(was.input, tokens(counted, "input_tokens")),
-            cache_read=max(was.cache_read, tokens(counted, "cache_read_input_tokens")),
-            cache_write=max(was.cache_write, tokens(counted, "cache_creation_input_tokens")),
-            output=max(was.output, tokens(counted, "output_tokens")),
+        self.usage = TokenUsage(
+            input=max(was.input, counted_tokens(counted, "input_tokens")),
+            cache_read=max(was.cache_read, counted_tokens(counted, "cache_read_input_tokens")),
+            cache_write=max(was.cache_write, counted_tokens(counted, "cache_creation_input_tokens")),
+            output=max(was.output, counted_tokens(counted, "output_tokens")),
         )
 
 
-def goes_in_circles(text: str) -> bool:
+def repeats_itself(text: str) -> bool:
     """Return True if the text is nothing but one piece, of a few lines at the most, again and again."""
     if len(text) < TAIL:
         return False
     return any(text[piece:] == text[:-piece] for piece in range(1, LONGEST_PIECE + 1))
 
 
-def tokens(counted: Mapping[str, Any], name: str) -> int:
+def counted_tokens(counted: Mapping[str, Any], name: str) -> int:
     """How many tokens a server counted under this name; 0 for what is no number that can be believed."""
     found = counted.get(name)
     if isinstance(found, int) and found <= MOST:
@@ -231,6 +231,6 @@ def tokens(counted: Mapping[str, Any], name: str) -> int:
     return 0
 
 
-def reckoned_prompt(request: Mapping[str, Any]) -> int:
+def estimate_prompt_tokens(request: Mapping[str, Any]) -> int:
     """Return about how many tokens a prompt has that nobody has counted."""
     return len(json.dumps(request, ensure_ascii=False)) // CHARACTERS

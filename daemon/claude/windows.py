@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from math import ceil
 from typing import Any
 
-from daemon.claude.failure import sizes
+from daemon.claude.failure import refused_sizes
 from daemon.claude.models import ANSWER, ModelTable
-from daemon.reply import Usage
+from daemon.reply import TokenUsage
 
 LETTERS = re.compile(r"[A-Za-z\s]+")
 EACH = 3
@@ -31,16 +31,16 @@ SMALLER = 0.4
 log = logging.getLogger(__name__)
 
 
-def tokens(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """How many tokens this text has, at the most: cautious, but not absurd."""
     letters = sum(map(len, LETTERS.findall(text)))
     beyond = len(text.encode("utf-16-le", "surrogatepass")) // 2 - len(text)
     return ceil(letters / EACH) + len(text) - letters + 2 * beyond
 
 
-def prompt_tokens(request: Mapping[str, Any]) -> int:
+def estimate_request_tokens(request: Mapping[str, Any]) -> int:
     """How many tokens the prompt of this request has, at the most."""
-    return sum(tokens(text) + MESSAGE for text in _texts(request))
+    return sum(estimate_tokens(text) + MESSAGE for text in _texts(request))
 
 
 def _texts(request: Mapping[str, Any]) -> Iterator[str]:
@@ -54,14 +54,14 @@ def _texts(request: Mapping[str, Any]) -> Iterator[str]:
         yield str(form)
 
 
-def _nothing(model: str) -> None:
+def _no_server_window(model: str) -> None:
     """No server says how much its models take."""
 
 
-class Windows:
+class ModelWindows:
     """The windows of the models of one server, in tokens."""
 
-    def __init__(self, table: ModelTable, named: Callable[[str], int | None] = _nothing) -> None:
+    def __init__(self, table: ModelTable, named: Callable[[str], int | None] = _no_server_window) -> None:
         """`named` returns the window that the server's list names for a model."""
         self._table = table
         self._named = named
@@ -97,25 +97,25 @@ class Windows:
         ratio = self._ratios.get(model, 1.0)
         if not refused and size * ratio <= room:  # no character is more than a token: the usual case
             return 0
-        count = prompt_tokens(request)
+        count = estimate_request_tokens(request)
         over = count - int(room / ratio)
         if refused and over <= 0:
             over = count - int(count * SMALLER)
         return max(over, 0)
 
-    def learn_count(self, request: Mapping[str, Any], usage: Usage) -> None:
+    def learn_count(self, request: Mapping[str, Any], usage: TokenUsage) -> None:
         """The server counted the tokens of this prompt."""
         model = request["model"]
         if self.window(model) > SMALL or not usage.prompt:
             return
-        self._learn_ratio(model, usage.prompt / max(prompt_tokens(request), 1))
+        self._learn_ratio(model, usage.prompt / max(estimate_request_tokens(request), 1))
 
     def learn_refusal(self, request: Mapping[str, Any], said: str) -> None:
         """The server refused this request for its size, with these words."""
         model = request["model"]
-        window, count = sizes(said)
+        window, count = refused_sizes(said)
         if count:
-            self._learn_ratio(model, count / max(prompt_tokens(request), 1))
+            self._learn_ratio(model, count / max(estimate_request_tokens(request), 1))
         if window and window < self.window(model):
             self._told[model] = window
             log.warning(

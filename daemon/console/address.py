@@ -8,7 +8,7 @@ SITE = 64
 """Bits that name a network of IPv6; whoever has one address of it has them all."""
 
 
-def whose(remote: str | None) -> str:
+def rate_limit_key(remote: str | None) -> str:
     """What stands for everybody behind this address; empty where there is none."""
     try:
         address = ipaddress.ip_address((remote or "").partition("%")[0])

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
-from daemon.kinds import Asked, Press
-from daemon.ports import Choice
+from daemon.kinds import ButtonPress, QuestionAsked
+from daemon.ports import Button
 from daemon.soul.taking import may_answer
 
 NO_OWNER = (
@@ -22,33 +22,33 @@ SEVERAL = (
     "The page cannot tell which owner you are, since OWNER_USER_IDS names {count}. Press where it was asked."
 )
 NOT_YOURS = "Only {names} may answer this."
-Pressing = Callable[[Entry[Asked], str, Choice], Awaitable[bool]]
+Pressing = Callable[[Entry[QuestionAsked], str, Button], Awaitable[bool]]
 """Press a button of a question as this person; False where nothing is taken now. Raises JournalError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class PressRefusal:
     """A reason for not taking a press: a status of HTTP and a sentence."""
 
     status: int
     why: str
 
 
-NO_QUESTION = Refusal(status=404, why="There is no such question.")
-NO_CHOICE = Refusal(status=400, why="This question has no such button.")
-CLOSED = Refusal(
+QUESTION_UNKNOWN = PressRefusal(status=404, why="There is no such question.")
+BUTTON_UNKNOWN = PressRefusal(status=400, why="This question has no such button.")
+QUESTION_CLOSED = PressRefusal(
     status=409, why="This question is closed: somebody answered it, or nobody needs to any more."
 )
-PRESSED = Refusal(
+ALREADY_PRESSED = PressRefusal(
     status=409, why="A button of this question was pressed already. The soul takes it up as soon as it can."
 )
-DEAF = Refusal(
+DAEMON_STOPPING = PressRefusal(
     status=503,
     why="The daemon takes no presses now: it has not reached Slack yet, or is being stopped. Try again soon.",
 )
 
 
-class Answering:
+class PageAnswers:
     """The questions that the viewer of the page may answer."""
 
     def __init__(self, journal: Journal, owners: Collection[str], press: Pressing) -> None:
@@ -61,11 +61,11 @@ class Answering:
         if len(self.owners) == 1:
             [self.viewer] = self.owners
 
-    def may_press(self, asked: Entry[Asked]) -> bool:
+    def may_press(self, asked: Entry[QuestionAsked]) -> bool:
         """Return True if whoever looks may press a button of this question."""
         return may_answer(asked, self.viewer, self.owners)
 
-    def refusal_reason(self, asked: Entry[Asked], names: str) -> str:
+    def refusal_reason(self, asked: Entry[QuestionAsked], names: str) -> str:
         """Return why the viewer may not press a button; empty if they may. `names` are those who may."""
         if not asked.event.choices or self.may_press(asked):
             return ""
@@ -75,33 +75,33 @@ class Answering:
             return NO_OWNER
         return NOT_YOURS.format(names=names)
 
-    def pending_press(self, asked: Entry[Asked]) -> Entry[Press] | None:
+    def pending_press(self, asked: Entry[QuestionAsked]) -> Entry[ButtonPress] | None:
         """Return the first press that answers this question and was not taken up yet."""
-        for press in self._journal.pending_entries(Press, thread=asked.thread):
+        for press in self._journal.pending_entries(ButtonPress, thread=asked.thread):
             if press.event.answers == asked.key and may_answer(asked, press.author, self.owners):
                 return press
         return None
 
-    async def press(self, asked: Entry[Asked], value: str, names: str) -> Refusal | None:
+    async def press(self, asked: Entry[QuestionAsked], value: str, names: str) -> PressRefusal | None:
         """Press the button of this value under a question that `names` may answer; None: it was taken, now or
         before. Raises JournalError.
         """
         if value not in asked.event.choices:
-            return NO_CHOICE
+            return BUTTON_UNKNOWN
         if not self._journal.is_pending(asked.seq):
-            return CLOSED
+            return QUESTION_CLOSED
         why = self.refusal_reason(asked, names)
         if why:
-            return Refusal(status=403, why=why)
+            return PressRefusal(status=403, why=why)
         before = self.pending_press(asked)
         if before:
             same = (before.author, before.event.value) == (self.viewer, value)
-            return None if same else PRESSED
-        choice = Choice(label=label_of(asked.event, value), value=value)
-        return None if await self._press(asked, self.viewer, choice) else DEAF
+            return None if same else ALREADY_PRESSED
+        choice = Button(label=button_label(asked.event, value), value=value)
+        return None if await self._press(asked, self.viewer, choice) else DAEMON_STOPPING
 
 
-def label_of(asked: Asked, value: str) -> str:
+def button_label(asked: QuestionAsked, value: str) -> str:
     """Return the text on the button of this value, made of the value where an older journal has none."""
     labels: Mapping[str, str] = dict(zip(asked.choices, asked.labels, strict=False))
     return labels.get(value) or value.replace("_", " ").capitalize()

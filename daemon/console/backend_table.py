@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from daemon.claude.backend import Backend
+from daemon.claude.backend import ModelBackend
 from daemon.claude.models import is_listed
 
 
-def backend_table(backend: Backend) -> Mapping[str, Any]:
+def backend_as_json(backend: ModelBackend) -> Mapping[str, Any]:
     """Return the server, its list, and a row for each model; empty where no base URL is set."""
     server = backend.server
     if not backend.has_server:
@@ -23,11 +23,11 @@ def backend_table(backend: Backend) -> Mapping[str, Any]:
         "listed": None if server.models is None else len(server.models.names),
         "why": server.why,
         "warnings": [*backend.check.doubtful, *backend.odd_windows],
-        "models": [_row(backend, name) for name in backend.models],
+        "models": [_model_as_json(backend, name) for name in backend.models],
     }
 
 
-def _row(backend: Backend, name: str) -> Mapping[str, Any]:
+def _model_as_json(backend: ModelBackend, name: str) -> Mapping[str, Any]:
     """One model. `asks` are the questions that are still to be asked."""
     known = backend.capabilities(name)
     return {

@@ -16,7 +16,7 @@ PAUSE = 0.1
 """Seconds after which the collector is told of what was read by then."""
 
 
-class BackgroundReading:
+class BackgroundFoldReader:
     """Reads with `read` when somebody asks; `left` says how many entries are not read yet. `first` reads what
     an answer waits for even then."""
 

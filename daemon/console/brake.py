@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from daemon.ports import Clock
 
-FREE = 3
+FREE_FAILURES = 3
 """Wrong tokens that cost nothing: anybody mistypes."""
-LONGEST = 30.0
+LONGEST_DELAY = 30.0
 """Seconds that an answer is held back at the most."""
 FORGOTTEN = 600.0
 """Seconds without a wrong token after which an address begins anew."""
@@ -23,7 +23,7 @@ KNOWN = 1_000
 
 
 @dataclass(slots=True)
-class Guesses:
+class TokenFailures:
     """The wrong tokens of one address: how many, when the last one came, how many answers wait."""
 
     wrong: int = 0
@@ -31,12 +31,12 @@ class Guesses:
     waiting: int = 0
 
 
-class Brake:
+class LoginRateLimit:
     """Holds back the answers to wrong tokens."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._known: dict[str, Guesses] = {}
+        self._known: dict[str, TokenFailures] = {}
         self._waiting = 0
 
     async def delay_wrong_token(self, address: str) -> float:
@@ -47,7 +47,7 @@ class Brake:
         guesses = self._failures_of(address)
         guesses.wrong += 1
         guesses.at = self._clock.steady()
-        seconds = price(guesses.wrong)
+        seconds = delay_seconds(guesses.wrong)
         if not seconds:
             return 0.0
         if guesses.waiting >= WAITING or self._waiting >= WAITING_IN_ALL:
@@ -61,9 +61,9 @@ class Brake:
             self._waiting -= 1
         return 0.0
 
-    def _failures_of(self, address: str) -> Guesses:
+    def _failures_of(self, address: str) -> TokenFailures:
         """The guesses of this address, which is now the last one in the table."""
-        guesses = self._known.pop(address, None) or Guesses()
+        guesses = self._known.pop(address, None) or TokenFailures()
         if self._clock.steady() - guesses.at >= FORGOTTEN:
             guesses.wrong = 0
         if len(self._known) >= KNOWN:
@@ -72,8 +72,8 @@ class Brake:
         return guesses
 
 
-def price(wrong: int) -> float:
+def delay_seconds(wrong: int) -> float:
     """The seconds that this wrong token costs, the first being 1."""
-    if wrong <= FREE:
+    if wrong <= FREE_FAILURES:
         return 0.0
-    return min(2.0 ** min(wrong - FREE - 1, 10), LONGEST)
+    return min(2.0 ** min(wrong - FREE_FAILURES - 1, 10), LONGEST_DELAY)

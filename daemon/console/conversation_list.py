@@ -15,30 +15,30 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any
 
-from daemon.console.fold import Fold, FoldedRow
-from daemon.console.group_names import GroupNames
-from daemon.console.search import has_all
+from daemon.console.fold import FieldFold, FoldedRow
+from daemon.console.group_names import GroupDmNames
+from daemon.console.search import contains_all
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.engine.keys import root_of
-from daemon.engine.reading import Reading
+from daemon.engine.reading import JournalReader
 from daemon.kinds import (
     ANSWERED,
     OWN_WORDS,
     TOO_LATE,
-    Heard,
-    Message,
-    Opened,
-    Press,
-    Said,
-    Spoken,
-    StopAsked,
-    TurnBegan,
-    TurnEnded,
+    ButtonPress,
+    ConversationOpened,
+    IncomingMessage,
+    OverheardMessage,
+    PersonMessage,
+    SoulTurnBegan,
+    SoulTurnEnded,
+    SpeechFinished,
+    StopRequest,
 )
 
-TURNS = frozenset({TurnBegan.kind, TurnEnded.kind})
-TO_THE_SOUL = frozenset({Message.kind, Press.kind, StopAsked.kind})
+TURNS = frozenset({SoulTurnBegan.kind, SoulTurnEnded.kind})
+TO_THE_SOUL = frozenset({IncomingMessage.kind, ButtonPress.kind, StopRequest.kind})
 """Kinds of what people say to the soul, press, or stop."""
 READ_LATE = frozenset({TOO_LATE, ANSWERED})
 """Notes of `Heard` that was said to the soul. All else that it heard was not for it."""
@@ -52,7 +52,7 @@ MANY = 1_000
 
 
 @dataclass(slots=True, kw_only=True)
-class Conversation:
+class ConversationSummary:
     """A conversation; `user` wrote its first message, or has the DM. `first` and `words` are entries: the
     first and the last words between people and the soul; `last` is the last of all that is folded here.
 
@@ -85,7 +85,7 @@ class Conversation:
 
 
 @dataclass(slots=True, kw_only=True)
-class Talks:
+class ConversationCount:
     """The number of conversations in which somebody has spoken to the soul, and when the last went on."""
 
     count: int = 0
@@ -93,7 +93,7 @@ class Talks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ConversationFilter:
     """A filter: only those in which this person spoke to the soul, in this channel, in this process; `state`
     is failed or waits; `words` stand in the names of people and places, or the thread is one of `found`.
     Those whose last entry is before `before`, `limit` of them."""
@@ -108,17 +108,17 @@ class Wanted:
     limit: int
 
 
-class Conversations(Fold):
+class ConversationFold(FieldFold):
     """All conversations of a journal."""
 
-    kinds = (Opened, Said, Spoken, TurnBegan, TurnEnded)
+    kinds = (ConversationOpened, PersonMessage, SpeechFinished, SoulTurnBegan, SoulTurnEnded)
     paths = ("$.user", "$.name", "$.chosen", "$.bot", "$.note", "$.process", "$.apart", "$.outcome")
 
-    def __init__(self, journal: Journal, group_names: GroupNames) -> None:
+    def __init__(self, journal: Journal, group_names: GroupDmNames) -> None:
         self.group_names = group_names
         super().__init__(journal)
 
-    def get(self, thread: str) -> Conversation | None:
+    def get(self, thread: str) -> ConversationSummary | None:
         """The conversation of this thread, or of the one that it is a branch of; of one that was not read so
         far, where it is."""
         root = root_of(thread)
@@ -129,7 +129,9 @@ class Conversations(Fold):
                 return _begun(opened)
         return found
 
-    async def matching(self, asked: Wanted, waiting: Collection[str]) -> AsyncIterator[Conversation]:
+    async def matching(
+        self, asked: ConversationFilter, waiting: Collection[str]
+    ) -> AsyncIterator[ConversationSummary]:
         """Those that are asked for, the latest first; `waiting` are the threads that wait for an answer."""
         for number, one in enumerate(self._latest_first()):
             if number % MANY == MANY - 1:
@@ -137,7 +139,7 @@ class Conversations(Fold):
             if one.last < asked.before and self._fits(one, asked, waiting):
                 yield one
 
-    def place_name(self, one: Conversation) -> str:
+    def place_name(self, one: ConversationSummary) -> str:
         """Return its place, for a list: `#general`, `DM with Alice`, `Group DM with Alice, Bob`."""
         if one.where == "group":
             return self.group_names.name_of(one.channel, self._names_in(one.present))
@@ -148,7 +150,7 @@ class Conversations(Fold):
             return one.place
         return f"DM with {name}"
 
-    def is_private(self, one: Conversation) -> bool:
+    def is_private(self, one: ConversationSummary) -> bool:
         """True for a private channel, by the latest conversation in it."""
         return self._channels.get(one.channel, one).audience == "private"
 
@@ -156,11 +158,11 @@ class Conversations(Fold):
         """Return the channels of group DMs, the latest last."""
         return [channel for channel, one in self._channels.items() if one.where == "group"]
 
-    def latest_in_channel(self, channel: str) -> Conversation | None:
+    def latest_in_channel(self, channel: str) -> ConversationSummary | None:
         """Return the latest conversation there."""
         return self._channels.get(channel)
 
-    def _names(self, one: Conversation) -> list[str]:
+    def _names(self, one: ConversationSummary) -> list[str]:
         """Return the names of those who spoke to the soul there, as far as they are known."""
         return self._names_in(one.people)
 
@@ -199,10 +201,10 @@ class Conversations(Fold):
             "processes": sorted(process for process, count in self._processes.items() if count and process),
         }
 
-    def _latest_first(self) -> Sequence[Conversation]:
+    def _latest_first(self) -> Sequence[ConversationSummary]:
         return [*chain(reversed(self._newer.values()), self._older.values())]
 
-    def _fits(self, one: Conversation, asked: Wanted, waiting: Collection[str]) -> bool:
+    def _fits(self, one: ConversationSummary, asked: ConversationFilter, waiting: Collection[str]) -> bool:
         if asked.person and asked.person not in one.people:
             return False
         if asked.channel and asked.channel != one.channel:
@@ -215,17 +217,17 @@ class Conversations(Fold):
             return False
         return not asked.words or one.thread in asked.found or self._named(one, asked.words)
 
-    def _named(self, one: Conversation, words: Collection[str]) -> bool:
+    def _named(self, one: ConversationSummary, words: Collection[str]) -> bool:
         """True if all these words stand in its name, or in the names of those who spoke to the soul there."""
         names = "\n".join([self.place_name(one), one.thread, *self._names(one)])
-        return has_all(names, words)
+        return contains_all(names, words)
 
     # Folding
 
     def _clear(self) -> None:
-        self._newer: dict[str, Conversation] = {}
+        self._newer: dict[str, ConversationSummary] = {}
         """By thread, those that went on since it began, in which something was written last at the end."""
-        self._older: dict[str, Conversation] = {}
+        self._older: dict[str, ConversationSummary] = {}
         """By thread, the others, in which something was written last at the beginning."""
         self.names: dict[str, str] = {}
         """Names of people and bots now, by id."""
@@ -233,18 +235,18 @@ class Conversations(Fold):
         """Ids of all who were ever called so, by the name in small letters."""
         self._names_of: defaultdict[str, set[str]] = defaultdict(set)
         """All those names, by id."""
-        self.talks: dict[str, Talks] = {}
+        self.talks: dict[str, ConversationCount] = {}
         """By the ids of those who spoke to the soul."""
         self.bots = set[str]()
         """Ids of those who spoke and are no people."""
-        self._channels: dict[str, Conversation] = {}
+        self._channels: dict[str, ConversationSummary] = {}
         """The latest conversation of each channel."""
         self._processes = Counter[str]()
         """In how many conversations each process is."""
 
-    def _read(self, journal: Reading, since: int, upto: int) -> Sequence[FoldedRow]:
+    def _read(self, journal: JournalReader, since: int, upto: int) -> Sequence[FoldedRow]:
         """Each with how its conversation began; without what belongs to none."""
-        opened: dict[str, Entry[Opened] | None] = {}
+        opened: dict[str, Entry[ConversationOpened] | None] = {}
         rows = []
         for row in super()._read(journal, since, upto):
             root = root_of(row.thread)
@@ -262,7 +264,7 @@ class Conversations(Fold):
         one.at = row.at
         for person in one.people:
             self.talks[person].at = row.at
-        if row.kind == Spoken.kind or _is_to_the_soul(row):
+        if row.kind == SpeechFinished.kind or _is_to_the_soul(row):
             if not one.first:
                 one.first = row.seq
                 one.asker = _speaker(row)
@@ -280,7 +282,7 @@ class Conversations(Fold):
             one.last = row.seq
             one.at = row.at
             self._channels.setdefault(one.channel, one)
-        if row.kind == Spoken.kind or _is_to_the_soul(row):
+        if row.kind == SpeechFinished.kind or _is_to_the_soul(row):
             one.first = row.seq
             one.asker = _speaker(row)
             one.words = one.words or row.seq
@@ -289,7 +291,7 @@ class Conversations(Fold):
         elif row.kind in TURNS and row.thread == root:
             self._turn(one, row, newer=False)
 
-    def _hear(self, one: Conversation, row: FoldedRow, *, newer: bool) -> None:
+    def _hear(self, one: ConversationSummary, row: FoldedRow, *, newer: bool) -> None:
         """Somebody said something there, or pressed something. Words without a name were forgotten."""
         person, name = row.fields["$.user"], row.fields["$.name"]
         if not (person and name) or row.fields["$.note"] == OWN_WORDS:
@@ -299,7 +301,7 @@ class Conversations(Fold):
         if person in one.people or not _is_to_the_soul(row):
             return
         one.people.add(person)
-        talks = self.talks.setdefault(person, Talks())
+        talks = self.talks.setdefault(person, ConversationCount())
         talks.count += 1
         talks.at = max(talks.at, one.at)
 
@@ -316,10 +318,10 @@ class Conversations(Fold):
             self._called[called].add(person)
             self._names_of[person].add(called)
 
-    def _turn(self, one: Conversation, row: FoldedRow, *, newer: bool) -> None:
+    def _turn(self, one: ConversationSummary, row: FoldedRow, *, newer: bool) -> None:
         """A turn of it began or ended. An afterthought has a process of its own."""
         process, outcome = row.fields["$.process"], row.fields["$.outcome"]
-        if row.kind == TurnEnded.kind:
+        if row.kind == SoulTurnEnded.kind:
             one.turns += 1
             if newer or not one.outcome:
                 one.outcome = outcome
@@ -329,15 +331,15 @@ class Conversations(Fold):
             self._processes[process] += 1
 
 
-def _opening(journal: Reading, root: str) -> Entry[Opened] | None:
+def _opening(journal: JournalReader, root: str) -> Entry[ConversationOpened] | None:
     """How this conversation began; None for what is none, and for a damaged one."""
-    return next(journal.latest_first(root, Opened), None)
+    return next(journal.latest_first(root, ConversationOpened), None)
 
 
-def _begun(opened: Entry[Opened]) -> Conversation:
+def _begun(opened: Entry[ConversationOpened]) -> ConversationSummary:
     """A conversation of which nothing else is known yet."""
     place = opened.event
-    return Conversation(
+    return ConversationSummary(
         thread=opened.thread,
         channel=place.channel,
         user=place.user,
@@ -350,12 +352,12 @@ def _begun(opened: Entry[Opened]) -> Conversation:
 
 
 def _is_said(row: FoldedRow) -> bool:
-    return row.kind not in TURNS and row.kind not in (Opened.kind, Spoken.kind)
+    return row.kind not in TURNS and row.kind not in (ConversationOpened.kind, SpeechFinished.kind)
 
 
 def _is_to_the_soul(row: FoldedRow) -> bool:
     """True for what people say to the soul, press or stop; not for what it only reads, or hears."""
-    if row.kind == Heard.kind:
+    if row.kind == OverheardMessage.kind:
         return row.fields["$.note"] in READ_LATE
     return row.kind in TO_THE_SOUL
 

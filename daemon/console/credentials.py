@@ -16,14 +16,14 @@ from typing import Self
 
 from daemon.engine.exceptions import JournalError
 
-LINK = 600.0
+LINK_SECONDS = 600.0
 """Seconds in which a link may be opened."""
-IDLE = 7 * 86_400.0
+SESSION_IDLE_SECONDS = 7 * 86_400.0
 """Seconds without use after which a session ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Secrets:
+class SecretStore:
     """Random secrets of one kind: each is an empty file that is named by its keyed hash, and ends at the time
     of its last change.
 
@@ -81,19 +81,19 @@ class Secrets:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Credentials:
+class PageCredentials:
     """All that opens the page of one home. `now` gives Unix seconds."""
 
     token: str
-    links: Secrets
-    sessions: Secrets
+    links: SecretStore
+    sessions: SecretStore
     now: Callable[[], float]
 
     @classmethod
     def open_home(cls, home: Path, token: str, now: Callable[[], float]) -> Self:
         """Return those of this home under this lasting token."""
-        links = Secrets(folder=home / "console-links", key=token)
-        sessions = Secrets(folder=home / "console-sessions", key=token)
+        links = SecretStore(folder=home / "console-links", key=token)
+        sessions = SecretStore(folder=home / "console-sessions", key=token)
         return cls(token=token, links=links, sessions=sessions, now=now)
 
     def is_token(self, shown: str) -> bool:
@@ -105,12 +105,12 @@ class Credentials:
         name = self.sessions.hashed_name(shown)
         if self.sessions.end_of(name) <= self.now():
             return ""
-        self.sessions.move_end(name, self.now() + IDLE)
+        self.sessions.move_end(name, self.now() + SESSION_IDLE_SECONDS)
         return name
 
     def make_link(self) -> str:
         """Return the secret of a new link. Raises JournalError where none can be kept."""
-        return self.links.add(self.now(), LINK)
+        return self.links.add(self.now(), LINK_SECONDS)
 
     def open_session(self, shown: str) -> str:
         """Return the secret of a new session for a link, which is used up, or for the lasting token.
@@ -118,11 +118,13 @@ class Credentials:
         Empty where this is neither, or not any more. Raises JournalError.
         """
         if self.is_token(shown):
-            return self.sessions.add(self.now(), IDLE)
+            return self.sessions.add(self.now(), SESSION_IDLE_SECONDS)
         link = self.links.hashed_name(shown)
         if self.links.end_of(link) <= self.now():
             return ""
-        session = self.sessions.add(self.now(), IDLE)  # where that fails, the link can be opened later
+        session = self.sessions.add(
+            self.now(), SESSION_IDLE_SECONDS
+        )  # where that fails, the link can be opened later
         if self.links.remove(link):
             return session
         self.sessions.remove(self.sessions.hashed_name(session))

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Guest:
+class OpenConnection:
     """One connection. `asking` counts the requests that are being answered on it: streams last. `session` is
     the name of the session that was shown on it last."""
 
@@ -42,13 +42,13 @@ class Guest:
             self.handler.transport.abort()
 
 
-class Crowd:
+class ConnectionLimit:
     """All connections; `most` of them at once."""
 
     def __init__(self, most: int = MOST) -> None:
         self.most = most
-        self._strangers: dict[RequestHandler, Guest] = {}
-        self._known: dict[RequestHandler, Guest] = {}
+        self._strangers: dict[RequestHandler, OpenConnection] = {}
+        self._known: dict[RequestHandler, OpenConnection] = {}
         """Both from the one that has been quiet for the longest to the latest."""
         self._told = False
 
@@ -62,7 +62,7 @@ class Crowd:
 
     def add(self, handler: RequestHandler, address: str) -> None:
         """Somebody has come in: a stranger so far. Who has to go for them, goes."""
-        self._strangers[handler] = Guest(handler=handler, address=address)
+        self._strangers[handler] = OpenConnection(handler=handler, address=address)
         if self._full(address):
             self._forget_gone()
             if self._full(address):
@@ -129,7 +129,7 @@ class Crowd:
         else:
             self._close_oldest(self._known)
 
-    def _close_oldest(self, guests: dict[RequestHandler, Guest], address: str | None = None) -> None:
+    def _close_oldest(self, guests: dict[RequestHandler, OpenConnection], address: str | None = None) -> None:
         """The oldest one goes: one that waits for no answer, if there is such a one; never the latest, which
         has had no time to ask."""
         choice = [one for one in guests.values() if address in (None, one.address)]
@@ -152,5 +152,5 @@ class Crowd:
         self._told = self._told and len(self._strangers) > self.most_per_address // 2
 
 
-CROWD = web.AppKey("crowd", Crowd)
+CROWD = web.AppKey("crowd", ConnectionLimit)
 """Where an application keeps it."""

@@ -12,9 +12,9 @@ from typing import Any
 
 from aiohttp import web
 
-from daemon.console.readers import PATIENCE, ROOM, Reader
-from daemon.console.unrecorded import Thinking
-from daemon.engine.event import Entry, Event, as_json
+from daemon.console.readers import PATIENCE, ROOM, ResponseWriter
+from daemon.console.unrecorded import LiveCalls
+from daemon.engine.event import Entry, Event, entry_as_json
 from daemon.engine.journal import Journal
 from daemon.kinds import ModelCall
 
@@ -22,11 +22,11 @@ TAIL = 300
 """How many entries a page sees that asks for no place to begin."""
 BEAT = 15.0
 """Seconds between two heartbeats: how soon a closed page is noticed."""
-LONGEST = 3_600.0
+LONGEST_STREAM = 3_600.0
 """Seconds after which a stream ends: a page comes back, and shows that its session still holds."""
 BITE = 20
 """Entries that are read at once for one reader."""
-MOST = 50
+MOST_STREAMS = 50
 """Streams at once; a new one takes the place of the oldest."""
 KEPT = 4 * 1024 * 1024
 """Bytes of events that are kept, so that each is made once for all readers."""
@@ -34,25 +34,29 @@ HEAD = 2_000
 """Characters of a prompt that a page is sent with the journal: a reading has hundreds of long ones."""
 
 
-class Streams:
+class EventStreams:
     """The open streams; their owner, who ends them with the application."""
 
     def __init__(
-        self, journal: Journal, thinking: Thinking, patience: float = PATIENCE, longest: float = LONGEST
+        self,
+        journal: Journal,
+        thinking: LiveCalls,
+        patience: float = PATIENCE,
+        longest: float = LONGEST_STREAM,
     ) -> None:
         self._journal = journal
         self._thinking = thinking
         self._patience = patience
         self._longest = longest
-        self._events = Events(journal)
-        self._open: dict[asyncio.Task[None], Reader] = {}
+        self._events = EventFeed(journal)
+        self._open: dict[asyncio.Task[None], ResponseWriter] = {}
 
     async def serve(self, request: web.Request, since: int) -> web.StreamResponse:
         """Send the entries after `since` (ALWAYS: the last hundreds), and what comes, until the page goes."""
         last = self._journal.last_seq_of_all()
         if since > last:  # also where the page remembers another journal
             since = max(0, last - TAIL)
-        reader = Reader(request, "text/event-stream", self._patience)
+        reader = ResponseWriter(request, "text/event-stream", self._patience)
         response = await reader.begin()
         sending = asyncio.create_task(self._send(reader, since))
         self._begin(sending, reader)
@@ -74,14 +78,14 @@ class Streams:
         for sending in self._open:
             sending.cancel()
 
-    def _begin(self, sending: asyncio.Task[None], reader: Reader) -> None:
+    def _begin(self, sending: asyncio.Task[None], reader: ResponseWriter) -> None:
         self._open[sending] = reader
-        if len(self._open) > MOST:
+        if len(self._open) > MOST_STREAMS:
             oldest = next(iter(self._open))
             self._open.pop(oldest).drop()
             oldest.cancel()
 
-    async def _beat(self, sending: asyncio.Task[None], reader: Reader) -> None:
+    async def _beat(self, sending: asyncio.Task[None], reader: ResponseWriter) -> None:
         """Show now and then that this stream lives, until it is over or has lasted long enough."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + self._longest
@@ -90,7 +94,7 @@ class Streams:
                 return
             await reader.send(b": beat\n\n")
 
-    async def _send(self, reader: Reader, since: int) -> None:
+    async def _send(self, reader: ResponseWriter, since: int) -> None:
         thinking = asyncio.create_task(self._send_live_calls(reader))
         try:
             async for event in self._events.follow(since):
@@ -99,7 +103,7 @@ class Streams:
             thinking.cancel()
             await asyncio.gather(thinking, return_exceptions=True)
 
-    async def _send_live_calls(self, reader: Reader) -> None:
+    async def _send_live_calls(self, reader: ResponseWriter) -> None:
         """What is thought goes beside the entries: a long thought holds none of them up."""
         try:
             async for event in self._thinking.follow():
@@ -110,7 +114,7 @@ class Streams:
             reader.drop()
 
 
-class Events:
+class EventFeed:
     """The entries as events; the latest that were made are kept.
 
     They cannot be stale: an entry never changes but when its words are forgotten, and then none is kept.
@@ -156,7 +160,7 @@ class Events:
     def event_of(self, entry: Entry[Event]) -> bytes:
         """This entry as an event, made when it is asked for first."""
         if entry.seq not in self._made:
-            event = f"id: {entry.seq}\ndata: {json.dumps(brief(entry))}\n\n".encode()
+            event = f"id: {entry.seq}\ndata: {json.dumps(entry_for_page(entry))}\n\n".encode()
             self._made[entry.seq] = event
             self._size += len(event)
             while self._size > KEPT and len(self._made) > 1:
@@ -164,25 +168,25 @@ class Events:
         return self._made[entry.seq]
 
 
-def brief(entry: Entry[Event]) -> dict[str, Any]:
+def entry_for_page(entry: Entry[Event]) -> dict[str, Any]:
     """An entry as the page is sent it: a model call with the beginning of its prompt alone.
 
     All that the model saw is sent when somebody looks at it: GET /console/calls/{seq}.
     """
-    told = as_json(entry)
+    told = entry_as_json(entry)
     if isinstance(entry.event, ModelCall):
-        told["body"]["trailing"] = cut(entry.event.trailing, HEAD)
+        told["body"]["trailing"] = truncated(entry.event.trailing, HEAD)
         told["body"]["wording"] = {}
     return told
 
 
-def lines_of(said: Any) -> list[str]:
+def message_lines(said: Any) -> list[str]:
     """What was said, and what files came with it."""
     files = [f"📎 {file.name}" for file in getattr(said, "files", ())]
     return [said.text, *files]
 
 
-def cut(text: str, most: int) -> str:
+def truncated(text: str, most: int) -> str:
     """A text as the page is sent it: of a longer one so many characters."""
     if len(text) <= most:
         return text

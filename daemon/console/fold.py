@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from daemon.engine.event import Event
 from daemon.engine.journal import Journal
-from daemon.engine.reading import Reading
+from daemon.engine.reading import JournalReader
 
 SPAN = 5_000
 """Entries that are read in one go, beside the loop."""
@@ -38,7 +38,7 @@ class FoldedRow(NamedTuple):
     more: Any = None
 
 
-class Fold:
+class FieldFold:
     """Derive from it: `paths` are the fields of its `kinds` that are read.
 
     `_add` takes an entry that is newer than all others, `_add_older` one that is older than all others, and
@@ -126,7 +126,7 @@ class Fold:
         self._restart_if_forgotten()
         return beginnings == self._beginnings
 
-    def _read(self, journal: Reading, since: int, upto: int) -> Sequence[FoldedRow]:
+    def _read(self, journal: JournalReader, since: int, upto: int) -> Sequence[FoldedRow]:
         """What is to be added of the entries after a seq up to another, in order."""
         found = []
         for seq, thread, kind, at, fields in journal.fields_of_kind(

@@ -15,7 +15,7 @@ RETRY_AFTER = 600.0
 """Seconds until Slack is asked again about a group DM that it said nothing about."""
 
 
-class GroupNames:
+class GroupDmNames:
     """Group DMs, by their channels. `people_in` gives the ids of those in one (none: Slack did not say), and
     `called` a name (empty: nobody knows)."""
 
@@ -45,14 +45,14 @@ class GroupNames:
     async def _learn(self, channel: str) -> None:
         names = [await self._called(id) for id in await self._people_in(channel)]
         if names and all(names):
-            self._known[channel] = titled(names)
+            self._known[channel] = group_dm_title(names)
 
     def name_of(self, channel: str, spoke: Iterable[str]) -> str:
         """Return the name of this group DM; `spoke` are the names of those who are known to be in it."""
-        return self._known.get(channel) or titled(spoke)
+        return self._known.get(channel) or group_dm_title(spoke)
 
 
-def titled(names: Iterable[str]) -> str:
+def group_dm_title(names: Iterable[str]) -> str:
     """`Group DM with Alice, Bob`"""
     known = sorted(names, key=str.casefold)
     if not known:

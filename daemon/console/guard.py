@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from daemon.console.address import whose
-from daemon.console.brake import Brake
-from daemon.console.credentials import Credentials
-from daemon.console.crowd import CROWD, Crowd
+from daemon.console.address import rate_limit_key
+from daemon.console.brake import LoginRateLimit
+from daemon.console.credentials import PageCredentials
+from daemon.console.crowd import CROWD, ConnectionLimit
 from daemon.engine.exceptions import JournalError
 from daemon.ports import Clock
 
@@ -35,7 +35,7 @@ POLICY = (
 )
 SESSION = "/console/session"
 """Where a link is exchanged for a session, and a session is ended."""
-FREE = ("/healthz", "/link/", "/", SESSION)
+PATHS_WITHOUT_TOKEN = ("/healthz", "/link/", "/", SESSION)
 STATIC = "/static/"
 """What needs no token: a health check holds none, a socket opens with its single-use ticket, and the page's
 own files contain no data."""
@@ -60,12 +60,12 @@ TOO_MANY = "Too many wrong tokens came from your address. Wait {seconds} seconds
 NOTHING_HERE = "There is nothing under this address."
 
 
-def protect(
+def install_guard(
     app: web.Application,
     *,
     host: str,
     clock: Clock,
-    credentials: Credentials | None,
+    credentials: PageCredentials | None,
     world_is_open: bool = True,
     url: str = "",
 ) -> None:
@@ -76,8 +76,8 @@ def protect(
     port: then `url`, CONSOLE_URL, is the page's address at a proxy, whose requests may name it or us as the
     host.
     """
-    crowd = app[CROWD] = Crowd()
-    brake = app[BRAKE] = Brake(clock)
+    crowd = app[CROWD] = ConnectionLimit()
+    brake = app[BRAKE] = LoginRateLimit(clock)
     page = ""
     if not world_is_open:
         at = urlsplit(url)
@@ -87,35 +87,35 @@ def protect(
     if not world_is_open and host not in LOCAL:
         hosts = None
     world = WORLD if world_is_open else ()
-    gate = Gate(hosts=hosts, page=page, credentials=credentials, world=world, brake=brake, crowd=crowd)
+    gate = AccessGuard(hosts=hosts, page=page, credentials=credentials, world=world, brake=brake, crowd=crowd)
     app.middlewares.append(web.middleware(gate))
     app.on_response_prepare.append(_prepare)
 
 
 @dataclass(kw_only=True)
-class Gate:
+class AccessGuard:
     """The middleware: refuses with one plain sentence, asks for the token, or lets the request pass."""
 
     hosts: Set[str] | None
     page: str
-    credentials: Credentials | None
+    credentials: PageCredentials | None
     world: tuple[str, ...]
-    brake: Brake
-    crowd: Crowd
+    brake: LoginRateLimit
+    crowd: ConnectionLimit
 
     async def __call__(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         host = PORT.sub("", request.host)
         if self.hosts is not None and host not in self.hosts:
-            return refuse(403, FOREIGN_HOST)
+            return json_error(403, FOREIGN_HOST)
         if _is_foreign(request, self.page):
-            return refuse(403, FOREIGN_ORIGIN)
+            return json_error(403, FOREIGN_ORIGIN)
         self.crowd.begin_request(request.protocol)
         try:
             return await self._admit(request, handler)
         except web.HTTPNotFound:
-            return refuse(404, NOTHING_HERE)
+            return json_error(404, NOTHING_HERE)
         except JournalError as error:  # damaged, or not to be read now; its text is meant for the owner
-            return refuse(503, str(error))
+            return json_error(503, str(error))
         except ConnectionResetError:
             return web.Response()  # they are gone: nobody reads it
         finally:
@@ -126,8 +126,8 @@ class Gate:
         if self._holds(request, shown) or self._is_free(request.path):
             return await handler(request)
         if shown:
-            return await turn_away(request, self.brake, NO_TOKEN)
-        return refuse(401, NO_TOKEN)
+            return await refuse_wrong_token(request, self.brake, NO_TOKEN)
+        return json_error(401, NO_TOKEN)
 
     def _holds(self, request: web.Request, shown: str) -> bool:
         """True if this is the token, or the secret of a session; whoever showed it is known from now on."""
@@ -140,20 +140,20 @@ class Gate:
         return True
 
     def _is_free(self, path: str) -> bool:
-        return path in FREE or path.startswith((STATIC, *self.world))
+        return path in PATHS_WITHOUT_TOKEN or path.startswith((STATIC, *self.world))
 
 
-async def turn_away(request: web.Request, brake: Brake, how: str = "") -> web.Response:
+async def refuse_wrong_token(request: web.Request, brake: LoginRateLimit, how: str = "") -> web.Response:
     """Refuse a wrong token, which costs whoever is there a while. `how` says how to come by the right one."""
-    seconds = await brake.delay_wrong_token(whose(request.remote))
+    seconds = await brake.delay_wrong_token(rate_limit_key(request.remote))
     if not seconds:
-        return refuse(401, f"{WRONG_TOKEN} {how}".strip())
-    response = refuse(429, TOO_MANY.format(seconds=math.ceil(seconds)))
+        return json_error(401, f"{WRONG_TOKEN} {how}".strip())
+    response = json_error(429, TOO_MANY.format(seconds=math.ceil(seconds)))
     response.headers["Retry-After"] = str(math.ceil(seconds))
     return response
 
 
-def refuse(status: int, sentence: str) -> web.Response:
+def json_error(status: int, sentence: str) -> web.Response:
     """An error as one plain sentence, in JSON."""
     return web.json_response({"ok": False, "error": sentence}, status=status)
 
@@ -183,5 +183,5 @@ async def _prepare(request: web.Request, response: web.StreamResponse) -> None:
     headers.setdefault("Cache-Control", caching)
 
 
-BRAKE = web.AppKey("brake", Brake)
+BRAKE = web.AppKey("brake", LoginRateLimit)
 """Where an application keeps it."""

@@ -10,19 +10,27 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from daemon.console.background import AT_ONCE, BackgroundReading
-from daemon.console.event_stream import cut, lines_of
+from daemon.console.background import AT_ONCE, BackgroundFoldReader
+from daemon.console.event_stream import message_lines, truncated
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import TurnBegan, Waiting
+from daemon.engine.kinds import TurnBegan, WaitBegan
 from daemon.engine.reading import ALWAYS
-from daemon.inner.note import Filter, Note
-from daemon.inner.note_words import states
-from daemon.inner.process_log import Process
-from daemon.inner.record import TEXT, Record
-from daemon.inner.state import State
-from daemon.kinds import INNER, CommandRan, InnerMessage, ModelCall, Reacted, Said, Ticked
-from daemon.knowledge.views import anywhere
+from daemon.inner.note import Note, NoteFilter
+from daemon.inner.note_words import note_states
+from daemon.inner.process_log import ProgramRun
+from daemon.inner.record import RECORD_TEXT, InnerRecord
+from daemon.inner.state import InnerLifeState
+from daemon.kinds import (
+    INNER,
+    CommandRan,
+    InternalMessage,
+    ModelCall,
+    PersonMessage,
+    ReactionChanged,
+    TickLogged,
+)
+from daemon.knowledge.views import always_visible
 from daemon.limits import InnerLimits
 
 PAGE = 20
@@ -37,7 +45,7 @@ CALLS = 4
 Told = Mapping[str, Any]
 
 
-class Inside:
+class InnerLifeView:
     """Tells of the inner life. `limits` are the owner's, None where it is off; `now` is Unix seconds, `spent`
     what it was billed today, in dollars. `state` is nobody else's."""
 
@@ -45,7 +53,7 @@ class Inside:
         self,
         *,
         journal: Journal,
-        state: State,
+        state: InnerLifeState,
         limits: InnerLimits | None,
         now: Callable[[], float],
         spent: Callable[[], float],
@@ -56,12 +64,12 @@ class Inside:
         self.limits = limits
         self.now = now
         self.spent = spent
-        self._reading = BackgroundReading(state.update, lambda: state.unread_entries, at_once)
+        self._reading = BackgroundFoldReader(state.update, lambda: state.unread_entries, at_once)
 
     @property
     def has_content(self) -> bool:
         """Is there anything to show: is it on, or did it ever think?"""
-        return self.limits is not None or self.journal.latest_of_kind(INNER, Ticked) is not None
+        return self.limits is not None or self.journal.latest_of_kind(INNER, TickLogged) is not None
 
     async def close(self) -> None:
         """End what is still read."""
@@ -85,22 +93,22 @@ class Inside:
             "settings": self._settings(),
             "notes": self._notes(),
             "processes": self._processes(),
-            "records": {family: self._records(family) for family in TEXT},
+            "records": {family: self._records(family) for family in RECORD_TEXT},
         }
 
     def ticks_as_json(self, before: int = ALWAYS) -> Told:
         """The last ticks that were written before this entry, newest first."""
-        entries = [*islice(self.journal.latest_first(INNER, Ticked, before), PAGE)]
+        entries = [*islice(self.journal.latest_first(INNER, TickLogged, before), PAGE)]
         older = 0
         if entries:
-            older = self.journal.count_before(INNER, Ticked, before=entries[-1].seq)
+            older = self.journal.count_before(INNER, TickLogged, before=entries[-1].seq)
         return {"ticks": [self._tick(entry) for entry in entries], "older": older}
 
     # How it stands
 
     def _next(self) -> Told | None:
         """What it waits for; None where it waits for nothing."""
-        waits = self.journal.pending_entries(Waiting, thread=INNER)
+        waits = self.journal.pending_entries(WaitBegan, thread=INNER)
         if not waits:
             return None
         wait = waits[-1].event
@@ -136,7 +144,7 @@ class Inside:
 
     # What it did
 
-    def _tick(self, entry: Entry[Ticked]) -> Told:
+    def _tick(self, entry: Entry[TickLogged]) -> Told:
         tick = entry.event
         return {
             "seq": entry.seq,
@@ -161,7 +169,7 @@ class Inside:
             return ""
         return self.state.views.place(view)
 
-    def _calls(self, ticked: Entry[Ticked]) -> Iterator[Entry[ModelCall]]:
+    def _calls(self, ticked: Entry[TickLogged]) -> Iterator[Entry[ModelCall]]:
         """The calls that were made in a tick, in order."""
         since = ticked.event.tick
         while since < ticked.seq:
@@ -180,7 +188,7 @@ class Inside:
             "args": ran.args,
             "description": ran.description,
             "ok": ran.ok,
-            "text": cut(ran.text, LONGEST),
+            "text": truncated(ran.text, LONGEST),
         }
 
     # What it knows
@@ -188,7 +196,7 @@ class Inside:
     def _notes(self) -> Told:
         notes = self.state.notes
         newest = []
-        for id in notes.matching(Filter(), anywhere, NEWEST):
+        for id in notes.matching(NoteFilter(), always_visible, NEWEST):
             note = notes.get(id)
             if note:
                 newest.append(self._note(note))
@@ -205,27 +213,27 @@ class Inside:
             "source": note.source,
             "priority": note.priority,
             "place": self.state.views.place(note.thread),
-            "tags": note.tagged(anywhere),
-            "states": states(note),
+            "tags": note.tagged(always_visible),
+            "states": note_states(note),
             "who": who,
-            "text": cut(text, LONGEST),
+            "text": truncated(text, LONGEST),
         }
 
     def _processes(self) -> Sequence[Told]:
         newest = self.state.processes.all()[-NEWEST:]
-        return [_process(process) for process in reversed(newest)]
+        return [_program_as_json(process) for process in reversed(newest)]
 
     def _records(self, family: str) -> Told:
         count, newest = self.state.records.newest(family, NEWEST)
         return {"count": count, "newest": [self._record(record) for record in newest]}
 
-    def _record(self, record: Record) -> Told:
+    def _record(self, record: InnerRecord) -> Told:
         return {
             "id": record.id,
             "at": record.at,
             "name": record.name,
             "ends": record.ends,
-            "text": cut(record.text, LONGEST),
+            "text": truncated(record.text, LONGEST),
             "tags": record.tags,
             "pinned": record.pinned,
             "place": self.state.views.place(record.view),
@@ -249,7 +257,7 @@ def _call(entry: Entry[ModelCall]) -> Told:
     }
 
 
-def _process(process: Process) -> Told:
+def _program_as_json(process: ProgramRun) -> Told:
     return {
         "id": process.id,
         "name": process.name,
@@ -258,17 +266,17 @@ def _process(process: Process) -> Told:
         "ended": process.ended,
         "slots": process.slots,
         "stopping": process.stopping and process.ended is None,
-        "result": cut(process.result, LONGEST),
+        "result": truncated(process.result, LONGEST),
     }
 
 
 def _words(event: Event) -> tuple[str, str]:
     """Whose words a note is, and what it says."""
     match event:
-        case Said():
-            return event.name or event.user, "\n".join(lines_of(event))
-        case Reacted():
+        case PersonMessage():
+            return event.name or event.user, "\n".join(message_lines(event))
+        case ReactionChanged():
             return event.name or event.user, f":{event.emoji}:"
-        case InnerMessage():
+        case InternalMessage():
             return event.sender, event.text
     return "", ""

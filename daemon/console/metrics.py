@@ -17,11 +17,11 @@ from prometheus_client.registry import Collector
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
-from daemon.kinds import ModelCall, TurnEnded
+from daemon.kinds import ModelCall, SoulTurnEnded
 
 Samples = Iterable[tuple[Sequence[str], float]]
 """Label values, and the value that they have."""
-BITE = 200
+COUNTED_AT_ONCE = 200
 """Entries that are read at once; between two bites everybody else may run."""
 
 
@@ -59,11 +59,11 @@ class Metrics:
 
     def counter(self, name: str, help: str, label: str, kept: Mapping[str, float]) -> None:
         """Show what somebody counts, by the values of one label."""
-        self._registry.register(Kept(name, help, label, kept))
+        self._registry.register(ExternalCounter(name, help, label, kept))
 
     def samples(self, name: str, help: str, labels: Sequence[str], read: Callable[[], Samples]) -> None:
         """Show what this gives when it is asked: a value for each set of label values, and no others."""
-        self._registry.register(Read(name, help, labels, read))
+        self._registry.register(LabelledGauge(name, help, labels, read))
 
     def mount(self, app: web.Application) -> None:
         """Add the route to this application; its guard lets in whoever holds the console's token."""
@@ -81,7 +81,7 @@ class Metrics:
     async def _count(self) -> None:
         """Count what was appended since the last time; each entry is read once."""
         while True:
-            entries = self._journal.entries_since(self._seq, limit=BITE)
+            entries = self._journal.entries_since(self._seq, limit=COUNTED_AT_ONCE)
             if not entries:
                 return
             self._seq = entries[-1].seq
@@ -92,7 +92,7 @@ class Metrics:
     def _add(self, entry: Entry[Event]) -> None:
         self._entries.labels(entry.kind).inc()
         event = entry.event
-        if isinstance(event, TurnEnded):
+        if isinstance(event, SoulTurnEnded):
             self._turns.labels(event.outcome).inc()
         elif isinstance(event, ModelCall) and not event.taken_from:
             self._calls.labels(event.model, event.outcome).inc()
@@ -101,7 +101,7 @@ class Metrics:
                 self._tokens.labels(event.model, sort).inc(tokens)
 
 
-class Kept(Collector):
+class ExternalCounter(Collector):
     """A counter that somebody else keeps."""
 
     def __init__(self, name: str, help: str, label: str, kept: Mapping[str, float]) -> None:
@@ -116,7 +116,7 @@ class Kept(Collector):
         yield family
 
 
-class Read(Collector):
+class LabelledGauge(Collector):
     """A gauge whose labels come and go."""
 
     def __init__(self, name: str, help: str, labels: Sequence[str], read: Callable[[], Samples]) -> None:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from daemon.claude.availability import RECENT_CALLS, Availability
+from daemon.claude.availability import RECENT_CALLS, CallOutcomes
 from daemon.console.metrics import Metrics, Samples
 from daemon.engine.exceptions import JournalError
 from daemon.soul.model_report import ModelReport
-from daemon.soul.reach import Reach
+from daemon.soul.reach import ModelAvailability
 
-MEDIAN, MOST = 0.5, 0.95
+MEDIAN, HIGH_QUANTILE = 0.5, 0.95
 """The quantiles of the latency that are shown."""
 ANY = "any"
 """Stands for a model where what failed says nothing about one."""
@@ -31,7 +31,9 @@ Told = Mapping[str, Any]
 class ModelHealth:
     """What is known of the models. `now` gives Unix seconds."""
 
-    def __init__(self, reach: Reach, availability: Availability, now: Callable[[], float]) -> None:
+    def __init__(
+        self, reach: ModelAvailability, availability: CallOutcomes, now: Callable[[], float]
+    ) -> None:
         self._reach = reach
         self._availability = availability
         self._now = now
@@ -63,7 +65,7 @@ class ModelHealth:
             "latency": {
                 "calls": len(self._availability.durations),
                 "median": self._quantile(MEDIAN),
-                "most": self._quantile(MOST),
+                "most": self._quantile(HIGH_QUANTILE),
             },
             "errors": dict(self._availability.errors.most_common()),
         }
@@ -104,7 +106,7 @@ class ModelHealth:
             yield (model,), report.waiting
 
     def _latency(self) -> Samples:
-        for share in (MEDIAN, MOST):
+        for share in (MEDIAN, HIGH_QUANTILE):
             seconds = self._quantile(share)
             if seconds is not None:
                 yield (f"{share:g}",), seconds

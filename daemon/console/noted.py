@@ -7,14 +7,14 @@ from typing import Any
 
 from daemon.engine.event import Entry
 from daemon.engine.keys import root_of
-from daemon.kinds import Corrected, Remembered
+from daemon.kinds import MemoryNote, NoteCorrected
 from daemon.knowledge.projection import Projection
 
 
-class Noted(Projection):
+class NotesFold(Projection):
     """The notes of all conversations, by the name of whom they are about. It holds names."""
 
-    kinds = (Remembered, Corrected)
+    kinds = (MemoryNote, NoteCorrected)
 
     def notes_about(self, name: str) -> Mapping[int, int]:
         """Return the notes about whoever is called so: the entry of each, and that of how it reads now."""
@@ -45,7 +45,7 @@ class Noted(Projection):
         event = entry.event
         if not event.text:  # it was forgotten
             return
-        if isinstance(event, Remembered):
+        if isinstance(event, MemoryNote):
             self._threads[entry.seq] = root_of(entry.thread)
             self._keep(entry.seq, event.about.casefold(), entry.seq)
         elif event.of in self._first:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping, Sequence, Set
 
-from daemon.console.conversation_list import Conversations
-from daemon.console.noted import Noted
+from daemon.console.conversation_list import ConversationFold
+from daemon.console.noted import NotesFold
 
 
 class NotesByPerson:
     """The notes about people, by their ids, as far as both folds have read."""
 
-    def __init__(self, noted: Noted, conversations: Conversations) -> None:
+    def __init__(self, noted: NotesFold, conversations: ConversationFold) -> None:
         self._noted = noted
         self._conversations = conversations
 

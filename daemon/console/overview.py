@@ -16,22 +16,29 @@ from datetime import date, timedelta
 from functools import partial
 from typing import Any
 
-from daemon.console.answering import NO_QUESTION, Answering, Refusal, label_of
-from daemon.console.background import AT_ONCE, BackgroundReading
-from daemon.console.conversation_list import Conversation, Conversations, Wanted
-from daemon.console.event_stream import cut, lines_of
-from daemon.console.group_names import GroupNames
-from daemon.console.known_people import KnownPeople
-from daemon.console.noted import Noted
+from daemon.console.answering import QUESTION_UNKNOWN, PageAnswers, PressRefusal, button_label
+from daemon.console.background import AT_ONCE, BackgroundFoldReader
+from daemon.console.conversation_list import ConversationFilter, ConversationFold, ConversationSummary
+from daemon.console.event_stream import message_lines, truncated
+from daemon.console.group_names import GroupDmNames
+from daemon.console.known_people import KnownPeopleFold
+from daemon.console.noted import NotesFold
 from daemon.console.notes_by_person import NotesByPerson
-from daemon.console.paging import Pages, Place
-from daemon.console.spending import Spending, Sum, day_of
-from daemon.engine.event import Entry, only
+from daemon.console.paging import JournalPager, PageRequest
+from daemon.console.spending import SpendingFold, SpendingTotal, utc_day
+from daemon.engine.event import Entry, of_kind
 from daemon.engine.journal import Journal
 from daemon.engine.keys import root_of
-from daemon.kinds import INNER, Answered, Asked, Opened, Spoken, TurnBegan
+from daemon.kinds import (
+    INNER,
+    ConversationOpened,
+    QuestionAnswered,
+    QuestionAsked,
+    SoulTurnBegan,
+    SpeechFinished,
+)
 from daemon.knowledge.person_models import PersonModels
-from daemon.knowledge.places import Places
+from daemon.knowledge.places import KnownChannels
 
 LONGEST = 280
 """Characters of what was said, in a list."""
@@ -55,7 +62,7 @@ NO_NAMES: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Purse:
+class BudgetInfo:
     """What may be spent on a day (dollars), and the clock of that day (Unix seconds)."""
 
     daily: float
@@ -63,7 +70,7 @@ class Purse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Directory:
+class SlackLinks:
     """Answers of Slack: the name of a channel, or of a person who said nothing so far (empty: unknown); the
     ids of those in a group DM (none: unknown); and the link to a message by its channel, ts and root (empty
     in a rehearsal)."""
@@ -73,31 +80,31 @@ class Directory:
     link: Callable[[str, str, str], str]
 
 
-class Overview:
+class PageOverview:
     """Tells of it, to one viewer: `answering` says which questions are theirs."""
 
     def __init__(
         self,
         journal: Journal,
-        places: Places,
-        purse: Purse,
-        answering: Answering,
-        directory: Directory,
+        places: KnownChannels,
+        purse: BudgetInfo,
+        answering: PageAnswers,
+        directory: SlackLinks,
         at_once: int = AT_ONCE,
     ) -> None:
         self._journal = journal
         self._purse = purse
         self._answering = answering
         self._directory = directory
-        self._pages = Pages(journal)
-        self._group_names = GroupNames(directory.people_in, self._named, purse.now)
-        self._conversations = Conversations(journal, self._group_names)
-        self._spending = Spending(journal)
-        self._noted = Noted(journal)
+        self._pages = JournalPager(journal)
+        self._group_names = GroupDmNames(directory.people_in, self._named, purse.now)
+        self._conversations = ConversationFold(journal, self._group_names)
+        self._spending = SpendingFold(journal)
+        self._noted = NotesFold(journal)
         self._notes = NotesByPerson(self._noted, self._conversations)
         self._models = PersonModels(journal, places)
-        self._people_known = KnownPeople(journal)
-        self._reading = BackgroundReading(self._read, self._left, at_once, self._read_newest)
+        self._people_known = KnownPeopleFold(journal)
+        self._reading = BackgroundFoldReader(self._read, self._left, at_once, self._read_newest)
 
     async def close(self) -> None:
         """End what is still read."""
@@ -126,7 +133,7 @@ class Overview:
 
     # Conversations
 
-    async def threads(self, wanted: Wanted) -> Told:
+    async def threads(self, wanted: ConversationFilter) -> Told:
         """A page of those that are wanted, the latest first; `older` is what to ask on with."""
         return await self._read_consistently(partial(self._threads, wanted))
 
@@ -138,7 +145,7 @@ class Overview:
             if erasures == self._journal.erasures:
                 return told
 
-    async def _threads(self, wanted: Wanted) -> Told:
+    async def _threads(self, wanted: ConversationFilter) -> Told:
         if wanted.words:
             wanted = replace(wanted, found=await self._threads_with_words(wanted.words))
         left = await self._ready()
@@ -147,8 +154,8 @@ class Overview:
         waits: defaultdict[str, list[Told]] = defaultdict(list)
         for question in questions:
             waits[root_of(question.thread)].append(self._addressed(question.event, names))
-        thinking = set(self._journal.threads_with_pending(TurnBegan))
-        found: list[Conversation] = []
+        thinking = set(self._journal.threads_with_pending(SoulTurnBegan))
+        found: list[ConversationSummary] = []
         async for one in self._conversations.matching(wanted, waits):
             found.append(one)
             if len(found) > wanted.limit:
@@ -173,11 +180,11 @@ class Overview:
 
     async def _threads_with_words(self, words: Sequence[str]) -> Collection[str]:
         """The conversations in which somebody lately said something with all these words."""
-        place = Place(words=" ".join(words), limit=SEARCHED)
+        place = PageRequest(words=" ".join(words), limit=SEARCHED)
         return await self._pages.threads_where_said(place)
 
     def _thread(
-        self, one: Conversation, said: Mapping[int, Entry[Any]], waits: Sequence[Told], thinks: bool
+        self, one: ConversationSummary, said: Mapping[int, Entry[Any]], waits: Sequence[Told], thinks: bool
     ) -> Told:
         last = ""
         if one.words != one.first:
@@ -213,7 +220,7 @@ class Overview:
         questions = self._questions()
         names = await self._names_to_ask(questions)
         answered: list[Told] = []
-        seqs = self._journal.seqs_of_kind(Answered)[-LATELY * 4 :]
+        seqs = self._journal.seqs_of_kind(QuestionAnswered)[-LATELY * 4 :]
         for entry in reversed(self._journal.readable_entries(seqs)):
             told = self._answered(entry, names)
             if told:
@@ -226,16 +233,16 @@ class Overview:
             "answered": answered[:LATELY],
         }
 
-    async def press(self, seq: int, value: str) -> Refusal | None:
+    async def press(self, seq: int, value: str) -> PressRefusal | None:
         """Press a button of this question as the viewer; None: it was taken. Raises JournalError."""
-        found = only(Asked, self._journal.readable_entries([seq]))
+        found = of_kind(QuestionAsked, self._journal.readable_entries([seq]))
         if not found:
-            return NO_QUESTION
+            return QUESTION_UNKNOWN
         [asked] = found
         names = await self._names_to_ask(found)
         return await self._answering.press(asked, value, _either(self._who_may(asked.event, names)))
 
-    async def _names_to_ask(self, questions: Sequence[Entry[Asked]]) -> Mapping[str, str]:
+    async def _names_to_ask(self, questions: Sequence[Entry[QuestionAsked]]) -> Mapping[str, str]:
         """Return the names of the owners, and of those who may answer these, by id. Slack is asked for those
         who have said nothing so far."""
         ids = sorted(self._answering.owners.union(*[question.event.to for question in questions]))
@@ -247,15 +254,17 @@ class Overview:
         """How many questions are open."""
         return len(self._questions())
 
-    def _questions(self) -> Sequence[Entry[Asked]]:
+    def _questions(self) -> Sequence[Entry[QuestionAsked]]:
         """Return the open ones. What was put aside for something newer is none: it goes on by itself. Nor is
         that of a branch: its root asks it."""
         pending = [
-            entry for entry in self._journal.pending_entries(Asked) if root_of(entry.thread) == entry.thread
+            entry
+            for entry in self._journal.pending_entries(QuestionAsked)
+            if root_of(entry.thread) == entry.thread
         ]
         return [entry for entry in pending if entry.event.text or entry.event.choices or entry.event.words]
 
-    def _open(self, entry: Entry[Asked], names: Mapping[str, str]) -> Told:
+    def _open(self, entry: Entry[QuestionAsked], names: Mapping[str, str]) -> Told:
         """Return an open one, and whether the viewer may press its buttons."""
         asked = self._asked(entry, names)
         pressed = self._answering.pending_press(entry)
@@ -266,7 +275,7 @@ class Overview:
             "pressed": pressed and {"by": self._name(pressed.author), "value": pressed.event.value},
         }
 
-    def _asked(self, entry: Entry[Asked], names: Mapping[str, str]) -> Told:
+    def _asked(self, entry: Entry[QuestionAsked], names: Mapping[str, str]) -> Told:
         asked = entry.event
         return {
             **self._place(entry.thread),
@@ -274,24 +283,24 @@ class Overview:
             "at": entry.at,
             "text": asked.text,
             "choices": asked.choices,
-            "labels": [label_of(asked, choice) for choice in asked.choices],
+            "labels": [button_label(asked, choice) for choice in asked.choices],
             "words": asked.words,
             "to": self._addressed(asked, names),
             "link": self._link(entry),
         }
 
-    def _link(self, asked: Entry[Asked]) -> str:
+    def _link(self, asked: Entry[QuestionAsked]) -> str:
         """Where the message with its buttons stands in Slack, or the thread that waits for words; empty in a
         rehearsal."""
-        opened = next(self._journal.latest_first(root_of(asked.thread), Opened), None)
+        opened = next(self._journal.latest_first(root_of(asked.thread), ConversationOpened), None)
         if opened is None:
             return ""
         ts = root = opened.event.ts
-        for message in only(Spoken, self._journal.readable_entries(asked.event.said)):
+        for message in of_kind(SpeechFinished, self._journal.readable_entries(asked.event.said)):
             ts = message.event.ts
         return self._directory.link(opened.event.channel, ts, root) if ts else ""
 
-    def _answered(self, entry: Entry[Answered], names: Mapping[str, str]) -> Told | None:
+    def _answered(self, entry: Entry[QuestionAnswered], names: Mapping[str, str]) -> Told | None:
         answered = entry.event
         found = self._journal.readable_entries([answered.asked])
         if not found or entry.forgotten or found[0].forgotten:
@@ -301,17 +310,17 @@ class Overview:
             return None
         return {
             **self._asked(asked, names),
-            "answer": cut(answered.value, LONGEST),
+            "answer": truncated(answered.value, LONGEST),
             "by": names.get(answered.by) or self._conversations.names.get(answered.by, ""),
             "answered_at": entry.at,
             "answered_seq": entry.seq,
         }
 
-    def _addressed(self, asked: Asked, names: Mapping[str, str]) -> Told:
+    def _addressed(self, asked: QuestionAsked, names: Mapping[str, str]) -> Told:
         """Return who may answer it, and whether the viewer is one of them."""
         return {"names": self._who_may(asked, names), "you": self._answering.viewer in asked.to}
 
-    def _who_may(self, asked: Asked, names: Mapping[str, str]) -> Sequence[Told]:
+    def _who_may(self, asked: QuestionAsked, names: Mapping[str, str]) -> Sequence[Told]:
         """Return those who may answer it; `names` are those that the journal may lack."""
         return [{"id": id, "name": names.get(id) or self._name(id)} for id in sorted(asked.to)]
 
@@ -414,11 +423,11 @@ class Overview:
 
     async def _costs(self, days: int) -> Told:
         left = await self._ready()
-        today = day_of(self._purse.now())
+        today = utc_day(self._purse.now())
         first = date.fromisoformat(today) - timedelta(days=days - 1)
         since = first.isoformat()
         by_day = await self._spending.totals_by("day", since)
-        whole = Sum()
+        whole = SpendingTotal()
         for spent in by_day.values():
             whole.add(spent)
         each_day: list[Told] = []
@@ -483,7 +492,7 @@ def _shown(said: Entry[Any] | None) -> str:
     """Return the words of this entry, cut where they are long; empty if there are none, or none any more."""
     if said is None:
         return ""
-    return cut(" ".join(lines_of(said.event)).strip(), LONGEST)
+    return truncated(" ".join(message_lines(said.event)).strip(), LONGEST)
 
 
 def _is_forgotten(said: Entry[Any] | None) -> bool:

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from daemon.console.conversation_list import Wanted
-from daemon.console.guard import refuse
-from daemon.console.overview import Overview
-from daemon.console.posted import posted
-from daemon.console.routes import SEQ, number
-from daemon.console.search import words_in
+from daemon.console.conversation_list import ConversationFilter
+from daemon.console.guard import json_error
+from daemon.console.overview import PageOverview
+from daemon.console.posted import read_posted_json
+from daemon.console.routes import SEQ, parse_whole_number
+from daemon.console.search import search_words
 from daemon.engine.reading import ALWAYS
 
 STATES = frozenset({"", "failed", "waits"})
 LIMIT = 40
 """Conversations of a page, where nobody asks for another number."""
-MOST = 200
+MOST_CONVERSATIONS = 200
 ID = re.compile(r"[A-Z0-9]{2,20}")
 """Of a person, a bot or a channel of Slack."""
 MOST_NAMES = 50
@@ -34,7 +34,7 @@ NO_IDS = f"of must be ids of people or channels, {MOST_NAMES} at the most, with 
 NO_DAYS = f"days must be a whole number from 1 to {MOST_DAYS}."
 
 
-def mount_overview(app: web.Application, overview: Overview) -> None:
+def mount_overview(app: web.Application, overview: PageOverview) -> None:
     """Add them to this application."""
     routes = OverviewRoutes(overview=overview)
     get = app.router.add_get
@@ -52,7 +52,7 @@ def mount_overview(app: web.Application, overview: Overview) -> None:
 class OverviewRoutes:
     """What answers each of them."""
 
-    overview: Overview
+    overview: PageOverview
 
     async def threads(self, request: web.Request) -> web.Response:
         """A page of conversations: with this `person`, in this `channel` or `process`, in this `state`, that
@@ -60,20 +60,20 @@ class OverviewRoutes:
         asked = request.query
         state = asked.get("state", "")
         try:
-            before = number(asked.get("before") or None, ALWAYS)
-            limit = number(asked.get("limit"), LIMIT)
+            before = parse_whole_number(asked.get("before") or None, ALWAYS)
+            limit = parse_whole_number(asked.get("limit"), LIMIT)
         except ValueError:
-            return refuse(400, NO_PAGE)
+            return json_error(400, NO_PAGE)
         if state not in STATES:
-            return refuse(400, NO_PAGE)
-        wanted = Wanted(
+            return json_error(400, NO_PAGE)
+        wanted = ConversationFilter(
             person=asked.get("person", ""),
             channel=asked.get("channel", ""),
             process=asked.get("process", ""),
             state=state,
-            words=words_in(asked.get("words", "")),
+            words=search_words(asked.get("words", "")),
             before=before,
-            limit=min(max(limit, 1), MOST),
+            limit=min(max(limit, 1), MOST_CONVERSATIONS),
         )
         return web.json_response(await self.overview.threads(wanted))
 
@@ -83,12 +83,12 @@ class OverviewRoutes:
 
     async def press(self, request: web.Request) -> web.Response:
         """Press a button of this question, `{"value": "…"}`, as the owner who looks."""
-        value = (await posted(request)).get("value")
+        value = (await read_posted_json(request)).get("value")
         if not isinstance(value, str):
-            return refuse(400, NO_VALUE)
+            return json_error(400, NO_VALUE)
         refusal = await self.overview.press(int(request.match_info["seq"]), value)
         if refusal:
-            return refuse(refusal.status, refusal.why)
+            return json_error(refusal.status, refusal.why)
         return web.json_response({"ok": True})
 
     async def people(self, _request: web.Request) -> web.Response:
@@ -106,17 +106,17 @@ class OverviewRoutes:
         """What those are called whose ids are asked for."""
         ids = list(dict.fromkeys(request.query.get("of", "").split(",")))
         if len(ids) > MOST_NAMES or not all(map(ID.fullmatch, ids)):
-            return refuse(400, NO_IDS)
+            return json_error(400, NO_IDS)
         return web.json_response(await self.overview.names(ids))
 
     async def costs(self, request: web.Request) -> web.Response:
         """What the last `days` have cost."""
         try:
-            days = number(request.query.get("days"), DAYS)
+            days = parse_whole_number(request.query.get("days"), DAYS)
         except ValueError:
-            return refuse(400, NO_DAYS)
+            return json_error(400, NO_DAYS)
         if not 1 <= days <= MOST_DAYS:
-            return refuse(400, NO_DAYS)
+            return json_error(400, NO_DAYS)
         return web.json_response(await self.overview.costs(days))
 
     async def shutdown(self, _app: web.Application) -> None:

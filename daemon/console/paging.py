@@ -12,21 +12,21 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from daemon.console.event_stream import brief
-from daemon.console.search import has_all, holds, pattern, words_in
-from daemon.engine.beside import Beside
+from daemon.console.event_stream import entry_for_page
+from daemon.console.search import contains_all, entry_contains, like_pattern, search_words
+from daemon.engine.beside import BackgroundReader
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.keys import root_of
 from daemon.engine.reading import ALWAYS
-from daemon.kinds import Said, Spoken, is_context
+from daemon.kinds import PersonMessage, SpeechFinished, is_context
 
 Span = Callable[..., list[int]]
 """Which entries there are, of those that are paged through."""
 
 PAGE = 200
 """Entries of a page, where nobody asks for another number."""
-MOST = 500
+MOST_PAGE_ENTRIES = 500
 """Entries of a page at the most."""
 WEIGHT = 512 * 1024
 """Characters of a page at the most, but for its first entry."""
@@ -39,7 +39,7 @@ LOOKED_AT = 4_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class PageRequest:
     """Which page: the newest one, or that before, after or around an entry. `root`: of the tree of this
     thread; `path`: of what its keys begin with; neither: of all threads. `words`: of what holds them."""
 
@@ -53,7 +53,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class JournalPage:
     """Entries as JSON, in their order. `older` and `newer` are what to ask on with, `before` or `after` it;
     None where nothing more is there."""
 
@@ -62,7 +62,7 @@ class Page:
     newer: int | None = None
 
 
-class Pages:
+class JournalPager:
     """Reads them. `searched` and `looked_at` bound what one answer searches through."""
 
     def __init__(self, journal: Journal, *, searched: int = SEARCHED, looked_at: int = LOOKED_AT) -> None:
@@ -71,40 +71,42 @@ class Pages:
         self._looked_at = looked_at
         self._searching = asyncio.Lock()
 
-    async def page(self, place: Place) -> Page:
+    async def page(self, place: PageRequest) -> JournalPage:
         """This page."""
         if not place.words:
             return await self._journal.read_in_background(partial(_page, place=place))
         async with self._searching:  # all of them together take one core at the most
             return await self._journal.read_in_background(partial(self._search, place=place))
 
-    async def threads_where_said(self, place: Place) -> Collection[str]:
+    async def threads_where_said(self, place: PageRequest) -> Collection[str]:
         """Return the conversations in which somebody said all these words: those of one such page. What only
         stood above a call was said elsewhere."""
         async with self._searching:
             return await self._journal.read_in_background(partial(self._said_in, place=place))
 
-    def _said_in(self, past: Beside, place: Place) -> Collection[str]:
-        words = words_in(place.words)
+    def _said_in(self, past: BackgroundReader, place: PageRequest) -> Collection[str]:
+        words = search_words(place.words)
         found = set()
         for text in self._search(past, place).entries:
             entry = json.loads(text)
-            is_said = entry["kind"] in past.kinds.kind_names([Said, Spoken]) and not is_context(entry["key"])
-            if is_said and has_all(entry["body"]["text"], words):  # an id is nothing that is said
+            is_said = entry["kind"] in past.kinds.kind_names(
+                [PersonMessage, SpeechFinished]
+            ) and not is_context(entry["key"])
+            if is_said and contains_all(entry["body"]["text"], words):  # an id is nothing that is said
                 found.add(root_of(entry["thread"]))
         return found
 
-    def _search(self, past: Beside, place: Place) -> Page:
+    def _search(self, past: BackgroundReader, place: PageRequest) -> JournalPage:
         """The newest entries with all these words: as many as are asked for, or those of a part of it all."""
-        words = words_in(place.words)
+        words = search_words(place.words)
         texts: list[str] = []
         looked_at = weight = 0
         low = min(place.before, past.last_seq_of_all() + 1)
-        for first, some in self._slices(past, place, [pattern(word) for word in words]):
+        for first, some in self._slices(past, place, [like_pattern(word) for word in words]):
             low = first
             for entry in some:
                 looked_at += 1
-                if holds(entry, words):
+                if entry_contains(entry, words):
                     text = _text(entry)
                     texts.append(text)
                     weight += len(text)
@@ -113,7 +115,7 @@ class Pages:
         return _found(texts, low)
 
     def _slices(
-        self, past: Beside, place: Place, patterns: Sequence[str]
+        self, past: BackgroundReader, place: PageRequest, patterns: Sequence[str]
     ) -> Iterator[tuple[int, Iterator[Entry[Event]]]]:
         """What is like these patterns, the newest first, slice by slice, each with where it begins: 1 where
         nothing is left. Of a thread only what its index names is looked at."""
@@ -132,15 +134,15 @@ class Pages:
             yield (first if upto <= SLICE else some[0]), past.entries_like_among(patterns, some)
 
 
-def _found(texts: list[str], low: int) -> Page:
+def _found(texts: list[str], low: int) -> JournalPage:
     """What was found, the newest first, from the entry `low` on."""
     entries = texts[::-1]
     if low <= 1:
-        return Page(entries=entries)
-    return Page(entries=entries, older=low)
+        return JournalPage(entries=entries)
+    return JournalPage(entries=entries, older=low)
 
 
-def _page(past: Beside, place: Place) -> Page:
+def _page(past: BackgroundReader, place: PageRequest) -> JournalPage:
     span = partial(past.seqs_between, place.root, path=place.path)
     if place.after is not None:
         return _newer(past, span, place.after, place.limit)
@@ -154,38 +156,38 @@ def _page(past: Beside, place: Place) -> Page:
     if not since.entries:
         return upto
     entries = [*upto.entries, *since.entries]
-    return Page(entries=entries, older=upto.older, newer=since.newer)
+    return JournalPage(entries=entries, older=upto.older, newer=since.newer)
 
 
-def _older(past: Beside, span: Span, before: int, limit: int) -> Page:
+def _older(past: BackgroundReader, span: Span, before: int, limit: int) -> JournalPage:
     """The newest entries before this one."""
     seqs = span(before=before, limit=limit + 1, newest=True)
     if not seqs:
-        return Page(entries=[])
+        return JournalPage(entries=[])
     texts, last = _told(past, seqs[-limit:], newest=True)
     older = newer = None
     if last > seqs[0]:
         older = last
     if before < ALWAYS and span(since=before - 1, limit=1):
         newer = seqs[-1]
-    return Page(entries=texts[::-1], older=older, newer=newer)
+    return JournalPage(entries=texts[::-1], older=older, newer=newer)
 
 
-def _newer(past: Beside, span: Span, after: int, limit: int) -> Page:
+def _newer(past: BackgroundReader, span: Span, after: int, limit: int) -> JournalPage:
     """The first entries after this one."""
     seqs = span(since=after, limit=limit + 1)
     if not seqs:
-        return Page(entries=[])
+        return JournalPage(entries=[])
     texts, last = _told(past, seqs[:limit])
     older = newer = None
     if span(before=after + 1, limit=1, newest=True):
         older = seqs[0]
     if last < seqs[-1]:
         newer = last
-    return Page(entries=texts, older=older, newer=newer)
+    return JournalPage(entries=texts, older=older, newer=newer)
 
 
-def _told(past: Beside, seqs: Sequence[int], *, newest: bool = False) -> tuple[list[str], int]:
+def _told(past: BackgroundReader, seqs: Sequence[int], *, newest: bool = False) -> tuple[list[str], int]:
     """These entries as JSON, from the newest on or from the oldest, as long as they have no more characters
     than a page; and the last one that was looked at."""
     texts: list[str] = []
@@ -203,4 +205,4 @@ def _told(past: Beside, seqs: Sequence[int], *, newest: bool = False) -> tuple[l
 
 
 def _text(entry: Entry[Event]) -> str:
-    return json.dumps(brief(entry))
+    return json.dumps(entry_for_page(entry))

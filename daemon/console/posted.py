@@ -9,18 +9,18 @@ from typing import Any
 
 from aiohttp import web
 
-LONGEST = 8_192
+MOST_POSTED_BYTES = 8_192
 """Bytes that a request may have."""
-PATIENCE = 5.0
+POST_PATIENCE = 5.0
 """Seconds that a request may take to come."""
 
 
-async def posted(request: web.Request) -> Mapping[str, Any]:
+async def read_posted_json(request: web.Request) -> Mapping[str, Any]:
     """Return the JSON object in this request; empty where it is none, too long, or does not come in time."""
-    if request.content_length is None or request.content_length > LONGEST:
+    if request.content_length is None or request.content_length > MOST_POSTED_BYTES:
         return {}
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(POST_PATIENCE):
             said = json.loads(await request.read())
     except (TimeoutError, ValueError, RecursionError):
         return {}

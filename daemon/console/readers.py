@@ -16,11 +16,11 @@ PATIENCE = 20.0
 """Seconds in which a reader must take something of what waits for it."""
 ROOM = 64 * 1024
 """Bytes that may wait for a reader in our hands, and as many in the system's."""
-MOST = 50
+MOST_READERS = 50
 """Readers of answers at once; the next one waits for its answer until one of them has his."""
 
 
-class Reader:
+class ResponseWriter:
     """Who asked this, and is sent a response of this type piece by piece."""
 
     def __init__(self, request: web.Request, content_type: str, patience: float = PATIENCE) -> None:
@@ -59,16 +59,16 @@ class Reader:
             self._request.transport.abort()
 
 
-class Answers:
+class JsonResponses:
     """Sends long answers in JSON. What is made for so many readers at once is bounded, too."""
 
     def __init__(self, patience: float = PATIENCE) -> None:
         self._patience = patience
-        self._places = asyncio.Semaphore(MOST)
+        self._places = asyncio.Semaphore(MOST_READERS)
 
     async def send(self, request: web.Request, pieces: AsyncGenerator[bytes]) -> web.StreamResponse:
         """Send these pieces, each of which is made when the one before is sent."""
-        reader = Reader(request, "application/json; charset=utf-8", self._patience)
+        reader = ResponseWriter(request, "application/json; charset=utf-8", self._patience)
         async with self._places, aclosing(pieces):
             first = await anext(pieces)  # what goes wrong here is an answer of its own
             response = await reader.begin()

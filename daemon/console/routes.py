@@ -11,17 +11,17 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
-from daemon.console.event_stream import LONGEST, Streams, brief
-from daemon.console.guard import NOTHING_HERE, refuse
-from daemon.console.inside import Inside
-from daemon.console.paging import MOST, PAGE, Pages, Place
-from daemon.console.readers import PATIENCE, Answers
-from daemon.console.search import words_in
-from daemon.console.unrecorded import Thinking
-from daemon.engine.event import Entry, Event, as_json
+from daemon.console.event_stream import LONGEST_STREAM, EventStreams, entry_for_page
+from daemon.console.guard import NOTHING_HERE, json_error
+from daemon.console.inside import InnerLifeView
+from daemon.console.paging import MOST_PAGE_ENTRIES, PAGE, JournalPager, PageRequest
+from daemon.console.readers import PATIENCE, JsonResponses
+from daemon.console.search import search_words
+from daemon.console.unrecorded import LiveCalls
+from daemon.engine.event import Entry, Event, entry_as_json
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
-from daemon.kinds import INNER, ModelCall, Opened
+from daemon.kinds import INNER, ConversationOpened, ModelCall
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ async def _is_ready() -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Console:
+class ConsoleSetup:
     """What the console shows.
 
     `rebuild` gives a model call's request as the model saw it, and whether its hash agrees with the
@@ -70,15 +70,15 @@ class Console:
     health: Callable[[], Mapping[str, Any]]
     ready: Callable[[], Awaitable[None]] = _is_ready
     details: Callable[[], Mapping[str, Any]] = dict
-    inner: Inside | None = None
-    thinking: Thinking = field(default_factory=Thinking)
+    inner: InnerLifeView | None = None
+    thinking: LiveCalls = field(default_factory=LiveCalls)
     patience: float = PATIENCE
-    longest: float = LONGEST
+    longest: float = LONGEST_STREAM
 
 
-def mount(app: web.Application, console: Console) -> None:
+def mount_console(app: web.Application, console: ConsoleSetup) -> None:
     """Add the console to this application."""
-    views = Views(console)
+    views = ConsoleRoutes(console)
     get = app.router.add_get
     get("/", views.page)
     get("/healthz", views.health)
@@ -94,14 +94,14 @@ def mount(app: web.Application, console: Console) -> None:
     app.on_shutdown.append(views.shutdown)
 
 
-class Views:
+class ConsoleRoutes:
     """What answers each route."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: ConsoleSetup) -> None:
         self._console = console
-        self._streams = Streams(console.journal, console.thinking, console.patience, console.longest)
-        self._answers = Answers(console.patience)
-        self._pages = Pages(console.journal)
+        self._streams = EventStreams(console.journal, console.thinking, console.patience, console.longest)
+        self._answers = JsonResponses(console.patience)
+        self._pages = JournalPager(console.journal)
         self._parts = {path.name: path for path in STATIC.iterdir()}
 
     async def page(self, _request: web.Request) -> web.StreamResponse:
@@ -112,7 +112,7 @@ class Views:
         """A script, a style or a picture of the page; no other file has a name here."""
         path = self._parts.get(request.match_info["name"])
         if path is None:
-            return refuse(404, NOTHING_HERE)
+            return json_error(404, NOTHING_HERE)
         return web.FileResponse(path)
 
     async def health(self, _request: web.Request) -> web.Response:
@@ -137,10 +137,10 @@ class Views:
         more than `most` entries: it is sent the last hundreds."""
         asked = request.query
         try:
-            since = number(request.headers.get("Last-Event-ID") or asked.get("since"), ALWAYS)
-            most = number(asked.get("most"), ALWAYS)
+            since = parse_whole_number(request.headers.get("Last-Event-ID") or asked.get("since"), ALWAYS)
+            most = parse_whole_number(asked.get("most"), ALWAYS)
         except ValueError:
-            return refuse(400, NO_SEQ)
+            return json_error(400, NO_SEQ)
         if self._console.journal.last_seq_of_all() - since > most:
             since = ALWAYS
         return await self._streams.serve(request, since)
@@ -150,11 +150,11 @@ class Views:
         try:
             entry = self._console.journal.entry(int(request.match_info["seq"]))
         except KeyError:
-            return refuse(404, NO_CALL)
+            return json_error(404, NO_CALL)
         if not isinstance(entry.event, ModelCall):
-            return refuse(404, NO_CALL)
+            return json_error(404, NO_CALL)
         seen, agrees = self._console.rebuild(entry)
-        told = {"entry": as_json(entry), "request": seen, "agrees": agrees}
+        told = {"entry": entry_as_json(entry), "request": seen, "agrees": agrees}
         return await self._answers.send(request, _once(json.dumps(told).encode()))
 
     async def thread(self, request: web.Request) -> web.StreamResponse:
@@ -162,7 +162,7 @@ class Views:
         one, where none is asked for."""
         place = _place(request)
         if place is None:
-            return refuse(400, NO_PLACE)
+            return json_error(400, NO_PLACE)
         root = request.match_info["key"]
         told: dict[str, Any] = {"thread": root, "opened": None}
         if not (self._console.inner and root == INNER):
@@ -170,21 +170,21 @@ class Views:
             if opened is None:  # nobody has spoken to the soul there yet
                 return web.json_response({"thread": None, "entries": []})
             root = opened.thread
-            told = {"thread": root, "opened": brief(opened)}
+            told = {"thread": root, "opened": entry_for_page(opened)}
         return await self._page(request, replace(place, root=root), told)
 
     def _opened(self, key: str) -> Entry[Event] | None:
         """How this conversation began."""
         journal = self._console.journal
         if key.startswith(SESSION):
-            return journal.latest_of_kind(key, Opened)
+            return journal.latest_of_kind(key, ConversationOpened)
         return journal.get(f"thread:{key}")
 
     async def entries(self, request: web.Request) -> web.StreamResponse:
         """A page of all threads; with `under`, of what was recorded under this key."""
         place = _place(request)
         if place is None:
-            return refuse(400, NO_PLACE)
+            return json_error(400, NO_PLACE)
         path = request.query.get("under", "")
         return await self._page(request, replace(place, path=path))
 
@@ -194,14 +194,14 @@ class Views:
         place = _place(request, FOUND)
         words = request.query.get("words", "")
         if place is None:
-            return refuse(400, NO_PLACE)
-        if not words_in(words):
-            return refuse(400, NO_WORDS)
+            return json_error(400, NO_PLACE)
+        if not search_words(words):
+            return json_error(400, NO_WORDS)
         root = request.query.get("thread", "")
         return await self._page(request, replace(place, root=root, words=words))
 
     async def _page(
-        self, request: web.Request, place: Place, told: Mapping[str, Any] = NOTHING
+        self, request: web.Request, place: PageRequest, told: Mapping[str, Any] = NOTHING
     ) -> web.StreamResponse:
         """This page, with what is told besides."""
         page = await self._pages.page(place)
@@ -213,11 +213,11 @@ class Views:
         """The inner life as it is now; with `before`, only the ticks that were written before that entry."""
         inner = self._console.inner
         if inner is None:
-            return refuse(404, NOTHING_HERE)
+            return json_error(404, NOTHING_HERE)
         try:
-            before = number(request.query.get("before"), None)
+            before = parse_whole_number(request.query.get("before"), None)
         except ValueError:
-            return refuse(400, NO_BEFORE)
+            return json_error(400, NO_BEFORE)
         if before is None:
             return web.json_response(await inner.overview_as_json())
         return web.json_response(inner.ticks_as_json(before))
@@ -229,24 +229,24 @@ class Views:
             await self._console.inner.close()
 
 
-def _place(request: web.Request, limit: int = PAGE) -> Place | None:
+def _place(request: web.Request, limit: int = PAGE) -> PageRequest | None:
     """Which page is asked for; None where nobody can tell."""
     asked = request.query
     if len(PLACES & asked.keys()) > 1:
         return None
     try:
-        limit = number(asked.get("limit"), limit)
-        return Place(
-            before=number(asked.get("before"), ALWAYS),
-            after=number(asked.get("after"), None),
-            around=number(asked.get("around"), None),
-            limit=min(max(limit, 1), MOST),
+        limit = parse_whole_number(asked.get("limit"), limit)
+        return PageRequest(
+            before=parse_whole_number(asked.get("before"), ALWAYS),
+            after=parse_whole_number(asked.get("after"), None),
+            around=parse_whole_number(asked.get("around"), None),
+            limit=min(max(limit, 1), MOST_PAGE_ENTRIES),
         )
     except ValueError:
         return None
 
 
-def number(given: str | None, usual: T) -> int | T:
+def parse_whole_number(given: str | None, usual: T) -> int | T:
     """A whole number that is asked with, the usual one where none is. Raises ValueError."""
     if given is None:
         return usual

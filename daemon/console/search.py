@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from daemon.console.event_stream import brief
+from daemon.console.event_stream import entry_for_page
 from daemon.engine.event import Entry, Event
 from daemon.kinds import ModelCall
 
-MOST = 8
+MOST_SEARCH_WORDS = 8
 """Words that are looked for at once."""
-LONGEST = 200
+LONGEST_SEARCH = 200
 """Characters of all of them."""
 SEEN = ("trailing", "wording", "texts", "saw")
 """The fields of a model call that say what it saw."""
@@ -25,12 +25,12 @@ MEANT = re.compile("[~%_]")
 """Signs that mean something in a pattern, but for `~` before them."""
 
 
-def words_in(asked: str) -> Sequence[str]:
+def search_words(asked: str) -> Sequence[str]:
     """What is looked for."""
-    return asked[:LONGEST].casefold().split()[:MOST]
+    return asked[:LONGEST_SEARCH].casefold().split()[:MOST_SEARCH_WORDS]
 
 
-def pattern(word: str) -> str:
+def like_pattern(word: str) -> str:
     """What each body with this word is like, as json.dumps writes it; others may be, too."""
     return f"%{''.join(_like(letter) for letter in word)}%"
 
@@ -56,16 +56,16 @@ def _written(letter: str) -> str:
     return json.dumps(letter)[1:-1]
 
 
-def holds(entry: Entry[Event], words: Sequence[str]) -> bool:
+def entry_contains(entry: Entry[Event], words: Sequence[str]) -> bool:
     """Do all these words stand in it?"""
-    body = brief(entry)["body"]
+    body = entry_for_page(entry)["body"]
     if isinstance(entry.event, ModelCall):
         for name in SEEN:
             del body[name]
-    return has_all("\n".join(_texts(body)), words)
+    return contains_all("\n".join(_texts(body)), words)
 
 
-def has_all(text: str, words: Iterable[str]) -> bool:
+def contains_all(text: str, words: Iterable[str]) -> bool:
     """Do all these words stand in this text, in capitals or not?"""
     text = text.casefold()
     return all(word in text for word in words)

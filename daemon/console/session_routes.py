@@ -9,17 +9,17 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from daemon.console.brake import Brake
-from daemon.console.credentials import Credentials
+from daemon.console.brake import LoginRateLimit
+from daemon.console.credentials import PageCredentials
 from daemon.console.crowd import CROWD
-from daemon.console.guard import BRAKE, HEADER, SESSION, refuse, turn_away
-from daemon.console.posted import posted
+from daemon.console.guard import BRAKE, HEADER, SESSION, json_error, refuse_wrong_token
+from daemon.console.posted import read_posted_json
 
 NO_JSON = 'Send {"token": "…"}: the token of a link, or the lasting one.'
 NO_SESSION = "This is no session that could be ended."
 
 
-def mount_sessions(app: web.Application, credentials: Credentials) -> None:
+def mount_sessions(app: web.Application, credentials: PageCredentials) -> None:
     """Add the route to this application, after its guard."""
     routes = SessionRoutes(credentials=credentials, brake=app[BRAKE])
     app.router.add_post(SESSION, routes.open)
@@ -30,17 +30,17 @@ def mount_sessions(app: web.Application, credentials: Credentials) -> None:
 class SessionRoutes:
     """What answers it."""
 
-    credentials: Credentials
-    brake: Brake
+    credentials: PageCredentials
+    brake: LoginRateLimit
 
     async def open(self, request: web.Request) -> web.Response:
         """Open a session for the token of a link, which is used up, or for the lasting one."""
         token = await _token(request)
         if not token:
-            return refuse(400, NO_JSON)
+            return json_error(400, NO_JSON)
         secret = self.credentials.open_session(token)
         if not secret:
-            return await turn_away(request, self.brake)
+            return await refuse_wrong_token(request, self.brake)
         return web.json_response({"ok": True, "session": secret})
 
     async def end(self, request: web.Request) -> web.Response:
@@ -48,7 +48,7 @@ class SessionRoutes:
         shown = request.headers.get(HEADER, "")
         name = shown and self.credentials.session_of(shown)
         if not name:
-            return refuse(401, NO_SESSION)
+            return json_error(401, NO_SESSION)
         self.credentials.sessions.remove(name)
         request.app[CROWD].close_session(name, request.protocol)
         return web.json_response({"ok": True})
@@ -56,5 +56,5 @@ class SessionRoutes:
 
 async def _token(request: web.Request) -> str:
     """What stands in the request; empty where it is none of ours."""
-    token = (await posted(request)).get("token")
+    token = (await read_posted_json(request)).get("token")
     return token.strip() if isinstance(token, str) else ""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple, TypeVar
 
-from daemon.console.fold import Fields, Fold, FoldedRow
+from daemon.console.fold import FieldFold, Fields, FoldedRow
 from daemon.engine.keys import root_of
 from daemon.kinds import LookUpCall, ModelCall
 
@@ -20,7 +20,7 @@ MANY = 1_000
 """Sums that are looked at in one go; between two goes everybody else may run."""
 
 
-class Cell(NamedTuple):
+class SpendingKey(NamedTuple):
     """What is added up together: of one UTC day (`2026-11-24`), in one conversation, for one person (an id;
     empty: for nobody in particular), by one model."""
 
@@ -31,7 +31,7 @@ class Cell(NamedTuple):
 
 
 @dataclass(slots=True, kw_only=True)
-class Sum:
+class SpendingTotal:
     """Calls, dollars that were billed, what it would have cost unrehearsed, and tokens: read anew, read from
     the provider's cache, and written. A call for two people is half a call for each."""
 
@@ -42,7 +42,7 @@ class Sum:
     cached: float = 0.0
     written: float = 0.0
 
-    def add(self, other: Sum) -> None:
+    def add(self, other: SpendingTotal) -> None:
         """Count that one in, too."""
         self.calls += other.calls
         self.cost += other.cost
@@ -63,7 +63,7 @@ class Sum:
         }
 
 
-class Spending(Fold):
+class SpendingFold(FieldFold):
     """All that was spent."""
 
     kinds = (ModelCall, LookUpCall)
@@ -79,17 +79,17 @@ class Spending(Fold):
         "$.usage.output",
     )
 
-    def thread_total(self, thread: str) -> Sum:
+    def thread_total(self, thread: str) -> SpendingTotal:
         """What this conversation has cost in all."""
-        return self._threads.get(thread, Sum())
+        return self._threads.get(thread, SpendingTotal())
 
-    def person_total(self, person: str) -> Sum:
+    def person_total(self, person: str) -> SpendingTotal:
         """What was spent for this person in all."""
-        return self._people.get(person, Sum())
+        return self._people.get(person, SpendingTotal())
 
-    async def totals_by(self, part: Part, since: str = "") -> defaultdict[str, Sum]:
+    async def totals_by(self, part: Part, since: str = "") -> defaultdict[str, SpendingTotal]:
         """The sums by this part of a cell, from a day on; nothing for what was not paid for."""
-        sums: defaultdict[str, Sum] = defaultdict(Sum)
+        sums: defaultdict[str, SpendingTotal] = defaultdict(SpendingTotal)
         for some in _in_goes([*self._cells.items()]):
             for cell, spent in some:
                 if cell.day >= since:
@@ -97,29 +97,29 @@ class Spending(Fold):
             await asyncio.sleep(0)
         return sums
 
-    async def dearest_by(self, part: Part, since: str, most: int) -> Sequence[tuple[str, Sum]]:
+    async def dearest_by(self, part: Part, since: str, most: int) -> Sequence[tuple[str, SpendingTotal]]:
         """The same, the dearest first, so many of them."""
-        dearest: list[tuple[str, Sum]] = []
+        dearest: list[tuple[str, SpendingTotal]] = []
         for some in _in_goes([*(await self.totals_by(part, since)).items()]):
             dearest = heapq.nsmallest(most, [*dearest, *some], key=_price)
             await asyncio.sleep(0)
         return dearest
 
     def _clear(self) -> None:
-        self._cells: dict[Cell, Sum] = defaultdict(Sum)
-        self._threads: dict[str, Sum] = defaultdict(Sum)
-        self._people: dict[str, Sum] = defaultdict(Sum)
+        self._cells: dict[SpendingKey, SpendingTotal] = defaultdict(SpendingTotal)
+        self._threads: dict[str, SpendingTotal] = defaultdict(SpendingTotal)
+        self._people: dict[str, SpendingTotal] = defaultdict(SpendingTotal)
 
     def _add(self, row: FoldedRow) -> None:
         call = row.fields
         if call["$.taken_from"]:  # it was paid before a restart
             return
-        day = day_of(row.at)
+        day = utc_day(row.at)
         thread = root_of(row.thread)
         people = call["$.people"] or [""]
         spent = _of(call, 1 / len(people))
         for person in people:
-            self._cells[Cell(day, thread, person, call["$.model"] or "")].add(spent)
+            self._cells[SpendingKey(day, thread, person, call["$.model"] or "")].add(spent)
             self._threads[thread].add(spent)
             self._people[person].add(spent)
 
@@ -132,10 +132,10 @@ def _in_goes(items: Sequence[T]) -> Iterator[Sequence[T]]:
         yield items[start : start + MANY]
 
 
-def _of(call: Fields, share: float) -> Sum:
+def _of(call: Fields, share: float) -> SpendingTotal:
     """What this share of a call came to."""
     read = (call["$.usage.input"] or 0) + (call["$.usage.cache_write"] or 0)
-    return Sum(
+    return SpendingTotal(
         calls=share,
         cost=(call["$.cost"] or 0.0) * share,
         worth=(call["$.worth"] or 0.0) * share,
@@ -145,11 +145,11 @@ def _of(call: Fields, share: float) -> Sum:
     )
 
 
-def _price(priced: tuple[str, Sum]) -> tuple[float, float, str]:
+def _price(priced: tuple[str, SpendingTotal]) -> tuple[float, float, str]:
     name, spent = priced
     return -spent.cost, -spent.worth, name
 
 
-def day_of(at: float) -> str:
+def utc_day(at: float) -> str:
     """The UTC day of a time."""
     return datetime.fromtimestamp(at, UTC).date().isoformat()

@@ -18,9 +18,9 @@ from daemon.engine.exceptions import JournalError
 from daemon.errors import ConfigError
 from daemon.private import OTHERS, TOKEN, write_private
 
-LEAST = 20
+SHORTEST_TOKEN = 20
 """Characters of a token that nobody guesses."""
-LONGEST = 4_096
+LONGEST_TOKEN = 4_096
 """Bytes that are read of the file."""
 OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """Neither follow a link, nor wait for someone who writes into a pipe."""
@@ -29,14 +29,14 @@ FIX = "Remove it, and the next start makes a new one; or set CONSOLE_TOKEN."
 log = logging.getLogger(__name__)
 
 
-def read_or_make(home: Path) -> str:
+def read_or_make_token(home: Path) -> str:
     """Return the lasting token, a new one where there is none yet.
 
     Raises ConfigError where the file cannot be trusted, JournalError where none can be made.
     """
     try:
         with _locked(home):
-            token = read(home)
+            token = read_token(home)
             if not token:
                 token = secrets.token_urlsafe(32)
                 write_private(home / TOKEN, f"{token}\n")
@@ -45,7 +45,7 @@ def read_or_make(home: Path) -> str:
         raise JournalError(f"{home / TOKEN} cannot be made ({error.strerror}).") from error
 
 
-def read(home: Path) -> str:
+def read_token(home: Path) -> str:
     """Return the lasting token; empty where none was made. Raises ConfigError: it cannot be trusted."""
     path = home / TOKEN
     try:
@@ -57,11 +57,13 @@ def read(home: Path) -> str:
     try:
         _check(path, os.fstat(descriptor), home)
         _close_to_others(path, descriptor)
-        token = os.read(descriptor, LONGEST).decode(errors="replace").strip()
+        token = os.read(descriptor, LONGEST_TOKEN).decode(errors="replace").strip()
     finally:
         os.close(descriptor)
-    if token and (len(token) < LEAST or not token.isascii() or not token.isprintable() or " " in token):
-        raise ConfigError(f"{path} holds no token of {LEAST} or more letters and digits. {FIX}")
+    if token and (
+        len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token
+    ):
+        raise ConfigError(f"{path} holds no token of {SHORTEST_TOKEN} or more letters and digits. {FIX}")
     return token
 
 

@@ -21,7 +21,7 @@ BREATH = 0.05
 
 
 @dataclass(slots=True, kw_only=True)
-class Attempt:
+class LiveCall:
     """One call of a model that is on its way: in which thread, under which key, and its answer so far."""
 
     thread: str
@@ -30,11 +30,11 @@ class Attempt:
     text: str = ""
 
 
-class Thinking:
+class LiveCalls:
     """All calls that are on their way. Implements ports.Onlookers."""
 
     def __init__(self) -> None:
-        self._attempts: dict[int, Attempt] = {}
+        self._attempts: dict[int, LiveCall] = {}
         self._numbers = count(1)
         self._changed = asyncio.Event()
 
@@ -42,7 +42,7 @@ class Thinking:
     def attempt(self, thread: str, key: str, name: str) -> Iterator[Callable[[str], None]]:
         """While inside, this call is on its way; what is given takes its answer, delta by delta."""
         number = next(self._numbers)
-        attempt = Attempt(thread=thread, key=key, name=name)
+        attempt = LiveCall(thread=thread, key=key, name=name)
 
         def hear(delta: str) -> None:
             room = LONGEST - len(attempt.text)

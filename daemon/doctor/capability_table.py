@@ -8,23 +8,25 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from daemon.claude.backend import Backend
+from daemon.claude.backend import ModelBackend
 from daemon.claude.capabilities import Schema
-from daemon.claude.client import Claude
-from daemon.claude.probes import TEXTS, asked
+from daemon.claude.client import ClaudeClient
+from daemon.claude.probes import TEXTS, ask_probe
 from daemon.claude.server_look_up import UNKNOWN_VERSION
-from daemon.doctor.finding import Finding, well
+from daemon.doctor.finding import Finding, well_finding
 from daemon.ports import Clock
-from daemon.reply import Reply
+from daemon.reply import ModelReply
 from daemon.soul.text_file import read_text_file
 
 HEAD = ("model", "window", "JSON", "form", "images", "reads", "writes", "at once", "looked up")
 FORMS = {"format": "by output_config", "grammar": "by a grammar", "prompt": "by the prompt alone"}
 """The means by which a model is held to a schema, in words."""
-UNKNOWN = "?"
+UNKNOWN_VALUE = "?"
 
 
-async def capability_table(llm: Claude, clock: Clock, folder: Path, *, paid: bool) -> AsyncIterator[Finding]:
+async def capability_table(
+    llm: ClaudeClient, clock: Clock, folder: Path, *, paid: bool
+) -> AsyncIterator[Finding]:
     """Yield a head and a row for each model without a listed price; those in `folder` are the owner's texts.
 
     Where it is `paid`, what is not known is asked, which is kept for the daemon.
@@ -34,15 +36,15 @@ async def capability_table(llm: Claude, clock: Clock, folder: Path, *, paid: boo
         return
     if paid:
         for model in backend.unlisted_models:
-            await _ask(llm, clock, folder, model)
+            await _ask_all(llm, clock, folder, model)
     rows = [HEAD, *(_row(backend, model) for model in backend.unlisted_models)]
-    for line in aligned(rows):
-        yield well("can do", line)
-    yield well("server", _server(backend))
+    for line in align_columns(rows):
+        yield well_finding("can do", line)
+    yield well_finding("server", _server(backend))
 
 
-async def _ask(llm: Claude, clock: Clock, folder: Path, model: str) -> None:
-    async def ask(_: str, request: Mapping[str, Any], form: Schema | None) -> Reply:
+async def _ask_all(llm: ClaudeClient, clock: Clock, folder: Path, model: str) -> None:
+    async def ask(_: str, request: Mapping[str, Any], form: Schema | None) -> ModelReply:
         return await llm.probe(request, form, asyncio.Event())
 
     backend = llm.backend
@@ -53,36 +55,36 @@ async def _ask(llm: Claude, clock: Clock, folder: Path, model: str) -> None:
             text = read_text_file(folder / f"{TEXTS[question]}.md")
         except ValueError:  # `texts` says what is wrong with it
             continue
-        backend.note_finding(model, question, await asked(question, model, text, ask), clock.now())
+        backend.note_finding(model, question, await ask_probe(question, model, text, ask), clock.now())
 
 
-def _row(backend: Backend, model: str) -> Sequence[str]:
+def _row(backend: ModelBackend, model: str) -> Sequence[str]:
     known, at = backend.capabilities(model), backend.looked_up_at(model)
-    window = f"{known.window:,} tokens" if known.window else UNKNOWN
+    window = f"{known.window:,} tokens" if known.window else UNKNOWN_VALUE
     return (
         model,
         window,
-        FORMS.get(known.schema or "", UNKNOWN),
-        _either(known.keeps_sections, "sections", "plain"),
-        _either(known.images, "yes", "no"),
+        FORMS.get(known.schema or "", UNKNOWN_VALUE),
+        _yes_or_no(known.keeps_sections, "sections", "plain"),
+        _yes_or_no(known.images, "yes", "no"),
         _speed(known.prompt_speed),
         _speed(known.answer_speed),
-        str(known.slots or UNKNOWN),
+        str(known.slots or UNKNOWN_VALUE),
         f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}" if at else "never",
     )
 
 
-def _either(value: bool | None, yes: str, no: str) -> str:
+def _yes_or_no(value: bool | None, yes: str, no: str) -> str:
     if value is None:
-        return UNKNOWN
+        return UNKNOWN_VALUE
     return yes if value else no
 
 
 def _speed(tokens: float | None) -> str:
-    return f"{tokens:g} tokens/s" if tokens else UNKNOWN
+    return f"{tokens:g} tokens/s" if tokens else UNKNOWN_VALUE
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def align_columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield a line for each row, with their columns below each other."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -90,7 +92,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
         yield "  ".join(cells).rstrip()
 
 
-def _server(backend: Backend) -> str:
+def _server(backend: ModelBackend) -> str:
     server = backend.server
     assert server is not None
     said = server.address

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from daemon.printable import one_line
+from daemon.printable import escaped_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,29 +21,29 @@ class Finding:
     doubtful: bool = False
 
 
-def well(name: str, said: str) -> Finding:
+def well_finding(name: str, said: str) -> Finding:
     """Nothing to mend."""
     return Finding(name=name, said=said)
 
 
-def ill(name: str, said: str) -> Finding:
+def ill_finding(name: str, said: str) -> Finding:
     """Something to mend."""
     return Finding(name=name, said=said, ok=False)
 
 
-def doubtful(name: str, said: str) -> Finding:
+def doubtful_finding(name: str, said: str) -> Finding:
     """Something to look at, with which the daemon starts all the same."""
     return Finding(name=name, said=said, doubtful=True)
 
 
-def line(finding: Finding, width: int = 10) -> str:
+def finding_line(finding: Finding, width: int = 10) -> str:
     """A finding for a person; its name takes `width` characters."""
     mark = "✓"
     if not finding.ok:
         mark = "✗"
     elif finding.doubtful:
         mark = "!"
-    return f"{mark} {one_line(finding.name):<{width}} {one_line(finding.said)}"
+    return f"{mark} {escaped_line(finding.name):<{width}} {escaped_line(finding.said)}"
 
 
 def all_well(findings: Sequence[Finding]) -> bool:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from itertools import islice
 
 from daemon.documents.document import Document
-from daemon.documents.line_index import LineIndex
-from daemon.documents.numbered import BAR, without_numbers
-from daemon.documents.quotation import holds, normal
-from daemon.documents.seam import Seams
+from daemon.documents.line_index import QuotationIndex
+from daemon.documents.numbered import BAR, without_line_numbers
+from daemon.documents.quotation import normal_form, passage_holds
+from daemon.documents.seam import TextSplicer
 
 NEAR = 1
 """Lines after its place at which a quotation may begin, and is cited there: programs count from 0."""
@@ -51,7 +51,7 @@ TARGET = re.compile(r"\([^()\s]{0,500}\)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class CheckedAnswer:
     """An answer whose citations all hold; how many do, and how many were left out."""
 
     text: str
@@ -69,39 +69,39 @@ class Citation:
 
     def at(self, place: str) -> str:
         """Return it as it is written with this place, without the numbers that were copied with its lines."""
-        marks = self.raw[len(self.head) :].replace(self.quote, without_numbers(self.quote))
-        if _key(place) == _key(self.head):
+        marks = self.raw[len(self.head) :].replace(self.quote, without_line_numbers(self.quote))
+        if _lookup_key(place) == _lookup_key(self.head):
             return self.head.replace(BAR, "") + marks
         return f"{place} {marks}"
 
 
-def check(text: str, documents: Sequence[Document]) -> Checked:
+def check_citations(text: str, documents: Sequence[Document]) -> CheckedAnswer:
     """The answer, without the citations that do not hold.
 
     What is in brackets and cites nothing stays as it is. Takes time as the answer is long, and as what is
     cited is: where that is much, call it in a thread.
     """
-    return checked_in(text, Library(documents))
+    return check_citations_in(text, CitationIndex(documents))
 
 
-def checked_in(text: str, library: Library) -> Checked:
+def check_citations_in(text: str, library: CitationIndex) -> CheckedAnswer:
     """The same, where the library is at hand: what was looked up in it already is not looked up again."""
     dropped = 0
     for _ in range(ROUNDS):
-        checked = _once(text, library)
+        checked = _check_round(text, library)
         dropped += checked.dropped
         if not checked.dropped:
-            return Checked(text=checked.text, held=checked.held, dropped=dropped)
+            return CheckedAnswer(text=checked.text, held=checked.held, dropped=dropped)
         text = checked.text
     text = text.replace("[", "(").replace("]", ")")
-    return Checked(text=text, held=0, dropped=dropped + checked.held)
+    return CheckedAnswer(text=text, held=0, dropped=dropped + checked.held)
 
 
-def _once(text: str, library: Library) -> Checked:
+def _check_round(text: str, library: CitationIndex) -> CheckedAnswer:
     starts = [one for one in HEAD.finditer(text) if library.is_cited(one[1], quoted=one[2] != "]")]
     bounds = [start.start() for start in starts[1:]]
     bounds.append(len(text))
-    kept = Seams()
+    kept = TextSplicer()
     at = held = dropped = 0
     for start, bound in zip(starts, bounds, strict=False):
         found, end = _bracket(text, start, bound, library)
@@ -118,10 +118,12 @@ def _once(text: str, library: Library) -> Checked:
                 at = target.end()
             kept.leave_out()
     kept.add(text[at:])
-    return Checked(text=kept.text(), held=held, dropped=dropped)
+    return CheckedAnswer(text=kept.text(), held=held, dropped=dropped)
 
 
-def _bracket(text: str, start: re.Match[str], bound: int, library: Library) -> tuple[list[Citation], int]:
+def _bracket(
+    text: str, start: re.Match[str], bound: int, library: CitationIndex
+) -> tuple[list[Citation], int]:
     """The citations of a bracket, and where it ends; without a quotation, or an end, it has none."""
     if start[2] == "]":
         return [], start.end()
@@ -155,7 +157,7 @@ def _end_of_unclosed(text: str, since: int, bound: int) -> int:
     return bound
 
 
-class Library:
+class CitationIndex:
     """The documents that may be cited, by the names of their places. For one answer.
 
     Quotations at a wrong place are looked for in so many characters of them (`most_corrected`).
@@ -166,19 +168,19 @@ class Library:
         self._named: dict[str, list[Document]] = {}
         self._parts: dict[str, list[tuple[Document, int]]] = {}
         for document in documents:
-            self._named.setdefault(_key(document.name), []).append(document)
+            self._named.setdefault(_lookup_key(document.name), []).append(document)
             for number, part in enumerate(document.parts):
-                self._parts.setdefault(_key(part.name), []).append((document, number))
+                self._parts.setdefault(_lookup_key(part.name), []).append((document, number))
         self._left = MOST_SEARCHED
         self._passages: dict[tuple[int, int, int], str] = {}
         self._places: dict[tuple[str, str], str] = {}
         """What was looked up already, and is not again in the next round."""
-        self._indexed: dict[int, LineIndex] = {}
+        self._indexed: dict[int, QuotationIndex] = {}
         self._left_to_index = most_corrected
 
     def is_cited(self, head: str, *, quoted: bool) -> bool:
         """Whether a bracket that begins so cites something, rightly or wrongly."""
-        key = self._cited(head) if quoted else _key(head)
+        key = self._cited(head) if quoted else _lookup_key(head)
         found = LINES.match(key) or PAGE.match(key)
         known = key in self._parts or (found is not None and found[1] in self._named)
         if not quoted:
@@ -188,7 +190,7 @@ class Library:
 
     def correct(self, citation: Citation) -> str:
         """The citation, at the right place where the words stand at another; empty: it does not hold."""
-        key, quote = self._cited(citation.head), without_numbers(citation.quote)
+        key, quote = self._cited(citation.head), without_line_numbers(citation.quote)
         if (key, quote) not in self._places:
             self._places[key, quote] = self._place(key, quote)
         place = self._places[key, quote]
@@ -196,7 +198,7 @@ class Library:
 
     def _cited(self, head: str) -> str:
         """Return the place that a head with a quotation names; a line's number alone is one of NAMELESS."""
-        key = _key(head)
+        key = _lookup_key(head)
         if BARE.fullmatch(key) and key not in self._named and key not in self._parts:
             return f"{NAMELESS}:{key}"
         return key
@@ -204,7 +206,7 @@ class Library:
     def _place(self, key: str, quote: str) -> str:
         """The place at which these words stand: the given one, or the only one; empty where there is none."""
         for place, passage, begins in self._named_passages(key):
-            if self._spend_search(len(passage)) and holds(passage, quote, begins):
+            if self._spend_search(len(passage)) and passage_holds(passage, quote, begins):
                 return place
         found: list[str] = []
         for document in self._named_documents(key):
@@ -230,7 +232,7 @@ class Library:
             if len(document.text) > self._left_to_index:
                 return ()
             self._left_to_index -= len(document.text)
-            self._indexed[known] = LineIndex(document)
+            self._indexed[known] = QuotationIndex(document)
         return [*islice(self._indexed[known].lines_with(quote, RUN), 2)]
 
     def _named_passages(self, key: str) -> Iterator[tuple[str, str, int]]:
@@ -274,7 +276,7 @@ class Library:
             raw = document.passage(first, last)[:LONGEST_PASSAGE]
             self._passages[key] = ""
             if self._spend_search(len(raw)):
-                self._passages[key] = normal(raw)
+                self._passages[key] = normal_form(raw)
         return self._passages[key]
 
     def _spend_search(self, letters: int) -> bool:
@@ -282,6 +284,6 @@ class Library:
         return self._left > 0
 
 
-def _key(name: str) -> str:
+def _lookup_key(name: str) -> str:
     """A name as it is looked up."""
     return " ".join(name.strip(AROUND).split()).casefold()

@@ -18,12 +18,12 @@ FILES = 32
 """Descriptors that a child may have: a late import needs a few."""
 
 
-class Refused(Exception):
+class FileUnreadable(Exception):
     """The file cannot be read; the text is a key of daemon/documents/unreadable.py."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class ChildLimits:
     """What a child may take: seconds of a processor, bytes of memory; and how much of a file it may unpack.
 
     `characters` bound the text that comes of it, `pages` the pages, and `unpacked` the bytes of all files
@@ -38,37 +38,37 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class ChildReport:
     """What came of it: a key of what is `refused`, else what there is to note, as counts by their keys."""
 
     refused: str = ""
     noted: Mapping[str, int] = field(default_factory=dict)
 
 
-Extract = Callable[[bytes, Room], tuple[str, Mapping[str, int]]]
+Extract = Callable[[bytes, ChildLimits], tuple[str, Mapping[str, int]]]
 """The text of a file, with what there is to note. Raises Refused, MemoryError or RecursionError."""
 
 
-def run(extract: Extract) -> None:
+def run_child(extract: Extract) -> None:
     """Read a file from stdin, and write what it holds to stdout; the room is the last argument, as JSON."""
-    room = Room(**json.loads(sys.argv[-1]))
-    confine(room)
+    room = ChildLimits(**json.loads(sys.argv[-1]))
+    confine_child(room)
     body = b""
     try:
         text, noted = extract(sys.stdin.buffer.read(), room)
         body = text.encode("utf-8", errors="replace")
-        report = Report(noted=noted)
-    except Refused as refused:
-        report = Report(refused=str(refused))
+        report = ChildReport(noted=noted)
+    except FileUnreadable as refused:
+        report = ChildReport(refused=str(refused))
     except MemoryError:
-        report = Report(refused="memory")
+        report = ChildReport(refused="memory")
     except RecursionError:
-        report = Report(refused="nested")
+        report = ChildReport(refused="nested")
     sys.stdout.buffer.write(json.dumps(asdict(report)).encode() + b"\n" + body)
     sys.stdout.buffer.flush()
 
 
-def confine(room: Room) -> None:
+def confine_child(room: ChildLimits) -> None:
     """Take no more than this from now on: no file written, no core left, where the system knows the limit."""
     seconds = math.ceil(room.seconds)
     for limit, most in (

@@ -10,7 +10,7 @@ from io import IncrementalNewlineDecoder
 from w3lib.encoding import html_body_declared_encoding, resolve_encoding
 
 from daemon.documents.document import DocumentError
-from daemon.documents.formats import BINARY, ending
+from daemon.documents.formats import BINARY, file_ending
 
 PIECE = 2**18
 """Bytes that are turned over at once."""
@@ -60,25 +60,25 @@ TOO_LONG = (
 BLANK = "{name} holds no text: there is nothing to read in it."
 
 
-def decode(name: str, data: bytes, most: int) -> Decoded:
+def decode_text(name: str, data: bytes, most: int) -> Decoded:
     """Its text, lines ended by "\\n", and notes. Raises DocumentError for what is none, or is too long."""
     for mark, encoding in MARKS:
         if data.startswith(mark):
-            return _damaged(name, data[len(mark) :], encoding, most)
+            return _decode_damaged(name, data[len(mark) :], encoding, most)
     for beginning, encoding in UNMARKED:
         if beginning.match(data):
-            return _damaged(name, data, encoding, most)
+            return _decode_damaged(name, data, encoding, most)
     if b"\0" in data:
         raise DocumentError(f"{name} {BINARY}.")
     declared = declared_encoding(name, data)
     if declared and data.isascii():  # some encodings write all their letters in ASCII
-        return _damaged(name, data, declared, most)
+        return _decode_damaged(name, data, declared, most)
     try:
-        text = _text(name, data, "utf-8", "strict", most)
+        text = _joined_text(name, data, "utf-8", "strict", most)
     except UnicodeDecodeError:
         if declared:
-            return _damaged(name, data, declared, most)
-        return _undeclared(name, data, most)
+            return _decode_damaged(name, data, declared, most)
+        return _decode_undeclared(name, data, most)
     if declared:
         return text, (OTHERWISE.format(name=name, declared=declared.upper()),)
     return text, ()
@@ -92,7 +92,7 @@ def declared_encoding(name: str, data: bytes) -> str:
     styles = STYLES.match(data)
     if styles:
         named = resolve_encoding(styles[1].decode("ascii"))
-    elif MARKUP.match(data) or ending(name) in MARKUP_ENDINGS:
+    elif MARKUP.match(data) or file_ending(name) in MARKUP_ENDINGS:
         named = html_body_declared_encoding(data)
     else:
         return ""
@@ -101,13 +101,13 @@ def declared_encoding(name: str, data: bytes) -> str:
     return ""
 
 
-def _undeclared(name: str, data: bytes, most: int) -> Decoded:
+def _decode_undeclared(name: str, data: bytes, most: int) -> Decoded:
     """The text of what is not UTF-8, and does not say what it is."""
-    broken, good = _quality(data)
+    broken, good = _count_broken_utf8(data)
     if good >= FEW * broken:
-        return _damaged(name, data, "utf-8", most)
+        return _decode_damaged(name, data, "utf-8", most)
     try:
-        return _guessed(name, data, most)
+        return _decode_windows(name, data, most)
     except UnicodeDecodeError:
         raise DocumentError(UNKNOWN.format(name=name)) from None
 
@@ -120,17 +120,17 @@ def text_pieces(data: bytes, encoding: str, errors: str) -> Iterator[str]:
     yield OTHER_LINES.sub(" ", decoder.decode(b"", final=True))
 
 
-def _damaged(name: str, data: bytes, encoding: str, most: int) -> Decoded:
+def _decode_damaged(name: str, data: bytes, encoding: str, most: int) -> Decoded:
     """The text, with what is broken in it replaced, and told of."""
     try:
-        return _text(name, data, encoding, "strict", most), ()
+        return _joined_text(name, data, encoding, "strict", most), ()
     except UnicodeDecodeError:
-        text = _text(name, data, encoding, "replace", most)
+        text = _joined_text(name, data, encoding, "replace", most)
     broken = text.count("\ufffd")
     return text, (DAMAGED.format(name=name, encoding=encoding.upper(), broken=broken),)
 
 
-def _guessed(name: str, data: bytes, most: int) -> Decoded:
+def _decode_windows(name: str, data: bytes, most: int) -> Decoded:
     """The text as Windows writes it in the west."""
     high = 0
     for at in range(0, len(data), PIECE):
@@ -138,10 +138,10 @@ def _guessed(name: str, data: bytes, most: int) -> Decoded:
         high += len(piece) - len(HIGH.sub(b"", piece))
     if high > MOST_HIGH * len(data):
         raise DocumentError(UNKNOWN.format(name=name))
-    return _text(name, data, "cp1252", "strict", most), (GUESSED.format(name=name),)
+    return _joined_text(name, data, "cp1252", "strict", most), (GUESSED.format(name=name),)
 
 
-def _quality(data: bytes) -> tuple[int, int]:
+def _count_broken_utf8(data: bytes) -> tuple[int, int]:
     """How many characters are broken if this is UTF-8, and how many beyond ASCII are good."""
     broken = good = 0
     for piece in text_pieces(data, "utf-8", "replace"):
@@ -151,7 +151,7 @@ def _quality(data: bytes) -> tuple[int, int]:
     return broken, good
 
 
-def _text(name: str, data: bytes, encoding: str, errors: str, most: int) -> str:
+def _joined_text(name: str, data: bytes, encoding: str, errors: str, most: int) -> str:
     pieces: list[str] = []
     length = control = 0
     for piece in text_pieces(data, encoding, errors):

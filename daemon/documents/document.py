@@ -26,7 +26,7 @@ class DocumentError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class DocumentPart:
     """A page or a message: how it is cited ("paper.pdf p.3", a permalink), its first and its last line."""
 
     name: str
@@ -45,7 +45,7 @@ class Document:
     name: str
     text: str
     kind: str = "text"
-    parts: tuple[Part, ...] = ()
+    parts: tuple[DocumentPart, ...] = ()
     notes: tuple[str, ...] = ()
     _starts: array[int] = field(init=False, repr=False, compare=False)
     """Where each line begins."""
@@ -80,7 +80,7 @@ class Document:
         return self.text[self._starts[first - 1] : end]
 
 
-def in_parts(
+def document_of_parts(
     name: str, parts: Iterable[tuple[str, str]], *, kind: str, notes: tuple[str, ...] = ()
 ) -> Document:
     """A document of named texts: pages, or messages with their permalinks. A text of white space is left out.
@@ -88,7 +88,7 @@ def in_parts(
     Long texts take their time: make it in a thread.
     """
     text: list[str] = []
-    places: list[Part] = []
+    places: list[DocumentPart] = []
     line = 0
     for called, words in parts:
         words = words.strip("\n")
@@ -96,11 +96,11 @@ def in_parts(
             text.append(f"[{called}]\n{words}\n")
             first = line + 2
             line = first + words.count("\n")
-            places.append(Part(name=called, first=first, last=line))
+            places.append(DocumentPart(name=called, first=first, last=line))
     return Document(name=name, text="".join(text), kind=kind, parts=tuple(places), notes=notes)
 
 
-def pages(name: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
+def document_of_pages(name: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
     """The pages of a document as parts, each named after its number."""
     for number, text in enumerate(texts, start=1):
         yield f"{name} p.{number}", text

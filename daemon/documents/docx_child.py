@@ -8,12 +8,12 @@ from zipfile import BadZipFile
 
 from lxml import etree
 
-from daemon.documents.confined import Refused, Room, run
+from daemon.documents.confined import ChildLimits, FileUnreadable, run_child
 from daemon.documents.office_package import PACKAGE, OfficePackage
 from daemon.documents.word_styles import W
 from daemon.documents.word_text import WordText
 
-BROKEN = (
+DOCX_ERRORS = (
     BadZipFile,
     EOFError,
     LookupError,
@@ -46,11 +46,11 @@ DOCUMENT = "word/document.xml"
 MAIN = "wordprocessingml.document.main+xml"
 
 
-def docx_text(data: bytes, room: Room) -> tuple[str, Mapping[str, int]]:
+def docx_text(data: bytes, room: ChildLimits) -> tuple[str, Mapping[str, int]]:
     """Return the text, and counts of what is not read: pictures, deleted passages, things outside …"""
     try:
         package = OfficePackage(data, room)
-        document = WordText(package, main_part(package))
+        document = WordText(package, find_main_part(package))
         outside = sum(bool(one.address) and one.kind != "hyperlink" for one in package.all_relationships())
         lines: list[str] = []
         length = 0
@@ -58,16 +58,16 @@ def docx_text(data: bytes, room: Room) -> tuple[str, Mapping[str, int]]:
             lines.append(line)
             length += len(line) + 1
             if length > room.characters:
-                raise Refused("long")
+                raise FileUnreadable("long")
     except etree.XMLSyntaxError as wrong:
         spent = getattr(wrong, "code", 0) == etree.ErrorTypes.ERR_NO_MEMORY
-        raise Refused("memory" if spent else "damaged") from None
-    except BROKEN:
-        raise Refused("damaged") from None
+        raise FileUnreadable("memory" if spent else "damaged") from None
+    except DOCX_ERRORS:
+        raise FileUnreadable("damaged") from None
     return "\n".join(lines), {"outside": outside, **document.unread}
 
 
-def main_part(package: OfficePackage) -> str:
+def find_main_part(package: OfficePackage) -> str:
     """Return the part that the relationships or the content types call the document. Raises Refused."""
     related = [one.part for one in package.relationships(PACKAGE) if one.kind == "officeDocument"]
     part = next(filter(None, related), "")
@@ -76,20 +76,20 @@ def main_part(package: OfficePackage) -> str:
     if not part and DOCUMENT in package.names:
         part = DOCUMENT
     if not part:
-        raise Refused(other_kind(package.names))
+        raise FileUnreadable(unreadable_zip_kind(package.names))
     declared = package.content_type(part).lower()
     for words, kind in OFFICE:
         if words in declared:
-            raise Refused(kind)
+            raise FileUnreadable(kind)
     if package.root(part).tag != f"{W}document":
-        raise Refused("damaged")
+        raise FileUnreadable("damaged")
     return part
 
 
-def other_kind(names: Collection[str]) -> str:
+def unreadable_zip_kind(names: Collection[str]) -> str:
     """Return what a zip of these files is, as it is no Word file."""
     return next((kind for name, kind in OTHERS if name in names), "archive")
 
 
 if __name__ == "__main__":
-    run(docx_text)
+    run_child(docx_text)

@@ -19,12 +19,12 @@ HAT = "\u0302"
 BELOW = "\u0332"
 
 
-def linear(element: etree._Element) -> str:
+def linear_equation(element: etree._Element) -> str:
     """Return an equation, or what is part of one, as text."""
-    return "".join(_part(inner) for inner in element.iterchildren(tag=etree.Element))
+    return "".join(_element_text(inner) for inner in element.iterchildren(tag=etree.Element))
 
 
-def _part(element: etree._Element) -> str:
+def _element_text(element: etree._Element) -> str:
     tag = str(element.tag)
     if tag in (f"{M}t", f"{W}t"):
         return element.text or ""
@@ -32,16 +32,16 @@ def _part(element: etree._Element) -> str:
         return ""
     if tag.startswith(M) and tag.removeprefix(M) in FORMS:
         return FORMS[tag.removeprefix(M)](element)
-    return linear(element)
+    return linear_equation(element)
 
 
-def _of(element: etree._Element, name: str) -> str:
+def _operand(element: etree._Element, name: str) -> str:
     """Return an operand as text; empty without one."""
     found = element.find(f"{M}{name}")
-    return "" if found is None else linear(found)
+    return "" if found is None else linear_equation(found)
 
 
-def _said(element: etree._Element, name: str, default: str) -> str:
+def _property_value(element: etree._Element, name: str, default: str) -> str:
     """Return what the properties of a form say."""
     found = element.find(f"{M}{str(element.tag).removeprefix(M)}Pr/{M}{name}")
     return default if found is None else found.get(f"{M}val", "")
@@ -54,24 +54,24 @@ def _grouped(text: str) -> str:
 
 
 def _fraction(element: etree._Element) -> str:
-    above, below = _of(element, "num"), _of(element, "den")
-    if _said(element, "type", "bar") == "noBar":
+    above, below = _operand(element, "num"), _operand(element, "den")
+    if _property_value(element, "type", "bar") == "noBar":
         return f"({above} \u00a6 {below})"
     return f"{_grouped(above)}/{_grouped(below)}"
 
 
 def _scripts(element: etree._Element) -> str:
     """Return a base with what stands below and above it."""
-    below, above = _of(element, "sub"), _of(element, "sup")
-    text = _of(element, "e")
+    below, above = _operand(element, "sub"), _operand(element, "sup")
+    text = _operand(element, "e")
     if text and not text.isalnum():
         text = _grouped(text)
     return text + _script("_", below) + _script("^", above)
 
 
 def _before(element: etree._Element) -> str:
-    scripts = _script("_", _of(element, "sub")) + _script("^", _of(element, "sup"))
-    return f"{scripts} {_of(element, 'e')}"
+    scripts = _script("_", _operand(element, "sub")) + _script("^", _operand(element, "sup"))
+    return f"{scripts} {_operand(element, 'e')}"
 
 
 def _script(mark: str, text: str) -> str:
@@ -79,52 +79,53 @@ def _script(mark: str, text: str) -> str:
 
 
 def _root(element: etree._Element) -> str:
-    degree, under = _of(element, "deg"), _of(element, "e")
+    degree, under = _operand(element, "deg"), _operand(element, "e")
     return f"\u221a({degree}&{under})" if degree else f"\u221a({under})"
 
 
 def _sum(element: etree._Element) -> str:
     """Return a sum, a product or an integral."""
-    scripts = _script("_", _of(element, "sub")) + _script("^", _of(element, "sup"))
-    return f"{_said(element, 'chr', INTEGRAL)}{scripts} {_of(element, 'e')}"
+    scripts = _script("_", _operand(element, "sub")) + _script("^", _operand(element, "sup"))
+    return f"{_property_value(element, 'chr', INTEGRAL)}{scripts} {_operand(element, 'e')}"
 
 
 def _brackets(element: etree._Element) -> str:
-    between = _said(element, "sepChr", "|")
-    inner = between.join(linear(one) for one in element.iterchildren(f"{M}e"))
-    return f"{_said(element, 'begChr', '(')}{inner}{_said(element, 'endChr', ')')}"
+    between = _property_value(element, "sepChr", "|")
+    inner = between.join(linear_equation(one) for one in element.iterchildren(f"{M}e"))
+    return f"{_property_value(element, 'begChr', '(')}{inner}{_property_value(element, 'endChr', ')')}"
 
 
 def _function(element: etree._Element) -> str:
-    name, of = _of(element, "fName"), _of(element, "e")
+    name, of = _operand(element, "fName"), _operand(element, "e")
     return f"{name} {of}" if of[:1].isalnum() else name + of
 
 
 def _matrix(element: etree._Element) -> str:
     rows = [
-        ", ".join(linear(one) for one in row.iterchildren(f"{M}e")) for row in element.iterchildren(f"{M}mr")
+        ", ".join(linear_equation(one) for one in row.iterchildren(f"{M}e"))
+        for row in element.iterchildren(f"{M}mr")
     ]
     return f"[{'; '.join(rows)}]"
 
 
 def _lines(element: etree._Element) -> str:
-    return "; ".join(linear(one) for one in element.iterchildren(f"{M}e"))
+    return "; ".join(linear_equation(one) for one in element.iterchildren(f"{M}e"))
 
 
 def _below(element: etree._Element) -> str:
-    return _of(element, "e") + _script("_", _of(element, "lim"))
+    return _operand(element, "e") + _script("_", _operand(element, "lim"))
 
 
 def _above(element: etree._Element) -> str:
-    return _of(element, "e") + _script("^", _of(element, "lim"))
+    return _operand(element, "e") + _script("^", _operand(element, "lim"))
 
 
 def _accent(element: etree._Element) -> str:
-    return _marked(_of(element, "e"), _said(element, "chr", HAT))
+    return _marked(_operand(element, "e"), _property_value(element, "chr", HAT))
 
 
 def _bar(element: etree._Element) -> str:
-    return _marked(_of(element, "e"), BAR if _said(element, "pos", "bot") == "top" else BELOW)
+    return _marked(_operand(element, "e"), BAR if _property_value(element, "pos", "bot") == "top" else BELOW)
 
 
 def _marked(text: str, mark: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import daemon
-from daemon.documents.confined import Room
+from daemon.documents.confined import ChildLimits
 from daemon.documents.document import DocumentError
 from daemon.documents.unreadable import REFUSED
 
@@ -27,7 +27,9 @@ START = (
 )
 
 
-async def extract(child: str, name: str, data: bytes, room: Room) -> tuple[bytes, Mapping[str, int]]:
+async def extract_in_child(
+    child: str, name: str, data: bytes, room: ChildLimits
+) -> tuple[bytes, Mapping[str, int]]:
     """The text that this child (a module's name) finds in a file, and what it notes. Raises DocumentError.
 
     The child has no environment, and is gone when this returns, also when it is cancelled.
@@ -44,16 +46,16 @@ async def extract(child: str, name: str, data: bytes, room: Room) -> tuple[bytes
     most = MOST_REPORT + 4 * room.characters
     try:
         async with asyncio.timeout(room.seconds), asyncio.TaskGroup() as group:
-            group.create_task(feed(process, data))
-            taking = group.create_task(take(process, most))
+            group.create_task(feed_child(process, data))
+            taking = group.create_task(read_child_output(process, most))
     except TimeoutError:
         raise DocumentError(REFUSED["slow"].format(name=name, seconds=room.seconds)) from None
     finally:
-        await end(process)
-    return answered(name, taking.result(), most, room)
+        await end_child(process)
+    return parse_child_output(name, taking.result(), most, room)
 
 
-async def feed(process: asyncio.subprocess.Process, data: bytes) -> None:
+async def feed_child(process: asyncio.subprocess.Process, data: bytes) -> None:
     """Give it the file; one that has seen enough need not take it all."""
     assert process.stdin
     with suppress(ConnectionError):
@@ -63,7 +65,7 @@ async def feed(process: asyncio.subprocess.Process, data: bytes) -> None:
     process.stdin.close()
 
 
-async def take(process: asyncio.subprocess.Process, most: int) -> bytes:
+async def read_child_output(process: asyncio.subprocess.Process, most: int) -> bytes:
     """All that it writes, if that is not more than so many bytes; else some more than that."""
     assert process.stdout
     taken = bytearray()
@@ -75,7 +77,7 @@ async def take(process: asyncio.subprocess.Process, most: int) -> bytes:
     return bytes(taken)
 
 
-async def end(process: asyncio.subprocess.Process) -> None:
+async def end_child(process: asyncio.subprocess.Process) -> None:
     """Make sure that it is gone, and nothing of it is left."""
     with suppress(ProcessLookupError):
         process.kill()
@@ -85,7 +87,9 @@ async def end(process: asyncio.subprocess.Process) -> None:
     await process.wait()
 
 
-def answered(name: str, taken: bytes, most: int, room: Room) -> tuple[bytes, Mapping[str, int]]:
+def parse_child_output(
+    name: str, taken: bytes, most: int, room: ChildLimits
+) -> tuple[bytes, Mapping[str, int]]:
     """The text and the notes of what a child wrote. Raises DocumentError."""
     head, ended, _ = taken[:MOST_REPORT].partition(b"\n")
     if not ended:

@@ -78,19 +78,19 @@ UNLIKE_TEXT = frozenset(
 """Endings of files that are no text."""
 
 
-def ending(name: str) -> str:
+def file_ending(name: str) -> str:
     """The ending of a file's name, in lower case, with its dot."""
     return PurePosixPath(name).suffix.lower()
 
 
-def recognise(name: str, data: bytes) -> Format:
+def recognise_format(name: str, data: bytes) -> Format:
     """What has to read it. Raises DocumentError for what nothing here can read."""
-    if PDF.match(data) or (ending(name) == ".pdf" and b"%PDF-" in data[:PDF_WITHIN]):
+    if PDF.match(data) or (file_ending(name) == ".pdf" and b"%PDF-" in data[:PDF_WITHIN]):
         return "pdf"
     if data.startswith(b"PK\x03\x04"):
         return "zip"
     if data.startswith(OLD):
-        raise DocumentError(f"{name} {OLD_KINDS.get(ending(name), OLD_OFFICE)}.")
+        raise DocumentError(f"{name} {OLD_KINDS.get(file_ending(name), OLD_OFFICE)}.")
     for beginning, what in BEGINNINGS:
         if beginning.match(data):
             raise DocumentError(f"{name} {what}.")
@@ -99,11 +99,11 @@ def recognise(name: str, data: bytes) -> Format:
 
 def kind_of_text(name: str) -> str:
     """What a text is, by its name: "csv", "json" or "text"."""
-    return KINDS.get(ending(name), "text")
+    return KINDS.get(file_ending(name), "text")
 
 
-def misnamed(name: str) -> tuple[str, ...]:
+def note_on_name(name: str) -> tuple[str, ...]:
     """What to note of a plain text of this name."""
-    if ending(name) in UNLIKE_TEXT:
+    if file_ending(name) in UNLIKE_TEXT:
         return (f"{name} holds plain text, whatever its name says, and was read as such.",)
     return ()

@@ -6,10 +6,10 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from daemon.documents.document import Document
-from daemon.documents.quotation import beginnings, holds, normal
+from daemon.documents.quotation import normal_form, passage_holds, quotation_starts
 
 
-class LineIndex:
+class QuotationIndex:
     """The text of a document as quotations are compared, and where each of its lines begins in that.
 
     What stands between pages, or messages, is no text of theirs. Takes time as the document is long.
@@ -21,7 +21,7 @@ class LineIndex:
         pieces: list[str] = []
         size = 0
         for number, line in _lines(document):
-            piece = normal(line)
+            piece = normal_form(line)
             if not piece:
                 continue
             if pieces and _goes_on(pieces[-1], piece):
@@ -39,12 +39,12 @@ class LineIndex:
     def lines_with(self, quote: str, run: int) -> Iterator[int]:
         """Each line in which this quotation begins, if all of it stands there and in `run` lines more."""
         before = 0
-        for begins in beginnings(self._text, quote):
+        for begins in quotation_starts(self._text, quote):
             at = bisect_right(self._starts, begins) - 1
             end = len(self._text)
             if at + run + 1 < len(self._starts):
                 end = self._starts[at + run + 1]
-            if self._numbers[at] != before and holds(self._text[begins:end], quote, 1):
+            if self._numbers[at] != before and passage_holds(self._text[begins:end], quote, 1):
                 before = self._numbers[at]
                 yield before
 

@@ -8,12 +8,18 @@ from __future__ import annotations
 import asyncio
 import json
 
-from daemon.documents.confined import PAGE, Room
-from daemon.documents.decoding import BLANK, decode, text_pieces
-from daemon.documents.document import Document, DocumentError, clean_name, in_parts, pages
-from daemon.documents.extraction import extract
-from daemon.documents.formats import kind_of_text, misnamed, recognise
-from daemon.documents.unreadable import noted
+from daemon.documents.confined import PAGE, ChildLimits
+from daemon.documents.decoding import BLANK, decode_text, text_pieces
+from daemon.documents.document import (
+    Document,
+    DocumentError,
+    clean_name,
+    document_of_pages,
+    document_of_parts,
+)
+from daemon.documents.extraction import extract_in_child
+from daemon.documents.formats import kind_of_text, note_on_name, recognise_format
+from daemon.documents.unreadable import notes_in_words
 
 MOST_BYTES = 100 * 2**20
 """A larger file is not even looked at."""
@@ -21,7 +27,7 @@ MOST_JSON = 2**20
 """Characters of JSON that are checked: of more it takes a program to see whether it is right."""
 SHORT = 2**16
 """Bytes that are turned over within a moment, without a thread."""
-ROOM = Room()
+ROOM = ChildLimits()
 
 EMPTY = "{name} is empty: there is nothing to read in it."
 TOO_LARGE = (
@@ -30,7 +36,7 @@ TOO_LARGE = (
 NO_JSON = "{name} is not valid JSON (line {line}: {why}): it was read as plain text."
 
 
-async def read_document(name: str, data: bytes, room: Room = ROOM) -> Document:
+async def read_document(name: str, data: bytes, room: ChildLimits = ROOM) -> Document:
     """The document that a file of this name holds. Its own name is the file's, made fit to be cited.
 
     At most MOST_BYTES are read, and `room` bounds what comes of it. Several at once take as many children.
@@ -43,30 +49,30 @@ async def read_document(name: str, data: bytes, room: Room = ROOM) -> Document:
         size, most = len(data) // 2**20, MOST_BYTES // 2**20
         raise DocumentError(TOO_LARGE.format(name=name, size=size, most=most))
     if len(data) <= SHORT:
-        found = recognise(name, data)
+        found = recognise_format(name, data)
     else:
-        found = await asyncio.to_thread(recognise, name, data)
+        found = await asyncio.to_thread(recognise_format, name, data)
     if found == "text" and len(data) <= SHORT:
-        return as_text(name, data, room)
+        return text_document(name, data, room)
     if found == "text":
-        return await asyncio.to_thread(as_text, name, data, room)
-    child, make = f"{__package__}.docx_child", as_paragraphs
+        return await asyncio.to_thread(text_document, name, data, room)
+    child, make = f"{__package__}.docx_child", paragraphs_document
     if found == "pdf":
-        child, make = f"{__package__}.pdf_child", as_pages
-    body, counts = await extract(child, name, data, room)
-    return await asyncio.to_thread(make, name, body, noted(name, counts))
+        child, make = f"{__package__}.pdf_child", pages_document
+    body, counts = await extract_in_child(child, name, data, room)
+    return await asyncio.to_thread(make, name, body, notes_in_words(name, counts))
 
 
-def as_text(name: str, data: bytes, room: Room) -> Document:
+def text_document(name: str, data: bytes, room: ChildLimits) -> Document:
     """A text as it is. Raises DocumentError."""
-    text, notes = decode(name, data, room.characters)
+    text, notes = decode_text(name, data, room.characters)
     kind = kind_of_text(name)
     if kind == "json":
-        notes += wrong_json(name, text)
-    return Document(name=name, text=text, kind=kind, notes=notes + misnamed(name))
+        notes += note_on_json(name, text)
+    return Document(name=name, text=text, kind=kind, notes=notes + note_on_name(name))
 
 
-def wrong_json(name: str, text: str) -> tuple[str, ...]:
+def note_on_json(name: str, text: str) -> tuple[str, ...]:
     """What to note of JSON that is none."""
     if len(text) > MOST_JSON:
         return ()
@@ -79,25 +85,25 @@ def wrong_json(name: str, text: str) -> tuple[str, ...]:
     return ()
 
 
-def as_pages(name: str, body: bytes, notes: tuple[str, ...]) -> Document:
+def pages_document(name: str, body: bytes, notes: tuple[str, ...]) -> Document:
     """A document of pages."""
-    texts = extracted(body).split(PAGE)
-    return _filled(in_parts(name, pages(name, texts), kind="pdf", notes=notes))
+    texts = clean_extracted(body).split(PAGE)
+    return _require_text(document_of_parts(name, document_of_pages(name, texts), kind="pdf", notes=notes))
 
 
-def as_paragraphs(name: str, body: bytes, notes: tuple[str, ...]) -> Document:
+def paragraphs_document(name: str, body: bytes, notes: tuple[str, ...]) -> Document:
     """A document of lines."""
-    text = extracted(body).replace(PAGE, " ")
-    return _filled(Document(name=name, text=text, kind="docx", notes=notes))
+    text = clean_extracted(body).replace(PAGE, " ")
+    return _require_text(Document(name=name, text=text, kind="docx", notes=notes))
 
 
-def extracted(body: bytes) -> str:
+def clean_extracted(body: bytes) -> str:
     """What a child wrote, without what no text holds. A form feed, which parts the pages, stays."""
     texts = ["".join(text_pieces(part, "utf-8", "replace")) for part in body.split(PAGE.encode())]
     return PAGE.join(texts).replace("\0", " ")
 
 
-def _filled(document: Document) -> Document:
+def _require_text(document: Document) -> Document:
     if not document.text.strip():
         raise DocumentError(BLANK.format(name=document.name))
     return document

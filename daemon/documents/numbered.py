@@ -12,13 +12,13 @@ COPIED = re.compile(rf"(?:(?<=\s)|^)\d+{BAR}\s?|\s?(?<=\s)\d*{BAR}(?=\s|$)")
 """A number, or what is left of one, that was copied into a quotation."""
 
 
-def numbered(text: str, first: int = 1) -> str:
+def with_line_numbers(text: str, first: int = 1) -> str:
     """The text with the number of each line before it; the first line has this one."""
     lines = text.removesuffix("\n").split("\n")
     return "\n".join(f"{number}{BAR} {line}" for number, line in enumerate(lines, first))
 
 
-def without_numbers(quote: str) -> str:
+def without_line_numbers(quote: str) -> str:
     """A quotation without the numbers that were copied with its lines."""
     if BAR not in quote:
         return quote

@@ -16,7 +16,7 @@ from zipfile import ZipFile
 
 from lxml import etree
 
-from daemon.documents.confined import Refused, Room
+from daemon.documents.confined import ChildLimits, FileUnreadable
 
 MOST_FILES = 10_000
 """Files of a zip; no honest document has more."""
@@ -32,7 +32,7 @@ PACKAGE = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Relationship:
+class PartRelationship:
     """A relationship of a part: the last word of its type, the part that it leads to, or an address outside.
 
     `part` is empty if the file has no such part.
@@ -47,14 +47,14 @@ class Relationship:
 class OfficePackage:
     """An opened Office file. Raises BadZipFile or LxmlError over a damaged one, Refused over a bomb."""
 
-    def __init__(self, data: bytes, room: Room) -> None:
+    def __init__(self, data: bytes, room: ChildLimits) -> None:
         self._zip = ZipFile(BytesIO(data))
         self._left = room.unpacked
         files = self._zip.infolist()
         if len(files) > MOST_FILES:
-            raise Refused("bomb")
+            raise FileUnreadable("bomb")
         if any(file.flag_bits & 1 for file in files):
-            raise Refused("encrypted")
+            raise FileUnreadable("encrypted")
         self._files = {_key(file.filename): file for file in files}
         self._types: dict[str, str] = {}
         """Content types by the names of parts, and by the endings of names, with their dot."""
@@ -72,7 +72,7 @@ class OfficePackage:
         """Return the root of a part's XML, in the Transitional namespaces. Raises KeyError without it."""
         content = self._unpack(part)
         if DEFINITIONS.search(content.replace(b"\0", b"")):  # UTF-16 is ASCII with zeros between
-            raise Refused("definitions")
+            raise FileUnreadable("definitions")
         root = etree.fromstring(content, etree.XMLParser(resolve_entities=False, no_network=True))
         if STRICT.match(etree.QName(root).namespace or ""):
             _make_transitional(root)
@@ -83,7 +83,7 @@ class OfficePackage:
         key = _key(part)
         return self._types.get(key) or self._types.get(PurePosixPath(key).suffix, "")
 
-    def relationships(self, part: str) -> list[Relationship]:
+    def relationships(self, part: str) -> list[PartRelationship]:
         """Return the relationships of a part, also those that lead to a part that is not there."""
         folder, _, name = part.rpartition("/")
         described = join(folder, "_rels", f"{name}.rels")
@@ -92,7 +92,7 @@ class OfficePackage:
         found = self.root(described).iterchildren(tag=etree.Element)
         return [self._relationship(folder, one) for one in found]
 
-    def all_relationships(self) -> Iterator[Relationship]:
+    def all_relationships(self) -> Iterator[PartRelationship]:
         """Yield the relationships of all parts, those of damaged ones excepted."""
         for name in self._files:
             folder, _, file = name.rpartition("/")
@@ -102,14 +102,14 @@ class OfficePackage:
                 except etree.LxmlError:
                     continue
 
-    def _relationship(self, folder: str, element: etree._Element) -> Relationship:
+    def _relationship(self, folder: str, element: etree._Element) -> PartRelationship:
         target = element.get("Target", "")
         kind = element.get("Type", "").rpartition("/")[2]
         if element.get("TargetMode") == "External":
-            return Relationship(id=element.get("Id", ""), kind=kind, address=target)
+            return PartRelationship(id=element.get("Id", ""), kind=kind, address=target)
         path = normpath(join("/", folder, target.partition("#")[0].replace("\\", "/"))).lstrip("/")
         part = next((one for one in (path, unquote(path)) if _key(one) in self._files), "")
-        return Relationship(id=element.get("Id", ""), kind=kind, part=part)
+        return PartRelationship(id=element.get("Id", ""), kind=kind, part=part)
 
     def _unpack(self, part: str) -> bytes:
         """Return the content of a part, whatever size it says that it has."""
@@ -119,7 +119,7 @@ class OfficePackage:
                 content += chunk
                 self._left -= len(chunk)
                 if self._left < 0:
-                    raise Refused("bomb")
+                    raise FileUnreadable("bomb")
         return bytes(content)
 
 

@@ -37,7 +37,7 @@ TAGS = re.compile(r"<[^<>]{0,1000}>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class TextPiece:
     """A piece of a page's text, and where it begins, in points from the lower left corner."""
 
     text: str
@@ -52,7 +52,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class PageMark:
     """Something on a page: what it says, its name, and its place: left, bottom, right, top."""
 
     kind: Literal["value", "tick", "comment"]
@@ -63,18 +63,18 @@ class Mark:
     """True if its place is the text that it is about."""
 
 
-def marks_of(page: PageObject, broken: tuple[type[Exception], ...], unread: Counter[str]) -> list[Mark]:
+def page_marks(page: PageObject, broken: tuple[type[Exception], ...], unread: Counter[str]) -> list[PageMark]:
     """Return the marks of a page in their order. Those that are damaged, and attached files, are counted."""
     try:
         annotations = list(cast(ArrayObject, page.get("/Annots", ArrayObject()).get_object()))
     except broken:
         unread["marks"] += 1
         return []
-    found: list[Mark] = []
+    found: list[PageMark] = []
     for one in annotations:
         try:
             annotation = one.get_object()
-            found.extend(_marks(annotation))
+            found.extend(_comment_marks(annotation))
         except broken:
             unread["marks"] += 1
             continue
@@ -82,12 +82,12 @@ def marks_of(page: PageObject, broken: tuple[type[Exception], ...], unread: Coun
     return found
 
 
-def with_marks(pieces: Sequence[Piece], marks: Sequence[Mark]) -> str:
+def insert_marks(pieces: Sequence[TextPiece], marks: Sequence[PageMark]) -> str:
     """Return a page's text with each mark beside its label; those without one come last, a line each."""
     before: dict[int, list[str]] = {}
     after: dict[int, list[str]] = {}
     last: list[str] = []
-    placed = [(mark, *_beside(mark, pieces)) for mark in sorted(marks, key=lambda one: one.place[0])]
+    placed = [(mark, *_label_of(mark, pieces)) for mark in sorted(marks, key=lambda one: one.place[0])]
     shared = Counter(at for mark, at, _ in placed if mark.kind != "comment")
     for mark, at, is_before in placed:
         text = mark.text
@@ -108,13 +108,13 @@ def with_marks(pieces: Sequence[Piece], marks: Sequence[Mark]) -> str:
     return "\n".join(filter(None, ("".join(lines).rstrip("\n"), *last)))
 
 
-def _beside(mark: Mark, pieces: Sequence[Piece]) -> tuple[int, bool]:
+def _label_of(mark: PageMark, pieces: Sequence[TextPiece]) -> tuple[int, bool]:
     """Return the piece of text that is a mark's label (-1: none), and whether the mark stands before it."""
     left, bottom, right, top = mark.place
     shown = [at for at, piece in enumerate(pieces) if piece.text.strip()]
     line = [at for at in shown if bottom - SLACK <= pieces[at].y <= top + SLACK]
     if mark.kind == "comment":
-        return _commented(mark, pieces, line), False
+        return _piece_before_comment(mark, pieces, line), False
     earlier = max((at for at in line if pieces[at].x < left), key=lambda at: pieces[at].x, default=-1)
     later = min((at for at in line if pieces[at].x >= right - SLACK), key=lambda at: pieces[at].x, default=-1)
     if mark.kind == "tick" and later >= 0:
@@ -133,7 +133,7 @@ def _beside(mark: Mark, pieces: Sequence[Piece]) -> tuple[int, bool]:
     return max(below, key=lambda at: pieces[at].y, default=-1), True
 
 
-def _commented(mark: Mark, pieces: Sequence[Piece], line: Sequence[int]) -> int:
+def _piece_before_comment(mark: PageMark, pieces: Sequence[TextPiece], line: Sequence[int]) -> int:
     """Return the piece of text after which a comment stands: the last that it marks, or the one beside it."""
     _, bottom, _, top = mark.place
     if mark.on_text:
@@ -142,11 +142,11 @@ def _commented(mark: Mark, pieces: Sequence[Piece], line: Sequence[int]) -> int:
     return min(line, key=lambda at: (round(abs(pieces[at].y - middle)), -pieces[at].x), default=-1)
 
 
-def _is_over(piece: Piece, left: float, right: float) -> bool:
+def _is_over(piece: TextPiece, left: float, right: float) -> bool:
     return piece.x < right and piece.end > left - NEAR
 
 
-def _marks(annotation: DictionaryObject) -> Iterator[Mark]:
+def _comment_marks(annotation: DictionaryObject) -> Iterator[PageMark]:
     """Yield what an annotation says, if it says something."""
     kind = annotation.get("/Subtype")
     if _flags(annotation.get("/F")) & HIDDEN:
@@ -154,21 +154,21 @@ def _marks(annotation: DictionaryObject) -> Iterator[Mark]:
     x1, y1, x2, y2 = (float(one) for one in cast(ArrayObject, annotation["/Rect"]))
     place = (min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2))
     if kind == "/Widget":
-        yield from _field(annotation, place)
+        yield from _field_mark(annotation, place)
     elif kind in COMMENTS:
         text = _text(annotation.get("/Contents")) or TAGS.sub(" ", _text(annotation.get("/RC")))
         text, author = " ".join(text.split()), _text(annotation.get("/T"))
         if not text:
             return
         if kind == "/FreeText" and (not author or annotation.get("/IT") == TYPEWRITER):
-            yield Mark(kind="value", text=text, name="", place=place)
+            yield PageMark(kind="value", text=text, name="", place=place)
         else:
             by = f" by {author}" if author else ""
             said = f"[Comment{by}: {text}]"
-            yield Mark(kind="comment", text=said, name="", place=place, on_text=kind in MARKED_TEXT)
+            yield PageMark(kind="comment", text=said, name="", place=place, on_text=kind in MARKED_TEXT)
 
 
-def _field(widget: DictionaryObject, place: tuple[float, float, float, float]) -> Iterator[Mark]:
+def _field_mark(widget: DictionaryObject, place: tuple[float, float, float, float]) -> Iterator[PageMark]:
     """Yield the value of a field where it is shown; a box whether it is ticked or not."""
     kind, flags = _inherited(widget, "/FT"), _flags(_inherited(widget, "/Ff"))
     value = _inherited(widget, "/V")
@@ -180,7 +180,7 @@ def _field(widget: DictionaryObject, place: tuple[float, float, float, float]) -
         ticked = widget.get("/AS", "/Off") != "/Off" or (bool(states) and _text(value).lstrip("/") in states)
         if flags & RADIO and states:
             name = f"{name} {states[0]}".strip()
-        yield Mark(kind="tick", text=TICKED if ticked else EMPTY, name=name, place=place)
+        yield PageMark(kind="tick", text=TICKED if ticked else EMPTY, name=name, place=place)
         return
     if kind == "/Sig" and isinstance(value, DictionaryObject):
         signer = _text(value.get("/Name"))
@@ -190,7 +190,7 @@ def _field(widget: DictionaryObject, place: tuple[float, float, float, float]) -
     else:
         text = _text(value)
     if text.strip() and not (kind == "/Tx" and flags & PASSWORD):
-        yield Mark(kind="value", text=text.strip(), name=name, place=place)
+        yield PageMark(kind="value", text=text.strip(), name=name, place=place)
 
 
 def _inherited(widget: DictionaryObject, key: str) -> object:

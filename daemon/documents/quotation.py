@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from daemon.engine.writable import in_form
+from daemon.engine.writable import normalized
 
 LONGEST_QUOTE = 4_000
 MOST_TRIES = 200
@@ -25,7 +25,7 @@ LETTER = re.compile(r"[^\W_]")
 INSIDE = re.compile(r"[.,']?\d")
 
 
-def normal(text: str) -> str:
+def normal_form(text: str) -> str:
     """A text as it is compared: case, white space, and the shape of quotes and dashes do not matter.
 
     Nor does how a bracket is written: whoever quotes was shown `&lt;` where a tag begins.
@@ -34,11 +34,11 @@ def normal(text: str) -> str:
     text = QUOTES.sub("'", text)
     text = DASHES.sub("-", text)
     text = UNSEEN.sub("", text)
-    text = in_form("NFKC", text).casefold()
+    text = normalized("NFKC", text).casefold()
     return " ".join(BROKEN.sub("", text).split())
 
 
-def holds(passage: str, quote: str, begins: int) -> bool:
+def passage_holds(passage: str, quote: str, begins: int) -> bool:
     """Whether a normal passage holds all parts of this quotation, in order, each beginning and ending a word.
     The first one has to begin before the letter `begins`.
 
@@ -47,18 +47,18 @@ def holds(passage: str, quote: str, begins: int) -> bool:
     parts = _parts(quote)
     at = 0
     for number, part in enumerate(parts):
-        at = _after(passage, part, at)
+        at = _find_whole(passage, part, at)
         if at < 0 or (number == 0 and at - len(part) >= begins):
             return False
     return bool(parts)
 
 
-def beginnings(passage: str, quote: str) -> Iterator[int]:
+def quotation_starts(passage: str, quote: str) -> Iterator[int]:
     """Find each place of a normal passage where the first part of this quotation begins, up to a bound."""
     at = 0
     for first in _parts(quote)[:1]:
         for _ in range(MOST_TRIES):
-            end = _after(passage, first, at)
+            end = _find_whole(passage, first, at)
             if end < 0:
                 return
             yield end - len(first)
@@ -69,24 +69,24 @@ def _parts(quote: str) -> list[str]:
     """Return the parts of a quotation between its ellipses, as compared; none if it quotes nothing."""
     if len(quote) > LONGEST_QUOTE:
         return []
-    parts = [part.strip(EDGES) for part in ELLIPSIS.split(normal(quote))]
+    parts = [part.strip(EDGES) for part in ELLIPSIS.split(normal_form(quote))]
     return [part for part in parts if LETTER.search(part)]
 
 
-def _after(passage: str, part: str, at: int) -> int:
+def _find_whole(passage: str, part: str, at: int) -> int:
     """Where the first whole occurrence of this part ends, from there on; -1 where there is none."""
     for _ in range(MOST_TRIES):
         found = passage.find(part, at)
         if found < 0:
             return -1
         end = found + len(part)
-        if not (_cut_before(passage, found) or _cut_after(passage, end)):
+        if not (_cuts_word_before(passage, found) or _cuts_word_after(passage, end)):
             return end
         at = found + 1
     return -1
 
 
-def _cut_before(passage: str, at: int) -> bool:
+def _cuts_word_before(passage: str, at: int) -> bool:
     """Whether a word or a number goes on before its first letter here. Scripts without case part no words."""
     first = passage[at]
     before = passage[max(at - 2, 0) : at]
@@ -95,7 +95,7 @@ def _cut_before(passage: str, at: int) -> bool:
     return first.islower() and before[-1:].islower()
 
 
-def _cut_after(passage: str, end: int) -> bool:
+def _cuts_word_after(passage: str, end: int) -> bool:
     """Whether a word or a number goes on after its last letter here."""
     if passage[end - 1].isdigit():
         return INSIDE.match(passage, end) is not None

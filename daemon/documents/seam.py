@@ -15,7 +15,7 @@ DEEPEST = 3
 BULLET = re.compile(r"[ \t]*(?:[-*+•]|\d{1,4}[.)])?[ \t]*")
 
 
-class Seams:
+class TextSplicer:
     """Pieces of a text, in order, some of them with something left out between them."""
 
     def __init__(self) -> None:

@@ -49,7 +49,7 @@ SIGNS: Mapping[str, str] = {
 """Signs by their fonts, those of the numbers 32 to 255 in their order."""
 
 
-def signs(font: str, text: str) -> str:
+def symbol_text(font: str, text: str) -> str:
     """Return a text as it looks in this font, if it is a symbol font; else the text itself.
 
     Signs that Office marks as private are shown by the Wingdings where no symbol font is named.

@@ -44,6 +44,6 @@ NOTED: Mapping[str, str] = {
 """Sentences on what a child could read, by what it counts."""
 
 
-def noted(name: str, counts: Mapping[str, int]) -> tuple[str, ...]:
+def notes_in_words(name: str, counts: Mapping[str, int]) -> tuple[str, ...]:
     """What there is to note, a sentence each."""
     return tuple(NOTED[key].format(name=name, count=counts[key]) for key in NOTED if key in counts)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 
-from daemon.documents.word_styles import Styles, W, is_on, value
+from daemon.documents.word_styles import ParagraphStyles, W, is_switched_on, word_value
 
 LEVELS = 9
 DEEPEST_LINK = 5
@@ -24,7 +24,7 @@ MOST_REPEATED = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
+class ListLevel:
     """How a level of a list is counted and written: `text` has "%1" in place of the first level's number."""
 
     start: int
@@ -36,7 +36,7 @@ class Level:
 
 
 @dataclass(slots=True, kw_only=True)
-class Count:
+class ListCount:
     """The state of one list: its last number of each level, and the levels that an override has restarted."""
 
     numbers: dict[int, int] = field(default_factory=dict)
@@ -44,21 +44,21 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Num:
+class ListInstance:
     """A use of a list: its definition, and what it overrides by level."""
 
     abstract: str
     starts: Mapping[int, int]
-    levels: Mapping[int, Level]
+    levels: Mapping[int, ListLevel]
 
 
-class Numbering:
+class ListNumbering:
     """Counts the items of a document's lists, in the order in which it is asked for them."""
 
-    def __init__(self, root: etree._Element | None, styles: Styles) -> None:
-        self._nums: dict[str, Num] = {}
-        self._abstract: dict[str, Mapping[int, Level]] = {}
-        self._counts: dict[str, Count] = {}
+    def __init__(self, root: etree._Element | None, styles: ParagraphStyles) -> None:
+        self._nums: dict[str, ListInstance] = {}
+        self._abstract: dict[str, Mapping[int, ListLevel]] = {}
+        self._counts: dict[str, ListCount] = {}
         if root is None:
             return
         for num in root.iterchildren(f"{W}num"):
@@ -85,7 +85,7 @@ class Numbering:
         how = levels.get(level)
         if how is None:
             return "-"
-        count = self._counts.setdefault(use.abstract, Count())
+        count = self._counts.setdefault(use.abstract, ListCount())
         if level in use.starts and (num, level) not in count.overridden:
             count.overridden.add((num, level))
             count.numbers[level] = use.starts[level]
@@ -97,10 +97,10 @@ class Numbering:
             restart = levels[deeper].restart if deeper in levels else None
             if restart is None or (restart and level < restart):
                 del count.numbers[deeper]
-        return _written(how, levels, count.numbers)
+        return _write_number(how, levels, count.numbers)
 
     def _linked(
-        self, name: str, definitions: Mapping[str, etree._Element], styles: Styles
+        self, name: str, definitions: Mapping[str, etree._Element], styles: ParagraphStyles
     ) -> etree._Element | None:
         """Return the definition that has the levels: it may be named by a style of numbering."""
         found = definitions.get(name)
@@ -108,43 +108,45 @@ class Numbering:
             link = None if found is None else found.find(f"{W}numStyleLink")
             if link is None:
                 break
-            use = self._nums.get(styles.number_of(value(link)))
+            use = self._nums.get(styles.number_of(word_value(link)))
             found = None if use is None else definitions.get(use.abstract)
         return found
 
 
-def _num(element: etree._Element) -> Num:
+def _num(element: etree._Element) -> ListInstance:
     starts: dict[int, int] = {}
-    levels: dict[int, Level] = {}
+    levels: dict[int, ListLevel] = {}
     for override in element.iterchildren(f"{W}lvlOverride"):
         level = _number(override.get(f"{W}ilvl"), 0)
         start = override.find(f"{W}startOverride")
         if start is not None:
-            starts[level] = _number(value(start), 1)
+            starts[level] = _number(word_value(start), 1)
         own = override.find(f"{W}lvl")
         if own is not None:
             levels[level] = _level(own)
     abstract = element.find(f"{W}abstractNumId")
-    return Num(abstract="" if abstract is None else value(abstract), starts=starts, levels=levels)
+    return ListInstance(
+        abstract="" if abstract is None else word_value(abstract), starts=starts, levels=levels
+    )
 
 
-def _levels(element: etree._Element | None) -> Mapping[int, Level]:
+def _levels(element: etree._Element | None) -> Mapping[int, ListLevel]:
     if element is None:
         return {}
     found = [one for one in element.iterchildren(f"{W}lvl") if one.get(f"{W}ilvl")]
     return {_number(one.get(f"{W}ilvl"), 0): _level(one) for one in found}
 
 
-def _level(element: etree._Element) -> Level:
-    said = {str(one.tag): value(one) for one in element.iterchildren(tag=etree.Element)}
+def _level(element: etree._Element) -> ListLevel:
+    said = {str(one.tag): word_value(one) for one in element.iterchildren(tag=etree.Element)}
     restart = said.get(f"{W}lvlRestart")
     legal = element.find(f"{W}isLgl")
-    return Level(
+    return ListLevel(
         start=_number(said.get(f"{W}start"), 1),
         format=said.get(f"{W}numFmt", "decimal"),
         text=said.get(f"{W}lvlText", ""),
         restart=None if restart is None else _number(restart, 0),
-        legal=legal is not None and is_on(legal),
+        legal=legal is not None and is_switched_on(legal),
         style=said.get(f"{W}pStyle", ""),
     )
 
@@ -156,19 +158,19 @@ def _number(text: str | None, default: int) -> int:
     return int(text)
 
 
-def _written(how: Level, levels: Mapping[int, Level], numbers: Mapping[int, int]) -> str:
+def _write_number(how: ListLevel, levels: Mapping[int, ListLevel], numbers: Mapping[int, int]) -> str:
     if how.format == "bullet":
         return "-"
 
     def put(place: re.Match[str]) -> str:
         level = int(place[1]) - 1
         of = levels.get(level, how)
-        return formatted(numbers.get(level, of.start), "decimal" if how.legal else of.format)
+        return format_number(numbers.get(level, of.start), "decimal" if how.legal else of.format)
 
     return PLACE.sub(put, how.text).strip()
 
 
-def formatted(number: int, form: str) -> str:
+def format_number(number: int, form: str) -> str:
     """Write a number in a format of Word; in digits if the format is not known here."""
     if form == "none":
         return ""
@@ -178,13 +180,13 @@ def formatted(number: int, form: str) -> str:
         return str(number)
     if form in ("lowerLetter", "upperLetter"):
         repeated, letter = divmod(number - 1, LETTERS)
-        return _cased(chr(ord("a") + letter) * (repeated + 1), form)
+        return _with_case(chr(ord("a") + letter) * (repeated + 1), form)
     if form in ("lowerRoman", "upperRoman"):
-        return _cased(_roman(number), form)
+        return _with_case(_roman(number), form)
     return str(number)
 
 
-def _cased(text: str, form: str) -> str:
+def _with_case(text: str, form: str) -> str:
     return text.upper() if form.startswith("upper") else text
 
 

@@ -19,7 +19,7 @@ DEEPEST = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Style:
+class ParagraphStyle:
     """A style: its name in lower case, the style that it is based on, its outline level, its list."""
 
     name: str
@@ -29,7 +29,7 @@ class Style:
     level: str
 
 
-class Styles:
+class ParagraphStyles:
     """The styles of a document by their ids. A document without styles has none."""
 
     def __init__(self, root: etree._Element | None) -> None:
@@ -45,7 +45,7 @@ class Styles:
             if one.name == "title":
                 return 1
             if one.outline.isdecimal():
-                return outline(one.outline)
+                return heading_level(one.outline)
         return 0
 
     def number_of(self, style: str) -> str:
@@ -69,7 +69,7 @@ class Styles:
         """True if a style's name says that it is an item of a list."""
         return any(LIST.fullmatch(one.name) for one in self._chain(style))
 
-    def _chain(self, style: str) -> Iterator[Style]:
+    def _chain(self, style: str) -> Iterator[ParagraphStyle]:
         """Yield a style and those that it is based on."""
         for _ in range(DEEPEST):
             if style not in self._styles:
@@ -78,21 +78,21 @@ class Styles:
             style = self._styles[style].based_on
 
 
-def outline(level: str) -> int:
+def heading_level(level: str) -> int:
     """Return the level of a heading by its outline level; 0 for body text."""
     if not level.isdecimal() or int(level) >= BODY_LEVEL:
         return 0
     return int(level) + 1
 
 
-def value(element: etree._Element | None) -> str:
+def word_value(element: etree._Element | None) -> str:
     """Return the `w:val` of an element; empty without one."""
     if element is None:
         return ""
     return element.get(f"{W}val", "")
 
 
-def is_on(element: etree._Element) -> bool:
+def is_switched_on(element: etree._Element) -> bool:
     """True if a switch is on: it is, if nothing is said of it but that it is there."""
     return (_any_value(element) or "1").lower() not in OFF
 
@@ -102,15 +102,15 @@ def _any_value(element: etree._Element) -> str:
     return next((str(text) for name, text in element.items() if str(name).rpartition("}")[2] == "val"), "")
 
 
-def _style(element: etree._Element) -> Style:
+def _style(element: etree._Element) -> ParagraphStyle:
     numbered = element.find(f"{W}pPr/{W}numPr")
     number = level = None
     if numbered is not None:
         number, level = numbered.find(f"{W}numId"), numbered.find(f"{W}ilvl")
-    return Style(
-        name=value(element.find(f"{W}name")).lower(),
-        based_on=value(element.find(f"{W}basedOn")),
-        outline=value(element.find(f"{W}pPr/{W}outlineLvl")),
-        number=value(number),
-        level=value(level),
+    return ParagraphStyle(
+        name=word_value(element.find(f"{W}name")).lower(),
+        based_on=word_value(element.find(f"{W}basedOn")),
+        outline=word_value(element.find(f"{W}pPr/{W}outlineLvl")),
+        number=word_value(number),
+        level=word_value(level),
     )

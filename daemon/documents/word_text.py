@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 from lxml import etree
 
-from daemon.documents.equation import M, linear
+from daemon.documents.equation import M, linear_equation
 from daemon.documents.office_package import OfficePackage
-from daemon.documents.symbol_fonts import signs
-from daemon.documents.word_numbering import LEVELS, Numbering
-from daemon.documents.word_styles import Styles, W, is_on, outline, value
+from daemon.documents.symbol_fonts import symbol_text
+from daemon.documents.word_numbering import LEVELS, ListNumbering
+from daemon.documents.word_styles import ParagraphStyles, W, heading_level, is_switched_on, word_value
 
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
@@ -69,7 +69,7 @@ MOST_OPEN = 20
 
 
 @dataclass(slots=True)
-class Field:
+class WordField:
     """A field that has begun: its instruction, and what it shows; None if it shows nothing yet."""
 
     instruction: str = ""
@@ -88,8 +88,8 @@ class WordText:
         for one in package.relationships(part):
             if one.part:
                 self.parts.setdefault(one.kind, []).append(one.part)
-        self.styles = Styles(self._related_root("styles"))
-        self.numbering = Numbering(self._related_root("numbering"), self.styles)
+        self.styles = ParagraphStyles(self._related_root("styles"))
+        self.numbering = ListNumbering(self._related_root("numbering"), self.styles)
         self._notes = {kind: self._notes_of(kind) for kind in ("footnotes", "endnotes", "comments")}
         self._numbers: dict[tuple[str, str], int] = {}
         self._numbered = Counter[str]()
@@ -165,7 +165,7 @@ class StoryText:
         """Text boxes of the paragraph that is being read."""
         self._after: list[str] = []
         """Notes and comments, which come after the line that refers to them."""
-        self._fields: list[Field] = []
+        self._fields: list[WordField] = []
         """Open fields, the innermost last."""
         self._ranges: dict[str, str] = {}
         """What has been read of the open ranges that comments are about."""
@@ -262,10 +262,10 @@ class StoryText:
     def _mark(self, element: etree._Element) -> str:
         """Return what a heading or an item of a list begins with, and count the item."""
         styles = self._document.styles
-        style = value(element.find(f"{W}pPr/{W}pStyle"))
+        style = word_value(element.find(f"{W}pPr/{W}pStyle"))
         number, level = self._number(element, style)
         own = element.find(f"{W}pPr/{W}outlineLvl")
-        heading = styles.heading(style) if own is None else outline(value(own))
+        heading = styles.heading(style) if own is None else heading_level(word_value(own))
         if heading:
             number = "" if number == "-" else number
             return "#" * heading + " " + (f"{number} " if number else "")
@@ -279,12 +279,12 @@ class StoryText:
         """Return the number of an item and its level; a level below 0 if the paragraph is in no list."""
         styles, numbering = self._document.styles, self._document.numbering
         direct = element.find(f"{W}pPr/{W}numPr/{W}numId")
-        number = styles.number_of(style) if direct is None else value(direct)
+        number = styles.number_of(style) if direct is None else word_value(direct)
         if number == "0":
             return "", 0
         if not numbering.has(number):
             return ("-", 0) if direct is not None else ("", -1)
-        named = value(element.find(f"{W}pPr/{W}numPr/{W}ilvl"))
+        named = word_value(element.find(f"{W}pPr/{W}numPr/{W}ilvl"))
         if not named and direct is None:
             named = styles.level_of(style)
         level = int(named) if named.isdecimal() else numbering.level_of_style(number, styles.numbered(style))
@@ -293,8 +293,8 @@ class StoryText:
 
     def _table(self, element: etree._Element) -> Iterator[str]:
         """Yield a line for each row. What is in a cell stands in one line, a table in it, too."""
-        for row in _within(element, ROW):
-            texts = [" ".join(self._blocks(cell)) for cell in _within(row, CELL)]
+        for row in _nested_elements(element, ROW):
+            texts = [" ".join(self._blocks(cell)) for cell in _nested_elements(row, CELL)]
             line = " | ".join(" ".join(text.split()) for text in texts)
             if line.strip(" |"):
                 yield line
@@ -303,7 +303,7 @@ class StoryText:
         fonts = element.find(f"{W}rPr/{W}rFonts")
         font = "" if fonts is None else fonts.get(f"{W}ascii", "")
         for piece in self._paragraph_pieces(element):
-            sign = signs(font, piece)
+            sign = symbol_text(font, piece)
             for one in self._fields[-MOST_OPEN:]:
                 if one.shown is not None:
                     one.shown = (one.shown + sign)[:LONGEST_SHOWN]
@@ -311,7 +311,7 @@ class StoryText:
 
     def _symbol(self, element: etree._Element) -> Iterator[str]:
         with suppress(ValueError, OverflowError):
-            yield signs(element.get(f"{W}font", ""), chr(int(element.get(f"{W}char", ""), 16)))
+            yield symbol_text(element.get(f"{W}font", ""), chr(int(element.get(f"{W}char", ""), 16)))
 
     def _hyperlink(self, element: etree._Element) -> Iterator[str]:
         pieces: list[str] = []
@@ -334,7 +334,7 @@ class StoryText:
         """Follow a field from its beginning to its end; yield what has no letters of its own in the text."""
         kind = element.get(f"{W}fldCharType")
         if kind == "begin":
-            self._fields.append(Field())
+            self._fields.append(WordField())
             yield from _form_field(element)
         elif kind == "separate" and self._fields:
             self._fields[-1].shown = ""
@@ -342,7 +342,7 @@ class StoryText:
             yield from _hidden_in(self._fields.pop())
 
     def _simple_field(self, element: etree._Element) -> Iterator[str]:
-        field = Field(instruction=element.get(f"{W}instr", ""), shown="")
+        field = WordField(instruction=element.get(f"{W}instr", ""), shown="")
         self._fields.append(field)
         yield from self._paragraph_pieces(element)
         if field in self._fields:
@@ -364,7 +364,7 @@ class StoryText:
         yield from ()
 
     def _equation(self, element: etree._Element) -> Iterator[str]:
-        yield linear(element)
+        yield linear_equation(element)
 
     def _unread(self, element: etree._Element) -> Iterator[str]:
         self._document.unread[UNREAD[str(element.tag)]] += 1
@@ -403,13 +403,13 @@ class StoryText:
         yield from ()
 
 
-def _within(element: etree._Element, tag: str) -> Iterator[etree._Element]:
+def _nested_elements(element: etree._Element, tag: str) -> Iterator[etree._Element]:
     """Yield the rows of a table or the cells of a row, those in content controls, too."""
     for inner in element.iterchildren(tag=etree.Element):
         if inner.tag == tag:
             yield inner
         elif inner.tag not in LEFT_OUT and inner.tag not in (PARAGRAPH, TABLE):
-            yield from _within(inner, tag)
+            yield from _nested_elements(inner, tag)
 
 
 def _address(text: str, address: str) -> str:
@@ -420,7 +420,7 @@ def _address(text: str, address: str) -> str:
     return f" ({address})"
 
 
-def _hidden_in(field: Field) -> Iterator[str]:
+def _hidden_in(field: WordField) -> Iterator[str]:
     """Yield what a field holds in its instruction alone: the address of a link, or an old equation."""
     link, formula = LINK.match(field.instruction), FORMULA.match(field.instruction)
     if link:
@@ -434,18 +434,18 @@ def _form_field(mark: etree._Element) -> Iterator[str]:
     """Yield what is filled into a field of the old forms, where the text does not show it."""
     box, choice = mark.find(f"{W}ffData/{W}checkBox"), mark.find(f"{W}ffData/{W}ddList")
     if box is not None:
-        yield _tick(box, f"{W}checked", f"{W}default")
+        yield _tick_of(box, f"{W}checked", f"{W}default")
     if choice is not None:
-        entries = [value(one) for one in choice.iterchildren(f"{W}listEntry")]
-        chosen = value(choice.find(f"{W}result")) or value(choice.find(f"{W}default")) or "0"
+        entries = [word_value(one) for one in choice.iterchildren(f"{W}listEntry")]
+        chosen = word_value(choice.find(f"{W}result")) or word_value(choice.find(f"{W}default")) or "0"
         if chosen.isdecimal() and int(chosen) < len(entries):
             yield entries[int(chosen)]
 
 
-def _tick(box: etree._Element, *names: str) -> str:
+def _tick_of(box: etree._Element, *names: str) -> str:
     """Return a box as the first of these elements says that it is."""
     said = next((one for one in map(box.find, names) if one is not None), None)
-    return TICKED if said is not None and is_on(said) else EMPTY
+    return TICKED if said is not None and is_switched_on(said) else EMPTY
 
 
 def _show_ticks(root: etree._Element) -> None:
@@ -460,7 +460,7 @@ def _show_ticks(root: etree._Element) -> None:
             shown = [etree.SubElement(within, TEXT)]
         for sign in shown:
             sign.tag, sign.text = TEXT, ""
-        shown[0].text = _tick(box, f"{W14}checked")
+        shown[0].text = _tick_of(box, f"{W14}checked")
 
 
 def _choose_alternatives(root: etree._Element) -> None:

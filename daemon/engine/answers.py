@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from daemon.engine.event import Entry, Input
-from daemon.engine.kinds import Answered, Asked, TurnBegan
-from daemon.engine.reading import Reading
+from daemon.engine.kinds import AnswerAwaited, AnswerReceived, TurnBegan
+from daemon.engine.reading import JournalReader
 
 
-class Answers:
+class AnswerMatcher:
     """Of one attempt. Each input answers once; `answered` are the answers that are recorded already."""
 
     def __init__(
-        self, journal: Reading, began: Entry[TurnBegan], answered: Iterable[Entry[Answered]]
+        self, journal: JournalReader, began: Entry[TurnBegan], answered: Iterable[Entry[AnswerReceived]]
     ) -> None:
         self._journal = journal
         self._began = began
@@ -40,15 +40,15 @@ class Answers:
                 found.append(entry)
         return found
 
-    def question_answered_by(self, given: Entry[Input]) -> Entry[Asked] | None:
+    def question_answered_by(self, given: Entry[Input]) -> Entry[AnswerAwaited] | None:
         """The question that this input answers."""
         key = self._named(given)
         if not key:
             return None
         named = self._journal.get(key)
-        if named is None or not isinstance(named.event, Asked):
+        if named is None or not isinstance(named.event, AnswerAwaited):
             return None
-        return cast(Entry[Asked], named)
+        return cast(Entry[AnswerAwaited], named)
 
     def _answers(self, given: Entry[Input], waits: Entry[Any]) -> bool:
         if self._named(given) == waits.key:

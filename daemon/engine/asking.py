@@ -6,27 +6,35 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
-from daemon.engine.durable_steps import Steps
+from daemon.engine.durable_steps import StepContext
 from daemon.engine.event import Entry, Input, fingerprint, seqs_of
-from daemon.engine.exceptions import Suspended
-from daemon.engine.execution import is_watch
-from daemon.engine.keys import part
-from daemon.engine.kinds import Answered, Asked, Match, Received, Waiting, Withdrawn, Woke
+from daemon.engine.exceptions import ExecutionSuspended
+from daemon.engine.execution import is_watch_wait
+from daemon.engine.keys import part_key
+from daemon.engine.kinds import (
+    AnswerAwaited,
+    AnswerReceived,
+    EntryMatch,
+    InputsReceived,
+    QuestionWithdrawn,
+    WaitBegan,
+    WaitEnded,
+)
 
-Q = TypeVar("Q", bound=Asked)
-A = TypeVar("A", bound=Answered)
+Q = TypeVar("Q", bound=AnswerAwaited)
+A = TypeVar("A", bound=AnswerReceived)
 
 
-def _whatever(_: Entry[Input]) -> bool:
+def _accept_any(_: Entry[Input]) -> bool:
     return True
 
 
-class Asking(Steps):
+class WaitContext(StepContext):
     """The steps that wait. Where there is no answer yet they suspend, and the execution holds nothing."""
 
     # What comes from outside
 
-    async def receive(self, wanted: Callable[[Entry[Input]], bool] = _whatever) -> list[Entry[Input]]:
+    async def receive(self, wanted: Callable[[Entry[Input]], bool] = _accept_any) -> list[Entry[Input]]:
         """Look what came meanwhile, and record it. A replay sees what is recorded, and nothing new.
 
         Only the trunk of an execution receives. What it accepts, it answers; the rest waits on.
@@ -42,7 +50,7 @@ class Asking(Steps):
         came = [entry for entry in self.execution.new_inputs() if wanted(entry)]
         if came:
             seqs = tuple(seqs_of(came))
-            await self.execution.append(Received(inputs=seqs), key)
+            await self.execution.append(InputsReceived(inputs=seqs), key)
             self.execution.mark_received(seqs)
         return came
 
@@ -51,15 +59,15 @@ class Asking(Steps):
         self.execution.accept_inputs(entries)
 
     async def ask(
-        self, name: str, question: Asked, *, within: float | None = None, until: Sequence[int] = ()
+        self, name: str, question: AnswerAwaited, *, within: float | None = None, until: Sequence[int] = ()
     ) -> Entry[Input] | None:
         """Ask, and suspend until it is answered; None where nobody did `within` so many seconds, or before
         one of the entries `until` was closed."""
         found = await self.ask_for(
-            name, question, answered=_plainly, kind=Answered, within=within, until=until
+            name, question, answered=_as_answer_received, kind=AnswerReceived, within=within, until=until
         )
         answer = self.execution.journal.entry(found.event.input)
-        if isinstance(answer.event, Woke):
+        if isinstance(answer.event, WaitEnded):
             return None
         return answer
 
@@ -88,22 +96,22 @@ class Asking(Steps):
                 event = await first(key)
             event = replace(event, fingerprint=asked, execution=self.execution.id)
             waits = await self.execution.append(event, key)
-        if isinstance(waits.event, Answered):  # taken over from before a restart
+        if isinstance(waits.event, AnswerReceived):  # taken over from before a restart
             return waits
         deadline = await self._deadline(waits, within, until)
         return await self._answer(waits, answered, deadline)
 
     async def _deadline(
         self, asked: Entry[Any], within: float | None, until: Sequence[int]
-    ) -> Entry[Waiting] | None:
+    ) -> Entry[WaitBegan] | None:
         """What ends the question without an answer: a time, or the end of what it is for."""
         if within is None and not until:
             return None
-        key = part(asked.key, "deadline")
+        key = part_key(asked.key, "deadline")
         found = self.read_back(key)
         if found:
             return found
-        event = Waiting(closed=tuple(until), want="any", execution=self.execution.id)
+        event = WaitBegan(closed=tuple(until), want="any", execution=self.execution.id)
         if within is not None:
             event = replace(event, due=self.execution.clock.now() + within)
         return await self.execution.append(event, key, cause=asked.seq)
@@ -113,17 +121,17 @@ class Asking(Steps):
         *,
         closed: Sequence[int] = (),
         want: Literal["any", "all"] = "all",
-        matching: Match | None = None,
+        matching: EntryMatch | None = None,
         within: float | None = None,
         name: str = "wait",
-    ) -> Entry[Woke]:
+    ) -> Entry[WaitEnded]:
         """Suspend until these entries are closed and one that matches has come, or for so many seconds.
 
         With `want` "any", one of all that is enough.
         """
-        event = Waiting(closed=tuple(closed), want=want, matching=matching)
+        event = WaitBegan(closed=tuple(closed), want=want, matching=matching)
         waits = await self._waiting(name, event, within)
-        found = await self._answer(waits, _plainly)
+        found = await self._answer(waits, _as_answer_received)
         return self.execution.journal.entry(found.event.input)
 
     async def watch(
@@ -131,35 +139,35 @@ class Asking(Steps):
         *,
         closed: Sequence[int] = (),
         want: Literal["any", "all"] = "all",
-        matching: Match | None = None,
+        matching: EntryMatch | None = None,
         within: float | None = None,
         since: float | None = None,
         note: Any = None,
         name: str = "watch",
-    ) -> Entry[Waiting]:
+    ) -> Entry[WaitBegan]:
         """The same, without suspending: when it is over, the program's `reminder` comes to this thread.
 
         The seconds count from now, or from a time that the execution has read (`since`).
         """
-        event = Waiting(closed=tuple(closed), want=want, matching=matching, note=note, resumes=False)
+        event = WaitBegan(closed=tuple(closed), want=want, matching=matching, note=note, resumes=False)
         return await self._waiting(name, event, within, since)
 
-    async def unwatch(self, watches: Sequence[int]) -> Entry[Withdrawn]:
+    async def unwatch(self, watches: Sequence[int]) -> Entry[QuestionWithdrawn]:
         """What these wait for is wanted no more. One that is over already has become an input."""
         key = self.next_key("unwatch")
         asked = fingerprint("unwatch", tuple(watches))
         found = self.read_or_begin(key, asked)
         if found:
             return found
-        return await self.execution.append(Withdrawn(fingerprint=asked), key, moot=watches)
+        return await self.execution.append(QuestionWithdrawn(fingerprint=asked), key, moot=watches)
 
     async def sleep(self, seconds: float) -> None:
         """Suspend for so long."""
         await self.wait(within=seconds, name="sleep")
 
     async def _waiting(
-        self, name: str, event: Waiting, within: float | None, since: float | None = None
-    ) -> Entry[Waiting]:
+        self, name: str, event: WaitBegan, within: float | None, since: float | None = None
+    ) -> Entry[WaitBegan]:
         """A wait takes a delay; its time is reckoned when it is first appended, and so is what it matches."""
         if not event.closed and event.matching is None and within is None:
             raise ValueError("a wait needs entries to wait for, or a time")
@@ -177,7 +185,7 @@ class Asking(Steps):
             event = replace(event, matching=self._placed(event.matching))
         return await self.execution.append(event, key)
 
-    def _placed(self, matching: Match) -> Match:
+    def _placed(self, matching: EntryMatch) -> EntryMatch:
         """Where and from when on it is looked for."""
         after = matching.after
         if after is None:
@@ -191,7 +199,7 @@ class Asking(Steps):
         deadline: Entry[Any] | None = None,
     ) -> Entry[A]:
         """How this was answered, in time or not; suspends where it is not yet."""
-        key = part(waits.key, "answer")
+        key = part_key(waits.key, "answer")
         found = self.read_back(key)
         if found:
             return found
@@ -199,7 +207,7 @@ class Asking(Steps):
         if answer is None and deadline is not None:
             answer = self.execution.answer_to(deadline)
         if answer is None:
-            raise self._latch(Suspended(waits.key))
+            raise self._latch(ExecutionSuspended(waits.key))
         self.begin_step(key)
         event = replace(await answered(waits, answer), fingerprint=waits.event.fingerprint)
         over = [waits.seq]
@@ -217,13 +225,13 @@ class Asking(Steps):
         found = self.read_back(key)
         if found is None:
             self.begin_step(key)
-            pending: list[Entry[Any]] = journal.pending_entries(Asked, Waiting, thread=thread)
+            pending: list[Entry[Any]] = journal.pending_entries(AnswerAwaited, WaitBegan, thread=thread)
             others = [entry for entry in pending if entry.event.execution != self.execution.id]
-            moot = [entry.seq for entry in others if not is_watch(entry)]
-            found = await self.execution.append(Withdrawn(), key, moot=[*moot, *watches])
+            moot = [entry.seq for entry in others if not is_watch_wait(entry)]
+            found = await self.execution.append(QuestionWithdrawn(), key, moot=[*moot, *watches])
         return journal.entries_at(found.closes)
 
 
-async def _plainly(_waits: Entry[Any], given: Entry[Input]) -> Answered:
+async def _as_answer_received(_waits: Entry[Any], given: Entry[Input]) -> AnswerReceived:
     """How an input is recorded as an answer, where the program has no kind of its own for that."""
-    return Answered(input=given.seq)
+    return AnswerReceived(input=given.seq)

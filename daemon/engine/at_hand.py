@@ -6,27 +6,27 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from daemon.engine.erasing import Forgotten
-from daemon.engine.event import Entry, Kinds
-from daemon.engine.rows import written_as
-from daemon.engine.writer import Written
+from daemon.engine.erasing import EntriesForgotten
+from daemon.engine.event import Entry, EventCodec
+from daemon.engine.rows import entry_from_written
+from daemon.engine.writer import WrittenRow
 
-AT_HAND = 256
+MOST_RECENT_ENTRIES = 256
 """Entries that are kept."""
 
 
-class AtHand:
+class RecentEntries:
     """Of one open journal. Each reader is given events of its own, as from the file."""
 
-    def __init__(self, kinds: Kinds) -> None:
+    def __init__(self, kinds: EventCodec) -> None:
         self._kinds = kinds
-        self._written = deque[Written](maxlen=AT_HAND)
+        self._written = deque[WrittenRow](maxlen=MOST_RECENT_ENTRIES)
 
-    def add(self, written: Written) -> None:
+    def add(self, written: WrittenRow) -> None:
         """This was written last. What a Forgotten names stands before it, and is here no more; nor is what
         comes before an entry of another daemon."""
         others = bool(self._written) and self._written[-1].seq + 1 != written.seq
-        if others or written.row.kind == Forgotten.kind:
+        if others or written.row.kind == EntriesForgotten.kind:
             self._written.clear()
         self._written.append(written)
 
@@ -45,6 +45,6 @@ class AtHand:
                 found.append(self._read(one))
         return found[::-1]
 
-    def _read(self, one: Written) -> Entry[Any]:
+    def _read(self, one: WrittenRow) -> Entry[Any]:
         event = self._kinds.load(one.row.kind, one.row.body)
-        return written_as(one.row, one.seq, event)
+        return entry_from_written(one.row, one.seq, event)

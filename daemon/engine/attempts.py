@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from daemon.engine.event import Entry, Rank, by_seq, only
+from daemon.engine.event import Entry, InputRank, in_seq_order, of_kind
 from daemon.engine.exceptions import JournalDamaged
-from daemon.engine.kinds import AttemptFailed, TurnBegan, TurnEnded, TurnResumed, Unbegun
-from daemon.engine.reading import Reading
+from daemon.engine.kinds import AttemptFailed, TurnBegan, TurnEnded, TurnNotBegun, TurnResumed
+from daemon.engine.reading import JournalReader
 
 LONGEST_PAUSE = 300.0
 """Seconds between two attempts at a turn, at the most."""
@@ -25,28 +25,28 @@ MORE_DEATHS = 2
 """Deaths that are counted while a turn is given up, until that is done without a word."""
 MOST_TRIES = 3
 """Failures to begin a turn after which nobody looks any more at what it would take up."""
-SPEAKING = frozenset({Rank.MESSAGE, Rank.ANSWER})
+SPEAKING = frozenset({InputRank.MESSAGE, InputRank.ANSWER})
 """Ranks of what somebody says: they would rather not wait."""
 
-Failed = Sequence[Entry[AttemptFailed | Unbegun]]
+Failed = Sequence[Entry[AttemptFailed | TurnNotBegun]]
 
 
-def turn_of(began: Entry[TurnBegan]) -> str:
+def turn_id(began: Entry[TurnBegan]) -> str:
     """The id of the turn that began with this entry."""
     return began.key.removesuffix("/began")
 
 
-def failures(journal: Reading, began: Entry[TurnBegan]) -> list[Entry[AttemptFailed]]:
+def turn_failures(journal: JournalReader, began: Entry[TurnBegan]) -> list[Entry[AttemptFailed]]:
     """The attempts at this turn that failed by themselves, in order."""
-    return only(AttemptFailed, journal.entries_of_step(turn_of(began)))
+    return of_kind(AttemptFailed, journal.entries_of_step(turn_id(began)))
 
 
-def resumptions(journal: Reading, began: Entry[TurnBegan]) -> list[Entry[TurnResumed]]:
+def turn_resumptions(journal: JournalReader, began: Entry[TurnBegan]) -> list[Entry[TurnResumed]]:
     """The further attempts at this turn, in order."""
-    return only(TurnResumed, journal.entries_of_step(turn_of(began)))
+    return of_kind(TurnResumed, journal.entries_of_step(turn_id(began)))
 
 
-def failed(journal: Reading, thread: str) -> Failed:
+def failed_attempts(journal: JournalReader, thread: str) -> Failed:
     """The failed attempts at the half turn of this thread, or at beginning one, in order."""
     began = journal.latest_of_kind(thread, TurnBegan)
     ended = journal.latest_of_kind(thread, TurnEnded)
@@ -54,26 +54,26 @@ def failed(journal: Reading, thread: str) -> Failed:
     for last in (began, ended):
         if last:
             since = max(since, last.seq)
-    unbegun = journal.thread_entries(thread, Unbegun, since=since)
+    unbegun = journal.thread_entries(thread, TurnNotBegun, since=since)
     if began is None or not journal.is_pending(began.seq):
         return unbegun
-    return by_seq([*unbegun, *failures(journal, began)])
+    return in_seq_order([*unbegun, *turn_failures(journal, began)])
 
 
-def tries_to_begin(journal: Reading, thread: str) -> int:
+def failed_begins(journal: JournalReader, thread: str) -> int:
     """How often the next turn of this thread could not be begun, or its half turn not be taken up."""
-    if journal.latest_of_kind(thread, Unbegun) is None:
+    if journal.latest_of_kind(thread, TurnNotBegun) is None:
         return 0
-    return len(only(Unbegun, failed(journal, thread)))
+    return len(of_kind(TurnNotBegun, failed_attempts(journal, thread)))
 
 
-def rest(journal: Reading, thread: str, now: float) -> float:
+def pause_left(journal: JournalReader, thread: str, now: float) -> float:
     """Seconds for which this thread is still to be left alone; 0: none.
 
     A stop that came since is heard at once. What somebody said since cuts one pause short, but not two in a
     row: a flood of messages doubles the attempts, and no more.
     """
-    found = failed(journal, thread)
+    found = failed_attempts(journal, thread)
     if not found:
         return 0.0
     last = found[-1]
@@ -83,15 +83,15 @@ def rest(journal: Reading, thread: str, now: float) -> float:
     left = last.at + pause - now
     if not 0 < left <= pause:  # more is left than there was: the clock was set back
         return 0.0
-    came = _came(journal, thread, since=last.seq)
-    if Rank.STOP in came:
+    came = _pending_ranks(journal, thread, since=last.seq)
+    if InputRank.STOP in came:
         return 0.0
-    if came & SPEAKING and not _came_early(journal, found):
+    if came & SPEAKING and not _was_pause_cut_short(journal, found):
         return 0.0
     return left
 
 
-def _came(journal: Reading, thread: str, since: int) -> set[Rank]:
+def _pending_ranks(journal: JournalReader, thread: str, since: int) -> set[InputRank]:
     """Of what ranks is what waits for this thread; a damaged one is of none."""
     try:
         return {entry.event.rank for entry in journal.pending_inputs(thread) if entry.seq > since}
@@ -104,7 +104,7 @@ def _pause(count: int) -> float:
     return float(min(2.0 ** min(count, 10), LONGEST_PAUSE))
 
 
-def _came_early(journal: Reading, found: Failed) -> bool:
+def _was_pause_cut_short(journal: JournalReader, found: Failed) -> bool:
     """Was the pause before the last attempt cut short?"""
     if len(found) == 1:
         return False
@@ -113,7 +113,7 @@ def _came_early(journal: Reading, found: Failed) -> bool:
     return attempt.at - before.at < _pause(len(found) - 1)
 
 
-def is_overruled(journal: Reading, began: Entry[TurnBegan]) -> bool:
+def is_superseded(journal: JournalReader, began: Entry[TurnBegan]) -> bool:
     """Does what came since end this turn? A stop does; an afterthought yields to whoever speaks."""
     try:
         taken = {entry.event.rank for entry in journal.entries_at(began.event.inputs)}
@@ -121,16 +121,16 @@ def is_overruled(journal: Reading, began: Entry[TurnBegan]) -> bool:
     except JournalDamaged:
         return False
     came = {entry.event.rank for entry in waiting if entry.seq not in began.event.inputs}
-    if Rank.STOP in taken:
+    if InputRank.STOP in taken:
         return False
-    return Rank.STOP in came or (taken == {Rank.AFTER} and bool(came & SPEAKING))
+    return InputRank.STOP in came or (taken == {InputRank.AFTER} and bool(came & SPEAKING))
 
 
-def is_hopeless(journal: Reading, began: Entry[TurnBegan], deaths: int) -> bool:
+def must_give_up(journal: JournalReader, began: Entry[TurnBegan], deaths: int) -> bool:
     """Is it to be given up? After so many failures or deaths, three failures at one place, or a final one."""
     if began.event.unfit or deaths >= MAX_FAILURES:
         return True
-    found = failures(journal, began)
+    found = turn_failures(journal, began)
     own = [entry for entry in found if entry.event.fault]
     places = Counter(entry.event.at for entry in own)
     if len(own) >= MAX_FAILURES or max(places.values(), default=0) >= SAME_PLACE:
@@ -138,9 +138,9 @@ def is_hopeless(journal: Reading, began: Entry[TurnBegan], deaths: int) -> bool:
     return len(found) >= MAX_ATTEMPTS or any(entry.event.final for entry in found)
 
 
-def is_beyond_words(journal: Reading, began: Entry[TurnBegan], deaths: int) -> bool:
+def cannot_report_end(journal: JournalReader, began: Entry[TurnBegan], deaths: int) -> bool:
     """Could not even its end be told?"""
-    found = failures(journal, began)
+    found = turn_failures(journal, began)
     own = sum(entry.event.fault for entry in found)
     final = sum(entry.event.final for entry in found)
     if own >= 2 * MAX_FAILURES or final >= 2 or deaths >= MAX_FAILURES + MORE_DEATHS:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from daemon.engine.event import Entry, Event, Kinds
+from daemon.engine.event import Entry, Event, EventCodec
 from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.opening import open_readonly
-from daemon.engine.reading import ALWAYS, Reading
+from daemon.engine.reading import ALWAYS, JournalReader
 
 
-class Beside(Reading):
+class BackgroundReader(JournalReader):
     """The journal at one moment, or (`live`) as it is at each question. What of it is damaged is left out.
 
     Nothing can be erased from the file while one moment of it is read.
@@ -20,7 +20,7 @@ class Beside(Reading):
     _leaves_out_damage = True
 
     def __init__(
-        self, path: Path, kinds: Kinds, found: Callable[[JournalDamaged], None], *, live: bool = False
+        self, path: Path, kinds: EventCodec, found: Callable[[JournalDamaged], None], *, live: bool = False
     ) -> None:
         store = open_readonly(path)
         if live:

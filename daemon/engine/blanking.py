@@ -11,21 +11,21 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-MARK = "forgotten"
-START = f'{{"{MARK}": '
+FORGOTTEN_MARK = "forgotten"
+START = f'{{"{FORGOTTEN_MARK}": '
 """How the body of a forgotten entry begins."""
 
-T = TypeVar("T")
+D = TypeVar("D")
 
 
-def blanked(value: T) -> T:
+def without_words(value: D) -> D:
     """This dataclass with each text emptied, but for its codes and what its class says `stays`.
 
     Of what may be any JSON nothing is left; of a list of numbers all of it.
     """
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         raise TypeError(f"{type(value).__qualname__} is no dataclass")
-    stays, hints = _stays(type(value)), _hints(type(value))
+    stays, hints = _kept_fields(type(value)), _type_hints(type(value))
     emptied = dict[str, Any]()
     for field in dataclasses.fields(value):
         if field.name not in stays:
@@ -33,12 +33,12 @@ def blanked(value: T) -> T:
     return dataclasses.replace(value, **emptied)
 
 
-def marked(fields: Mapping[str, Any], by: int) -> str:
+def with_forgotten_mark(fields: Mapping[str, Any], by: int) -> str:
     """These fields as the body of an entry that was forgotten under the entry `by`."""
-    return json.dumps({MARK: by, **fields})
+    return json.dumps({FORGOTTEN_MARK: by, **fields})
 
 
-def mark_of(body: str) -> int:
+def forgotten_mark(body: str) -> int:
     """The seq of the entry under which this body was blanked; 0 for one that was not."""
     if not body.startswith(START):
         return 0
@@ -58,16 +58,16 @@ def _blank(value: Any, hint: Any) -> Any:
     if isinstance(value, Mapping):
         return {}
     if dataclasses.is_dataclass(value):
-        return blanked(value)
+        return without_words(value)
     if all(isinstance(one, int | float) for one in value):
         return value
     return type(value)()
 
 
 @functools.cache
-def _stays(kind: type) -> frozenset[str]:
+def _kept_fields(kind: type) -> frozenset[str]:
     """What this class and those that it derives from say, and the fields that hold codes alone."""
-    stays = {name for name, hint in _hints(kind).items() if _is_code(hint)}
+    stays = {name for name, hint in _type_hints(kind).items() if _is_code(hint)}
     for base in kind.__mro__:
         stays.update(vars(base).get("stays", ()))
     return frozenset(stays)
@@ -82,5 +82,5 @@ def _is_code(hint: Any) -> bool:
 
 
 @functools.cache
-def _hints(kind: type) -> dict[str, Any]:
+def _type_hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)

@@ -9,7 +9,7 @@ import hashlib
 
 from daemon.engine.tables import Stored
 
-SIZE = 16
+DIGEST_BYTES = 16
 """Bytes of a digest: an alteration that keeps it is out of the question, and a row grows by 17 bytes."""
 
 
@@ -27,4 +27,4 @@ def digest_of_row(row: Stored) -> bytes:
             (seq, repr(thread), repr(kind), repr(author), body, repr(key), cause, repr(closes), at)
         )
     recorded = f"{seq} {cause!r} {at!r} {lengths}\n{thread}{kind}{author}{key}{closes}{body}"
-    return hashlib.sha256(recorded.encode(errors="surrogatepass")).digest()[:SIZE]
+    return hashlib.sha256(recorded.encode(errors="surrogatepass")).digest()[:DIGEST_BYTES]

@@ -12,16 +12,16 @@ from dataclasses import replace
 from typing import Any, Literal, Self, TypeVar, cast, overload
 
 from daemon.engine.event import Entry, StepEvent, fingerprint, seqs_of
-from daemon.engine.exceptions import ControlFlow, Nondeterminism, Unavailable, first_error
+from daemon.engine.exceptions import ControlFlow, ReplayMismatch, Unavailable, most_severe_error
 from daemon.engine.execution import Execution
-from daemon.engine.keys import part
-from daemon.engine.kinds import GivenUp, Intent, Received, Result
+from daemon.engine.keys import part_key
+from daemon.engine.kinds import InputsReceived, Intent, StepGivenUp, StepResult
 
 S = TypeVar("S", bound=StepEvent)
 T = TypeVar("T")
 
 
-class Steps:
+class StepContext:
     """Where the steps of one task take their keys from; `context.py` has all that can be done with it."""
 
     def __init__(self, execution: Execution, path: str) -> None:
@@ -46,14 +46,14 @@ class Steps:
         """A context for what is done within the step of this key. It ends with that step: what is recorded
         in it and is not asked for again is no difference."""
         self.execution.record.mark_repeatable(key)
-        return type(self)(self.execution, part(key, "in"))
+        return type(self)(self.execution, part_key(key, "in"))
 
     async def gather(self, *branches: tuple[Self, Callable[[Self], Awaitable[T]]]) -> list[T]:
         """Run contexts in parallel; all are awaited. Which error is raised follows from its kind."""
         self._check()
         tasks = [self._branch(context, body) for context, body in branches]
         results = await asyncio.gather(*tasks, return_exceptions=True)
-        error = first_error(results)
+        error = most_severe_error(results)
         if error is not None:
             raise self._latch(error)
         return cast(list[T], results)
@@ -75,10 +75,10 @@ class Steps:
     ) -> Any:
         """Do something once, and keep its result (JSON). After a crash before that it is done again."""
 
-        async def result() -> Result:
-            return Result(value=await do())
+        async def result() -> StepResult:
+            return StepResult(value=await do())
 
-        entry = await self.step(name, asks, result, Result, subject=subject)
+        entry = await self.step(name, asks, result, StepResult, subject=subject)
         return entry.event.value
 
     @overload
@@ -104,7 +104,7 @@ class Steps:
         *,
         subject: str = ...,
         interruptible: bool,
-    ) -> Entry[S] | Entry[Received]: ...
+    ) -> Entry[S] | Entry[InputsReceived]: ...
 
     async def step(
         self,
@@ -116,7 +116,7 @@ class Steps:
         subject: str = "",
         interruptible: bool = False,
         patient: bool = True,
-    ) -> Entry[S] | Entry[Received]:
+    ) -> Entry[S] | Entry[InputsReceived]:
         """Do something once, and keep the event that it returns; `asks` is compared when it is read back.
 
         Where `do` raises Unavailable, a `patient` step waits until the `subject` can be reached; only when
@@ -130,9 +130,9 @@ class Steps:
         found = await self._recorded(key, asked, (kind,))
         if found is None:
             found = await self._try(key, asked, do, subject, interruptible, patient)
-        if isinstance(found.event, GivenUp):
+        if isinstance(found.event, StepGivenUp):
             raise Unavailable(found.event.reason, found.event.subject)
-        if isinstance(found.event, Received):
+        if isinstance(found.event, InputsReceived):
             self.execution.mark_received(found.event.inputs)
         return found
 
@@ -159,11 +159,11 @@ class Steps:
                 return await attempt()
             done = await self.execution.outages.outlast(attempt, subject, accepts)
         except Unavailable as error:
-            event = GivenUp(reason=error.reason, subject=error.subject, fingerprint=asked)
+            event = StepGivenUp(reason=error.reason, subject=error.subject, fingerprint=asked)
             return await self.execution.append(event, key)
         if isinstance(done, Entry):
             return done
-        came = Received(inputs=tuple(seqs_of(done)), fingerprint=asked)
+        came = InputsReceived(inputs=tuple(seqs_of(done)), fingerprint=asked)
         return await self.execution.append(came, key)
 
     async def record(self, event: S, name: str = "", *, closes: Sequence[int] = ()) -> Entry[S]:
@@ -206,7 +206,7 @@ class Steps:
             begun = await self.execution.append(replace(intent, fingerprint=asked), key)
         if not isinstance(begun.event, Intent):
             return begun
-        receipt = part(key, "done")
+        receipt = part_key(key, "done")
         done = self.read_back(receipt)
         if done:
             return done
@@ -228,12 +228,12 @@ class Steps:
         if await self._recorded(key, asked, ()) is None:
             await self.execution.wait_until_saved()
             await self.execution.append_soon(replace(intent, fingerprint=asked), key)
-        done = self.read_back(part(key, "done"))
+        done = self.read_back(part_key(key, "done"))
         if done:
             return cast(S, done.event)
         self.execution.check_lease()
         outcome = replace(await do(), fingerprint=asked)
-        return await self.execution.append_soon(outcome, part(key, "done"), receipt_of=key)
+        return await self.execution.append_soon(outcome, part_key(key, "done"), receipt_of=key)
 
     async def record_if_found(self, name: str, look: Callable[[], S | None]) -> Entry[S] | None:
         """Look at something that changes, and record what was found; nothing found leaves no entry.
@@ -252,7 +252,7 @@ class Steps:
     async def append_note(self, event: S, name: str) -> Entry[S]:
         """Append something about the step that is under way, which is no step itself."""
         before = len(self.execution.journal.entries_of_step(self._reached))
-        return await self.execution.append(event, part(self._reached, f"{name}-{before + 1}"))
+        return await self.execution.append(event, part_key(self._reached, f"{name}-{before + 1}"))
 
     # What steps are made of: those of another shape a program makes itself
 
@@ -310,7 +310,7 @@ class Steps:
         """A difference found anywhere ends the whole execution, whoever swallows it."""
         try:
             return look(*what)
-        except Nondeterminism as difference:
+        except ReplayMismatch as difference:
             self.execution.latched = difference
             raise
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from daemon.engine.event import Event
-from daemon.engine.keys import part
+from daemon.engine.keys import part_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forgotten(Event):
+class EntriesForgotten(Event):
     """The words of these entries are forgotten: their bodies are blanked, all else of them stays.
 
     It is pending until nothing of them is left in the file. It closes what of them still waited: nobody goes
@@ -33,7 +33,7 @@ class Forgotten(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Erased(Event):
+class EntriesErased(Event):
     """Of what was forgotten nothing is left in the file, nor beside it."""
 
     kind = "erased"
@@ -41,4 +41,4 @@ class Erased(Event):
 
 def erased_key(key: str) -> str:
     """The key of the entry that says that nothing is left of what this one made forgotten."""
-    return part(key, "erased")
+    return part_key(key, "erased")

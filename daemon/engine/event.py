@@ -17,8 +17,8 @@ from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, cast, get_t
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from daemon.engine.blanking import MARK, blanked, marked
-from daemon.engine.writable import writable_json
+from daemon.engine.blanking import FORGOTTEN_MARK, with_forgotten_mark, without_words
+from daemon.engine.writable import storable_json
 
 UNHASHED = "forgotten"
 """Stands for a hash that was made of words which are forgotten."""
@@ -31,7 +31,7 @@ Date = Annotated[float, Field(ge=0, lt=NO_DATE)]
 """A field that is a time in Unix seconds."""
 
 
-class Rank(IntEnum):
+class InputRank(IntEnum):
     """The order in which a thread takes what waits for it."""
 
     STOP = 0
@@ -70,7 +70,7 @@ class Event:
 
     def without_words(self) -> Self:
         """What is left of it when it is forgotten."""
-        return blanked(self)
+        return without_words(self)
 
     def line(self) -> str:
         """The entry in a few words, for a person who reads the journal: its text, if it is one, else what is
@@ -89,7 +89,7 @@ class Input(Event):
     closed_by = frozenset({"turn-ended", "undeliverable", "forgotten"})
     state = "to be answered"
     may_be_input = True
-    rank = Rank.MESSAGE
+    rank = InputRank.MESSAGE
 
     @property
     def answers(self) -> str:
@@ -174,7 +174,7 @@ class Entry(Generic[E]):
         return self.event.kind
 
 
-def only(kind: type[E], entries: Iterable[Entry[Any]]) -> list[Entry[E]]:
+def of_kind(kind: type[E], entries: Iterable[Entry[Any]]) -> list[Entry[E]]:
     """Those of these entries that are of this kind, or of one derived from it."""
     return [entry for entry in entries if isinstance(entry.event, kind)]
 
@@ -184,18 +184,18 @@ def seqs_of(entries: Iterable[Entry[Any]]) -> list[int]:
     return [entry.seq for entry in entries]
 
 
-def by_seq(entries: Iterable[Entry[E]]) -> list[Entry[E]]:
+def in_seq_order(entries: Iterable[Entry[E]]) -> list[Entry[E]]:
     """The same in the order in which they were written."""
     return sorted(entries, key=attrgetter("seq"))
 
 
-def chunks(values: Sequence[T], most: int) -> Iterator[Sequence[T]]:
+def in_chunks(values: Sequence[T], most: int) -> Iterator[Sequence[T]]:
     """These, so many at a time."""
     for start in range(0, len(values), most):
         yield values[start : start + most]
 
 
-def as_json(entry: Entry[Event]) -> dict[str, Any]:
+def entry_as_json(entry: Entry[Event]) -> dict[str, Any]:
     """An entry as JSON values: its columns, with the event as `body`."""
     kind: Any = type(entry.event)  # as mypy takes no class for hashable
     told = {
@@ -210,11 +210,11 @@ def as_json(entry: Entry[Event]) -> dict[str, Any]:
         "at": entry.at,
     }
     if entry.forgotten:
-        told[MARK] = entry.forgotten
+        told[FORGOTTEN_MARK] = entry.forgotten
     return told
 
 
-class Kinds:
+class EventCodec:
     """The kinds that a journal knows, and their form as JSON."""
 
     def __init__(self, classes: Iterable[type[Event]]) -> None:
@@ -274,7 +274,7 @@ class Kinds:
             )
         # In Pydantic's own JSON, a NaN would become a null.
         value = adapter.dump_python(event, warnings=False)
-        return writable_json(json.dumps(value, default=_plain, allow_nan=False))
+        return storable_json(json.dumps(value, default=_plain, allow_nan=False))
 
     def blank(self, name: str, body: str, by: int) -> str:
         """This body without its words, as forgotten under the entry `by`. One that is damaged has none left
@@ -282,8 +282,8 @@ class Kinds:
         try:
             left = self.load(name, body).without_words()
         except ValueError:
-            return marked({}, by)
-        return marked(json.loads(self.dump(left)), by)
+            return with_forgotten_mark({}, by)
+        return with_forgotten_mark(json.loads(self.dump(left)), by)
 
     def unhash(self, name: str, body: str) -> str:
         """This body without its hashes of words; one that is no JSON object stays as it is."""
@@ -389,15 +389,15 @@ def _plain(value: object) -> Any:
 
 def digest(value: object) -> str:
     """Sixteen hex digits that stand for a JSON value, whatever the order of its keys."""
-    return digest_of(canonical(value))
+    return digest_of_json(canonical_json(value))
 
 
-def canonical(value: object) -> bytes:
+def canonical_json(value: object) -> bytes:
     """A JSON value as bytes, the same whatever the order of its keys."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return text.encode(errors="surrogatepass")
 
 
-def digest_of(written: bytes) -> str:
+def digest_of_json(written: bytes) -> str:
     """The digest of a value that is written down already."""
     return hashlib.sha256(written).hexdigest()[:16]

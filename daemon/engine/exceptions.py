@@ -30,13 +30,13 @@ class JournalError(EngineError):
     recorded_name = "JournalError"
 
 
-class JournalHeld(JournalError):
+class JournalLocked(JournalError):
     """Another process has this journal open."""
 
     recorded_name = "JournalHeld"
 
 
-class JournalOther(JournalError):
+class JournalVersionError(JournalError):
     """The journal is of a version that this program does not read."""
 
     recorded_name = "JournalOther"
@@ -48,13 +48,13 @@ class JournalDamaged(JournalError):
     recorded_name = "JournalDamaged"
 
 
-class Conflict(JournalError):
+class KeyConflict(JournalError):
     """The key is there already, or the thread's id belongs to another conversation."""
 
     recorded_name = "Conflict"
 
 
-class Fenced(EngineError):
+class FencedError(EngineError):
     """Another attempt at this thread began after ours: stop, and touch nothing."""
 
     recorded_name = "Fenced"
@@ -78,22 +78,29 @@ class ControlFlow(BaseException):
     """Ends a run of an execution. No failure: code that catches Exception must let it pass."""
 
 
-class Suspended(ControlFlow):
+class ExecutionSuspended(ControlFlow):
     """The execution waits for an input; the text is the key that it waits at."""
 
 
-class Nondeterminism(ControlFlow):
+class ReplayMismatch(ControlFlow):
     """What the code does now does not fit what is recorded of this execution."""
 
 
-class RunAgain(ControlFlow):
+class ReplayRequested(ControlFlow):
     """The execution runs again from the top: so tests find out whether it reads back what it did."""
 
 
-def first_error(results: Sequence[object]) -> BaseException | None:
+def most_severe_error(results: Sequence[object]) -> BaseException | None:
     """Of several errors the one that counts: it follows from their kinds, not from which came first."""
     errors = [result for result in results if isinstance(result, BaseException)]
-    for kind in (asyncio.CancelledError, Fenced, Nondeterminism, Exception, RunAgain, Suspended):
+    for kind in (
+        asyncio.CancelledError,
+        FencedError,
+        ReplayMismatch,
+        Exception,
+        ReplayRequested,
+        ExecutionSuspended,
+    ):
         for error in errors:
             if isinstance(error, kind):
                 return error

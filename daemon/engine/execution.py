@@ -10,28 +10,28 @@ import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar, cast
 
-from daemon.engine.answers import Answers
-from daemon.engine.attempts import failures, turn_of
-from daemon.engine.event import Entry, Event, Input, Rank, StepEvent, by_seq, only, seqs_of
-from daemon.engine.exceptions import Fenced, Nondeterminism, RunAgain
-from daemon.engine.keys import FAILED, PART, STOPPED, context_of, last_words, parent_of, restarted
+from daemon.engine.answers import AnswerMatcher
+from daemon.engine.attempts import turn_failures, turn_id
+from daemon.engine.event import Entry, Event, Input, InputRank, StepEvent, in_seq_order, of_kind, seqs_of
+from daemon.engine.exceptions import FencedError, ReplayMismatch, ReplayRequested
+from daemon.engine.keys import FAILED, PART, STOPPED, context_of, last_words_path, parent_of, restarted_path
 from daemon.engine.kinds import (
-    Answered,
-    Asked,
+    AnswerAwaited,
+    AnswerReceived,
     AttemptFailed,
+    ExecutionRestarted,
+    InputsReceived,
     Intent,
-    Outage,
-    Received,
-    Restarted,
-    Spawned,
+    OutageBegan,
+    ThreadSpawned,
     TurnBegan,
     TurnEnded,
-    Waiting,
-    Woke,
+    WaitBegan,
+    WaitEnded,
 )
-from daemon.engine.outage import Around, Outages
-from daemon.engine.recorded import Record
-from daemon.engine.unawaited import Unawaited, patiently
+from daemon.engine.outage import ExecutionServices, OutageWaiter
+from daemon.engine.recorded import ReplayLog
+from daemon.engine.unawaited import WriteBehind, retry_until_written
 from daemon.engine.writer import Fence
 
 E = TypeVar("E", bound=Event)
@@ -48,7 +48,13 @@ class Execution:
     """True once this attempt is about to show people anything."""
 
     def __init__(
-        self, around: Around, began: Entry[TurnBegan], epoch: int, path: str = "", *, is_new: bool = False
+        self,
+        around: ExecutionServices,
+        began: Entry[TurnBegan],
+        epoch: int,
+        path: str = "",
+        *,
+        is_new: bool = False,
     ) -> None:
         self.around = around
         self.journal = journal = around.journal
@@ -58,13 +64,13 @@ class Execution:
         self.epoch = epoch
         self._fence = Fence(thread=self.thread, epoch=epoch)
         self.id = began.event.execution
-        self.turn = turn_of(began)
+        self.turn = turn_id(began)
         self.first = self._beginning()
         self.inputs: list[Entry[Input]] = journal.entries_at(self._all_inputs())
         """All that it took up, in its turns and by accepting it, in order."""
         self.stopping = asyncio.Event()
         """Set when somebody wants it to end: what is in flight is broken off, and nothing new is begun."""
-        self.latched: Nondeterminism | None = None
+        self.latched: ReplayMismatch | None = None
         self.reached = self.id
         """The key that was taken last: where a failure happened."""
         self.names = set[str]()
@@ -81,12 +87,12 @@ class Execution:
         self.restarts = len(self.abandoned)
         self.path = path or current
         mine, beside = self._recorded(current)
-        self.record = Record(self.path, mine, beside)
-        self._unawaited = Unawaited(journal, self.record, self._written)
+        self.record = ReplayLog(self.path, mine, beside)
+        self._unawaited = WriteBehind(journal, self.record, self._written)
         self.freeze_restart_log()
-        self._answers = Answers(journal, began, only(Answered, [*self.restart_log, *mine]))
-        self._received = set(_received_in(mine))
-        self.outages = Outages(self, around, self._outages_in(beside))
+        self._answers = AnswerMatcher(journal, began, of_kind(AnswerReceived, [*self.restart_log, *mine]))
+        self._received = set(_received_inputs(mine))
+        self.outages = OutageWaiter(self, around, self._outages_in(beside))
 
     def _beginning(self) -> Entry[TurnBegan]:
         """The entry with which it began, in this turn or in an earlier one."""
@@ -109,8 +115,8 @@ class Execution:
                 beside += self.journal.entries_under(other)
         return self.journal.entries_under(self.path), beside
 
-    def _outages_in(self, beside: Sequence[Entry[Event]]) -> list[Entry[Outage]]:
-        return [entry for entry in only(Outage, beside) if entry.key.startswith(f"{self.path}{PART}")]
+    def _outages_in(self, beside: Sequence[Entry[Event]]) -> list[Entry[OutageBegan]]:
+        return [entry for entry in of_kind(OutageBegan, beside) if entry.key.startswith(f"{self.path}{PART}")]
 
     def _all_inputs(self) -> list[int]:
         return list(dict.fromkeys([*self.first.event.inputs, *self.began.event.inputs]))
@@ -124,7 +130,7 @@ class Execution:
         """What the executions did that this one stands for, once nothing of it is half done any more."""
         log = list[Entry[StepEvent]]()
         for path in self.abandoned:
-            log += only(StepEvent, self.journal.entries_under(path))
+            log += of_kind(StepEvent, self.journal.entries_under(path))
         self.record.log = log
 
     @property
@@ -151,7 +157,7 @@ class Execution:
     def check_lease(self) -> None:
         """Is the thread still ours? Directly before whatever the world sees or bills. Raises Fenced."""
         if not self.journal.holds_lease(self.thread, self.epoch):
-            raise Fenced(f"another attempt at {self.thread} began after this one")
+            raise FencedError(f"another attempt at {self.thread} began after this one")
 
     async def append(
         self,
@@ -181,10 +187,10 @@ class Execution:
             fence=self._fence,
         )
         if not new:
-            raise Fenced(key)
+            raise FencedError(key)
         self._written(entry)
         if self.around.replays_always and isinstance(event, StepEvent):
-            raise RunAgain(key)
+            raise ReplayRequested(key)
         return entry
 
     async def append_soon(self, event: S, key: str, *, receipt_of: str = "") -> S:
@@ -204,7 +210,7 @@ class Execution:
         self._unawaited.add(draft, receipt_of)
         if self.around.replays_always:
             await self.wait_until_saved()
-            raise RunAgain(key)
+            raise ReplayRequested(key)
         return draft.event
 
     async def wait_until_saved(self) -> None:
@@ -232,7 +238,11 @@ class Execution:
 
     def new_inputs(self) -> list[Entry[Input]]:
         """What of it may concern a running execution: stops and messages."""
-        return [entry for entry in self.has_new_inputs() if entry.event.rank in (Rank.STOP, Rank.MESSAGE)]
+        return [
+            entry
+            for entry in self.has_new_inputs()
+            if entry.event.rank in (InputRank.STOP, InputRank.MESSAGE)
+        ]
 
     def unreceived_inputs(self) -> list[Entry[Input]]:
         """What of that it has not received yet; nothing while it replays."""
@@ -248,7 +258,7 @@ class Execution:
     @property
     def last_seen_seq(self) -> int:
         """The seq of the newest that it was given to see: a wait counts what comes after."""
-        looked = [_looked_through(entry) for entry in self.inputs]
+        looked = [_seen_up_to(entry) for entry in self.inputs]
         return max([*looked, *self._received], default=0)
 
     def accept_inputs(self, entries: Sequence[Entry[Input]]) -> None:
@@ -269,12 +279,12 @@ class Execution:
     @property
     def recorded_paths(self) -> list[str]:
         """The paths under which it has recorded anything: before each restart, and now."""
-        return list(dict.fromkeys([*self.abandoned, restarted(self.id, self.restarts), self.path]))
+        return list(dict.fromkeys([*self.abandoned, restarted_path(self.id, self.restarts), self.path]))
 
     @property
     def failed_attempts(self) -> list[Entry[AttemptFailed]]:
         """The attempts at this turn that failed so far, in order."""
-        return failures(self.journal, self.began)
+        return turn_failures(self.journal, self.began)
 
     def all_recorded(self) -> list[Entry[Event]]:
         """All that is recorded of it, with its turns, the attempts at them and its outages, in order.
@@ -291,10 +301,10 @@ class Execution:
         for began in self.journal.thread_entries(self.thread, TurnBegan, since=self.first.seq):
             if began.event.execution == self.id:
                 found.append(began)
-                keys.append(turn_of(began))
+                keys.append(turn_id(began))
         for key in dict.fromkeys(keys):
             found += self.journal.entries_of_step(key)
-        return by_seq(found)
+        return in_seq_order(found)
 
     def recorded_entries(self, *kinds: type[E]) -> list[Entry[E]]:
         """All that is recorded of it, of these kinds (of all, where none is named), in order."""
@@ -306,35 +316,37 @@ class Execution:
     async def append_result(self, event: E, key: str) -> Entry[E]:
         """Append what was done already and may have cost something: where the journal cannot be written it
         is kept, and tried again, for as long as ten minutes."""
-        return await patiently(self.clock, self.append, event, key)
+        return await retry_until_written(self.clock, self.append, event, key)
 
     async def wait_until_all_saved(self) -> None:
         """The same wait as `saved`, and as patient, where something was done that may have cost something."""
-        await patiently(self.clock, self.wait_until_saved)
+        await retry_until_written(self.clock, self.wait_until_saved)
 
     @property
     def parent_thread(self) -> str:
         """The thread above this one; empty for a root."""
         return parent_of(self.thread)
 
-    def spawned_by(self) -> Entry[Spawned] | None:
+    def spawned_by(self) -> Entry[ThreadSpawned] | None:
         """The entry that began this thread, if it is under another one and has not ended."""
-        for spawned in self.journal.pending_entries(Spawned, thread=self.parent_thread):
+        for spawned in self.journal.pending_entries(ThreadSpawned, thread=self.parent_thread):
             if spawned.event.thread == self.thread:
                 return spawned
         return None
 
     # Its end
 
-    async def restart(self, why: Nondeterminism) -> None:
+    async def restart(self, why: ReplayMismatch) -> None:
         """Leave what is recorded, with its questions and waits; the next run has a path of its own."""
         left = self._pending_under([self.path])
-        withdrawn = [entry.seq for entry in left if isinstance(entry.event, Asked | Waiting | Outage)]
-        await self.append(Restarted(why=str(why)), f"{self.path}/restarted", moot=withdrawn)
+        withdrawn = [
+            entry.seq for entry in left if isinstance(entry.event, AnswerAwaited | WaitBegan | OutageBegan)
+        ]
+        await self.append(ExecutionRestarted(why=str(why)), f"{self.path}/restarted", moot=withdrawn)
 
     def open_intents(self) -> list[Entry[Intent]]:
         """What abandoned executions were about to do, when nobody knows whether it was done."""
-        return only(Intent, self.entries_left_open())
+        return of_kind(Intent, self.entries_left_open())
 
     def entries_left_open(self) -> list[Entry[Event]]:
         """What abandoned executions left pending."""
@@ -364,33 +376,33 @@ class Execution:
 
     def _ends_with_it(self) -> list[int]:
         """What it left open, and is closed where it has failed."""
-        told = [last_words(self.id, FAILED), last_words(self.id, STOPPED)]
+        told = [last_words_path(self.id, FAILED), last_words_path(self.id, STOPPED)]
         ending = list[int]()
         for entry in self._pending_under(dict.fromkeys([*self.recorded_paths, *told])):
-            stays = is_watch(entry) and context_of(entry.key) in told
-            if ends_with_its_turn(entry) and not stays:
+            stays = is_watch_wait(entry) and context_of(entry.key) in told
+            if closes_with_turn(entry) and not stays:
                 ending.append(entry.seq)
         return ending
 
 
-def ends_with_its_turn(entry: Entry[Any]) -> bool:
+def closes_with_turn(entry: Entry[Any]) -> bool:
     """Is it closed where its turn has failed? Not what came to it, and not what only something else ends."""
     return TurnEnded.kind in entry.event.closed_by and not isinstance(entry.event, Input)
 
 
-def is_watch(entry: Entry[Any]) -> bool:
+def is_watch_wait(entry: Entry[Any]) -> bool:
     """Is it a wait that no execution is suspended on?"""
-    return isinstance(entry.event, Waiting) and not entry.event.resumes
+    return isinstance(entry.event, WaitBegan) and not entry.event.resumes
 
 
-def _looked_through(given: Entry[Input]) -> int:
+def _seen_up_to(given: Entry[Input]) -> int:
     """Up to where an execution that took this up had seen what came."""
-    if isinstance(given.event, Woke) and given.event.upto:
+    if isinstance(given.event, WaitEnded) and given.event.upto:
         return given.event.upto
     return given.seq
 
 
-def _received_in(recorded: Iterable[Entry[Event]]) -> Iterator[int]:
+def _received_inputs(recorded: Iterable[Entry[Event]]) -> Iterator[int]:
     """The inputs that it has looked at, as far as this tells."""
-    for received in only(Received, recorded):
+    for received in of_kind(InputsReceived, recorded):
         yield from received.event.inputs

@@ -16,21 +16,28 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
-from daemon.engine.at_hand import AtHand
-from daemon.engine.beside import Beside
-from daemon.engine.erasing import Erased, Forgotten, erased_key
-from daemon.engine.event import Entry, Event, Input, chunks
-from daemon.engine.exceptions import Conflict, JournalDamaged, JournalError
+from daemon.engine.at_hand import RecentEntries
+from daemon.engine.beside import BackgroundReader
+from daemon.engine.erasing import EntriesErased, EntriesForgotten, erased_key
+from daemon.engine.event import Entry, Event, Input, in_chunks
+from daemon.engine.exceptions import JournalDamaged, JournalError, KeyConflict
 from daemon.engine.kinds import LEASES, with_engine_kinds
-from daemon.engine.lock import locked
+from daemon.engine.lock import hold_lock
 from daemon.engine.migration import add_digests
-from daemon.engine.opening import fold_again, open_store
-from daemon.engine.overwriting import CHUNK, FEW_EXECUTIONS, blank, executions_of, finish, unhash
-from daemon.engine.reading import Reading
-from daemon.engine.rows import written_as
-from daemon.engine.store import Store, index_path
-from daemon.engine.tables import Row
-from daemon.engine.writer import Fence, Writer, Written
+from daemon.engine.opening import open_store, rebuild_folded_tables
+from daemon.engine.overwriting import (
+    CHUNK,
+    FEW_EXECUTIONS,
+    blank_bodies,
+    clear_hashes,
+    find_executions,
+    finish_erasing,
+)
+from daemon.engine.reading import JournalReader
+from daemon.engine.rows import entry_from_written
+from daemon.engine.store import JournalTables, index_path
+from daemon.engine.tables import EntryRow
+from daemon.engine.writer import Fence, JournalWriter, WrittenRow
 
 E = TypeVar("E", bound=Event)
 F = TypeVar("F", bound=Event)
@@ -42,7 +49,7 @@ MOST_ARRIVED = 10_000
 """Threads of which it is known apart that something came for them."""
 
 
-class Clock(Protocol):
+class JournalClock(Protocol):
     """Time, as the engine needs it."""
 
     def now(self) -> float:
@@ -53,19 +60,19 @@ class Clock(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft(Generic[E]):
+class EntryDraft(Generic[E]):
     """An entry that is not written yet: checked, with its `event` as every reader will be given it."""
 
-    row: Row
+    row: EntryRow
     event: E
     fence: Fence | None
 
     def entry(self, seq: int) -> Entry[E]:
         """It, once it is on disk."""
-        return written_as(self.row, seq, self.event)
+        return entry_from_written(self.row, seq, self.event)
 
 
-class Journal(Reading):
+class Journal(JournalReader):
     """An open journal; an async context manager that holds its lock.
 
     `kinds` are the program's own; the engine's are added, but where the program has a class of the same kind.
@@ -74,7 +81,11 @@ class Journal(Reading):
     _leaves_out_damage = True
 
     def __init__(
-        self, path: Path, clock: Clock, kinds: Iterable[type[Event]], writer: type[Writer] = Writer
+        self,
+        path: Path,
+        clock: JournalClock,
+        kinds: Iterable[type[Event]],
+        writer: type[JournalWriter] = JournalWriter,
     ) -> None:
         self._path = path
         self._clock = clock
@@ -89,7 +100,7 @@ class Journal(Reading):
         """The last entry of each kind that was written since it was opened."""
         self._wrote_first, self._wrote_last = 0, -1
         """It wrote all from the one to the other; nothing so far."""
-        self._at_hand = AtHand(self._kinds)
+        self._at_hand = RecentEntries(self._kinds)
         self._inputs = frozenset(self._kinds.kind_names([Input]))
         self.damage = ""
         """What of it could not be read, and what to do; empty as long as all could be."""
@@ -97,11 +108,11 @@ class Journal(Reading):
     async def __aenter__(self) -> Self:
         """Raises JournalError where it cannot be opened."""
         with ExitStack() as opening:
-            opening.enter_context(locked(self._path))  # before the first connection
+            opening.enter_context(hold_lock(self._path))  # before the first connection
             written = open_store(self._path)
             opening.callback(written.close)
             try:
-                fold_again(written, self._kinds)
+                rebuild_folded_tables(written, self._kinds)
             except JournalDamaged as damage:  # what can be read may still be answered
                 self._found(damage)
             self._finish_forgetting(written)
@@ -118,15 +129,15 @@ class Journal(Reading):
     async def __aexit__(self, *_: object) -> None:
         self._open.close()
 
-    def _finish_forgetting(self, store: Store) -> None:
+    def _finish_forgetting(self, store: JournalTables) -> None:
         """What cannot be done now is done by whoever forgets: it is still pending."""
         try:
-            finish(store, self._kinds, self._clock.now())
+            finish_erasing(store, self._kinds, self._clock.now())
         except (sqlite3.Error, OSError, ValueError) as error:
             store.rollback()
             log.error("What was being forgotten is not erased yet (%s).", error)
 
-    def _add_digests(self, store: Store) -> None:
+    def _add_digests(self, store: JournalTables) -> None:
         """What cannot be done now is done at the next opening: `verify` says what is left."""
         try:
             add_digests(store, self._kinds)
@@ -146,9 +157,9 @@ class Journal(Reading):
         are blank: whoever opens it before he reads entries into it leaves none of them there."""
         return index_path(self._path)
 
-    def make_background_reader(self) -> Beside:
+    def make_background_reader(self) -> BackgroundReader:
         """Another reader, for a thread of its own, in which it is made, asked and closed."""
-        return Beside(self._path, self.kinds, self._found, live=True)
+        return BackgroundReader(self._path, self.kinds, self._found, live=True)
 
     @property
     def died(self) -> asyncio.Future[None]:
@@ -190,7 +201,7 @@ class Journal(Reading):
         )
         try:
             seq = await self._writer.submit(draft.row, fence, requires)
-        except Conflict:
+        except KeyConflict:
             found = self.get(key)
             if found is None:
                 raise
@@ -210,12 +221,12 @@ class Journal(Reading):
         closes: Sequence[int] = (),
         moot: Sequence[int] = (),
         fence: Fence | None = None,
-    ) -> Draft[E]:
+    ) -> EntryDraft[E]:
         """The same, not on its way yet. Raises ValueError or TypeError."""
         _check_names(thread, key, author)
         event = self.kinds.in_own_class(event)
         body, read = self.kinds.read_back(event)
-        row = Row(
+        row = EntryRow(
             thread=thread,
             kind=event.kind,
             author=author,
@@ -228,10 +239,10 @@ class Journal(Reading):
             pending=event.pending,
             leases=isinstance(event, LEASES),
         )
-        return Draft(row=row, event=read, fence=fence)
+        return EntryDraft(row=row, event=read, fence=fence)
 
     def submit(
-        self, draft: Draft[Any], *, after: str = "", receipt_of: str = "", opened_by: str = ""
+        self, draft: EntryDraft[Any], *, after: str = "", receipt_of: str = "", opened_by: str = ""
     ) -> asyncio.Future[int]:
         """Send it to disk; a future of its seq, which fails with Conflict, Fenced or JournalError.
 
@@ -250,33 +261,33 @@ class Journal(Reading):
         author: str = "engine",
         cause: int | None = None,
         lets_go: Sequence[int] = (),
-    ) -> Entry[Forgotten]:
+    ) -> Entry[EntriesForgotten]:
         """Blank the bodies of these entries, and return when no byte of what they said is left in the file.
 
         All else of them stays. Of `lets_go` it closes what is pending still: nobody goes on with that. What
         is recorded under the key already is only brought to its end. Raises JournalError, also as long as
         somebody reads the file as it was; `erase` tries again.
         """
-        event = Forgotten(seqs=tuple(seqs), why=why)
+        event = EntriesForgotten(seqs=tuple(seqs), why=why)
         forgotten, _ = await self.append(
             thread, event, key=key, author=author, cause=cause, moot=tuple(lets_go)
         )
         await self.erase(forgotten)
         return forgotten
 
-    async def erase(self, forgotten: Entry[Forgotten]) -> None:
+    async def erase(self, forgotten: Entry[EntriesForgotten]) -> None:
         """Bring it to its end: blank what is not blank yet, clear the file, and say so."""
         seqs, touched = forgotten.event.seqs, list[set[str]]()
-        for some in chunks(seqs, CHUNK):
-            await self._writer.run_job(partial(blank, kinds=self.kinds, seqs=some, by=forgotten.seq))
+        for some in in_chunks(seqs, CHUNK):
+            await self._writer.run_job(partial(blank_bodies, kinds=self.kinds, seqs=some, by=forgotten.seq))
             self.erasures += 1
-        await self._writer.run_job(lambda store: touched.extend(executions_of(store, self.kinds, seqs)))
-        for few in chunks(touched, FEW_EXECUTIONS):
-            await self._writer.run_job(partial(unhash, kinds=self.kinds, executions=few))
-        await self._writer.run_job(Store.scrub)
+        await self._writer.run_job(lambda store: touched.extend(find_executions(store, self.kinds, seqs)))
+        for few in in_chunks(touched, FEW_EXECUTIONS):
+            await self._writer.run_job(partial(clear_hashes, kinds=self.kinds, executions=few))
+        await self._writer.run_job(JournalTables.scrub)
         await self.append(
             forgotten.thread,
-            Erased(),
+            EntriesErased(),
             key=erased_key(forgotten.key),
             author=forgotten.author,
             cause=forgotten.seq,
@@ -288,10 +299,10 @@ class Journal(Reading):
 
         Eight digits collide at about nine thousand threads: on conflict, one digit more.
         """
-        for thread in _ids(key):
+        for thread in _candidate_thread_ids(key):
             try:
                 return await self.append(thread, event, key=key, author="core")
-            except Conflict:
+            except KeyConflict:
                 continue
         raise JournalError(f"no free id for {key}")
 
@@ -299,7 +310,7 @@ class Journal(Reading):
         self, key: str, event: E, first: F, *, first_key: str, author: str
     ) -> tuple[Entry[E], Entry[F]]:
         """The same, and the `first` thing that is said there: both in one commit where both are new."""
-        thread = next(_ids(key))
+        thread = next(_candidate_thread_ids(key))
         opened = self.make_draft(thread, event, key=key, author="core")
         said = self.make_draft(thread, first, key=first_key, author=author)
         seqs = await asyncio.gather(
@@ -312,7 +323,7 @@ class Journal(Reading):
         found, _ = await self.append(there.thread, first, key=first_key, author=author, cause=there.seq)
         return there, found
 
-    async def read_in_background(self, ask: Callable[[Beside], T]) -> T:
+    async def read_in_background(self, ask: Callable[[BackgroundReader], T]) -> T:
         """What this finds in the journal as it is now, looked for beside the loop: for what takes long.
 
         It is asked again where words were forgotten meanwhile. Raises JournalError.
@@ -323,8 +334,8 @@ class Journal(Reading):
             if erasures == self.erasures:
                 return found
 
-    def _read_in_background(self, ask: Callable[[Beside], T]) -> T:
-        with closing(Beside(self._path, self.kinds, self._found)) as past:
+    def _read_in_background(self, ask: Callable[[BackgroundReader], T]) -> T:
+        with closing(BackgroundReader(self._path, self.kinds, self._found)) as past:
             return ask(past)
 
     async def follow_entries(self, since: int, limit: int = 1000) -> AsyncIterator[list[Entry[Event]]]:
@@ -364,7 +375,7 @@ class Journal(Reading):
             return self._at_hand.entries_after(since, self.kinds.kind_names(kinds), at)
         return super().entries_of_kind(*kinds, since=since, at=at)
 
-    def _notify(self, written: Sequence[Written]) -> None:
+    def _notify(self, written: Sequence[WrittenRow]) -> None:
         """Told of what is on disk before whoever waits for it goes on."""
         for one in written:
             row, seq = one.row, one.seq
@@ -381,7 +392,7 @@ class Journal(Reading):
         self._changed = asyncio.Event()
 
 
-def _ids(key: str) -> Iterator[str]:
+def _candidate_thread_ids(key: str) -> Iterator[str]:
     """The ids that a thread opened under this key may have, in the order in which they are tried."""
     digits = hashlib.sha256(key.encode()).hexdigest()
     return (f"sess-{digits[:length]}" for length in range(8, len(digits)))

@@ -11,20 +11,29 @@ from dataclasses import dataclass
 from sys import intern
 from typing import Any
 
-from daemon.engine.attempts import turn_of
-from daemon.engine.erasing import Forgotten
-from daemon.engine.event import Entry, Event, Input, Kinds, StepEvent, seq_fields
+from daemon.engine.attempts import turn_id
+from daemon.engine.erasing import EntriesForgotten
+from daemon.engine.event import Entry, Event, EventCodec, Input, StepEvent, seq_fields
 from daemon.engine.keys import PART, root_of
-from daemon.engine.kinds import LEASES, Received, Spawned, TurnBegan, TurnEnded, TurnResumed, Waiting, Woke
+from daemon.engine.kinds import (
+    LEASES,
+    InputsReceived,
+    ThreadSpawned,
+    TurnBegan,
+    TurnEnded,
+    TurnResumed,
+    WaitBegan,
+    WaitEnded,
+)
 
-Findings = Iterator[tuple[int, str]]
+RuleFindings = Iterator[tuple[int, str]]
 
 NOTHING = ("", "")
 """Kind and thread of an entry that is not there."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Half:
+class OpenTurn:
     """A turn that has begun and not ended."""
 
     began: int
@@ -35,15 +44,15 @@ class Half:
     attempt: int = 1
 
 
-class Ledger:
+class ReplayState:
     """What a replay knows after each entry: who was there, what is pending, who is at work."""
 
-    def __init__(self, kinds: Kinds) -> None:
+    def __init__(self, kinds: EventCodec) -> None:
         self.kinds = kinds
         self.pending: defaultdict[str, dict[int, str]] = defaultdict(dict)
         """Thread to its pending entries: seq to kind."""
         self.leases: dict[str, int] = {}
-        self.halves: dict[str, Half] = {}
+        self.halves: dict[str, OpenTurn] = {}
         self.seen: defaultdict[str, set[int]] = defaultdict(set)
         """Each execution's inputs, and what else it has received."""
         self.woken = set[int | None]()
@@ -111,23 +120,23 @@ class Ledger:
         if event.brings:
             for _, seq in self.kinds.referenced_seqs(event):
                 self.brought[root_of(entry.thread)].add(seq)
-        if isinstance(event, Forgotten):
+        if isinstance(event, EntriesForgotten):
             self.forgotten[entry.seq] = event.seqs
         elif isinstance(event, TurnBegan):
-            self.halves[entry.thread] = Half(
+            self.halves[entry.thread] = OpenTurn(
                 began=entry.seq,
                 execution=event.execution,
                 inputs=event.inputs,
-                paths=(*_beginnings(event.execution), *_beginnings(turn_of(entry))),
+                paths=(*_beginnings(event.execution), *_beginnings(turn_id(entry))),
             )
             self.seen[event.execution].update(event.inputs)
-        elif isinstance(event, Received) and half:
+        elif isinstance(event, InputsReceived) and half:
             self.seen[half.execution].update(event.inputs)
         elif isinstance(event, TurnResumed) and half:
             half.attempt += 1
-        elif isinstance(event, Woke):
+        elif isinstance(event, WaitEnded):
             self.woken.add(entry.cause)
-        elif isinstance(event, Spawned):
+        elif isinstance(event, ThreadSpawned):
             self.children[entry.seq] = event.thread
 
     def is_tree_busy(self, thread: str) -> bool:
@@ -144,18 +153,18 @@ def _beginnings(name: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class JournalRule:
     """A check, and whether it may have anything to say of entries of a class: of others it is not asked.
 
     A violation of it is called by its name.
     """
 
     name: str
-    check: Callable[[Ledger, Entry[Any]], Findings]
+    check: Callable[[ReplayState, Entry[Any]], RuleFindings]
     concerns: Callable[[type[Event]], bool]
 
 
-def everything(_: type[Event]) -> bool:
+def concerns_every_kind(_: type[Event]) -> bool:
     """Concerns every kind."""
     return True
 
@@ -174,7 +183,7 @@ def _is_within_turn(event: type[Event]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class These:
+class KindFilter:
     """Concerns entries of these classes, and of those that derive from them."""
 
     classes: tuple[type[Event], ...]
@@ -183,13 +192,13 @@ class These:
         return issubclass(event, self.classes)
 
 
-def cause(ledger: Ledger, entry: Entry[Any]) -> Findings:
+def cause(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
     """The one entry without which this one would not exist was there before it."""
     if entry.cause is not None and not ledger.kind_of(entry.cause):
         yield entry.seq, f"its cause, {entry.cause}, is not there"
 
 
-def closes(ledger: Ledger, entry: Entry[Any]) -> Findings:
+def closes(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
     """What is closed is of a kind that waits, and this kind of entry can close it."""
     for seq in entry.closes:
         kind = ledger.kind_of(seq)
@@ -201,12 +210,12 @@ def closes(ledger: Ledger, entry: Entry[Any]) -> Findings:
 
 def may_close(entry: Entry[Any], closed: type[Event]) -> bool:
     """Does such an entry end one of this kind? Any input may end a wait: the program says what it becomes."""
-    if issubclass(closed, Waiting) and isinstance(entry.event, Input):
+    if issubclass(closed, WaitBegan) and isinstance(entry.event, Input):
         return True
     return entry.kind in closed.closed_by
 
 
-def doubled(ledger: Ledger, entry: Entry[Any]) -> Findings:
+def doubled(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
     """What is pending is closed once."""
     for n, seq in enumerate(entry.closes):
         again = seq in entry.closes[:n] or not ledger.is_pending(seq)
@@ -214,7 +223,7 @@ def doubled(ledger: Ledger, entry: Entry[Any]) -> Findings:
             yield entry.seq, f"it closes {seq} once more: that {ledger.kind_of(seq)} was closed before"
 
 
-def refers(ledger: Ledger, entry: Entry[Any]) -> Findings:
+def refers(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
     """The entries that an event lists were there before it, in the same tree of threads, or were brought into
     it. What stands for words that are gone may be anywhere."""
     root = root_of(entry.thread)
@@ -226,11 +235,11 @@ def refers(ledger: Ledger, entry: Entry[Any]) -> Findings:
             yield entry.seq, f"its {field} names {seq}, which is not there"
         elif entry.event.brings or seq in ledger.brought[root]:
             continue
-        elif root_of(there) != root and not issubclass(ledger.event_class_of(seq), Forgotten):
+        elif root_of(there) != root and not issubclass(ledger.event_class_of(seq), EntriesForgotten):
             yield entry.seq, f"its {field} names {seq}, which belongs to {there}"
 
 
-def turn(ledger: Ledger, entry: Entry[Any]) -> Findings:
+def turn(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
     """One turn at a time in a thread, over what waits there; each ends once, and is resumed in order."""
     half, event = ledger.halves.get(entry.thread), entry.event
     if isinstance(event, TurnBegan):
@@ -250,7 +259,7 @@ def turn(ledger: Ledger, entry: Entry[Any]) -> Findings:
         yield entry.seq, "it ends no turn: none is half in its thread, or it is another one"
 
 
-def answered(ledger: Ledger, entry: Entry[Any]) -> Findings:
+def answered(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
     """A turn closes all that it took, and no other input."""
     half = ledger.halves.get(entry.thread)
     if half is None:
@@ -263,7 +272,7 @@ def answered(ledger: Ledger, entry: Entry[Any]) -> Findings:
             yield seq, f"it was taken by a turn that ended with {entry.seq}, unanswered"
 
 
-def receipt(ledger: Ledger, entry: Entry[Any]) -> Findings:
+def receipt(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
     """A receipt is one of what it names as its cause, and closes it; at a turn's end none is missing."""
     event, told = entry.event, entry.event.receipt_of
     copied = isinstance(event, StepEvent) and event.taken_from  # from what was abandoned, where its intent is
@@ -278,40 +287,40 @@ def receipt(ledger: Ledger, entry: Entry[Any]) -> Findings:
                 yield seq, f"this {kind} has no receipt, and its turn ended with {entry.seq}"
 
 
-def woke(ledger: Ledger, entry: Entry[Any]) -> Findings:
+def woke(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
     """The end of a wait comes of one, and once. It closes that, but where the execution that waits does."""
     event = entry.event
-    waits = issubclass(ledger.event_class_of(entry.cause), Waiting)
-    if isinstance(event, Woke) and not waits:
+    waits = issubclass(ledger.event_class_of(entry.cause), WaitBegan)
+    if isinstance(event, WaitEnded) and not waits:
         yield entry.seq, f"it ends {entry.cause}, which is no wait"
-    if isinstance(event, Woke) and entry.cause in ledger.woken:
+    if isinstance(event, WaitEnded) and entry.cause in ledger.woken:
         yield entry.seq, f"it ends {entry.cause} once more: that wait has come to its end before"
-    if waits and type(event) is not Woke and entry.cause not in entry.closes:
+    if waits and type(event) is not WaitEnded and entry.cause not in entry.closes:
         yield entry.seq, f"it does not close {entry.cause}, the wait that it ends"
 
 
-def step(ledger: Ledger, entry: Entry[Any]) -> Findings:
+def step(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
     """What only a turn writes is written by the half turn of its thread, under the name of its execution."""
     half = ledger.halves.get(entry.thread)
     if half is None or not entry.key.startswith(half.paths):
         yield entry.seq, f"a {entry.kind} outside of the turn that its key names"
 
 
-def blank(ledger: Ledger, entry: Entry[Any]) -> Findings:
+def blank(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
     """Of what is said to be forgotten no word is left. What it was cannot be told: no hash of it is kept."""
     if entry.forgotten and entry.event != entry.event.without_words():
         yield entry.seq, f"it is marked as forgotten with {entry.forgotten}, and still holds words"
 
 
-RULES: tuple[Rule, ...] = (
-    Rule("cause", cause, everything),
-    Rule("closes", closes, everything),
-    Rule("doubled", doubled, everything),
-    Rule("refers", refers, _names_others),
-    Rule("turn", turn, These((TurnBegan, TurnResumed, TurnEnded))),
-    Rule("answered", answered, These((TurnEnded,))),
-    Rule("receipt", receipt, _owes_a_receipt),
-    Rule("woke", woke, These((Input,))),
-    Rule("step", step, _is_within_turn),
-    Rule("blank", blank, everything),
+RULES: tuple[JournalRule, ...] = (
+    JournalRule("cause", cause, concerns_every_kind),
+    JournalRule("closes", closes, concerns_every_kind),
+    JournalRule("doubled", doubled, concerns_every_kind),
+    JournalRule("refers", refers, _names_others),
+    JournalRule("turn", turn, KindFilter((TurnBegan, TurnResumed, TurnEnded))),
+    JournalRule("answered", answered, KindFilter((TurnEnded,))),
+    JournalRule("receipt", receipt, _owes_a_receipt),
+    JournalRule("woke", woke, KindFilter((Input,))),
+    JournalRule("step", step, _is_within_turn),
+    JournalRule("blank", blank, concerns_every_kind),
 )

@@ -42,7 +42,7 @@ def execution_of(key: str) -> str:
     return re.split("[/~!]", key)[0]
 
 
-def part(key: str, name: str) -> str:
+def part_key(key: str, name: str) -> str:
     """The key of what belongs to a step."""
     return f"{key}{PART}{name}"
 
@@ -57,7 +57,7 @@ def is_part(key: str) -> bool:
     return PART in key
 
 
-def by_content(path: str) -> bool:
+def is_named_by_content(path: str) -> bool:
     """Is this context named by what it is about, and not by where it stands?"""
     return path.rpartition("/")[2].startswith(":")
 
@@ -67,7 +67,7 @@ def is_renamed(key: str) -> bool:
     return f"/{RENAMED}" in key
 
 
-def renamed(key: str, seq: int, names: dict[str, str]) -> str:
+def without_content_names(key: str, seq: int, names: dict[str, str]) -> str:
     """The key without names that were made of content.
 
     `names` are the contexts that were renamed so far, with their new paths; it grows. A new name is made of
@@ -84,7 +84,7 @@ def renamed(key: str, seq: int, names: dict[str, str]) -> str:
     return "/".join(parts)
 
 
-def ancestors(path: str, root: str) -> list[str]:
+def enclosing_contexts(path: str, root: str) -> list[str]:
     """The contexts from `root` down to this one, both with it."""
     found = [path]
     while path != root and "/" in path:
@@ -93,11 +93,11 @@ def ancestors(path: str, root: str) -> list[str]:
     return found[::-1]
 
 
-def restarted(execution: str, times: int) -> str:
+def restarted_path(execution: str, times: int) -> str:
     """The path of an execution after so many restarts."""
     return f"{execution}~{times}" if times else execution
 
 
-def last_words(execution: str, name: str) -> str:
+def last_words_path(execution: str, name: str) -> str:
     """The path under which the end of an execution is told that does not run any more."""
     return f"{execution}~{name}"

@@ -11,13 +11,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from daemon.engine.erasing import Erased, Forgotten
-from daemon.engine.event import Date, Event, Input, Kinds, Rank, Seqs, StepEvent
-from daemon.engine.lives import ClockSet, Controlled, LifeBegan, LifeEnded, Lived
+from daemon.engine.erasing import EntriesErased, EntriesForgotten
+from daemon.engine.event import Date, Event, EventCodec, Input, InputRank, Seqs, StepEvent
+from daemon.engine.lives import (
+    ClockCorrected,
+    CrashControlPassed,
+    WorkerHeartbeat,
+    WorkerStarted,
+    WorkerStopped,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opened(Event):
+class ThreadOpened(Event):
     """A thread with an id of its own: its first entry. A program derives its own from it."""
 
     kind = "thread"
@@ -90,7 +96,7 @@ class AttemptFailed(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unbegun(Event):
+class TurnNotBegun(Event):
     """A turn could not even be begun, or taken up again."""
 
     kind = "unbegun"
@@ -101,14 +107,14 @@ class Unbegun(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LastWords(Event):
+class TurnGivenUp(Event):
     """A turn is given up, or stopped after it had failed: nothing of it runs again, only its end is told."""
 
     kind = "last-words"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restarted(Event):
+class ExecutionRestarted(Event):
     """The code no longer fits what is recorded: the execution begins again, with its log."""
 
     kind = "restarted"
@@ -120,7 +126,7 @@ class Restarted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Received(StepEvent):
+class InputsReceived(StepEvent):
     """What an execution saw when it looked what came meanwhile."""
 
     kind = "received"
@@ -128,7 +134,7 @@ class Received(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result(StepEvent):
+class StepResult(StepEvent):
     """What a step came to, where it needs no kind of its own: any JSON."""
 
     kind = "result"
@@ -136,7 +142,7 @@ class Result(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outage(StepEvent):
+class OutageBegan(StepEvent):
     """An execution waits, in the middle of its turn, for something that cannot be reached.
 
     It was tried `tries` times, and is tried again at `due` at the latest. Each try that its time has come for
@@ -166,7 +172,7 @@ class OutageEnded(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GivenUp(StepEvent):
+class StepGivenUp(StepEvent):
     """A step was not done: what it needs could not be reached for too long, and Unavailable was raised."""
 
     kind = "given-up"
@@ -202,7 +208,7 @@ class Outcome(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked(StepEvent):
+class AnswerAwaited(StepEvent):
     """A question whose answer is an input to come. A program derives its own questions from it."""
 
     kind = "asked"
@@ -214,7 +220,7 @@ class Asked(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Match:
+class EntryMatch:
     """Entries to come: of one of these kinds, in this thread (with `tree`, also in those under it; empty: the
     waiting one; `anywhere`: in whatever thread), whose fields equal these, and which fit `about` as the
     program sees it (Program.fits). Those after the seq `after` count; None: after what the execution that
@@ -231,7 +237,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting(StepEvent):
+class WaitBegan(StepEvent):
     """The one way to wait: until entries are closed, some or all; until one that matches comes; until a time.
 
     It becomes exactly one input. `note` is handed on to it; `resumes`: an execution is suspended on it.
@@ -246,7 +252,7 @@ class Waiting(StepEvent):
     state = "for its end"
     closed: Seqs = ()
     want: Literal["any", "all"] = "all"
-    matching: Match | None = None
+    matching: EntryMatch | None = None
     due: Date | None = None
     note: Any = None
     resumes: bool = True
@@ -254,7 +260,7 @@ class Waiting(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Woke(Input):
+class WaitEnded(Input):
     """A wait is over. `missing` are the entries that it waited for and that are still pending.
 
     `matched` are the entries that it was to match, up to the seq `upto`, which is what was looked through.
@@ -262,7 +268,7 @@ class Woke(Input):
 
     kind = "woke"
     stays: ClassVar[tuple[str, ...]] = ("answers",)
-    rank = Rank.RESUME
+    rank = InputRank.RESUME
     answers: str
     missing: Seqs = ()
     matched: tuple[int, ...] = ()
@@ -271,15 +277,15 @@ class Woke(Input):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reminder(Woke):
+class WaitReminder(WaitEnded):
     """A wait is over that no execution is suspended on: a turn of its own begins with it."""
 
     kind = "reminder"
-    rank = Rank.MESSAGE
+    rank = InputRank.MESSAGE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered(StepEvent):
+class AnswerReceived(StepEvent):
     """The input that a question or a wait was answered by."""
 
     kind = "answered"
@@ -287,23 +293,23 @@ class Answered(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Withdrawn(StepEvent):
+class QuestionWithdrawn(StepEvent):
     """Nobody needs to answer any more what it closes."""
 
     kind = "withdrawn"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cancel(Input):
+class CancelRequest(Input):
     """The thread above, or the program, wants what this thread does to end."""
 
     kind = "cancel"
-    rank = Rank.STOP
+    rank = InputRank.STOP
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent(StepEvent):
+class InputSent(StepEvent):
     """An input was sent to a thread; `delivered` is false where that thread had ended."""
 
     kind = "sent"
@@ -316,7 +322,7 @@ class Sent(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spawned(StepEvent):
+class ThreadSpawned(StepEvent):
     """A thread under this one was begun."""
 
     kind = "thread-spawned"
@@ -344,46 +350,46 @@ class ThreadEnded(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Undeliverable(Event):
+class InputUndeliverable(Event):
     """What came for a thread that had ended, or of a wait that nobody is suspended on any more."""
 
     kind = "undeliverable"
 
 
 ENGINE_KINDS: tuple[type[Event], ...] = (
-    Opened,
+    ThreadOpened,
     TurnBegan,
     TurnResumed,
     TurnEnded,
     AttemptFailed,
-    Unbegun,
-    LastWords,
-    Restarted,
-    Received,
-    Result,
-    Outage,
+    TurnNotBegun,
+    TurnGivenUp,
+    ExecutionRestarted,
+    InputsReceived,
+    StepResult,
+    OutageBegan,
     OutageEnded,
-    GivenUp,
+    StepGivenUp,
     Intent,
     Outcome,
-    Asked,
-    Waiting,
-    Woke,
-    Reminder,
-    Answered,
-    Withdrawn,
-    Cancel,
-    Sent,
-    Spawned,
+    AnswerAwaited,
+    WaitBegan,
+    WaitEnded,
+    WaitReminder,
+    AnswerReceived,
+    QuestionWithdrawn,
+    CancelRequest,
+    InputSent,
+    ThreadSpawned,
     ThreadEnded,
-    Undeliverable,
-    Forgotten,
-    Erased,
-    LifeBegan,
-    LifeEnded,
-    Lived,
-    Controlled,
-    ClockSet,
+    InputUndeliverable,
+    EntriesForgotten,
+    EntriesErased,
+    WorkerStarted,
+    WorkerStopped,
+    WorkerHeartbeat,
+    CrashControlPassed,
+    ClockCorrected,
 )
 """Where a program derives its own class of one of these kinds, that class stands in its place."""
 
@@ -391,8 +397,8 @@ LEASES = (TurnBegan, TurnResumed)
 """Who writes one of these holds the thread from then on."""
 
 
-def with_engine_kinds(kinds: Iterable[type[Event]]) -> Kinds:
+def with_engine_kinds(kinds: Iterable[type[Event]]) -> EventCodec:
     """The program's kinds, and those of the engine that it has no class of its own for."""
     own = list(kinds)
     taken = {getattr(each, "kind", "") for each in own}
-    return Kinds([*own, *(each for each in ENGINE_KINDS if each.kind not in taken)])
+    return EventCodec([*own, *(each for each in ENGINE_KINDS if each.kind not in taken)])

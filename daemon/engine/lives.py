@@ -10,7 +10,7 @@ from daemon.engine.event import Event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LifeBegan(Event):
+class WorkerStarted(Event):
     """A worker was started, `after` a stop or a kill; `standings`: half turns it may have died of."""
 
     kind = "life-began"
@@ -22,7 +22,7 @@ class LifeBegan(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LifeEnded(Event):
+class WorkerStopped(Event):
     """The worker was told to stop."""
 
     kind = "life-ended"
@@ -30,7 +30,7 @@ class LifeEnded(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lived(Event):
+class WorkerHeartbeat(Event):
     """The worker has lived so many seconds with a half turn that it may die of."""
 
     kind = "lived"
@@ -40,7 +40,7 @@ class Lived(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Controlled(Event):
+class CrashControlPassed(Event):
     """The worker has lived without that half turn for so long that the last death counts against it."""
 
     kind = "controlled"
@@ -49,7 +49,7 @@ class Controlled(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClockSet(Event):
+class ClockCorrected(Event):
     """This machine's clock was ahead: what it called `ahead` counts as `right`."""
 
     kind = "clock"

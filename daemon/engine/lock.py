@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 
-from daemon.engine.exceptions import JournalError, JournalHeld
+from daemon.engine.exceptions import JournalError, JournalLocked
 
 PRIVATE = 0o600
 """Read and written by its owner alone, whatever the umask: private thoughts are in it."""
@@ -20,7 +20,7 @@ MOMENT = 0.05
 
 
 @contextmanager
-def locked(journal: Path) -> Iterator[None]:
+def hold_lock(journal: Path) -> Iterator[None]:
     """Hold `journal`'s lock file; raises JournalHeld when another process does, JournalError if none can."""
     path = journal.with_name(journal.name + ".lock")
     try:
@@ -45,7 +45,7 @@ def _take(file: FileIO, journal: Path) -> None:
         if not _taken(file):
             file.seek(0)
             holder = file.read().decode(errors="replace").strip() or "unknown"
-            raise JournalHeld(
+            raise JournalLocked(
                 f"Another daemon (process {holder}) holds the journal {journal}."
                 " Stop it first, or give this one a journal of its own."
             )
@@ -68,7 +68,7 @@ def _useless(path: Path, error: OSError) -> JournalError:
     )
 
 
-def holder(journal: Path) -> str:
+def lock_holder(journal: Path) -> str:
     """The process that holds `journal`, as far as it is known; empty when nobody does."""
     try:
         with journal.with_name(journal.name + ".lock").open() as file:

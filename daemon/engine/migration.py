@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import logging
 
-from daemon.engine.erasing import Forgotten
-from daemon.engine.event import Kinds
-from daemon.engine.overwriting import executions_of, readable_of, unhash
-from daemon.engine.store import Store
+from daemon.engine.erasing import EntriesForgotten
+from daemon.engine.event import EventCodec
+from daemon.engine.overwriting import clear_hashes, find_executions, readable_rows
+from daemon.engine.store import JournalTables
 
-PIECE = 1_000
+MIGRATION_PIECE = 1_000
 """Entries that are given their digests in one transaction."""
 
 log = logging.getLogger(__name__)
 
 
-def add_digests(store: Store, kinds: Kinds) -> None:
+def add_digests(store: JournalTables, kinds: EventCodec) -> None:
     """Give the digests that are missing. Raises sqlite3.Error, OSError; then the next opening goes on."""
     between = store.undigested()
     if between is None:
@@ -28,18 +28,18 @@ def add_digests(store: Store, kinds: Kinds) -> None:
         log.warning("Adding digests to the entries %d to %d, once: a minute for a million.", since + 1, upto)
     if since == 0:
         _clear_hashes(store, kinds)
-    while store.digest_some(PIECE):
+    while store.digest_some(MIGRATION_PIECE):
         pass
     if upto:
         log.warning("All entries have digests now.")
 
 
-def _clear_hashes(store: Store, kinds: Kinds) -> None:
+def _clear_hashes(store: JournalTables, kinds: EventCodec) -> None:
     """Clear what versions before left of what was forgotten: the hashes that were made of it."""
     seqs = list[int]()
-    for _, event in readable_of(store.kind([Forgotten.kind], 0, 0.0), kinds):
-        if isinstance(event, Forgotten):
+    for _, event in readable_rows(store.kind([EntriesForgotten.kind], 0, 0.0), kinds):
+        if isinstance(event, EntriesForgotten):
             seqs += event.seqs
     if seqs:
-        unhash(store, kinds, executions_of(store, kinds, seqs))
+        clear_hashes(store, kinds, find_executions(store, kinds, seqs))
         store.scrub()

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from daemon.engine.event import Kinds
-from daemon.engine.exceptions import JournalDamaged, JournalError, JournalOther
+from daemon.engine.event import EventCodec
+from daemon.engine.exceptions import JournalDamaged, JournalError, JournalVersionError
 from daemon.engine.kinds import LEASES
-from daemon.engine.store import Store
+from daemon.engine.store import JournalTables
 from daemon.engine.tables import DIGESTS, FOLDED_TABLES, TABLES
 
 VERSION = 4
@@ -42,28 +42,28 @@ log = logging.getLogger(__name__)
 
 
 @contextmanager
-def readable() -> Iterator[None]:
+def as_journal_errors() -> Iterator[None]:
     """What goes wrong with the file while it is read is a JournalError, or a JournalDamaged."""
     try:
         yield
     except sqlite3.Error as error:
-        raise unreadable(error) from error
+        raise journal_error(error) from error
 
 
-def unreadable(error: sqlite3.Error) -> JournalError:
+def journal_error(error: sqlite3.Error) -> JournalError:
     """What SQLite says of a file that is read, as ours."""
     code = getattr(error, "sqlite_errorcode", None)
     if code is not None and (code & 0xFF in DAMAGE or NO_JSON in str(error)):
-        return damaged(str(error))
+        return damage_error(str(error))
     return JournalError(f"The journal could not be read ({error}).")
 
 
-def damaged(why: str) -> JournalDamaged:
+def damage_error(why: str) -> JournalDamaged:
     """The error that says so, and what to do."""
     return JournalDamaged(f"The journal is damaged ({why}). Stop the daemon, and {RESTORE}.")
 
 
-def open_store(path: Path) -> Store:
+def open_store(path: Path) -> JournalTables:
     """The tables in this file, made where there are none. Raises JournalError for what is no journal."""
     mend = " Make it this user's, make room on its disk, put a copy back, or move it away to begin a new one."
     with _as_journal(path, "opened", mend):
@@ -82,10 +82,10 @@ def open_store(path: Path) -> Store:
         if version != VERSION:
             connection.execute(f"pragma user_version = {VERSION}")
         connection.execute("commit")
-    return Store(connection, path)
+    return JournalTables(connection, path)
 
 
-def open_readonly(path: Path, *, snapshot: bool = True) -> Store:
+def open_readonly(path: Path, *, snapshot: bool = True) -> JournalTables:
     """Open the tables so that nothing can be written. Raises JournalError for what is no journal.
 
     `snapshot`: all that is read is of one moment. As long as it is open, the log of whoever writes the
@@ -99,18 +99,18 @@ def open_readonly(path: Path, *, snapshot: bool = True) -> Store:
         if snapshot:
             connection.execute("begin")
         digested = _version_of(connection) > UNDIGESTED
-        store = Store(connection, path, digested=digested)
+        store = JournalTables(connection, path, digested=digested)
         store.last()
     return store
 
 
-def fold_again(store: Store, kinds: Kinds) -> None:
+def rebuild_folded_tables(store: JournalTables, kinds: EventCodec) -> None:
     """Compare the folded tables with a replay of the entries, and make them anew where they differ.
 
     Raises JournalDamaged where the entries cannot be read; then all is left as it was.
     """
-    for table, names in folding(kinds).items():
-        with readable():
+    for table, names in folded_kinds(kinds).items():
+        with as_journal_errors():
             stored, replayed = set(store.folded(table)), set(store.replay(table, names))
             if stored == replayed:
                 continue
@@ -122,7 +122,7 @@ def fold_again(store: Store, kinds: Kinds) -> None:
         )
 
 
-def folding(kinds: Kinds) -> Mapping[str, Sequence[str]]:
+def folded_kinds(kinds: EventCodec) -> Mapping[str, Sequence[str]]:
     """Which kinds each folded table is made from."""
     return {"pending": [each.kind for each in kinds if each.pending], "lease": kinds.kind_names(LEASES)}
 
@@ -145,7 +145,7 @@ def _version_of(connection: sqlite3.Connection) -> int:
     [version] = connection.execute("pragma user_version").fetchone()
     tables = [name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")]
     if version not in (0, UNDIGESTED, VERSION):
-        raise JournalOther(
+        raise JournalVersionError(
             f"It is of version {version}, and this program reads version {VERSION}."
             " Run the version that wrote it, or name another journal."
         )

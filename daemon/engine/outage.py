@@ -15,9 +15,9 @@ from typing import Protocol, TypeVar
 
 from daemon.engine.event import Entry, Event, Input, seqs_of
 from daemon.engine.exceptions import Unavailable
-from daemon.engine.journal import Clock, Journal
-from daemon.engine.keys import part
-from daemon.engine.kinds import Outage, OutageEnded
+from daemon.engine.journal import Journal, JournalClock
+from daemon.engine.keys import part_key
+from daemon.engine.kinds import OutageBegan, OutageEnded
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Event)
@@ -27,17 +27,17 @@ CHANCE = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class ExecutionServices:
     """What an execution needs of the worker that runs it. The functions are the program's and the worker's.
 
     With `replays_always` it runs again from the top after each step: for tests.
     """
 
     journal: Journal
-    clock: Clock
+    clock: JournalClock
     author: str
     patience: Callable[[str, str, int], float | None]
-    went_down: Callable[[str, Entry[Outage]], Awaitable[None]]
+    went_down: Callable[[str, Entry[OutageBegan]], Awaitable[None]]
     """Told of the thread that begins to wait."""
     succeeded: Callable[[str], None]
     """Told of the subject that was reached."""
@@ -48,7 +48,7 @@ class Around:
     """What was tried since this life began, by its subject."""
 
 
-class Sleeper(Protocol):
+class OutageHost(Protocol):
     """What an outage needs of the execution that it holds up."""
 
     id: str
@@ -67,10 +67,10 @@ class Sleeper(Protocol):
 
 
 @dataclass(slots=True, kw_only=True)
-class Wait:
+class OutageWait:
     """One outage of one execution, while it lasts. `seconds` is how long it is waited now."""
 
-    entry: Entry[Outage]
+    entry: Entry[OutageBegan]
     seconds: float
     told: bool = False
     deaf: bool = False
@@ -84,10 +84,12 @@ class Wait:
         return self.entry.event.since or self.entry.seq
 
 
-class Outages:
+class OutageWaiter:
     """The outage of one execution; there is none, most of the time."""
 
-    def __init__(self, execution: Sleeper, around: Around, recorded: list[Entry[Outage]]) -> None:
+    def __init__(
+        self, execution: OutageHost, around: ExecutionServices, recorded: list[Entry[OutageBegan]]
+    ) -> None:
         self._execution = execution
         self._around = around
         self.recorded = recorded
@@ -103,12 +105,12 @@ class Outages:
         """The messages that have ended a sleep."""
         self.asleep = False
 
-    def _unended(self) -> Wait | None:
+    def _unended(self) -> OutageWait | None:
         """The outage that lasted when the attempt before this one came to its end."""
         pending = self._around.journal.still_pending(seqs_of(self.recorded))
         for entry in self.recorded:
             if entry.seq in pending:
-                return Wait(entry=entry, seconds=entry.event.due - entry.at)
+                return OutageWait(entry=entry, seconds=entry.event.due - entry.at)
         return None
 
     @property
@@ -144,7 +146,7 @@ class Outages:
                 return found
 
     async def _probe(
-        self, wait: Wait, attempt: Callable[[], Awaitable[T]], subject: str, accepts: bool
+        self, wait: OutageWait, attempt: Callable[[], Awaitable[T]], subject: str, accepts: bool
     ) -> T | list[Entry[Input]] | None:
         """Sleep, and try once. None: it failed again."""
         came = await self._accepted(wait, accepts)
@@ -162,7 +164,7 @@ class Outages:
         self._around.succeeded(subject)
         return done
 
-    async def _accepted(self, wait: Wait, accepts: bool) -> list[Entry[Input]]:
+    async def _accepted(self, wait: OutageWait, accepts: bool) -> list[Entry[Input]]:
         """What came for the thread, where the step accepts it; whether it is stopped the step finds out."""
         if not accepts or self._execution.stopping.is_set():
             return []
@@ -179,11 +181,11 @@ class Outages:
                 self._at_once = False
                 seconds = self._patience(error, 0)
                 entry = await self._record(error, seconds)
-                self._wait = Wait(entry=entry, seconds=seconds)
+                self._wait = OutageWait(entry=entry, seconds=seconds)
                 self._is_first_probe(self._wait)
                 await self._tell(self._wait)
 
-    async def _failed(self, wait: Wait, error: Unavailable) -> None:
+    async def _failed(self, wait: OutageWait, error: Unavailable) -> None:
         """A try failed. One before its time changes nothing; else the next wait begins, or the end."""
         await self._tell(wait)
         wait.deaf = True
@@ -208,14 +210,16 @@ class Outages:
             raise error
         return seconds * (1 + CHANCE * random.random())
 
-    async def _record(self, error: Unavailable, seconds: float, before: Wait | None = None) -> Entry[Outage]:
+    async def _record(
+        self, error: Unavailable, seconds: float, before: OutageWait | None = None
+    ) -> Entry[OutageBegan]:
         due = self._around.clock.now() + seconds
-        event = Outage(reason=error.reason, subject=error.subject, due=due)
+        event = OutageBegan(reason=error.reason, subject=error.subject, due=due)
         closes = list[int]()
         if before:
             event = replace(event, since=before.first, tries=before.entry.event.tries + 1)
             closes = [before.entry.seq]
-        key = part(self._execution.path, f"outage#{self._next_number()}")
+        key = part_key(self._execution.path, f"outage#{self._next_number()}")
         entry = await self._execution.append(event, key, closes=closes)
         self.recorded.append(entry)
         return entry
@@ -226,14 +230,14 @@ class Outages:
         last = self.recorded[-1].key.rpartition("#")[2]
         return int(last) + 1
 
-    async def _end(self, wait: Wait) -> None:
+    async def _end(self, wait: OutageWait) -> None:
         ended = OutageEnded(gave_up=wait.gave_up is not None)
-        key = part(wait.entry.key, "ended")
+        key = part_key(wait.entry.key, "ended")
         await self._execution.append(ended, key, closes=[wait.entry.seq])
         wait.over = True
         self._wait = None
 
-    async def _tell(self, wait: Wait) -> None:
+    async def _tell(self, wait: OutageWait) -> None:
         """Once in each attempt: what was told in an earlier one is read back."""
         if not wait.told:
             wait.told = True
@@ -250,7 +254,7 @@ class Outages:
 
     # Sleeping
 
-    async def _sleep(self, wait: Wait) -> None:
+    async def _sleep(self, wait: OutageWait) -> None:
         """Until its time has come, or something has changed."""
         if self._at_once or self._execution.stopping.is_set() or self._is_first_probe(wait):
             self._at_once = False
@@ -268,7 +272,7 @@ class Outages:
             self.asleep = False
             alarm.cancel()
 
-    def _is_first_probe(self, wait: Wait) -> bool:
+    def _is_first_probe(self, wait: OutageWait) -> bool:
         """Does this life know nothing yet of what is waited for? One execution finds out for all."""
         subject = ""
         if wait.entry.event.subject:

@@ -10,23 +10,23 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, Input, Rank, StepEvent, seqs_of
+from daemon.engine.event import Entry, Input, InputRank, StepEvent, seqs_of
 from daemon.engine.exceptions import Unavailable
 from daemon.engine.execution import Execution
 from daemon.engine.journal import Journal
-from daemon.engine.keys import part
+from daemon.engine.keys import part_key
 from daemon.engine.kinds import (
-    Asked,
+    AnswerAwaited,
     Intent,
-    Outage,
+    OutageBegan,
     Outcome,
-    Reminder,
     TurnBegan,
     TurnEnded,
-    Waiting,
-    Woke,
+    WaitBegan,
+    WaitEnded,
+    WaitReminder,
 )
-from daemon.engine.reading import Reading
+from daemon.engine.reading import JournalReader
 
 PATIENCE = (60.0, 300.0, 1800.0)
 """Seconds until what cannot be reached is tried again; the last one repeats."""
@@ -35,11 +35,11 @@ MOST_TRIES = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class InputSelection:
     """What a turn takes up. `resumes` is the question or wait of the execution that goes on with it."""
 
     inputs: Sequence[Entry[Input]]
-    resumes: Entry[Asked] | Entry[Waiting] | None = None
+    resumes: Entry[AnswerAwaited] | Entry[WaitBegan] | None = None
 
 
 class Program:
@@ -56,7 +56,7 @@ class Program:
 
     # How a turn begins
 
-    def take(self, journal: Journal, waiting: Sequence[Entry[Input]]) -> Taken | None:
+    def take(self, journal: Journal, waiting: Sequence[Entry[Input]]) -> InputSelection | None:
         """What the next turn takes: the first in rank; all messages together; with a stop, all that waits.
 
         An input that answers nothing that waits gets an execution of its own, which is `stale`.
@@ -64,19 +64,21 @@ class Program:
         if not waiting:
             return None
         first = min(waiting, key=_order)
-        if first.event.rank is Rank.STOP:
-            return Taken(inputs=waiting)
-        if first.event.rank is Rank.MESSAGE:
-            return Taken(inputs=[entry for entry in waiting if entry.event.rank is Rank.MESSAGE])
-        return Taken(inputs=[first], resumes=question_of(journal, first))
+        if first.event.rank is InputRank.STOP:
+            return InputSelection(inputs=waiting)
+        if first.event.rank is InputRank.MESSAGE:
+            return InputSelection(
+                inputs=[entry for entry in waiting if entry.event.rank is InputRank.MESSAGE]
+            )
+        return InputSelection(inputs=[first], resumes=question_answered_by(journal, first))
 
-    async def began(self, taken: Taken, execution: str) -> TurnBegan:
+    async def began(self, taken: InputSelection, execution: str) -> TurnBegan:
         """The entry that a turn begins with."""
         return TurnBegan(execution=execution, inputs=tuple(seqs_of(taken.inputs)))
 
     def interrupts(self, execution: Execution, entry: Entry[Input]) -> bool:
         """Does this input, which has just come, want the running execution to end?"""
-        return entry.event.rank is Rank.STOP
+        return entry.event.rank is InputRank.STOP
 
     def overtakes(self, execution: Execution) -> bool:
         """Return True if what the execution took up has changed, so that what it does now is to end."""
@@ -120,7 +122,7 @@ class Program:
         """Before a restarted execution runs, bring to an end what the abandoned ones were about to do."""
         for intent in ctx.execution.open_intents():
             event = replace(self.unknown(intent), fingerprint=intent.event.fingerprint)
-            key = part(intent.key, "done")
+            key = part_key(intent.key, "done")
             await ctx.execution.append(event, key, cause=intent.seq, closes=[intent.seq])
 
     def unknown(self, intent: Entry[Intent]) -> StepEvent:
@@ -144,16 +146,16 @@ class Program:
             return None
         return PATIENCE[min(tries, len(PATIENCE) - 1)]
 
-    async def went_down(self, ctx: Context, outage: Entry[Outage]) -> None:
+    async def went_down(self, ctx: Context, outage: Entry[OutageBegan]) -> None:
         """An execution begins to wait for what cannot be reached: tell whoever waits.
 
         Nothing that this context does is a step of the execution. After a kill it is called again, to end
         what it had begun.
         """
 
-    def reminder(self, waiting: Entry[Waiting], woke: Woke) -> Input:
+    def reminder(self, waiting: Entry[WaitBegan], woke: WaitEnded) -> Input:
         """What a watch becomes when it is over; `woke` tells how."""
-        return Reminder(
+        return WaitReminder(
             answers=waiting.key,
             missing=woke.missing,
             matched=woke.matched,
@@ -166,27 +168,29 @@ class Program:
         return True
 
 
-def _order(given: Entry[Input]) -> tuple[Rank, int]:
+def _order(given: Entry[Input]) -> tuple[InputRank, int]:
     """The first in rank come first, then what came first."""
     return given.event.rank, given.seq
 
 
-def question_of(journal: Reading, given: Entry[Input]) -> Entry[Asked] | Entry[Waiting] | None:
+def question_answered_by(
+    journal: JournalReader, given: Entry[Input]
+) -> Entry[AnswerAwaited] | Entry[WaitBegan] | None:
     """What this input answers, if that still waits; or the same question, asked again after a restart."""
     if not given.event.answers:
         return None
     named = journal.get(given.event.answers)
-    if named is None or not isinstance(named.event, Asked | Waiting):
+    if named is None or not isinstance(named.event, AnswerAwaited | WaitBegan):
         return None
     if journal.is_pending(named.seq):
-        return cast(Entry[Asked], named)
-    for asked in journal.pending_entries(Asked, thread=named.thread):
+        return cast(Entry[AnswerAwaited], named)
+    for asked in journal.pending_entries(AnswerAwaited, thread=named.thread):
         same = asked.event.asks_the_same(named.event)
         if same and asked.event.execution == named.event.execution:
             return asked
     return None
 
 
-def is_stale(journal: Reading, entry: Entry[Input]) -> bool:
+def is_stale_wait(journal: JournalReader, entry: Entry[Input]) -> bool:
     """Is it the end of a wait that nobody is suspended on any more?"""
-    return type(entry.event) is Woke and question_of(journal, entry) is None
+    return type(entry.event) is WaitEnded and question_answered_by(journal, entry) is None

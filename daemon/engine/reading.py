@@ -13,13 +13,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from daemon.engine.event import Entry, Event, Input, Kinds
+from daemon.engine.event import Entry, Event, EventCodec, Input
 from daemon.engine.exceptions import JournalDamaged
-from daemon.engine.keys import restarted
+from daemon.engine.keys import restarted_path
 from daemon.engine.kinds import TurnBegan, with_engine_kinds
-from daemon.engine.opening import RESTORE, damaged, folding, open_readonly, unreadable
-from daemon.engine.rows import entry_of, seqs_in
-from daemon.engine.store import Store
+from daemon.engine.opening import RESTORE, damage_error, folded_kinds, journal_error, open_readonly
+from daemon.engine.rows import entry_from_row, parse_seqs
+from daemon.engine.store import JournalTables
 from daemon.engine.tables import Stored
 
 E = TypeVar("E", bound=Event)
@@ -28,7 +28,7 @@ ALWAYS = 2**62
 """Comes after every seq."""
 
 
-class Head(NamedTuple):
+class EntryHead(NamedTuple):
     """An entry without its body."""
 
     seq: int
@@ -37,7 +37,7 @@ class Head(NamedTuple):
     closes: tuple[int, ...]
 
 
-class Reading:
+class JournalReader:
     """The entries of a journal, and what is folded from them.
 
     Every question raises JournalError where the file cannot be read, JournalDamaged where what stands in
@@ -47,9 +47,9 @@ class Reading:
     _leaves_out_damage = False
     """Does a damaged entry stop nobody who asks for those of many threads? In a live journal it does not."""
 
-    def __init__(self, store: Store, kinds: Kinds) -> None:
+    def __init__(self, store: JournalTables, kinds: EventCodec) -> None:
         self._store = store
-        self._question = Question(self._found)
+        self._question = QueryGuard(self._found)
         self.kinds = kinds
         self._first: tuple[int, int, float | None, float] = (0, 0, None, 0.0)
         """What `first_after` found last: for all seqs from the first to before the second one, and when."""
@@ -95,7 +95,7 @@ class Reading:
         """Under which paths this execution has recorded anything: one more after each restart."""
         found = [execution]
         while self.get(f"{found[-1]}/restarted"):
-            found.append(restarted(execution, len(found)))
+            found.append(restarted_path(execution, len(found)))
         return found
 
     def execution_entries(self, execution: str) -> list[Entry[Event]]:
@@ -328,11 +328,11 @@ class Reading:
         with self._question, closing(self._store.since(seq)) as rows:
             return list(islice(self._sound(rows), limit))
 
-    def heads_since(self, seq: int, limit: int = 1000) -> list[Head]:
+    def heads_since(self, seq: int, limit: int = 1000) -> list[EntryHead]:
         """What the entries after this seq say beside their bodies, which are not read; oldest first."""
         with self._question:
             rows = self._store.heads(seq, limit)
-        return [Head(seq, thread, kind, seqs_in(closes) or ()) for seq, thread, kind, closes in rows]
+        return [EntryHead(seq, thread, kind, parse_seqs(closes) or ()) for seq, thread, kind, closes in rows]
 
     def last_seq_of_all(self) -> int:
         """The newest seq; 0 in an empty journal."""
@@ -381,7 +381,7 @@ class Reading:
         with self._question:
             problems = self._store.problems(quick=True)
         if problems:
-            raise damaged(problems[0])
+            raise damage_error(problems[0])
 
     def database_problems(self) -> list[tuple[int, str, str]]:
         """What the database itself finds wrong: the seq (0: the file), the rule, and what."""
@@ -394,7 +394,7 @@ class Reading:
     def folded_rows(self) -> dict[str, list[tuple[Any, ...]]]:
         """The folded tables, row by row: what a replay must give again."""
         with self._question:
-            return {table: self._store.folded(table) for table in folding(self.kinds)}
+            return {table: self._store.folded(table) for table in folded_kinds(self.kinds)}
 
     def _of_all(self, rows: Iterable[Stored]) -> list[Entry[Any]]:
         """What concerns more than one thread."""
@@ -414,7 +414,7 @@ class Reading:
 
     def _entry(self, row: Stored) -> Entry[Any]:
         try:
-            return entry_of(row, self.kinds)
+            return entry_from_row(row, self.kinds)
         except ValueError as error:
             raise JournalDamaged(
                 f"The entry {row[0]} cannot be read ({error})."
@@ -425,7 +425,7 @@ class Reading:
         """What a live journal remembers."""
 
 
-class Question:
+class QueryGuard:
     """While inside, something is asked of the file: what goes wrong with it is a JournalError.
 
     A class, not a generator: that would cost as much as a small question does.
@@ -444,7 +444,7 @@ class Question:
             return
         wrong = error
         if isinstance(error, sqlite3.Error):
-            wrong = unreadable(error)
+            wrong = journal_error(error)
         if isinstance(wrong, JournalDamaged):
             self._found(wrong)
         if wrong is not error:
@@ -452,7 +452,9 @@ class Question:
 
 
 @contextmanager
-def reading(path: Path, kinds: Iterable[type[Event]], *, snapshot: bool = True) -> Iterator[Reading]:
+def open_reader(
+    path: Path, kinds: Iterable[type[Event]], *, snapshot: bool = True
+) -> Iterator[JournalReader]:
     """Open the journal at this path so that nothing can be written to it.
 
     Takes no lock: a program may write to it meanwhile. What is read is of the moment of opening, or without
@@ -461,6 +463,6 @@ def reading(path: Path, kinds: Iterable[type[Event]], *, snapshot: bool = True) 
     """
     store = open_readonly(path, snapshot=snapshot)
     try:
-        yield Reading(store, with_engine_kinds(kinds))
+        yield JournalReader(store, with_engine_kinds(kinds))
     finally:
         store.close()

@@ -10,12 +10,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from daemon.engine.event import UNHASHED, Entry, StepEvent, only
-from daemon.engine.exceptions import Nondeterminism
-from daemon.engine.keys import ancestors, by_content, context_of, is_part, is_renamed, step_of
+from daemon.engine.event import UNHASHED, Entry, StepEvent, of_kind
+from daemon.engine.exceptions import ReplayMismatch
+from daemon.engine.keys import (
+    context_of,
+    enclosing_contexts,
+    is_named_by_content,
+    is_part,
+    is_renamed,
+    step_of,
+)
 
 
-class Record:
+class ReplayLog:
     """The steps of an execution: `entries` stand under its path.
 
     What stands `beside` them is read back, too, and is no step: how an outage was told, and what was done
@@ -27,7 +34,7 @@ class Record:
         self.log: Sequence[Entry[StepEvent]] = ()
         """The steps of the executions that it stands for, in order."""
         self._entries = {entry.key: entry for entry in [*entries, *beside]}
-        steps = only(StepEvent, entries)
+        steps = of_kind(StepEvent, entries)
         self._unread = {entry.key for entry in steps if not is_renamed(entry.key)}
         self._parts = _parts_by_step(self._unread)
         self._taken = {entry.event.taken_from for entry in steps}
@@ -56,7 +63,7 @@ class Record:
         if entry is None:
             return None
         if fingerprint and _asks_else(entry, fingerprint):
-            raise Nondeterminism(f"{key} asks for something else than what is recorded")
+            raise ReplayMismatch(f"{key} asks for something else than what is recorded")
         self._unread.discard(key)
         if is_part(key):
             self._read_parts(step_of(key))
@@ -88,23 +95,23 @@ class Record:
         for unread in self._unread:
             there = context_of(unread)
             if there in line and not is_part(unread):
-                raise Nondeterminism(f"{key} is new, and {unread} was not read")
+                raise ReplayMismatch(f"{key} is new, and {unread} was not read")
             passed = self._unclaimed(there)
-            if passed and not by_content(passed) and context_of(passed) in line:
-                raise Nondeterminism(f"{key} is new, and nobody came to {passed}")
+            if passed and not is_named_by_content(passed) and context_of(passed) in line:
+                raise ReplayMismatch(f"{key} is new, and nobody came to {passed}")
 
     def _line(self, path: str) -> set[str]:
         """This context and those above it, up to the nearest that is named by its content."""
         line = set[str]()
-        for above in reversed(ancestors(path, self.path)):
+        for above in reversed(enclosing_contexts(path, self.path)):
             line.add(above)
-            if by_content(above):
+            if is_named_by_content(above):
                 break
         return line
 
     def _unclaimed(self, path: str) -> str | None:
         """The uppermost context on the way to this one that the code has not come to."""
-        for above in ancestors(path, self.path):
+        for above in enclosing_contexts(path, self.path):
             if above not in self._claimed:
                 return above
         return None
@@ -113,7 +120,7 @@ class Record:
         """A context is through, or suspends. Raises Nondeterminism where a recorded step was not read."""
         left = [key for key in self._unread if key.startswith(f"{path}/")]
         if left:
-            raise Nondeterminism(f"{path} came to its end, and {min(left)} was not read")
+            raise ReplayMismatch(f"{path} came to its end, and {min(left)} was not read")
 
     def take_over(self, fingerprint: str, finished: tuple[type[StepEvent], ...]) -> Entry[Any] | None:
         """What an abandoned execution finished and asked with the same words; each only once, in order."""

@@ -7,15 +7,15 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
-from daemon.engine.blanking import mark_of
-from daemon.engine.event import NO_DATE, Entry, Event, Kinds
-from daemon.engine.tables import Row, Stored
+from daemon.engine.blanking import forgotten_mark
+from daemon.engine.event import NO_DATE, Entry, Event, EventCodec
+from daemon.engine.tables import EntryRow, Stored
 
 E = TypeVar("E", bound=Event)
 SEQS = TypeAdapter(tuple[int, ...])
 
 
-def written_as(row: Row, seq: int, event: E) -> Entry[E]:
+def entry_from_written(row: EntryRow, seq: int, event: E) -> Entry[E]:
     """The entry that was written as this row."""
     return Entry(
         seq=seq,
@@ -29,10 +29,10 @@ def written_as(row: Row, seq: int, event: E) -> Entry[E]:
     )
 
 
-def entry_of(row: Stored, kinds: Kinds) -> Entry[Any]:
+def entry_from_row(row: Stored, kinds: EventCodec) -> Entry[Any]:
     """The entry that stands in this row. Raises ValueError, which names what is amiss in it."""
     seq, thread, kind, author, body, key, cause, closes, at = row
-    closed = seqs_in(closes)
+    closed = parse_seqs(closes)
     if closed is None or not _looks_right(row):
         amiss = list(_strays(row))
         if amiss:
@@ -46,7 +46,7 @@ def entry_of(row: Stored, kinds: Kinds) -> Entry[Any]:
         closes=closed or (),
         at=at,
         event=kinds.load(kind, body),
-        forgotten=mark_of(body),
+        forgotten=forgotten_mark(body),
     )
 
 
@@ -71,13 +71,13 @@ def _strays(row: Stored) -> Iterator[str]:
             yield name
     if not isinstance(cause, int | None):
         yield "cause"
-    if seqs_in(closes) is None:
+    if parse_seqs(closes) is None:
         yield "closes"
     if not isinstance(at, int | float) or not 0 <= at < NO_DATE:
         yield "at"
 
 
-def seqs_in(text: str) -> tuple[int, ...] | None:
+def parse_seqs(text: str) -> tuple[int, ...] | None:
     """The seqs in the column of what is closed; None where it is damaged."""
     if text == "[]":
         return ()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from daemon.engine.digests import digest_of_row
-from daemon.engine.tables import REPLAYS, ROW, Row, Stored
+from daemon.engine.tables import REPLAYS, ROW, EntryRow, Stored
 
 PART = 500
 """Entries that are read at once where all are."""
@@ -44,7 +44,7 @@ def delete_database(file: Path) -> None:
         file.with_name(f"{file.name}{made}").unlink(missing_ok=True)
 
 
-class Store:
+class JournalTables:
     """One connection to the tables in the file at `path`. Raises sqlite3.Error.
 
     `digested`: the table of entries has a column of digests. One that is only read may have none.
@@ -70,7 +70,7 @@ class Store:
         if self._db.in_transaction:
             self._db.execute("rollback")
 
-    def insert(self, row: Row) -> int | None:
+    def insert(self, row: EntryRow) -> int | None:
         """Insert the row with its digest, and fold it; returns its seq, or None where its key or thread is
         there already."""
         seq = self.last() + 1
@@ -85,7 +85,7 @@ class Store:
         self._fold(seq, row)
         return seq
 
-    def _fold(self, seq: int, row: Row) -> None:
+    def _fold(self, seq: int, row: EntryRow) -> None:
         if row.pending:
             self._db.execute("insert into pending values(?, ?, ?)", (seq, row.thread, row.kind))
         if row.leases:

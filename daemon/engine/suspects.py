@@ -13,13 +13,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from daemon.engine.attempts import is_overruled, rest, resumptions, turn_of
-from daemon.engine.event import Entry, Event, StepEvent, only
+from daemon.engine.attempts import is_superseded, pause_left, turn_id, turn_resumptions
+from daemon.engine.event import Entry, Event, StepEvent, of_kind
 from daemon.engine.exceptions import JournalDamaged, JournalError
-from daemon.engine.journal import Clock, Journal
+from daemon.engine.journal import Journal, JournalClock
 from daemon.engine.kinds import TurnBegan, TurnResumed
-from daemon.engine.lives import Controlled, LifeBegan, LifeEnded, Lived
-from daemon.engine.reading import Reading
+from daemon.engine.lives import CrashControlPassed, WorkerHeartbeat, WorkerStarted, WorkerStopped
+from daemon.engine.reading import JournalReader
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ FIRST_BEAT = 1.0
 long."""
 
 
-class Standing(NamedTuple):
+class CrashRecord(NamedTuple):
     """What a half turn is suspected of: how many `kills` in a row it was at work at without a record since;
     how many of them are `counted`; for how many seconds others are to live without it before the last one is.
     """
@@ -49,60 +49,60 @@ class Standing(NamedTuple):
         return self.kills >= IN_A_ROW
 
 
-INNOCENT = Standing()
+INNOCENT = CrashRecord()
 
 
-class Suspect(NamedTuple):
+class CrashSuspect(NamedTuple):
     """A half turn, and what it is suspected of."""
 
     began: Entry[TurnBegan]
-    standing: Standing
+    standing: CrashRecord
 
 
-async def begin_life(journal: Journal, clock: Clock, thread: str) -> Suspects:
+async def record_worker_start(journal: Journal, clock: JournalClock, thread: str) -> CrashGuard:
     """A life begins: its entry in this thread says how the last one ended, and who is suspected of it."""
     ours = False
     while not ours:
-        last = journal.last_seq(thread, LifeBegan)
-        event = LifeBegan(after="")
+        last = journal.last_seq(thread, WorkerStarted)
+        event = WorkerStarted(after="")
         if last:
             event = _life_after(journal, last)
         began, ours = await journal.append(thread, event, key=f"life:{last or 'first'}")
-    return Suspects(journal, clock, began)
+    return CrashGuard(journal, clock, began)
 
 
-def _life_after(journal: Reading, life: int) -> LifeBegan:
+def _life_after(journal: JournalReader, life: int) -> WorkerStarted:
     killed = not journal.seq_of(_ended(life))
     after: Literal["stop", "kill"] = "stop"
     if killed:
         after = "kill"
-    standings = dict[str, Standing]()
+    standings = dict[str, CrashRecord]()
     for seq, one in _standings(journal, life, killed).items():
         if one != INNOCENT:
             standings[str(seq)] = one
-    return LifeBegan(after=after, standings=standings)
+    return WorkerStarted(after=after, standings=standings)
 
 
-def standing(journal: Reading, life: int, began: Entry[TurnBegan]) -> Standing:
+def crash_record(journal: JournalReader, life: int, began: Entry[TurnBegan]) -> CrashRecord:
     """What this half turn is suspected of by now, in this life (0: nobody counts lives)."""
     known = None
-    for this in only(LifeBegan, journal.readable_entries([life])):
+    for this in of_kind(WorkerStarted, journal.readable_entries([life])):
         known = this.event.standings.get(str(began.seq))
     if known is None or _has_come_further(journal, began, since=life):
         return INNOCENT
-    one = Standing(*known)
+    one = CrashRecord(*known)
     if one.control and journal.seq_of(_control(life, began)):
-        return Standing(kills=one.kills, counted=one.counted + 1)
+        return CrashRecord(kills=one.kills, counted=one.counted + 1)
     return one
 
 
-def _standings(journal: Reading, life: int, killed: bool) -> dict[int, Standing]:
+def _standings(journal: JournalReader, life: int, killed: bool) -> dict[int, CrashRecord]:
     """What each half turn is suspected of when that life is over."""
-    found: dict[int, Standing] = {}
+    found: dict[int, CrashRecord] = {}
     at_work: list[Entry[TurnBegan]] = []
     for began in journal.pending_entries(TurnBegan):
         try:
-            one = standing(journal, life, began)
+            one = crash_record(journal, life, began)
             if killed and _is_at_work(journal, life, began):
                 journal.execution_entries(began.event.execution)  # can all of it be read?
                 at_work.append(began)
@@ -123,15 +123,15 @@ def _standings(journal: Reading, life: int, killed: bool) -> dict[int, Standing]
     return found
 
 
-def _attempt(journal: Reading, began: Entry[TurnBegan]) -> Entry[TurnBegan] | Entry[TurnResumed]:
+def _attempt(journal: JournalReader, began: Entry[TurnBegan]) -> Entry[TurnBegan] | Entry[TurnResumed]:
     """The last attempt at this turn."""
-    resumed = resumptions(journal, began)
+    resumed = turn_resumptions(journal, began)
     if resumed:
         return resumed[-1]
     return began
 
 
-def _is_at_work(journal: Reading, life: int, began: Entry[TurnBegan]) -> bool:
+def _is_at_work(journal: JournalReader, life: int, began: Entry[TurnBegan]) -> bool:
     """Has that life an attempt at this turn that has not failed by itself?"""
     attempt = _attempt(journal, began)
     return attempt.event.life == life and not journal.seq_of(failure_key(began, attempt.seq))
@@ -139,10 +139,10 @@ def _is_at_work(journal: Reading, life: int, began: Entry[TurnBegan]) -> bool:
 
 def failure_key(began: Entry[TurnBegan], epoch: int) -> str:
     """Under which an attempt that failed is recorded."""
-    return f"{turn_of(began)}!failure#{epoch}"
+    return f"{turn_id(began)}!failure#{epoch}"
 
 
-def _has_come_further(journal: Reading, began: Entry[TurnBegan], since: int) -> bool:
+def _has_come_further(journal: JournalReader, began: Entry[TurnBegan], since: int) -> bool:
     """Has this turn recorded a step?"""
     for path in journal.execution_paths(began.event.execution):
         for entry in journal.entries_under(path):
@@ -151,11 +151,11 @@ def _has_come_further(journal: Reading, began: Entry[TurnBegan], since: int) -> 
     return False
 
 
-def _lived(journal: Reading, life: int, began: Entry[TurnBegan]) -> float:
+def _lived(journal: JournalReader, life: int, began: Entry[TurnBegan]) -> float:
     """Less than so many seconds that life has lived with this suspect, by its own count: it would have
     written down one beat more."""
     seconds = FIRST_BEAT
-    for beat in journal.entries_of_kind(Lived, since=life):
+    for beat in journal.entries_of_kind(WorkerHeartbeat, since=life):
         if beat.event.life == life and beat.event.turn == began.seq:
             seconds = max(seconds, 2.0 * beat.event.seconds)
     return seconds
@@ -174,10 +174,10 @@ def _never(_: str) -> bool:
     return False
 
 
-class Suspects:
+class CrashGuard:
     """Who may be at work in this life: everybody, and one suspect at the most, the least tried first."""
 
-    def __init__(self, journal: Journal, clock: Clock, began: Entry[LifeBegan]) -> None:
+    def __init__(self, journal: Journal, clock: JournalClock, began: Entry[WorkerStarted]) -> None:
         self.life = began.seq
         self._thread = began.thread
         self._journal = journal
@@ -185,7 +185,7 @@ class Suspects:
         self._named = set(map(int, began.event.standings))
         """Whoever else is suspected has to be killed first: in this life it can only be these."""
         self._asked_at = 0
-        self._suspected: Mapping[str, Suspect] = {}
+        self._suspected: Mapping[str, CrashSuspect] = {}
         """Those of them who still are, as of that seq, each by its thread."""
         self._uptime = 0.0
         self._seen: Counter[int] = Counter()
@@ -198,13 +198,13 @@ class Suspects:
         """
         suspects = self._suspects()
         half = suspects.get(thread)
-        if half is None or is_overruled(self._journal, half.began):
+        if half is None or is_superseded(self._journal, half.began):
             return True
         if any(one.standing.control for one in suspects.values()):
             return False
         if self._is_at_work(half):
             return True
-        others = list[Suspect]()
+        others = list[CrashSuspect]()
         for name, one in suspects.items():
             if not self._is_at_work(one):
                 others.append(one)
@@ -212,7 +212,7 @@ class Suspects:
                 return False
         return half == self._next(others)
 
-    def _is_at_work(self, one: Suspect) -> bool:
+    def _is_at_work(self, one: CrashSuspect) -> bool:
         return _is_at_work(self._journal, self.life, one.began)
 
     async def record_lifetime(self, seconds: float) -> None:
@@ -222,7 +222,7 @@ class Suspects:
         for one in self._suspects().values():
             if one.standing.control:
                 if self._uptime >= one.standing.control:
-                    event = Controlled(life=self.life, turn=one.began.seq)
+                    event = CrashControlPassed(life=self.life, turn=one.began.seq)
                     await self._write(event, _control(self.life, one.began), one.began.seq)
             elif self._is_at_work(one):
                 await self._beat(one.began, seconds)
@@ -230,7 +230,7 @@ class Suspects:
     async def end_life(self) -> None:
         """The worker was told to stop: what is at work now is cut off, and not killed."""
         try:
-            await self._write(LifeEnded(life=self.life), _ended(self.life), self.life)
+            await self._write(WorkerStopped(life=self.life), _ended(self.life), self.life)
         except JournalError as error:
             log.warning("That it was told to stop could not be written down. %s", error)
 
@@ -240,23 +240,23 @@ class Suspects:
         seen = self._seen[attempt]
         is_power_of_two = seen & (seen - 1) == 0
         if is_power_of_two and seen * seconds * TIMES < LONGEST:
-            event = Lived(life=self.life, turn=began.seq, seconds=seen * seconds)
+            event = WorkerHeartbeat(life=self.life, turn=began.seq, seconds=seen * seconds)
             await self._write(event, f"lived:{attempt}#{seen}", began.seq)
 
     async def _write(self, event: Event, key: str, cause: int) -> None:
         await self._journal.append(self._thread, event, key=key, cause=cause)
 
-    def _suspects(self) -> Mapping[str, Suspect]:
+    def _suspects(self) -> Mapping[str, CrashSuspect]:
         """The half turns that are suspected by now, each by its thread."""
         if not self._named:
             return {}
         last = self._journal.last_seq_of_all()
         if self._asked_at == last:
             return self._suspected
-        found = dict[str, Suspect]()
+        found = dict[str, CrashSuspect]()
         for began in self._journal.pending_entries(TurnBegan):
             if began.seq in self._named:
-                one = Suspect(began, standing(self._journal, self.life, began))
+                one = CrashSuspect(began, crash_record(self._journal, self.life, began))
                 if one.standing.suspect:
                     found[began.thread] = one
         self._suspected = found
@@ -264,12 +264,12 @@ class Suspects:
         self._asked_at = last
         return found
 
-    def _next(self, suspects: Sequence[Suspect]) -> Suspect | None:
+    def _next(self, suspects: Sequence[CrashSuspect]) -> CrashSuspect | None:
         """The one that goes first: counted least, then tried least. Who rests lets others go first."""
         now = self._clock.now()
-        ready = [one for one in suspects if not rest(self._journal, one.began.thread, now)]
+        ready = [one for one in suspects if not pause_left(self._journal, one.began.thread, now)]
         return min(ready, key=self._rank, default=None)
 
-    def _rank(self, one: Suspect) -> tuple[int, int, int]:
-        attempts = resumptions(self._journal, one.began)
+    def _rank(self, one: CrashSuspect) -> tuple[int, int, int]:
+        attempts = turn_resumptions(self._journal, one.began)
         return one.standing.counted, len(attempts), one.began.seq

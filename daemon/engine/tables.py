@@ -39,7 +39,7 @@ ROW = "seq, thread, kind, author, body, key, cause, closes, at"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class EntryRow:
     """An entry as it stands in the file. `pending` and `leases` say what it changes in the folded tables."""
 
     thread: str

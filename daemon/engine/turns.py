@@ -9,46 +9,46 @@ from dataclasses import replace
 
 from daemon.engine.attempts import (
     MOST_TRIES,
-    failures,
-    is_beyond_words,
-    is_hopeless,
-    is_overruled,
-    resumptions,
-    tries_to_begin,
-    turn_of,
+    cannot_report_end,
+    failed_begins,
+    is_superseded,
+    must_give_up,
+    turn_failures,
+    turn_id,
+    turn_resumptions,
 )
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input
 from daemon.engine.exceptions import (
     ControlFlow,
     EngineError,
-    Fenced,
+    ExecutionSuspended,
+    FencedError,
     JournalDamaged,
     JournalError,
-    Nondeterminism,
-    RunAgain,
-    Suspended,
+    ReplayMismatch,
+    ReplayRequested,
     recorded_name,
 )
-from daemon.engine.execution import Execution, ends_with_its_turn
-from daemon.engine.journal import Clock, Journal
-from daemon.engine.keys import FAILED, STOPPED, last_words, parent_of, part
+from daemon.engine.execution import Execution, closes_with_turn
+from daemon.engine.journal import Journal, JournalClock
+from daemon.engine.keys import FAILED, STOPPED, last_words_path, parent_of, part_key
 from daemon.engine.kinds import (
     AttemptFailed,
-    Cancel,
-    LastWords,
-    Outage,
-    Spawned,
+    CancelRequest,
+    InputUndeliverable,
+    OutageBegan,
     ThreadEnded,
+    ThreadSpawned,
     TurnBegan,
     TurnEnded,
+    TurnGivenUp,
+    TurnNotBegun,
     TurnResumed,
-    Unbegun,
-    Undeliverable,
 )
-from daemon.engine.outage import Around
-from daemon.engine.program import Program, is_stale
-from daemon.engine.suspects import failure_key, standing
+from daemon.engine.outage import ExecutionServices
+from daemon.engine.program import Program, is_stale_wait
+from daemon.engine.suspects import crash_record, failure_key
 from daemon.engine.writer import Fence
 
 log = logging.getLogger(__name__)
@@ -66,13 +66,13 @@ MAX_RESTARTS = 2
 #   not even that can be done         abandoned   the same, without a word
 
 
-class Turns:
+class TurnRunner:
     """Takes turns for a program, one at a time in each thread. `life` is the seq of the worker's begin."""
 
     def __init__(
         self,
         journal: Journal,
-        clock: Clock,
+        clock: JournalClock,
         program: Program,
         *,
         life: int,
@@ -83,7 +83,7 @@ class Turns:
         self._journal = journal
         self._program = program
         self._life = life
-        self._around = Around(
+        self._around = ExecutionServices(
             journal=journal,
             clock=clock,
             author=program.author,
@@ -128,7 +128,7 @@ class Turns:
 
     async def _begin(self, thread: str) -> Execution | None:
         epoch = self._journal.lease_epoch(thread)
-        tries = tries_to_begin(self._journal, thread)
+        tries = failed_begins(self._journal, thread)
         half = self._journal.pending_entries(TurnBegan, thread=thread)
         if half and tries >= MOST_TRIES:
             await self._end_unresumable(half[0])
@@ -147,8 +147,8 @@ class Turns:
             thread, event, key=f"{thread}@{first}/began", cause=first, fence=Fence(thread=thread, epoch=epoch)
         )
         if not ours:
-            raise Fenced(began.key)
-        return self._execution(began, began.seq, is_new=event.execution == turn_of(began))
+            raise FencedError(began.key)
+        return self._execution(began, began.seq, is_new=event.execution == turn_id(began))
 
     async def _fitting_inputs(self, thread: str) -> TurnBegan | None:
         """What the program takes of what waits."""
@@ -176,27 +176,27 @@ class Turns:
         has_ended = bool(self._journal.thread_entries(thread, ThreadEnded))
         deliverable = list[Entry[Input]]()
         for entry in self._journal.pending_inputs(thread):
-            if not has_ended and not is_stale(self._journal, entry):
+            if not has_ended and not is_stale_wait(self._journal, entry):
                 deliverable.append(entry)
                 continue
             key, seq = f"{thread}@{entry.seq}/undeliverable", entry.seq
             await self._journal.append(
-                thread, Undeliverable(), key=key, cause=seq, closes=[seq], requires=seq
+                thread, InputUndeliverable(), key=key, cause=seq, closes=[seq], requires=seq
             )
         return deliverable
 
     async def _resume(self, began: Entry[TurnBegan]) -> Execution:
         """Another attempt at a half turn; an entry, too. Refused where another worker ended it."""
-        attempt = 2 + len(resumptions(self._journal, began))
+        attempt = 2 + len(turn_resumptions(self._journal, began))
         resumed, ours = await self._journal.append(
             began.thread,
             TurnResumed(attempt=attempt, life=self._life),
-            key=part(turn_of(began), f"attempt#{attempt}"),
+            key=part_key(turn_id(began), f"attempt#{attempt}"),
             cause=began.seq,
             requires=began.seq,
         )
         if not ours:
-            raise Fenced(resumed.key)
+            raise FencedError(resumed.key)
         return self._execution(began, resumed.seq)
 
     def _execution(
@@ -217,10 +217,10 @@ class Turns:
                 ended = await self._outcome(execution)
                 await self.running[execution.thread].end_turn(ended)  # by whoever had the last word
                 return
-            except Nondeterminism as difference:
+            except ReplayMismatch as difference:
                 log.warning("%s begins again with its log: %s.", execution.id, difference)
                 await execution.restart(difference)
-            except RunAgain:
+            except ReplayRequested:
                 pass
             execution = self._execution(execution.began, execution.epoch)
 
@@ -229,17 +229,17 @@ class Turns:
         journal, began = self._journal, execution.began
         if execution.is_new and not began.event.unfit:
             return await self._run_program(execution)
-        suspected = standing(journal, self._life, began)
-        if is_beyond_words(journal, began, suspected.counted):
+        suspected = crash_record(journal, self._life, began)
+        if cannot_report_end(journal, began, suspected.counted):
             return await self._abandon(execution)
         await execution.outages.settle()
-        if journal.get(_begin_of(execution, STOPPED)):
+        if journal.get(_last_words_key(execution, STOPPED)):
             return await self._stop(execution)
-        hopeless = execution.restarts > MAX_RESTARTS or is_hopeless(journal, began, suspected.counted)
-        if hopeless or journal.get(_begin_of(execution, FAILED)):
+        hopeless = execution.restarts > MAX_RESTARTS or must_give_up(journal, began, suspected.counted)
+        if hopeless or journal.get(_last_words_key(execution, FAILED)):
             return await self._give_up(execution)
-        has_failed = suspected.suspect or bool(failures(journal, began))
-        if has_failed and is_overruled(journal, began):
+        has_failed = suspected.suspect or bool(turn_failures(journal, began))
+        if has_failed and is_superseded(journal, began):
             return await self._stop(execution)
         await self._settle(execution)
         return await self._run_program(execution)
@@ -251,14 +251,14 @@ class Turns:
         try:
             result = await self._program.run(ctx)
             ctx.check_returned()
-        except Suspended:
+        except ExecutionSuspended:
             suspends = True
             execution.record.check_all_read(execution.path)
         void = list[Entry[Input]]()
         if not execution.has_stale_answer:
             void = execution.void_answers()
         if void or execution.abandoned:
-            await self._program.void(Context(execution, part(execution.turn, "void")), void)
+            await self._program.void(Context(execution, part_key(execution.turn, "void")), void)
         if suspends:
             return self._program.suspended(ctx)
         return self._program.ended(ctx, result)
@@ -267,15 +267,15 @@ class Turns:
         """After a restart, what was half done before it is first brought to its end."""
         if not execution.abandoned:
             return
-        await self._program.settle(Context(execution, part(execution.path, "settle")))
+        await self._program.settle(Context(execution, part_key(execution.path, "settle")))
         for entry in execution.entries_left_open():
-            key = part(entry.key, "cancel")
-            if isinstance(entry.event, Spawned) and self._journal.get(key) is None:
+            key = part_key(entry.key, "cancel")
+            if isinstance(entry.event, ThreadSpawned) and self._journal.get(key) is None:
                 child = entry.event.thread  # nobody waits for it any more
-                await execution.append(Cancel(reason="restarted"), key, thread=child)
+                await execution.append(CancelRequest(reason="restarted"), key, thread=child)
         execution.freeze_restart_log()
 
-    async def _report_outage(self, thread: str, outage: Entry[Outage]) -> None:
+    async def _report_outage(self, thread: str, outage: Entry[OutageBegan]) -> None:
         """What the program does then stands beside the steps, under the outage's key."""
         await self._program.went_down(Context(self.running[thread], outage.key), outage)
 
@@ -288,8 +288,8 @@ class Turns:
         if execution is None:
             if not isinstance(error, JournalDamaged):  # the journal said so
                 log.warning("A turn of %s could not be begun; it is tried again.", thread, exc_info=error)
-            number = len(self._journal.thread_entries(thread, Unbegun)) + 1
-            await self._journal.append(thread, Unbegun(error=name), key=f"{thread}!unbegun#{number}")
+            number = len(self._journal.thread_entries(thread, TurnNotBegun)) + 1
+            await self._journal.append(thread, TurnNotBegun(error=name), key=f"{thread}!unbegun#{number}")
             return
         event = AttemptFailed(
             at=execution.reached,
@@ -317,15 +317,15 @@ class Turns:
     async def _begin_last_words(
         self, execution: Execution, name: str, tell: Callable[[Context], Awaitable[None]]
     ) -> Context:
-        last = self._execution(execution.began, execution.epoch, path=last_words(execution.id, name))
+        last = self._execution(execution.began, execution.epoch, path=last_words_path(execution.id, name))
         ctx = Context(last, last.path)
-        begin = _begin_of(execution, name)
+        begin = _last_words_key(execution, name)
         if self._journal.get(begin) is None:
-            await last.append(LastWords(), begin)
+            await last.append(TurnGivenUp(), begin)
         try:
             await tell(ctx)
             ctx.check_returned()
-        except RunAgain:
+        except ReplayRequested:
             raise
         except ControlFlow as error:
             raise EngineError(
@@ -345,12 +345,12 @@ class Turns:
         with suppress(JournalDamaged):
             done = self._journal.entries_under(began.event.execution)
             left = [entry for entry in done if entry.thread == began.thread]
-            closes += [entry.seq for entry in left if ends_with_its_turn(entry)]
+            closes += [entry.seq for entry in left if closes_with_turn(entry)]
         await self._end_child(began)
         await self._journal.append(
             began.thread,
             TurnEnded(outcome="abandoned"),
-            key=f"{turn_of(began)}/ended",
+            key=f"{turn_id(began)}/ended",
             author=self._program.author,
             cause=began.seq,
             closes=self._journal.still_pending(closes),
@@ -360,28 +360,28 @@ class Turns:
     async def _end_child(self, began: Entry[TurnBegan]) -> None:
         """Whoever spawned this thread must not wait for it for ever."""
         parent = parent_of(began.thread)
-        for spawned in self._journal.pending_entries(Spawned, thread=parent):
+        for spawned in self._journal.pending_entries(ThreadSpawned, thread=parent):
             if spawned.event.thread == began.thread:
                 await self._journal.append(
                     began.thread,
                     ThreadEnded(status="abandoned"),
-                    key=part(turn_of(began), "lost"),
+                    key=part_key(turn_id(began), "lost"),
                     cause=spawned.seq,
                     closes=[spawned.seq],
                     requires=began.seq,
                 )
 
 
-def _begin_of(execution: Execution, words: str) -> str:
+def _last_words_key(execution: Execution, words: str) -> str:
     """The key of the entry with which its last words begin."""
-    return f"{last_words(execution.id, words)}/begin"
+    return f"{last_words_path(execution.id, words)}/begin"
 
 
 def _is_of_the_journal(error: Exception) -> bool:
     """Is it no failure of this turn? What is damaged is: no other turn is held up by it."""
     if isinstance(error, JournalDamaged):
         return False
-    return isinstance(error, Fenced | JournalError)
+    return isinstance(error, FencedError | JournalError)
 
 
 def _log_failure(execution: Execution, event: AttemptFailed, error: Exception) -> None:

@@ -13,16 +13,16 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from daemon.engine.event import Entry
-from daemon.engine.exceptions import Conflict, Fenced, JournalError
-from daemon.engine.journal import Clock, Draft, Journal
-from daemon.engine.recorded import Record
+from daemon.engine.exceptions import FencedError, JournalError, KeyConflict
+from daemon.engine.journal import EntryDraft, Journal, JournalClock
+from daemon.engine.recorded import ReplayLog
 
 T = TypeVar("T")
 PATIENCE = 600
 """Seconds for which what was done is kept that the journal does not take."""
 
 
-async def patiently(clock: Clock, write: Callable[..., Awaitable[T]], *what: object) -> T:
+async def retry_until_written(clock: JournalClock, write: Callable[..., Awaitable[T]], *what: object) -> T:
     """Write it, or raise JournalError when it could not be written for so long."""
     for _ in range(PATIENCE):
         try:
@@ -33,28 +33,28 @@ async def patiently(clock: Clock, write: Callable[..., Awaitable[T]], *what: obj
 
 
 @dataclass(slots=True, kw_only=True)
-class Unsaved:
+class UnsavedEntry:
     """One entry that is not known to be on disk. `receipt_of` is the key of the intent that it closes."""
 
-    draft: Draft[Any]
+    draft: EntryDraft[Any]
     receipt_of: str
     seq: asyncio.Future[int] | None = None
     """None as long as it is not on its way."""
 
 
-class Unawaited:
+class WriteBehind:
     """The entries of one attempt that nobody has waited for yet. `saved` is told of each that is on disk."""
 
-    def __init__(self, journal: Journal, record: Record, saved: Callable[[Entry[Any]], None]) -> None:
+    def __init__(self, journal: Journal, record: ReplayLog, saved: Callable[[Entry[Any]], None]) -> None:
         self._journal = journal
         self._record = record
         self._saved = saved
-        self._unsaved = deque[Unsaved]()
+        self._unsaved = deque[UnsavedEntry]()
         self._sending: asyncio.Handle | None = None
 
-    def add(self, draft: Draft[Any], receipt_of: str = "") -> None:
+    def add(self, draft: EntryDraft[Any], receipt_of: str = "") -> None:
         """Send it with whatever else is added before the execution waits for anything: in one commit."""
-        self._unsaved.append(Unsaved(draft=draft, receipt_of=receipt_of))
+        self._unsaved.append(UnsavedEntry(draft=draft, receipt_of=receipt_of))
         if self._sending is None:
             self._sending = asyncio.get_running_loop().call_soon(self._begin)
 
@@ -71,8 +71,8 @@ class Unawaited:
             sent = first.seq
             try:
                 seq = await asyncio.shield(sent)
-            except Conflict:
-                raise Fenced(first.draft.row.key) from None
+            except KeyConflict:
+                raise FencedError(first.draft.row.key) from None
             except JournalError:
                 if first.seq is sent:
                     for one in self._unsaved:  # none of those that come after it is written either
@@ -82,7 +82,7 @@ class Unawaited:
                 self._unsaved.popleft()
                 self._saved(self._entry(first, seq))
 
-    def _entry(self, one: Unsaved, seq: int) -> Entry[Any]:
+    def _entry(self, one: UnsavedEntry, seq: int) -> Entry[Any]:
         entry = one.draft.entry(seq)
         begun = self._record.find(one.receipt_of)
         return replace(entry, cause=begun.seq, closes=(begun.seq,)) if begun else entry
@@ -101,11 +101,11 @@ class Unawaited:
         for one in self._unsaved:
             if one.seq is None:
                 one.seq = self._journal.submit(one.draft, after=before, receipt_of=one.receipt_of)
-                one.seq.add_done_callback(_heard)
+                one.seq.add_done_callback(_ignore_failure)
             before = one.draft.row.key
 
 
-def _heard(seq: asyncio.Future[int]) -> None:
+def _ignore_failure(seq: asyncio.Future[int]) -> None:
     """A failure is no news to the loop: whoever waits raises it."""
     if not seq.cancelled():
         seq.exception()

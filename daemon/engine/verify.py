@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from daemon.engine.blanking import mark_of
+from daemon.engine.blanking import forgotten_mark
 from daemon.engine.digests import digest_of_row
-from daemon.engine.journal_rules import RULES, Ledger, Rule
-from daemon.engine.reading import Reading
-from daemon.engine.rows import entry_of, seqs_in
+from daemon.engine.journal_rules import RULES, JournalRule, ReplayState
+from daemon.engine.reading import JournalReader
+from daemon.engine.rows import entry_from_row, parse_seqs
 from daemon.engine.tables import Stored
 
-Findings = Iterator[tuple[int, str, str]]
+FileFindings = Iterator[tuple[int, str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Violation:
+class RuleViolation:
     """A rule that an entry breaks; seq 0 stands for the file."""
 
     seq: int
@@ -34,7 +34,7 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pending:
+class PendingCount:
     """How many entries of a kind are pending: work to do, and no fault. `state` says what that means."""
 
     kind: str
@@ -46,12 +46,12 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class VerifyResult:
     """What a journal was found to be. `undigested`: entries of an older version that have no digest yet."""
 
     entries: int
-    violations: Sequence[Violation]
-    pending: Sequence[Pending]
+    violations: Sequence[RuleViolation]
+    pending: Sequence[PendingCount]
     undigested: int = 0
 
     def __str__(self) -> str:
@@ -72,12 +72,12 @@ def _counted(number: int, one: str, many: str) -> str:
     return f"{number} {many}"
 
 
-def verify(reading: Reading, rules: Iterable[Rule] = ()) -> Verdict:
+def verify(reading: JournalReader, rules: Iterable[JournalRule] = ()) -> VerifyResult:
     """Look at the whole journal, with these rules more. Raises JournalError where it cannot be read."""
-    ledger, digests = Ledger(reading.kinds), Digests(reading.undigested_span())
+    ledger, digests = ReplayState(reading.kinds), DigestCheck(reading.undigested_span())
     findings = sorted(_findings(reading, ledger, digests, [*RULES, *rules]), key=itemgetter(0))
-    violations = [Violation(seq=seq, rule=rule, text=text) for seq, rule, text in findings]
-    return Verdict(
+    violations = [RuleViolation(seq=seq, rule=rule, text=text) for seq, rule, text in findings]
+    return VerifyResult(
         entries=ledger.entry_count,
         violations=violations,
         pending=list(_pending(ledger)),
@@ -85,14 +85,14 @@ def verify(reading: Reading, rules: Iterable[Rule] = ()) -> Verdict:
     )
 
 
-class Digests:
+class DigestCheck:
     """A check of each entry against its digest, and a count of those `between` two seqs that have none."""
 
     def __init__(self, between: tuple[int, int] | None) -> None:
         self._since, self._upto = between or (0, 0)
         self.missing = 0
 
-    def check(self, row: Stored, digest: object) -> Findings:
+    def check(self, row: Stored, digest: object) -> FileFindings:
         """Compare a row with the digest beside it (None: there is none)."""
         seq = row[0]
         if digest is None and self._since < seq <= self._upto:
@@ -103,9 +103,11 @@ class Digests:
             yield seq, "altered", "it does not fit its digest: it is not what was written, or that is not"
 
 
-def _findings(reading: Reading, ledger: Ledger, digests: Digests, rules: Sequence[Rule]) -> Findings:
+def _findings(
+    reading: JournalReader, ledger: ReplayState, digests: DigestCheck, rules: Sequence[JournalRule]
+) -> FileFindings:
     yield from reading.database_problems()
-    asked = dict[str, Sequence[Rule]]()
+    asked = dict[str, Sequence[JournalRule]]()
     for each in ledger.kinds:
         asked[each.kind] = [rule for rule in rules if rule.concerns(each)]
     for row, digest in reading.all_rows_with_digests():
@@ -126,16 +128,16 @@ def _findings(reading: Reading, ledger: Ledger, digests: Digests, rules: Sequenc
             yield seq, "forsaken", f"{thread} has not ended, and nothing goes on in it"
 
 
-def _look_at(row: Stored, ledger: Ledger, asked: Mapping[str, Sequence[Rule]]) -> Findings:
+def _look_at(row: Stored, ledger: ReplayState, asked: Mapping[str, Sequence[JournalRule]]) -> FileFindings:
     seq, thread, kind, _, _, _, _, closes, _ = row
     try:
-        entry = entry_of(row, ledger.kinds)
+        entry = entry_from_row(row, ledger.kinds)
     except ValueError as error:
         yield seq, "shape", f"{error} is not there, or not what it should be"
-        by = mark_of(str(row[4]))
+        by = forgotten_mark(str(row[4]))
         if by:
             ledger.blank[seq] = by
-        ledger.add_row(seq, str(thread), str(kind), seqs_in(closes) or ())
+        ledger.add_row(seq, str(thread), str(kind), parse_seqs(closes) or ())
         return
     for rule in asked[entry.kind]:
         for named, text in rule.check(ledger, entry):
@@ -144,7 +146,7 @@ def _look_at(row: Stored, ledger: Ledger, asked: Mapping[str, Sequence[Rule]]) -
     ledger.fold_entry(entry)
 
 
-def _forgotten(ledger: Ledger) -> Findings:
+def _forgotten(ledger: ReplayState) -> FileFindings:
     """What is blank was forgotten, and what was forgotten is blank."""
     named = {by: set(seqs) for by, seqs in ledger.forgotten.items()}
     for seq, by in ledger.blank.items():
@@ -157,16 +159,16 @@ def _forgotten(ledger: Ledger) -> Findings:
                     yield seq, "forgotten", f"it was forgotten with {by}, and its words are still there"
 
 
-def _pending(ledger: Ledger) -> Iterator[Pending]:
+def _pending(ledger: ReplayState) -> Iterator[PendingCount]:
     counts = Counter[str]()
     for waiting in ledger.pending.values():
         counts.update(waiting.values())
     for each in ledger.kinds:
         if counts[each.kind]:
-            yield Pending(kind=each.kind, state=each.state, count=counts[each.kind])
+            yield PendingCount(kind=each.kind, state=each.state, count=counts[each.kind])
 
 
-def _folded(stored: Mapping[str, Sequence[tuple[Any, ...]]], ledger: Ledger) -> Findings:
+def _folded(stored: Mapping[str, Sequence[tuple[Any, ...]]], ledger: ReplayState) -> FileFindings:
     """The folded tables are what the replay has come to."""
     replayed = dict[int, tuple[str, str]]()
     for thread, waiting in ledger.pending.items():

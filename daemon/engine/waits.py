@@ -15,13 +15,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from daemon.engine.event import Entry, Input, chunks, fingerprint, seqs_of
-from daemon.engine.exceptions import EngineError, Fenced, JournalDamaged
-from daemon.engine.journal import Clock, Journal
-from daemon.engine.keys import parent_of, part
-from daemon.engine.kinds import Match, Waiting, Woke
-from daemon.engine.lives import ClockSet
-from daemon.engine.reading import Head
+from daemon.engine.event import Entry, Input, fingerprint, in_chunks, seqs_of
+from daemon.engine.exceptions import EngineError, FencedError, JournalDamaged
+from daemon.engine.journal import Journal, JournalClock
+from daemon.engine.keys import parent_of, part_key
+from daemon.engine.kinds import EntryMatch, WaitBegan, WaitEnded
+from daemon.engine.lives import ClockCorrected
+from daemon.engine.reading import EntryHead
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ Place = tuple[str, str, bool]
 
 
 @dataclass(slots=True, kw_only=True)
-class Known:
+class KnownWait:
     """What can end a wait; all else of it is read when it is over.
 
     It was set at the time `at`, and its time comes at `due`, both by a clock that is right. `matched` is what
@@ -50,7 +50,7 @@ class Known:
     due: float | None
     closed: tuple[int, ...]
     want: str
-    matching: Match | None
+    matching: EntryMatch | None
     matched: tuple[int, ...] = ()
     upto: int = 0
 
@@ -69,7 +69,7 @@ class Known:
         return 0 < wanted == met
 
 
-class Waits:
+class WaitScheduler:
     """All that wait. `reminder` makes the input of those that no execution is suspended on, from how they
     ended; `fits` says whether an entry is what one of them waits for, where its fields alone do not tell.
     """
@@ -77,8 +77,8 @@ class Waits:
     def __init__(
         self,
         journal: Journal,
-        clock: Clock,
-        reminder: Callable[[Entry[Waiting], Woke], Input],
+        clock: JournalClock,
+        reminder: Callable[[Entry[WaitBegan], WaitEnded], Input],
         fits: Callable[[Any, Entry[Any]], bool],
     ) -> None:
         self._journal = journal
@@ -86,14 +86,14 @@ class Waits:
         self._reminder = reminder
         self._fits = fits
         self._inputs = frozenset(journal.kinds.kind_names([Input]))
-        self._waitings = frozenset(journal.kinds.kind_names([Waiting]))
+        self._waitings = frozenset(journal.kinds.kind_names([WaitBegan]))
         self._one = asyncio.Lock()
         self._read_upto: int | None = None
         """The seq up to which the journal is known; None: nothing of it."""
         self._now = 0.0
         self._came = dict[str, None]()
         """The threads for which something has come."""
-        self._known = dict[int, Known]()
+        self._known = dict[int, KnownWait]()
         self._touched = set[int]()
         """Those that what came may have ended."""
         self._dues = list[tuple[float, int]]()
@@ -124,9 +124,9 @@ class Waits:
     async def _read_all(self) -> int:
         """All that wait are read, a few at a time; returns the seq up to which they are known."""
         upto = self._journal.last_seq_of_all()
-        waiting = self._journal.pending_seqs(Waiting)
-        right = {entry.cause: entry.event.right for entry in self._journal.entries_of_kind(ClockSet)}
-        for some in chunks(waiting, SOME):
+        waiting = self._journal.pending_seqs(WaitBegan)
+        right = {entry.cause: entry.event.right for entry in self._journal.entries_of_kind(ClockCorrected)}
+        for some in in_chunks(waiting, SOME):
             for entry in self._sound(some):
                 self._add(entry)
                 if entry.seq in right:
@@ -144,22 +144,22 @@ class Waits:
             heads = self._journal.heads_since(upto)
         return upto
 
-    def _apply_entry(self, new: Head) -> None:
+    def _apply_entry(self, new: EntryHead) -> None:
         """What this entry changes, and which waits it may have ended. May be done twice."""
         if new.kind in self._inputs:
             self._came[new.thread] = None
         if new.kind in self._waitings:
             for waiting in self._sound([new.seq]):
                 self._add(waiting)
-        for place in _places_of(new.kind, new.thread):
+        for place in _places_of_entry(new.kind, new.thread):
             self._touched |= self._places.get(place, set())
         for seq in new.closes:
             self._touched |= self._closed.get(seq, set())
             self._drop(seq)
 
-    def _add(self, waiting: Entry[Waiting]) -> None:
+    def _add(self, waiting: Entry[WaitBegan]) -> None:
         event, seq = waiting.event, waiting.seq
-        known = Known(
+        known = KnownWait(
             at=waiting.at, due=event.due, closed=event.closed, want=event.want, matching=event.matching
         )
         self._known[seq] = known
@@ -167,7 +167,7 @@ class Waits:
             self._closed[closed].add(seq)
         if event.matching:
             known.upto = event.matching.after or 0
-            for place in _awaited(event.matching):
+            for place in _places_of_match(event.matching):
                 self._places[place].add(seq)
         if event.closed or event.matching or waiting.at > self._clock.now():
             self._touched.add(seq)
@@ -193,7 +193,7 @@ class Waits:
         for closed in known.closed:
             _discard(self._closed, closed, seq)
         if known.matching:
-            for place in _awaited(known.matching):
+            for place in _places_of_match(known.matching):
                 _discard(self._places, place, seq)
         if len(self._dues) > 2 * len(self._known) + STALE:  # most of them are over
             self._dues = [due for due in self._dues if due[1] in self._known]
@@ -216,7 +216,7 @@ class Waits:
         """Those that were touched, and are over, become inputs. One that cannot stands in no other's way: it
         is looked at again a little later."""
         failed = list[BaseException]()
-        for some in chunks(sorted(self._touched), SOME):
+        for some in in_chunks(sorted(self._touched), SOME):
             looks = [self._end(seq, now) for seq in some]
             results = await asyncio.gather(*looks, return_exceptions=True)
             self._touched.difference_update(some)
@@ -243,7 +243,7 @@ class Waits:
             return
         for waiting in self._sound([seq]):
             if self._journal.is_pending(seq) and not self._has_woken(waiting):
-                woke = Woke(
+                woke = WaitEnded(
                     answers=waiting.key,
                     missing=tuple(missing),
                     matched=matched,
@@ -253,40 +253,40 @@ class Waits:
                 await self._wake(waiting, woke)
         self._drop(seq)
 
-    async def _wake(self, waiting: Entry[Waiting], woke: Woke) -> None:
+    async def _wake(self, waiting: Entry[WaitBegan], woke: WaitEnded) -> None:
         event: Input = woke
         closes = list[int]()
         if not waiting.event.resumes:
             event = self._reminder(waiting, woke)
             closes = [waiting.seq]
-        with suppress(Fenced):  # it was closed just now
+        with suppress(FencedError):  # it was closed just now
             await self._journal.append(
                 waiting.thread,
                 event,
-                key=part(waiting.key, "woke"),
+                key=part_key(waiting.key, "woke"),
                 cause=waiting.seq,
                 closes=closes,
                 requires=waiting.seq,
             )
         self._came[waiting.thread] = None
 
-    def _has_woken(self, waiting: Entry[Waiting]) -> bool:
+    def _has_woken(self, waiting: Entry[WaitBegan]) -> bool:
         """A wait that an execution is suspended on stays pending until that has read its answer."""
-        return waiting.event.resumes and self._journal.get(part(waiting.key, "woke")) is not None
+        return waiting.event.resumes and self._journal.get(part_key(waiting.key, "woke")) is not None
 
-    async def _ask_when_right(self, seq: int, known: Known, now: float) -> None:
+    async def _ask_when_right(self, seq: int, known: KnownWait, now: float) -> None:
         """One that was set while the clock was ahead lasts from when it was right again: from the first entry
         after it that is not of the future. It is written down, so that it lasts no longer in another life."""
         [waiting] = self._journal.entries_at([seq])
         right = self._journal.first_time_after(seq, now)
         if right is None:
             right = now
-        event = ClockSet(ahead=waiting.at, right=right)
-        key = part(waiting.key, "clock")
+        event = ClockCorrected(ahead=waiting.at, right=right)
+        key = part_key(waiting.key, "clock")
         found, _ = await self._journal.append(waiting.thread, event, key=key, cause=seq)
         self._correct_due_time(seq, found.event.right)
 
-    def _matched(self, seq: int, known: Known, upto: int) -> tuple[int, ...]:
+    def _matched(self, seq: int, known: KnownWait, upto: int) -> tuple[int, ...]:
         """What has matched so far: what was looked through before is not looked through again.
 
         Where the program fails to say what fits, that is asked again a little later.
@@ -304,7 +304,7 @@ class Waits:
             heapq.heappush(self._dues, (self._clock.now() + AGAIN, seq))
         return known.matched
 
-    def _new_matches(self, match: Match, after: int, upto: int) -> list[int]:
+    def _new_matches(self, match: EntryMatch, after: int, upto: int) -> list[int]:
         kinds = [kind for kind in map(self._journal.kinds.class_of_kind, match.kinds) if kind]
         if not kinds:
             return []
@@ -321,14 +321,14 @@ class Waits:
         return [entry.seq for entry in fitting if self._fits(match.about, entry)]
 
 
-def _awaited(match: Match) -> list[Place]:
+def _places_of_match(match: EntryMatch) -> list[Place]:
     """Where what matches may come."""
     if match.anywhere:
         return [(kind, "", True) for kind in match.kinds]
     return [(kind, match.thread, match.tree) for kind in match.kinds]
 
 
-def _places_of(kind: str, thread: str) -> Iterator[Place]:
+def _places_of_entry(kind: str, thread: str) -> Iterator[Place]:
     """Where such an entry is waited for: in its thread, and in those above it. Above all is one without a
     name."""
     yield kind, thread, False
@@ -345,7 +345,7 @@ def _discard(waits: dict[K, set[int]], key: K, seq: int) -> None:
         del waits[key]
 
 
-def _fits(match: Match, entry: Entry[Any]) -> bool:
+def _fits(match: EntryMatch, entry: Entry[Any]) -> bool:
     """Are its fields as wanted? They are compared as JSON."""
     if entry.kind not in match.kinds:
         return False

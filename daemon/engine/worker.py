@@ -11,13 +11,13 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, Self
 
-from daemon.engine.attempts import rest
-from daemon.engine.exceptions import Fenced, JournalDamaged, JournalError
-from daemon.engine.journal import Clock, Journal
+from daemon.engine.attempts import pause_left
+from daemon.engine.exceptions import FencedError, JournalDamaged, JournalError
+from daemon.engine.journal import Journal, JournalClock
 from daemon.engine.program import Program
-from daemon.engine.suspects import begin_life
-from daemon.engine.turns import Turns
-from daemon.engine.waits import Waits
+from daemon.engine.suspects import record_worker_start
+from daemon.engine.turns import TurnRunner
+from daemon.engine.waits import WaitScheduler
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class Worker:
     def __init__(
         self,
         journal: Journal,
-        clock: Clock,
+        clock: JournalClock,
         program: Program,
         *,
         grace: float = 10.0,
@@ -49,7 +49,7 @@ class Worker:
         self._program = program
         self._grace = grace
         self._replays_always = replays_always
-        self._waits = Waits(journal, clock, program.reminder, program.fits)
+        self._waits = WaitScheduler(journal, clock, program.reminder, program.fits)
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._lost = set[str]()
         """Threads that another worker has taken over: left alone until something new comes for them."""
@@ -58,8 +58,8 @@ class Worker:
         """Set when a task has ended, or its execution has gone to sleep."""
 
     async def __aenter__(self) -> Self:
-        self._suspects = await begin_life(self._journal, self._clock, self._program.lives)
-        self._turns = Turns(
+        self._suspects = await record_worker_start(self._journal, self._clock, self._program.lives)
+        self._turns = TurnRunner(
             self._journal,
             self._clock,
             self._program,
@@ -168,7 +168,7 @@ class Worker:
                         self._notice(other)
                     elif other not in self._lost:
                         self._start(other)
-        except Fenced:
+        except FencedError:
             self._lost.add(thread)
             log.warning(
                 "Another worker has taken over %s; it is left alone until something new comes.", thread
@@ -177,7 +177,7 @@ class Worker:
     def _may_turn(self, thread: str) -> bool:
         """Is it to be at work now? After a failed attempt it rests; it may have to wait for others, too."""
         try:
-            if rest(self._journal, thread, self._clock.now()):
+            if pause_left(self._journal, thread, self._clock.now()):
                 return False
             return self._suspects.may_take_turn(thread, self.is_asleep)
         except JournalDamaged:  # the journal said so

@@ -13,9 +13,9 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from daemon.engine.exceptions import Conflict, Fenced, JournalError, recorded_name
-from daemon.engine.store import Store
-from daemon.engine.tables import Row
+from daemon.engine.exceptions import FencedError, JournalError, KeyConflict, recorded_name
+from daemon.engine.store import JournalTables
+from daemon.engine.tables import EntryRow
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class Fence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Append:
+class PendingAppend:
     """A row on its way to disk. `requires` is an entry that must still be pending.
 
     `after` is the key of an entry that must be there: what is not awaited singly fails with what it follows.
@@ -40,7 +40,7 @@ class Append:
     that of the first one of its thread, which it follows from.
     """
 
-    row: Row
+    row: EntryRow
     fence: Fence | None
     requires: int | None
     after: str
@@ -50,34 +50,34 @@ class Append:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class WriterJob:
     """Something else that is to be done on the tables, in its turn: nothing is committed meanwhile."""
 
-    do: Callable[[Store], object]
+    do: Callable[[JournalTables], object]
     done: asyncio.Future[int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class WrittenRow:
     """An entry that is on disk: its row as it stands there."""
 
     seq: int
-    row: Row
+    row: EntryRow
 
 
-Result = Written | None | Exception
+Result = WrittenRow | None | Exception
 """What became of an append, or of work."""
 
 
-class Writer:
+class JournalWriter:
     """Takes appends from the event loop, commits them in its own thread, and answers in the loop."""
 
-    def __init__(self, store: Store, committed: Callable[[Sequence[Written]], None]) -> None:
+    def __init__(self, store: JournalTables, committed: Callable[[Sequence[WrittenRow]], None]) -> None:
         self._store = store
         self._committed = committed
         self._loop = asyncio.get_running_loop()
-        self._waiting: queue.SimpleQueue[Append | Work | None] = queue.SimpleQueue()
-        self._next_work: Work | None = None
+        self._waiting: queue.SimpleQueue[PendingAppend | WriterJob | None] = queue.SimpleQueue()
+        self._next_work: WriterJob | None = None
         """What was found behind the appends that are committed now."""
         self._thread = threading.Thread(target=self._run, name="journal-writer", daemon=True)
         self.died: asyncio.Future[None] = self._loop.create_future()
@@ -94,7 +94,7 @@ class Writer:
 
     def submit(
         self,
-        row: Row,
+        row: EntryRow,
         fence: Fence | None,
         requires: int | None,
         after: str = "",
@@ -104,7 +104,7 @@ class Writer:
         """A future of the new seq; it fails with Conflict, Fenced or JournalError."""
         if self.died.done():
             raise JournalError("The journal's writer has died; see the log and restart the daemon.")
-        append = Append(
+        append = PendingAppend(
             row=row,
             fence=fence,
             requires=requires,
@@ -116,16 +116,16 @@ class Writer:
         self._waiting.put(append)
         return append.done
 
-    def run_job(self, do: Callable[[Store], object]) -> asyncio.Future[int]:
+    def run_job(self, do: Callable[[JournalTables], object]) -> asyncio.Future[int]:
         """Do this on the tables after all that was submitted so far; fails with JournalError."""
         if self.died.done():
             raise JournalError("The journal's writer has died; see the log and restart the daemon.")
-        work = Work(do=do, done=self._loop.create_future())
+        work = WriterJob(do=do, done=self._loop.create_future())
         self._waiting.put(work)
         return work.done
 
     def _run(self) -> None:
-        batch: Sequence[Append | Work] = []
+        batch: Sequence[PendingAppend | WriterJob] = []
         try:
             while True:
                 work, appends = self._next()
@@ -143,10 +143,10 @@ class Writer:
             self._loop.call_soon_threadsafe(self._die, batch, error)
             raise
 
-    def _next(self) -> tuple[Work | None, list[Append]]:
+    def _next(self) -> tuple[WriterJob | None, list[PendingAppend]]:
         """The work whose turn it is, or all appends that wait, in order, up to a group; neither: the end."""
         work, self._next_work = self._next_work, None
-        batch: list[Append] = []
+        batch: list[PendingAppend] = []
         if work:
             return work, batch
         while len(batch) < GROUP and not (batch and self._waiting.empty()):
@@ -155,7 +155,7 @@ class Writer:
                 if batch:
                     self._waiting.put(None)  # seen again when this batch is on disk
                 break
-            if isinstance(one, Work):
+            if isinstance(one, WriterJob):
                 if not batch:
                     return one, batch
                 self._next_work = one
@@ -163,7 +163,7 @@ class Writer:
             batch.append(one)
         return None, batch
 
-    def work(self, work: Work) -> Result:
+    def work(self, work: WriterJob) -> Result:
         """Do it. What it leaves half done is rolled back."""
         try:
             work.do(self._store)
@@ -172,7 +172,7 @@ class Writer:
             return JournalError(f"The journal could not be written ({error}).")
         return None
 
-    def commit(self, batch: Sequence[Append]) -> list[Result]:
+    def commit(self, batch: Sequence[PendingAppend]) -> list[Result]:
         """One transaction for all; where it fails, one for each, so that one bad row fails alone."""
         try:
             self._store.begin()
@@ -187,16 +187,16 @@ class Writer:
             for append in batch:
                 alone += self.commit([append])
             return alone
-        if any(isinstance(result, Written) for result in results):  # what was only refused wrote nothing
+        if any(isinstance(result, WrittenRow) for result in results):  # what was only refused wrote nothing
             self._report_recovery()
         return results
 
-    def _insert(self, append: Append) -> Result:
+    def _insert(self, append: PendingAppend) -> Result:
         row, fence = append.row, append.fence
         if fence and self._store.epoch(fence.thread) != fence.epoch:
-            return Fenced(f"{row.key}: another attempt at {fence.thread} began after this one")
+            return FencedError(f"{row.key}: another attempt at {fence.thread} began after this one")
         if append.requires is not None and not self._store.is_pending(append.requires):
-            return Fenced(f"{row.key}: {append.requires} was closed meanwhile")
+            return FencedError(f"{row.key}: {append.requires} was closed meanwhile")
         if append.after and self._store.seq_of(append.after) is None:
             return JournalError(f"{row.key}: {append.after} comes first, and could not be written.")
         if append.receipt_of:
@@ -213,8 +213,8 @@ class Writer:
             row = replace(row, closes=(*row.closes, *self._store.still_pending(row.moot)))
         seq = self._store.insert(row)
         if seq is None:
-            return Conflict(row.key)
-        return Written(seq=seq, row=row)
+            return KeyConflict(row.key)
+        return WrittenRow(seq=seq, row=row)
 
     def _report_fault(self, reason: BaseException) -> None:
         """An owner reads it once, and not once a second."""
@@ -227,10 +227,10 @@ class Writer:
             log.warning("The journal can be written again.")
         self.failing = False
 
-    def _answer(self, batch: Sequence[Append | Work], results: Sequence[Result]) -> None:
-        written = list[Written]()
+    def _answer(self, batch: Sequence[PendingAppend | WriterJob], results: Sequence[Result]) -> None:
+        written = list[WrittenRow]()
         for append, result in zip(batch, results, strict=True):
-            if isinstance(result, Written):
+            if isinstance(result, WrittenRow):
                 written.append(result)
             if append.done.done():
                 continue
@@ -240,7 +240,7 @@ class Writer:
                 append.done.set_result(result.seq if result else 0)
         self._committed(written)
 
-    def _die(self, batch: Sequence[Append | Work], error: BaseException) -> None:
+    def _die(self, batch: Sequence[PendingAppend | WriterJob], error: BaseException) -> None:
         """Everyone who waits is told, now and later."""
         lost = JournalError(f"The journal's writer died ({recorded_name(error)}).")
         rest = list(batch)

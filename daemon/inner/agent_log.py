@@ -13,24 +13,24 @@ from typing import Any
 from daemon.engine.event import Entry
 from daemon.engine.keys import root_of
 from daemon.engine.reading import ALWAYS
-from daemon.kinds import INNER, CommandRan, InnerBegan, ModelCall, Ticked
+from daemon.kinds import INNER, CommandRan, InnerLifeStarted, ModelCall, TickLogged
 from daemon.knowledge.projection import Projection
 from daemon.limits import DAY, midnight
 
-MOST = 200
+MOST_TICKS = 200
 """Ticks that are kept at hand, and so many of those in which the model answered."""
 ASKS_OWNER = "owner"
 """The strategy of the reflex by which an owner is asked."""
 RESPONSES = 5
 """Own replies that a tick sees where the soul says nothing else."""
-NEW = frozenset(
+NEW_CONTENT_COMMANDS = frozenset(
     {"diary.add", "diary.change", "concepts.add", "concepts.change", "links.add", "llm_memory.add"}
 )
 """Commands that leave something that was not there before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class CycleSetting:
     """How the soul set something of its cycle, under which view, and in which entry."""
 
     value: Any
@@ -39,31 +39,31 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class CycleSettings:
     """How its cycle goes on: what the soul set itself, and what holds where it set nothing."""
 
-    responses: Setting = Setting(value=RESPONSES)
-    mode: Setting = Setting(value="auto")
-    filter: Setting = Setting(value={})
-    pause: Setting = Setting(value=None)
+    responses: CycleSetting = CycleSetting(value=RESPONSES)
+    mode: CycleSetting = CycleSetting(value="auto")
+    filter: CycleSetting = CycleSetting(value={})
+    pause: CycleSetting = CycleSetting(value=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class TickRecord:
     """A tick, and the commands that it carried out; `seq` is its entry, and `at` when it was over."""
 
     seq: int = 0
     at: float = 0.0
-    tick: Ticked
+    tick: TickLogged
     commands: Sequence[Entry[CommandRan]] = ()
 
 
-NOTHING = Line(tick=Ticked(tick=0, outcome="asleep"))
+NOTHING = TickRecord(tick=TickLogged(tick=0, outcome="asleep"))
 """Stands for the last tick where there was none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Paid:
+class DailyCost:
     """What the inner life has cost since midnight (UTC), up to an entry."""
 
     midnight: float = 0.0
@@ -71,14 +71,14 @@ class Paid:
     usd: float = 0.0
 
 
-class AgentLog(Projection):
+class TickLog(Projection):
     """The last ticks, in order, and the settings of the cycle."""
 
-    kinds = (Ticked, CommandRan, InnerBegan)
+    kinds = (TickLogged, CommandRan, InnerLifeStarted)
 
     def _reset(self) -> None:
-        self.lines = deque[Line](maxlen=MOST)
-        self.thoughts = deque[Line](maxlen=MOST)
+        self.lines = deque[TickRecord](maxlen=MOST_TICKS)
+        self.thoughts = deque[TickRecord](maxlen=MOST_TICKS)
         """The ticks in which the model answered, in order."""
         self.dms_since = ALWAYS
         """The seq since which it may read along in DMs, without a break; ALWAYS: it may not."""
@@ -86,7 +86,7 @@ class AgentLog(Projection):
         """When the last tick was over in which anything was to be asked, or the daemon was started."""
         self.owner_asked: float | None = None
         """When the reflex last had an owner asked."""
-        self.settings = Settings()
+        self.settings = CycleSettings()
         self.cleared = 0
         """The seq up to which the soul wanted its own replies out of sight."""
         self._under_way = list[Entry[CommandRan]]()
@@ -95,24 +95,24 @@ class AgentLog(Projection):
         """The UTC day of the last entry."""
         self._messages = 0
         """Messages that it wanted sent on that day."""
-        self._paid = Paid()
+        self._paid = DailyCost()
 
     def _fold_entry(self, entry: Entry[Any]) -> None:
         if entry.at // DAY != self._day:
             self._day = entry.at // DAY
             self._messages = 0
         match entry.event:
-            case InnerBegan(reads_dms=reads_dms):
+            case InnerLifeStarted(reads_dms=reads_dms):
                 self.last_at = entry.at
                 self.dms_since = min(self.dms_since, entry.seq) if reads_dms else ALWAYS
-            case Ticked() as tick:
+            case TickLogged() as tick:
                 mine = [one for one in self._under_way if one.seq in tick.commands]
-                self._end(Line(seq=entry.seq, at=entry.at, tick=tick, commands=mine))
+                self._end(TickRecord(seq=entry.seq, at=entry.at, tick=tick, commands=mine))
                 self._under_way = []
             case CommandRan():
                 self._command(entry)
 
-    def _end(self, line: Line) -> None:
+    def _end(self, line: TickRecord) -> None:
         """A tick is over, or something has happened between two."""
         tick = line.tick
         for kept in (self.lines, self.thoughts):
@@ -150,7 +150,7 @@ class AgentLog(Projection):
                 self.cleared = entry.seq
 
     def _set(self, entry: Entry[CommandRan], name: str, value: object) -> None:
-        setting = Setting(value=value, view=entry.event.view, wrote=entry.seq)
+        setting = CycleSetting(value=value, view=entry.event.view, wrote=entry.seq)
         self.settings = replace(self.settings, **{name: setting})
 
     def cost_today(self, now: float, before: int) -> float:
@@ -159,7 +159,7 @@ class AgentLog(Projection):
         """
         began = midnight(now)
         if began != self._paid.midnight or before <= self._paid.upto:
-            self._paid = Paid(midnight=began)
+            self._paid = DailyCost(midnight=began)
         paid = self._paid
         for one in self.journal.entries_of_kind(ModelCall, since=paid.upto, at=began):
             if one.seq >= before:
@@ -177,7 +177,7 @@ class AgentLog(Projection):
         return self._messages
 
     @property
-    def last(self) -> Line:
+    def last(self) -> TickRecord:
         """The last tick in which the model answered: what it did is to be shown until it answers again."""
         if not self.thoughts:
             return NOTHING
@@ -187,13 +187,13 @@ class AgentLog(Projection):
         """How many ticks in a row have left nothing new."""
         count = 0
         for line in reversed(self.thoughts):
-            if done(line.commands, *NEW):
+            if successful_commands(line.commands, *NEW_CONTENT_COMMANDS):
                 break
             count += 1
         return count
 
 
-def done(commands: Iterable[Entry[CommandRan]], *names: str) -> list[CommandRan]:
+def successful_commands(commands: Iterable[Entry[CommandRan]], *names: str) -> list[CommandRan]:
     """Those of these commands that were carried out, and whose names begin so."""
     events = [command.event for command in commands]
     return [event for event in events if event.ok and event.name.startswith(names)]

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from daemon.knowledge.views import Views
+from daemon.knowledge.views import Visibility
 from daemon.process import Turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class CommandResult:
     """What a command came to: what the model is told, and which notes and records its next tick is to see.
 
     `text` may hold what is private to the view of the tick: it is told only where that may be known.
@@ -21,7 +21,7 @@ class Done:
     shows: Sequence[int] = field(default=())
 
 
-class Tick(Protocol):
+class TickContext(Protocol):
     """The tick that a command is part of."""
 
     @property
@@ -35,7 +35,7 @@ class Tick(Protocol):
         """The thread of the conversation in its sight; empty: public things only."""
 
     @property
-    def views(self) -> Views: ...
+    def views(self) -> Visibility: ...
     @property
     def now(self) -> float:
         """When the tick began, in Unix seconds: the only time that a command may look at."""

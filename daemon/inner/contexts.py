@@ -12,17 +12,17 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from daemon.engine.event import Entry
-from daemon.inner.agent_log import Line, Setting, done
-from daemon.inner.note import Filter
-from daemon.inner.notes import MOST
-from daemon.inner.process_log import Process
-from daemon.inner.record import date, line
-from daemon.inner.state import State
+from daemon.inner.agent_log import CycleSetting, TickRecord, successful_commands
+from daemon.inner.note import NoteFilter
+from daemon.inner.notes import MOST_LISTED_NOTES
+from daemon.inner.process_log import ProgramRun
+from daemon.inner.record import minute_text, record_element
+from daemon.inner.state import InnerLifeState
 from daemon.kinds import CommandRan
-from daemon.knowledge.views import PUBLIC, Knows
+from daemon.knowledge.views import PUBLIC, VisibilityCheck
 from daemon.limits import InnerLimits
-from daemon.mind.payloads import element
-from daemon.mind.recall import fenced, plain, shortened
+from daemon.mind.payloads import make_element
+from daemon.mind.recall import clean_name_text, escape_tags, truncate
 
 LONGEST_REPLY = 4_000
 """Characters of one own reply that are shown again."""
@@ -40,7 +40,7 @@ ELSEWHERE = "set elsewhere"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Now:
+class TickMoment:
     """The tick that is to be shown all this: when it began (Unix seconds), why, and in sight of what.
 
     `unseen` are notes from DMs that no tick has seen; those of the DM in view are shown.
@@ -59,15 +59,15 @@ class Now:
 
 
 @dataclass(slots=True, kw_only=True)
-class Contexts:
+class TickContexts:
     """The seven contexts of one tick, and the entries whose words stand in them."""
 
-    state: State
-    now: Now
+    state: InnerLifeState
+    now: TickMoment
     said: Callable[[int], str]
     """What the soul answered in the model call of this seq."""
     saw: list[int] = field(default_factory=list)
-    knows: Knows = field(init=False)
+    knows: VisibilityCheck = field(init=False)
     """May what was written in this view be shown in this tick?"""
 
     def __post_init__(self) -> None:
@@ -91,7 +91,7 @@ class Contexts:
 
     def owners(self) -> Sequence[str]:
         """The names of the owners; the id of one that has said nothing yet."""
-        return [plain(self.state.notes.names.get(owner, owner)) for owner in self.now.owners]
+        return [clean_name_text(self.state.notes.names.get(owner, owner)) for owner in self.now.owners]
 
     def new_notes(self) -> Sequence[int]:
         """The notes that came since the tick before this one began."""
@@ -114,7 +114,7 @@ class Contexts:
             return ""
         return self.said(last.tick.answer)
 
-    def thoughts(self) -> Sequence[Line]:
+    def thoughts(self) -> Sequence[TickRecord]:
         """The ticks in which it answered, in order, as far as they may be known here."""
         return [line for line in self.state.log.thoughts if self.knows(line.tick.view, line.seq)]
 
@@ -137,13 +137,13 @@ class Contexts:
         first = max(0, len(shown) - int(log.settings.responses.value))
         return "\n".join([self._reply(line) for line in shown[first:]])
 
-    def _reply(self, line: Line) -> str:
+    def _reply(self, line: TickRecord) -> str:
         tick = line.tick
         if tick.outcome == "repeated":
             return f'<repeat tick="{tick.tick}">You said nothing new. Reflex: {tick.reflex}.</repeat>'
         self.saw.append(tick.answer)
-        text = shortened(self.said(tick.answer), LONGEST_REPLY)
-        return f'<reply tick="{tick.tick}" at="{date(line.at)}">\n{fenced(text)}\n</reply>'
+        text = truncate(self.said(tick.answer), LONGEST_REPLY)
+        return f'<reply tick="{tick.tick}" at="{minute_text(line.at)}">\n{escape_tags(text)}\n</reply>'
 
     # 2
 
@@ -167,7 +167,7 @@ class Contexts:
         lines = [self._result(one, LONGEST_FAILURE) for one in failed[-MOST_FAILURES:]]
         left = len(failed) - len(lines)
         if left:
-            lines.insert(0, element("left-out", more=left))
+            lines.insert(0, make_element("left-out", more=left))
         return lines
 
     def _result(self, command: Entry[CommandRan], longest: int = LONGEST_RESULT) -> str:
@@ -178,14 +178,14 @@ class Contexts:
         text = ran.text
         if ran.ok and ran.name.endswith(".add"):
             text = f"{text}: its id is {self._first(command)}"
-        id = f"{ran.tick}/{plain(ran.cmd_id)}"
+        id = f"{ran.tick}/{clean_name_text(ran.cmd_id)}"
         state = 'done="yes"'
         if ran.stays_open:
             state = f'mark="{command.seq}" done="no"'
         elif not ran.ok:
             state = 'done="no"'
-        head = f'<result of="{plain(ran.name)}" id="{id}" {state}>'
-        return f"{head}{fenced(shortened(text, longest))}</result>"
+        head = f'<result of="{clean_name_text(ran.name)}" id="{id}" {state}>'
+        return f"{head}{escape_tags(truncate(text, longest))}</result>"
 
     def _first(self, command: Entry[CommandRan]) -> int:
         """Under which id its record is known: of what was taken over from before a restart, the first id."""
@@ -204,12 +204,12 @@ class Contexts:
         asked += self.state.log.last.tick.shows
         shown = self.state.records.shown(asked, self.now.view)
         self.saw += [record.wrote for record in shown]
-        return "\n".join(_fitting([line(record) for record in shown]))
+        return "\n".join(_fitting([record_element(record) for record in shown]))
 
     def _asked(self, *names: str) -> list[int]:
         """What the commands of the last tick whose names begin so asked to see."""
         asked = list[int]()
-        for ran in done(self.state.log.last.commands, *names):
+        for ran in successful_commands(self.state.log.last.commands, *names):
             asked += ran.shows
         return asked
 
@@ -223,7 +223,7 @@ class Contexts:
         lines = [", ".join(counts)]
         shown: Sequence[int] = ()
         if settings.mode.value == "auto":
-            asked = replace(Filter.of(settings.filter.value), unread=True)
+            asked = replace(NoteFilter.of(settings.filter.value), unread=True)
             shown = notes.matching(asked, self.knows)
             lines += _fitting([self._note_in_words(seq) for seq in shown])
             hidden = sum(notes.counts().values()) - len(shown)
@@ -245,7 +245,7 @@ class Contexts:
             note = self.state.notes.get(id)
             if note and id not in shown and self.knows(note.thread):
                 here.append(id)
-        return here[:MOST]
+        return here[:MOST_LISTED_NOTES]
 
     def _note_in_words(self, seq: int) -> str:
         note = self.state.notes.get(seq)
@@ -262,12 +262,12 @@ class Contexts:
         now = self.now
         settings = self.state.log.settings
         lines = [
-            f"time: {date(now.at)} UTC",
+            f"time: {minute_text(now.at)} UTC",
             f"tick: {now.tick}",
             f"why you think now: {now.why}",
             f"notes that came since your last reply: {len(self.new_notes())}",
             f"in view: {self._in_view()}",
-            f"you: {plain(now.name)}; your owners: {', '.join(self.owners()) or 'nobody'}",
+            f"you: {clean_name_text(now.name)}; your owners: {', '.join(self.owners()) or 'nobody'}",
             f"mode: {self._told(settings.mode)}",
             f"filter: {self._told(settings.filter)}",
             f"own replies in sight: {self._told(settings.responses)}",
@@ -288,14 +288,14 @@ class Contexts:
     def _in_view(self) -> str:
         if self.now.view == PUBLIC:
             return "public things only"
-        return f"{plain(self.state.views.place(self.now.view))} ({self.now.view})"
+        return f"{clean_name_text(self.state.views.place(self.now.view))} ({self.now.view})"
 
-    def _told(self, setting: Setting) -> str:
+    def _told(self, setting: CycleSetting) -> str:
         if not self.knows(setting.view, setting.wrote):
             return ELSEWHERE
         if setting.value in (None, {}):
             return "none"
-        return fenced(json.dumps(setting.value, ensure_ascii=False))
+        return escape_tags(json.dumps(setting.value, ensure_ascii=False))
 
     # 6
 
@@ -311,21 +311,21 @@ def _fitting(lines: Sequence[str]) -> list[str]:
     for place, one in enumerate(lines):
         size += len(one)
         if size > LONGEST_LIST:
-            return [*lines[:place], element("left-out", more=len(lines) - place)]
+            return [*lines[:place], make_element("left-out", more=len(lines) - place)]
     return [*lines]
 
 
-def _process(process: Process) -> str:
+def _process(process: ProgramRun) -> str:
     """A process, with what came of it."""
     attributes = {
         "id": str(process.id),
         "name": process.name,
         "status": process.status,
-        "began": date(process.began),
+        "began": minute_text(process.began),
     }
     if process.ended:
-        attributes["ended"] = date(process.ended)
+        attributes["ended"] = minute_text(process.ended)
     if process.slots:
         attributes["slots"] = ", ".join(f"{name}={value}" for name, value in process.slots.items())
-    begun = element("process", **attributes).removesuffix("/>")
-    return f"{begun}>{fenced(shortened(process.result, LONGEST_RESULT))}</process>"
+    begun = make_element("process", **attributes).removesuffix("/>")
+    return f"{begun}>{escape_tags(truncate(process.result, LONGEST_RESULT))}</process>"

@@ -15,10 +15,16 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from daemon.engine.writable import MARK, writable
-from daemon.inner.helping import ALIASES, help_line, nearest
-from daemon.inner.sectioning import Layout, Span, layout, without
-from daemon.inner.written_json import Found, Unread, WrittenJson, short, unread
+from daemon.engine.writable import REPLACEMENT_CHARACTER, storable_text
+from daemon.inner.helping import ALIASES, help_line, suggest_command
+from daemon.inner.sectioning import AnswerLayout, SectionSpan, cut_spans, scan_layout
+from daemon.inner.written_json import (
+    FoundObject,
+    JsonObjectReader,
+    UnreadableJson,
+    quoted_start,
+    unreadable_at,
+)
 
 LONGEST = 1_000_000
 """Characters of an answer that are read."""
@@ -49,7 +55,7 @@ Known = Mapping[str, type[BaseModel] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class ParsedCommand:
     """One command that can be carried out; `args` are its validated arguments, `given` those as written.
 
     `position` is where its JSON begins in the answer.
@@ -64,7 +70,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class CommandFault:
     """What is wrong at a place of the answer, and what to write instead, in a sentence without its full stop.
 
     `near` is the beginning of what stands there, `left_out` how many characters were not read for it, and
@@ -95,50 +101,52 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class ParsedCommands:
     """What an answer comes to: commands and faults, each in order, and all else as `thought`."""
 
-    commands: Sequence[Command]
-    faults: Sequence[Fault]
+    commands: Sequence[ParsedCommand]
+    faults: Sequence[CommandFault]
     thought: str
 
 
-def read(answer: str, known: Known) -> Written:
+def parse_commands(answer: str, known: Known) -> ParsedCommands:
     """The commands in an answer. It never raises, and the same answer is always read the same."""
     text = answer[:LONGEST]
-    found = layout(text)
-    reader = WrittenJson(text)
+    found = scan_layout(text)
+    reader = JsonObjectReader(text)
     blocks = [span for span in found.blocks[:MOST_BLOCKS] if _holds_commands(text, reader, span)]
     items = list(islice(_items(text, reader, found, blocks), MOST_ITEMS + 1))
     if len(items) > MOST_ITEMS:
-        items[-1] = unread(items[-1].position, len(text), ENOUGH)
+        items[-1] = unreadable_at(items[-1].position, len(text), ENOUGH)
     if len(answer) > LONGEST:
-        items.append(unread(LONGEST, len(answer), TOO_LONG))
-    commands, faults = _commands(text, [one for one in items if isinstance(one, Found)], known)
+        items.append(unreadable_at(LONGEST, len(answer), TOO_LONG))
+    commands, faults = _commands(text, [one for one in items if isinstance(one, FoundObject)], known)
     for one in items:
-        if isinstance(one, Unread):
+        if isinstance(one, UnreadableJson):
             faults.append(_unread(answer, one, known))
     faults.sort(key=attrgetter("position"))
-    thought = writable(without(text, found.sections or blocks))
-    return Written(commands=commands, faults=faults, thought=thought)
+    thought = storable_text(cut_spans(text, found.sections or blocks))
+    return ParsedCommands(commands=commands, faults=faults, thought=thought)
 
 
-def _holds_commands(text: str, reader: WrittenJson, block: Span) -> bool:
+def _holds_commands(text: str, reader: JsonObjectReader, block: SectionSpan) -> bool:
     """Is a block of JSON meant to be commands? It may also be data that is spoken of."""
     broken = False
     for one in islice(reader.objects(block.start, block.end), MOST_ITEMS):
-        if isinstance(one, Unread):
+        if isinstance(one, UnreadableJson):
             broken = True
         elif "type" in one.value or "commands" in one.value:
             return True
     return broken and BEGINS.search(text, block.start, block.end) is not None
 
 
-def _items(text: str, reader: WrittenJson, found: Layout, blocks: Sequence[Span]) -> Iterator[Found | Unread]:
+def _items(
+    text: str, reader: JsonObjectReader, found: AnswerLayout, blocks: Sequence[SectionSpan]
+) -> Iterator[FoundObject | UnreadableJson]:
     """What was written as a command, and what could not be read; blocks count where there is no section."""
     for span in found.sections or blocks:
         for one in reader.objects(span.start, span.end):
-            if isinstance(one, Found) and one.value.keys() == {"commands"}:
+            if isinstance(one, FoundObject) and one.value.keys() == {"commands"}:
                 yield from _listed(text, reader, one)
             else:
                 yield one
@@ -146,52 +154,56 @@ def _items(text: str, reader: WrittenJson, found: Layout, blocks: Sequence[Span]
             what = UNCLOSED_BLOCK
             if found.sections:
                 what = UNCLOSED
-            yield unread(span.begin, span.begin, what, repaired=True)
+            yield unreadable_at(span.begin, span.begin, what, repaired=True)
     if found.sections:
         for span in blocks:
-            yield unread(span.begin, span.upto, OUTSIDE)
+            yield unreadable_at(span.begin, span.upto, OUTSIDE)
     for position, what in found.strays:
-        yield unread(position, position, what)
+        yield unreadable_at(position, position, what)
     for span in found.blocks[MOST_BLOCKS:]:
-        yield unread(span.begin, span.upto, f"Only {MOST_BLOCKS} blocks of JSON are read")
+        yield unreadable_at(span.begin, span.upto, f"Only {MOST_BLOCKS} blocks of JSON are read")
 
 
-def _listed(text: str, reader: WrittenJson, one: Found) -> Iterator[Found | Unread]:
+def _listed(text: str, reader: JsonObjectReader, one: FoundObject) -> Iterator[FoundObject | UnreadableJson]:
     """The commands of an object that holds nothing but a list of them."""
     if isinstance(one.value["commands"], list):
         yield from reader.objects(text.index("[", one.position) + 1, one.upto - 1)
     else:
-        yield unread(one.position, one.upto, 'In {"commands": …} stands a list of commands')
+        yield unreadable_at(one.position, one.upto, 'In {"commands": …} stands a list of commands')
 
 
-class _Wrong(Exception):
+class _InvalidCommand(Exception):
     """This command cannot be carried out; the text says why, and what to write instead."""
 
 
-def _commands(text: str, objects: Sequence[Found], known: Known) -> tuple[list[Command], list[Fault]]:
+def _commands(
+    text: str, objects: Sequence[FoundObject], known: Known
+) -> tuple[list[ParsedCommand], list[CommandFault]]:
     """Those of them that can be carried out, and what is wrong with the others."""
-    commands: list[Command] = []
-    faults: list[Fault] = []
+    commands: list[ParsedCommand] = []
+    faults: list[CommandFault] = []
     seen: set[str] = set()
     for place, (one, cmd_id) in enumerate(zip(objects, _cmd_ids(objects), strict=True), 1):
         try:
             if place > MOST_COMMANDS:
-                raise _Wrong(f"One answer holds {MOST_COMMANDS} commands at most: write this one in the next")
+                raise _InvalidCommand(
+                    f"One answer holds {MOST_COMMANDS} commands at most: write this one in the next"
+                )
             if not cmd_id:
-                raise _Wrong("A cmd_id is a number, or up to 40 letters, digits, `_`, `-` and `.`")
+                raise _InvalidCommand("A cmd_id is a number, or up to 40 letters, digits, `_`, `-` and `.`")
             if cmd_id in seen:
-                raise _Wrong(
+                raise _InvalidCommand(
                     f"The cmd_id {cmd_id} stands twice in this answer: this one was not run, name it anew"
                 )
             seen.add(cmd_id)
             commands.append(_command(one, cmd_id, known))
-        except _Wrong as wrong:
+        except _InvalidCommand as wrong:
             name = _meant(one.value.get("type"), one.value.get("args"))
             faults.append(_fault(text, one.position, str(wrong), known, cmd_id=cmd_id, name=name))
     return commands, faults
 
 
-def _cmd_ids(objects: Sequence[Found]) -> Sequence[str]:
+def _cmd_ids(objects: Sequence[FoundObject]) -> Sequence[str]:
     """What each is called: as written, or by its place where nothing is; empty where it cannot be used."""
     written = [_cmd_id(one.value.get("cmd_id")) for one in objects]
     taken = set(written)
@@ -219,24 +231,24 @@ def _cmd_id(value: object) -> str | None:
     return name
 
 
-def _command(one: Found, cmd_id: str, known: Known) -> Command:
+def _command(one: FoundObject, cmd_id: str, known: Known) -> ParsedCommand:
     """The command in an object. Raises _Wrong."""
     value = one.value
     strange = [name for name in value if name not in FIELDS]
     if strange:
-        named = ", ".join(map(short, strange[:MOST_SAID]))
-        raise _Wrong(
+        named = ", ".join(map(quoted_start, strange[:MOST_SAID]))
+        raise _InvalidCommand(
             f"No command has {named}: it has cmd_id, type, args and description, the rest goes into args"
         )
     args = value.get("args")
     description = value.get("description")
     if args is not None and not isinstance(args, dict):
-        raise _Wrong('Its args are an object: {"name": value}')
+        raise _InvalidCommand('Its args are an object: {"name": value}')
     if description is not None and not isinstance(description, str):
-        raise _Wrong("Its description is a text")
+        raise _InvalidCommand("Its description is a text")
     given = args or {}
     name = _name(value.get("type"), given, known)
-    return Command(
+    return ParsedCommand(
         cmd_id=cmd_id,
         name=name,
         args=_validated(known[name], given),
@@ -249,16 +261,18 @@ def _command(one: Found, cmd_id: str, known: Known) -> Command:
 def _name(written: object, args: Mapping[str, Any], known: Known) -> str:
     """The command that is meant. Raises _Wrong where there is none, or where it may be several."""
     if not isinstance(written, str) or not written.strip():
-        raise _Wrong('Its type is missing: write which command it is, as in "type": "notes.list"')
+        raise _InvalidCommand('Its type is missing: write which command it is, as in "type": "notes.list"')
     name = _meant(written, args)
     if name in known:
         return name
     if name in ALIASES:
-        raise _Wrong(f"{name} may mean {' or '.join(ALIASES[name])} here: write which of them")
+        raise _InvalidCommand(f"{name} may mean {' or '.join(ALIASES[name])} here: write which of them")
     stands_for = ""
     if written.strip() in ALIASES:
         stands_for = f", which {written.strip()} stands for"
-    raise _Wrong(f"There is no command {short(name)}{stands_for}: {nearest(name, [*known])}")
+    raise _InvalidCommand(
+        f"There is no command {quoted_start(name)}{stands_for}: {suggest_command(name, [*known])}"
+    )
 
 
 def _meant(written: object, args: object) -> str:
@@ -284,7 +298,9 @@ def _validated(model: type[BaseModel] | None, given: Mapping[str, Any]) -> BaseM
     """The arguments as the command takes them. Raises _Wrong."""
     if model is None:
         if given:
-            raise _Wrong(f"It takes no arguments: leave out {', '.join(map(short, [*given][:MOST_SAID]))}")
+            raise _InvalidCommand(
+                f"It takes no arguments: leave out {', '.join(map(quoted_start, [*given][:MOST_SAID]))}"
+            )
         return None
     try:
         return model.model_validate(given)
@@ -293,7 +309,7 @@ def _validated(model: type[BaseModel] | None, given: Mapping[str, Any]) -> BaseM
         said = [_said(fault) for fault in faults[:MOST_SAID]]
         if len(faults) > MOST_SAID:
             said.append(f"and {len(faults) - MOST_SAID} more")
-        raise _Wrong(f"Its arguments do not fit: {'; '.join(said)}") from None
+        raise _InvalidCommand(f"Its arguments do not fit: {'; '.join(said)}") from None
 
 
 def _said(fault: Mapping[str, Any]) -> str:
@@ -304,10 +320,10 @@ def _said(fault: Mapping[str, Any]) -> str:
     if not fault["loc"]:
         return f"all of them: {what}"
     place = ".".join(map(str, fault["loc"]))
-    return f"{short(place)}: {what}"
+    return f"{quoted_start(place)}: {what}"
 
 
-def _unread(answer: str, one: Unread, known: Known) -> Fault:
+def _unread(answer: str, one: UnreadableJson, known: Known) -> CommandFault:
     """The fault of what could not be read, with the command that it may have been."""
     head = answer[one.begin : min(one.upto, one.begin + PEEK)]
     cmd_id = name = ""
@@ -326,12 +342,12 @@ def _first(pattern: re.Pattern[str], text: str) -> str:
     return found[1]
 
 
-def _fault(text: str, position: int, what: str, known: Known, *, cmd_id: str, name: str) -> Fault:
+def _fault(text: str, position: int, what: str, known: Known, *, cmd_id: str, name: str) -> CommandFault:
     near = text[position : position + NEAR].strip().partition("\n")[0]
     for letter in near:
         if not letter.isprintable():
-            near = near.replace(letter, MARK)
-    fault = Fault(position=position, what=what, near=near or "the end", cmd_id=cmd_id)
+            near = near.replace(letter, REPLACEMENT_CHARACTER)
+    fault = CommandFault(position=position, what=what, near=near or "the end", cmd_id=cmd_id)
     if name in known:
         fault = replace(fault, help=help_line(name, known[name]))
     if name.isprintable():

@@ -34,7 +34,7 @@ LONGEST_NAME = 60
 Model = type[BaseModel] | None
 
 
-class Described(Protocol):
+class HelpEntry(Protocol):
     """A command, as far as help is concerned: `args` is None where it takes none."""
 
     @property
@@ -56,11 +56,11 @@ def help_line(name: str, args: Model, description: str = "") -> str:
     return line
 
 
-def _line(one: Described) -> str:
+def _line(one: HelpEntry) -> str:
     return help_line(one.name, one.args, one.description)
 
 
-def help_page(one: Described) -> str:
+def help_page(one: HelpEntry) -> str:
     """The line of a command, the names that it has besides, and what each argument means."""
     lines = [_line(one)]
     other = [alias for alias, names in ALIASES.items() if one.name in names]
@@ -70,7 +70,7 @@ def help_page(one: Described) -> str:
     return "\n".join(lines)
 
 
-def help_text(commands: Sequence[Described], about: str = "") -> str:
+def help_text(commands: Sequence[HelpEntry], about: str = "") -> str:
     """All commands, a line each; those of a family, if `about` names one; or one of them at length.
 
     Raises LookupError for what there is not, with the nearest names in its words.
@@ -86,10 +86,10 @@ def help_text(commands: Sequence[Described], about: str = "") -> str:
     if family:
         return help_text(family)
     names = [one.name for one in commands]
-    raise LookupError(f"There is no command {about[:LONGEST_NAME]}: {nearest(about, names)}")
+    raise LookupError(f"There is no command {about[:LONGEST_NAME]}: {suggest_command(about, names)}")
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
+def suggest_command(name: str, known: Sequence[str]) -> str:
     """What might have been meant, as half a sentence."""
     names = list(known)
     for alias, meant in ALIASES.items():

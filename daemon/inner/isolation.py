@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from daemon.private import READS, owned
+from daemon.private import READS, daemon_files
 
 TOOL = "bwrap"
 PATIENCE = 10.0
@@ -22,7 +22,7 @@ ENV = Path(".env")
 EMPTY = "/dev/null"
 
 
-def isolated(tool: str, argv: Sequence[str], home: Path, work: Path) -> list[str]:
+def isolated_argv(tool: str, argv: Sequence[str], home: Path, work: Path) -> list[str]:
     """This command, kept from the network, from all files but to read them, and from the other processes'
     folders in `home`; it may write to `work`, which stands below that.
 
@@ -30,7 +30,7 @@ def isolated(tool: str, argv: Sequence[str], home: Path, work: Path) -> list[str
     seen either.
     """
     soul_home = home.parent.absolute()
-    ours = {*owned(soul_home), soul_home / READS, home.absolute()}
+    ours = {*daemon_files(soul_home), soul_home / READS, home.absolute()}
     shown = list[str]()
     for path in soul_home.iterdir():
         if path not in ours:
@@ -45,14 +45,14 @@ def isolated(tool: str, argv: Sequence[str], home: Path, work: Path) -> list[str
     ]
 
 
-async def isolates() -> tuple[str, str]:
+async def find_bwrap() -> tuple[str, str]:
     """The path of a bwrap that works here; else an empty one, and why not."""
     tool = shutil.which(TOOL)
     if not tool:
         return "", f"{TOOL} is not there"
     with TemporaryDirectory(prefix="soul-") as folder:
         home, work = _trial(Path(folder))
-        return await _try(tool, isolated(tool, [shutil.which("true") or "/bin/true"], home, work))
+        return await _try(tool, isolated_argv(tool, [shutil.which("true") or "/bin/true"], home, work))
 
 
 def _trial(folder: Path) -> tuple[Path, Path]:

@@ -46,14 +46,14 @@ UNSEEN = re.compile(
 """Characters that do something, or that nobody sees."""
 
 
-def harmless(raw: bytes) -> str:
+def strip_control_characters(raw: bytes) -> str:
     """These bytes as a text that does nothing where it is shown."""
     text = SEQUENCES.sub("", raw.decode("utf-8", errors="replace"))
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return UNSEEN.sub("", text)
 
 
-def masked(text: str, secrets: Collection[str]) -> str:
+def mask_secrets(text: str, secrets: Collection[str]) -> str:
     """The text without these secrets, and without what looks like one."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= SHORTEST:
@@ -63,22 +63,22 @@ def masked(text: str, secrets: Collection[str]) -> str:
     return text
 
 
-def masked_begin(text: str, secrets: Collection[str]) -> str:
+def mask_head(text: str, secrets: Collection[str]) -> str:
     """The same of a text whose end is missing: its last word may be the begin of a secret."""
     whole = max(text.rfind(" "), text.rfind("\n"), len(text) - LONGEST_WORD)
-    return masked(text[:whole], secrets)
+    return mask_secrets(text[:whole], secrets)
 
 
-def masked_end(text: str, secrets: Collection[str]) -> str:
+def mask_tail(text: str, secrets: Collection[str]) -> str:
     """The same of a text whose begin is missing: its first word may be the rest of a secret."""
     begins = BLANK.search(text, 0, LONGEST_WORD)
     whole = text[LONGEST_WORD:]
     if begins:
         whole = text[begins.end() :]
-    return masked(KEY_ENDS.sub(MASK, whole), secrets)
+    return mask_secrets(KEY_ENDS.sub(MASK, whole), secrets)
 
 
-def cut(text: str, most: int) -> tuple[str, str]:
+def head_and_tail(text: str, most: int) -> tuple[str, str]:
     """Its head and its tail, so many characters together; the tail is empty where nothing is left out."""
     if len(text) <= most:
         return text, ""

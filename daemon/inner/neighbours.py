@@ -13,29 +13,29 @@ from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.journal import Journal
 from daemon.kinds import (
     OWN_WORDS,
+    ButtonPress,
     CommandRan,
-    Heard,
-    Message,
-    Press,
-    Spoken,
-    StopAsked,
+    IncomingMessage,
+    OverheardMessage,
+    SpeechFinished,
+    StopRequest,
     is_context,
     thread_key,
 )
-from daemon.knowledge.places import Places
+from daemon.knowledge.places import KnownChannels
 from daemon.limits import DAY, midnight
 from daemon.ports import Clock
 
 HOPS = 3
 """Messages of bots in a thread, ours among them, after which none is answered before a person speaks."""
-MESH = ("mesh.ask", "mesh.share")
+MESH_COMMANDS = ("mesh.ask", "mesh.share")
 """The commands by which the soul turns to a neighbour."""
 
 
-class Neighbours:
+class BotTraffic:
     """Says when it is enough. `daily`: messages to and from bots in a UTC day."""
 
-    def __init__(self, journal: Journal, clock: Clock, daily: int, places: Places) -> None:
+    def __init__(self, journal: Journal, clock: Clock, daily: int, places: KnownChannels) -> None:
         self.daily = daily
         self._journal = journal
         self._clock = clock
@@ -57,8 +57,8 @@ class Neighbours:
         began = midnight(self._clock.now())
         if began != self._midnight:
             self._midnight, self._upto, self._count = began, 0, 0
-        found: list[Entry[Message | CommandRan]]
-        found = self._journal.entries_of_kind(Message, CommandRan, since=self._upto, at=began)
+        found: list[Entry[IncomingMessage | CommandRan]]
+        found = self._journal.entries_of_kind(IncomingMessage, CommandRan, since=self._upto, at=began)
         for entry in found:
             self._upto = entry.seq
             if entry.at < began + DAY and _is_mesh(entry.event):
@@ -77,12 +77,12 @@ class Neighbours:
         if opened is None:
             return hops
         found: list[Entry[Any]] = self._journal.thread_entries(
-            opened.thread, Message, Heard, StopAsked, Press, Spoken
+            opened.thread, IncomingMessage, OverheardMessage, StopRequest, ButtonPress, SpeechFinished
         )
         speeches = set[int | None]()
         said_here = [entry for entry in found if not is_context(entry.key)]
         for entry in sorted(said_here, key=_said_at):
-            if isinstance(entry.event, Spoken) or entry.event.note == OWN_WORDS:
+            if isinstance(entry.event, SpeechFinished) or entry.event.note == OWN_WORDS:
                 if entry.cause not in speeches:
                     hops += 1
                 speeches.add(entry.cause)
@@ -97,7 +97,7 @@ def _said_at(entry: Entry[Any]) -> Decimal:
     return Decimal(entry.event.ts)
 
 
-def _is_mesh(event: Message | CommandRan) -> bool:
+def _is_mesh(event: IncomingMessage | CommandRan) -> bool:
     if isinstance(event, CommandRan):
-        return event.ok and event.name in MESH
+        return event.ok and event.name in MESH_COMMANDS
     return event.bot

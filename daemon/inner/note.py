@@ -16,8 +16,17 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from daemon.engine.event import Entry
 from daemon.engine.reading import ALWAYS
-from daemon.kinds import INNER, Heard, InnerMessage, Message, Noticed, Reacted, Said, is_context
-from daemon.knowledge.views import Knows
+from daemon.kinds import (
+    INNER,
+    AmbientMessage,
+    IncomingMessage,
+    InternalMessage,
+    OverheardMessage,
+    PersonMessage,
+    ReactionChanged,
+    is_context,
+)
+from daemon.knowledge.views import VisibilityCheck
 
 Priority = Literal["low", "normal", "important", "urgent"]
 Source = Literal["dm", "mention", "channel", "reaction", "bot", "branch"]
@@ -38,7 +47,7 @@ CHANGES = ("edited", "deleted")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tag:
+class NoteTag:
     """A tag of a note, and the view and the entry that it was set in. A hashtag is `written` where its words
     are."""
 
@@ -62,7 +71,7 @@ class Note:
     source: Source
     priority: Priority
     at: float
-    tags: tuple[Tag, ...] = ()
+    tags: tuple[NoteTag, ...] = ()
     read: bool = False
     hidden: bool = False
     answered: bool = False
@@ -74,17 +83,17 @@ class Note:
         return not (self.read or self.hidden or self.answered)
 
     @property
-    def set_by_commands(self) -> list[Tag]:
+    def set_by_commands(self) -> list[NoteTag]:
         """The tags that do not stand in its words."""
         return [tag for tag in self.tags if not tag.written]
 
-    def tagged(self, knows: Knows) -> tuple[str, ...]:
+    def tagged(self, knows: VisibilityCheck) -> tuple[str, ...]:
         """The tags that may be known now."""
         return tuple(dict.fromkeys(tag.name for tag in self.tags if knows(tag.view, tag.wrote)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
+class NoteFilter:
     """Which notes are meant: all that it says has to hold.
 
     `priority` means that or a higher one, `tags` are all there, `since` and `until` are Unix seconds, and
@@ -101,7 +110,7 @@ class Filter:
     unread: bool = False
 
     @classmethod
-    def of(cls, about: Mapping[str, Any]) -> Filter:
+    def of(cls, about: Mapping[str, Any]) -> NoteFilter:
         """The filter of this JSON; what is null in it was not given. Raises ValueError, which names what is
         none."""
         given = {name: value for name, value in about.items() if value is not None}
@@ -110,7 +119,7 @@ class Filter:
         except ValidationError as error:
             faults = [f"{one['loc'][0]}: {one['msg']}" for one in error.errors()]
             raise ValueError("; ".join(faults)) from None
-        return replace(read, tags=tuple(dict.fromkeys(map(tag_name, read.tags))))
+        return replace(read, tags=tuple(dict.fromkeys(map(normalized_tag, read.tags))))
 
     def covers(self, source: Source, priority: Priority, *, is_open: bool) -> bool:
         """Are notes of this source and priority meant?"""
@@ -120,7 +129,7 @@ class Filter:
             return False
         return not self.priority or PRIORITIES.index(priority) >= PRIORITIES.index(self.priority)
 
-    def fits(self, note: Note, knows: Knows) -> bool:
+    def fits(self, note: Note, knows: VisibilityCheck) -> bool:
         """Is this note meant, as far as it and its tags may be known?"""
         if not self.covers(note.source, note.priority, is_open=note.is_open):
             return False
@@ -132,9 +141,9 @@ class Filter:
 
 
 @cache
-def _reader() -> TypeAdapter[Filter]:
+def _reader() -> TypeAdapter[NoteFilter]:
     """Dear to make, and always the same."""
-    return TypeAdapter(Filter)
+    return TypeAdapter(NoteFilter)
 
 
 def note_of(entry: Entry[Any], where: str) -> Note | None:
@@ -152,48 +161,48 @@ def note_of(entry: Entry[Any], where: str) -> Note | None:
         source=source,
         priority=PRIORITY_OF.get(source, "normal"),
         at=entry.at,
-        tags=written(entry),
-        in_hand=isinstance(entry.event, Message | InnerMessage),
+        tags=tags_in_words(entry),
+        in_hand=isinstance(entry.event, IncomingMessage | InternalMessage),
     )
 
 
 def source_of(entry: Entry[Any], where: str) -> Source | None:
     """Where the note that this entry is comes from; None: it is no note."""
     match entry.event:
-        case Heard() as heard if is_context(entry.key) or heard.is_own:
+        case OverheardMessage() as heard if is_context(entry.key) or heard.is_own:
             return None
-        case Reacted(removed=False):
+        case ReactionChanged(removed=False):
             return "reaction"
-        case InnerMessage(status=status, code=code) if status or code == COLLECTED:
+        case InternalMessage(status=status, code=code) if status or code == COLLECTED:
             if "." in entry.thread or entry.thread == INNER:
                 return None
             return "branch"
-        case Message(command=command) if command:
+        case IncomingMessage(command=command) if command:
             return None
-        case Message() | Heard() | Noticed() as said if said.note not in CHANGES:
+        case IncomingMessage() | OverheardMessage() | AmbientMessage() as said if said.note not in CHANGES:
             if said.bot:
                 return "bot"
             if where == "dm":
                 return "dm"
-            if isinstance(said, Message) and said.address == "mention":
+            if isinstance(said, IncomingMessage) and said.address == "mention":
                 return "mention"
             return "channel"
     return None
 
 
-def written(entry: Entry[Any]) -> tuple[Tag, ...]:
+def tags_in_words(entry: Entry[Any]) -> tuple[NoteTag, ...]:
     """The tags that stand in the words of an entry."""
-    if not isinstance(entry.event, Said):
+    if not isinstance(entry.event, PersonMessage):
         return ()
-    names = hashtags(entry.event.text)
-    return tuple(Tag(name=name, view=entry.thread, written=True) for name in names)
+    names = find_hashtags(entry.event.text)
+    return tuple(NoteTag(name=name, view=entry.thread, written=True) for name in names)
 
 
-def hashtags(text: str) -> list[str]:
+def find_hashtags(text: str) -> list[str]:
     """The tags that somebody wrote into what they said, `#so`, each once."""
-    return list(dict.fromkeys(map(tag_name, HASHTAG.findall(text))))[:MOST_HASHTAGS]
+    return list(dict.fromkeys(map(normalized_tag, HASHTAG.findall(text))))[:MOST_HASHTAGS]
 
 
-def tag_name(text: str) -> str:
+def normalized_tag(text: str) -> str:
     """A tag as it is kept: whatever its case, and with or without its sign."""
     return text.strip().removeprefix("#").casefold()

@@ -16,43 +16,52 @@ from typing import Any, ClassVar, NamedTuple
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
-from daemon.inner.note import PRIORITIES, Filter, Note, Priority, Tag, note_of, tag_name, written
-from daemon.inner.note_words import told
-from daemon.inner.shelves import Shelf, Shelves, drop
-from daemon.inner.taken import Taken
+from daemon.inner.note import (
+    PRIORITIES,
+    Note,
+    NoteFilter,
+    NoteTag,
+    Priority,
+    normalized_tag,
+    note_of,
+    tags_in_words,
+)
+from daemon.inner.note_words import note_in_words
+from daemon.inner.shelves import NoteGroup, NoteIndex, remove_sorted
+from daemon.inner.taken import HandledNotes
 from daemon.kinds import (
+    AmbientMessage,
     CommandRan,
-    Heard,
-    InnerMessage,
-    Message,
-    Noticed,
-    Opened,
-    Reacted,
-    Said,
-    StopAsked,
-    TurnBegan,
-    TurnEnded,
+    ConversationOpened,
+    IncomingMessage,
+    InternalMessage,
+    OverheardMessage,
+    PersonMessage,
+    ReactionChanged,
+    SoulTurnBegan,
+    SoulTurnEnded,
+    StopRequest,
 )
 from daemon.knowledge.projection import Projection
-from daemon.knowledge.views import Knows, anywhere
+from daemon.knowledge.views import VisibilityCheck, always_visible
 from daemon.limits import DAY
 
 GAVE_UP = ("failed", "abandoned")
 GONE = 0
 """Stands for the entry with the words of what was taken back."""
-MOST = 50
+MOST_LISTED_NOTES = 50
 """Notes that are listed at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class NoteListing:
     """Open notes by id, with their priorities, the highest first; `more`: how many there are besides."""
 
     ids: tuple[tuple[int, Priority], ...]
     more: int
 
 
-class _Place(NamedTuple):
+class _NotePlace(NamedTuple):
     """Where a conversation is: its channel, of what kind it is, and its name for a sentence."""
 
     channel: str
@@ -64,15 +73,15 @@ class Notes(Projection):
     """All notes. Ids and priorities may be known everywhere; the rest of a note where `knows` says so."""
 
     kinds: ClassVar[tuple[type[Event], ...]] = (
-        Opened,
-        Message,
-        Heard,
-        Noticed,
-        Reacted,
-        InnerMessage,
-        StopAsked,
-        TurnBegan,
-        TurnEnded,
+        ConversationOpened,
+        IncomingMessage,
+        OverheardMessage,
+        AmbientMessage,
+        ReactionChanged,
+        InternalMessage,
+        StopRequest,
+        SoulTurnBegan,
+        SoulTurnEnded,
         CommandRan,
     )
 
@@ -87,7 +96,7 @@ class Notes(Projection):
         """A later entry of the same message, and the note that it is."""
         self.names: dict[str, str] = {}
         """Names of the people who have said something, by their ids."""
-        self._places: dict[str, _Place] = {}
+        self._places: dict[str, _NotePlace] = {}
         """By thread."""
         self._a_thread: dict[str, str] = {}
         """Of each channel, any thread."""
@@ -95,9 +104,9 @@ class Notes(Projection):
         """A message or reaction, by where it stands in Slack, and the note that it is."""
         self._versions: dict[str, tuple[str, int]] = {}
         """Of what was changed: what comes after its former versions, and the entry with its words now."""
-        self._shelves = Shelves(self._at)
+        self._shelves = NoteIndex(self._at)
         self._tagged = defaultdict[str, list[int]](list)
-        self._taken = Taken()
+        self._taken = HandledNotes()
 
     # What is there
 
@@ -105,19 +114,21 @@ class Notes(Projection):
         """How many are open (unread, not hidden, not answered) of each priority, the highest first."""
         return {priority: self._shelves.open[priority] for priority in reversed(PRIORITIES)}
 
-    def list_open(self, most: int = MOST) -> Listed:
+    def list_open(self, most: int = MOST_LISTED_NOTES) -> NoteListing:
         """The open notes: of the highest priority first, and of each the newest ones."""
         ids = list[tuple[int, Priority]]()
         for priority in reversed(PRIORITIES):
             newest = islice(self._shelves.newest(_open_of(priority)), most - len(ids))
             ids += [(id, priority) for id in newest]
-        return Listed(ids=tuple(ids), more=self._shelves.open.total() - len(ids))
+        return NoteListing(ids=tuple(ids), more=self._shelves.open.total() - len(ids))
 
     def get(self, id: int) -> Note | None:
         """The note of this id, or of which this seq is a later entry."""
         return self._notes.get(self._also.get(id, id))
 
-    def matching(self, wanted: Filter, knows: Knows, most: int = MOST) -> list[int]:
+    def matching(
+        self, wanted: NoteFilter, knows: VisibilityCheck, most: int = MOST_LISTED_NOTES
+    ) -> list[int]:
         """The ids of the newest notes that fit, of those that may be known."""
         found = list[int]()
         for id in self._candidates(wanted, knows):
@@ -133,15 +144,15 @@ class Notes(Projection):
         For Program.fits: no fold is needed.
         """
         try:
-            wanted = Filter.of(about)
+            wanted = NoteFilter.of(about)
         except ValueError:
             return False
-        opened = self.journal.latest_of_kind(entry.thread, Opened)
+        opened = self.journal.latest_of_kind(entry.thread, ConversationOpened)
         where = ""
         if opened:
             where = opened.event.where
         note = note_of(entry, where)
-        return note is not None and wanted.fits(note, anywhere)
+        return note is not None and wanted.fits(note, always_visible)
 
     def new_since(self, seq: int) -> list[int]:
         """The ids of the notes that came after this entry, in order."""
@@ -152,7 +163,7 @@ class Notes(Projection):
             found.append(id)
         return found[::-1]
 
-    def words(self, note: Note, knows: Knows) -> str:
+    def words(self, note: Note, knows: VisibilityCheck) -> str:
         """What it says, for the model: who, where, when, its text and the names of its files, fenced.
 
         Whether it may be known now is for whoever asks to see to; of its tags only those are told.
@@ -160,9 +171,9 @@ class Notes(Projection):
         entry = self.journal.entry(note.said)
         place = self._place(note.thread)
         on = None
-        if isinstance(entry.event, Reacted):
+        if isinstance(entry.event, ReactionChanged):
             on = self._known(f"{place.channel}:{entry.event.on}")
-        return told(note, entry, place=place.name, tags=note.tagged(knows), on=on, call=self._call)
+        return note_in_words(note, entry, place=place.name, tags=note.tagged(knows), on=on, call=self._call)
 
     def outdated(self, before: float | None = None) -> list[int]:
         """The notes that cleaning up would take away: all that came before then; without that, all that are
@@ -172,13 +183,13 @@ class Notes(Projection):
             return [note.id for note in notes if not note.is_open]
         return [note.id for note in notes if note.at < before]
 
-    def _candidates(self, wanted: Filter, knows: Knows) -> Iterator[int]:
+    def _candidates(self, wanted: NoteFilter, knows: VisibilityCheck) -> Iterator[int]:
         """Notes that may fit, the newest first."""
         if wanted.tags:
             tagged = [self._tagged.get(tag, []) for tag in wanted.tags]
             return reversed(min(tagged, key=len))
 
-        def may_fit(shelf: Shelf) -> bool:
+        def may_fit(shelf: NoteGroup) -> bool:
             covered = wanted.covers(shelf.source, shelf.priority, is_open=shelf.is_open)
             return covered and knows(self._a_thread[shelf.place])
 
@@ -191,22 +202,30 @@ class Notes(Projection):
 
     def _fold_entry(self, entry: Entry[Any]) -> None:
         match entry.event:
-            case Opened(team=team, channel=channel, where=where, place=name):
-                self._places[entry.thread] = _Place(sys.intern(f"{team}:{channel}"), where, sys.intern(name))
-            case Message() | Heard() | Noticed() | Reacted() | InnerMessage() if not entry.forgotten:
+            case ConversationOpened(team=team, channel=channel, where=where, place=name):
+                self._places[entry.thread] = _NotePlace(
+                    sys.intern(f"{team}:{channel}"), where, sys.intern(name)
+                )
+            case (
+                IncomingMessage()
+                | OverheardMessage()
+                | AmbientMessage()
+                | ReactionChanged()
+                | InternalMessage()
+            ) if not entry.forgotten:
                 self._take_words(entry)
-            case StopAsked():
+            case StopRequest():
                 self._taken.mark_stopped(entry)
-            case TurnBegan():
+            case SoulTurnBegan():
                 self._taken.begin_turn(entry)
-            case TurnEnded():
+            case SoulTurnEnded():
                 self._end(entry)
             case CommandRan(ok=True, taken_from=""):
                 self._carry_out(entry)
 
     def _take_words(self, entry: Entry[Any]) -> None:
         """Something was said, and is a note; or what was said before it is changed, or gone."""
-        if isinstance(entry.event, Message | Heard | Noticed) and entry.event.name:
+        if isinstance(entry.event, IncomingMessage | OverheardMessage | AmbientMessage) and entry.event.name:
             self.names[entry.event.user] = entry.event.name
         message = self._message(entry)
         version = _version(entry)
@@ -215,7 +234,7 @@ class Notes(Projection):
             self._change(message, version, GONE)
         elif change == "edited":
             self._change(message, version, entry.seq)
-        elif self._known(message) is None or not isinstance(entry.event, Noticed):
+        elif self._known(message) is None or not isinstance(entry.event, AmbientMessage):
             note = note_of(entry, self._place(entry.thread).where)
             if note is not None:
                 self._come(message, version, note)
@@ -259,7 +278,7 @@ class Notes(Projection):
         else:
             self._set(_reworded(note, self.journal.entry(said)))
 
-    def _end(self, ended: Entry[TurnEnded]) -> None:
+    def _end(self, ended: Entry[SoulTurnEnded]) -> None:
         """A turn has ended: what it took up is answered, or could not be; or it goes on later."""
         notes = [note.id for note in map(self.get, ended.closes) if note]
         for id in self._taken.end_turn(ended, notes):
@@ -314,7 +333,7 @@ class Notes(Projection):
             return
         view = entry.event.view
         others = [tag for tag in note.tags if tag.written or tag.view != view]
-        mine = [Tag(name=tag_name(name), view=view, wrote=entry.seq) for name in names]
+        mine = [NoteTag(name=normalized_tag(name), view=view, wrote=entry.seq) for name in names]
         self._set(replace(note, tags=tuple(dict.fromkeys([*others, *mine]))))
 
     # Where a note stands
@@ -334,19 +353,19 @@ class Notes(Projection):
         shelf = self._shelf(note)
         self._a_thread.setdefault(shelf.place, note.thread)
         self._shelves.put(shelf, note.id)
-        for name in note.tagged(anywhere):
+        for name in note.tagged(always_visible):
             insort(self._tagged[name], note.id)
 
     def _take_away(self, note: Note) -> None:
         self._shelves.take(self._shelf(note), note.id)
-        for name in note.tagged(anywhere):
-            drop(self._tagged[name], note.id)
+        for name in note.tagged(always_visible):
+            remove_sorted(self._tagged[name], note.id)
 
-    def _shelf(self, note: Note) -> Shelf:
-        return Shelf(self._place(note.thread).channel, note.source, note.priority, note.is_open)
+    def _shelf(self, note: Note) -> NoteGroup:
+        return NoteGroup(self._place(note.thread).channel, note.source, note.priority, note.is_open)
 
-    def _place(self, thread: str) -> _Place:
-        return self._places.get(thread, _Place(thread))
+    def _place(self, thread: str) -> _NotePlace:
+        return self._places.get(thread, _NotePlace(thread))
 
     def _known(self, message: str) -> Note | None:
         """The note that this message is, if it is one."""
@@ -356,23 +375,23 @@ class Notes(Projection):
         """What a message or reaction is known by, in whatever thread it stands."""
         channel = self._place(entry.thread).channel
         match entry.event:
-            case Reacted() as reacted:
+            case ReactionChanged() as reacted:
                 return f"{channel}:{reacted.on}:{reacted.user}:{reacted.emoji}"
-            case Said() as said:
+            case PersonMessage() as said:
                 return f"{channel}:{said.ts}"
         return entry.key
 
 
 def _reworded(note: Note, entry: Entry[Any]) -> Note:
     """The note as it is since this change of its words."""
-    return replace(note, said=entry.seq, tags=(*note.set_by_commands, *written(entry)))
+    return replace(note, said=entry.seq, tags=(*note.set_by_commands, *tags_in_words(entry)))
 
 
 def _change_by(event: Event) -> str:
     """What it does to words that were there before: "edited", "deleted". All else is new."""
-    if isinstance(event, Reacted) and event.removed:
+    if isinstance(event, ReactionChanged) and event.removed:
         return "deleted"
-    if isinstance(event, Said):
+    if isinstance(event, PersonMessage):
         return event.note
     return ""
 
@@ -380,17 +399,17 @@ def _change_by(event: Event) -> str:
 def _version(entry: Entry[Any]) -> str:
     """What comes after the versions of the same message before it."""
     match entry.event:
-        case Reacted() as reacted:
+        case ReactionChanged() as reacted:
             return reacted.ts.zfill(24)
-        case Said(note="deleted"):
+        case PersonMessage(note="deleted"):
             return "~"
-        case Said(note="edited"):
+        case PersonMessage(note="edited"):
             return entry.key.rpartition(":")[2].zfill(24)
     return ""
 
 
-def _open_of(priority: Priority) -> Callable[[Shelf], bool]:
-    def is_wanted(shelf: Shelf) -> bool:
+def _open_of(priority: Priority) -> Callable[[NoteGroup], bool]:
+    def is_wanted(shelf: NoteGroup) -> bool:
         return shelf.is_open and shelf.priority == priority
 
     return is_wanted

@@ -21,17 +21,17 @@ from pathlib import Path
 from typing import Any
 
 from daemon.engine.event import Entry
-from daemon.engine.writable import writable
-from daemon.kinds import ProcessStarted
+from daemon.engine.writable import storable_text
+from daemon.kinds import ProgramStarted
 
 LONG = 2**16
 """Bytes of a status file at most."""
 NAME = re.compile("[0-9a-f]{32}")
 CLAIM = re.compile("[0-9a-f]{32}[.][0-9a-f]{16}")
 """The name of a folder that a wrapper was about to move in place when it died."""
-LATE = 30.0
+WRAPPER_LATE_SECONDS = 30.0
 """Seconds after which a wrapper that was started does not begin any more."""
-KEPT = 2 * LATE
+FOLDER_KEPT_SECONDS = 2 * WRAPPER_LATE_SECONDS
 """Seconds that a folder stays at least, so that a wrapper that comes late finds it."""
 
 ENDS = 5.0
@@ -39,7 +39,7 @@ ENDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class ProgramExit:
     """How a run ended. `why`: it `exited`, was `late`, `stopped`, or its folder `full`; or is `unstartable`.
 
     `exit` is its status, negative for the signal that ended it, `written` how many bytes each stream had.
@@ -54,7 +54,7 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class CapturedOutput:
     """What is kept of a stream: its head, and its tail if `lost` bytes between them are not kept."""
 
     head: bytes
@@ -62,12 +62,12 @@ class Written:
     lost: int = 0
 
 
-def folder_of(home: Path, started: Entry[ProcessStarted]) -> Path:
+def program_folder_of(home: Path, started: Entry[ProgramStarted]) -> Path:
     """Where this process runs: its key and its time are its own, in whatever journal it stands."""
     return home / hashlib.sha256(f"{started.key} {started.at!r}".encode()).hexdigest()[:32]
 
 
-def holder(folder: Path) -> int | None:
+def wrapper_pid(folder: Path) -> int | None:
     """The pid of the wrapper that lives in this folder; None: none does, or its file names what is none.
 
     A program can write there, too: 0 and what is below stand for many processes, 1 is nobody's to end, and
@@ -89,7 +89,7 @@ def holder(folder: Path) -> int | None:
     return None
 
 
-def ending(folder: Path) -> Ending | None:
+def read_exit(folder: Path) -> ProgramExit | None:
     """How the run in this folder ended; None where nothing tells it."""
     try:
         said: Any = json.loads(_read(folder / "status", LONG))
@@ -97,7 +97,7 @@ def ending(folder: Path) -> Ending | None:
         return None
     match said:
         case {"why": "unstartable", "error": str(error)}:
-            return Ending(why="unstartable", error=writable(error[:200]))
+            return ProgramExit(why="unstartable", error=storable_text(error[:200]))
         case {
             "why": str(why),
             "exit": int(code),
@@ -105,12 +105,12 @@ def ending(folder: Path) -> Ending | None:
             "stdout": int(out),
             "stderr": int(err),
         }:
-            return Ending(why=why, exit=code, seconds=seconds, stdout=out, stderr=err)
+            return ProgramExit(why=why, exit=code, seconds=seconds, stdout=out, stderr=err)
         case _:
             return None
 
 
-def written(folder: Path, name: str, total: int, most: int) -> Written:
+def read_output(folder: Path, name: str, total: int, most: int) -> CapturedOutput:
     """What is kept of the stream of this name, of which there were so many bytes."""
     head = tail = b""
     with suppress(OSError):
@@ -119,18 +119,18 @@ def written(folder: Path, name: str, total: int, most: int) -> Written:
         tail = _read(folder / f"{name}.tail", most)
     lost = total - len(head) - len(tail)
     if lost <= 0:
-        return Written(head=head + tail)
-    return Written(head=head, tail=tail, lost=lost)
+        return CapturedOutput(head=head + tail)
+    return CapturedOutput(head=head, tail=tail, lost=lost)
 
 
 def end_and_remove(folder: Path) -> None:
     """Take it away; whoever lives in it is asked to end first, and waited for as long as that may take."""
-    pid = holder(folder)
+    pid = wrapper_pid(folder)
     if pid is not None:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGTERM)
     last = time.monotonic() + ENDS
-    while holder(folder) is not None and time.monotonic() < last:
+    while wrapper_pid(folder) is not None and time.monotonic() < last:
         time.sleep(0.05)
     _take_down(folder)
 
@@ -142,7 +142,7 @@ def _take_down(folder: Path) -> None:
         subprocess.run([*tool, "--", folder], check=False, stderr=subprocess.DEVNULL)
 
 
-def tidy(home: Path, needed: Collection[str]) -> bool:
+def remove_old_folders(home: Path, needed: Collection[str]) -> bool:
     """Take away all folders there but these (their names), and those of wrappers that died too early.
 
     Returns whether all are gone: one that was just made stays for a moment.
@@ -150,13 +150,13 @@ def tidy(home: Path, needed: Collection[str]) -> bool:
     gone = True
     for path in _folders(home):
         if path.name not in needed:
-            if _made(path) < time.time() - KEPT and holder(path) is None:
+            if _made(path) < time.time() - FOLDER_KEPT_SECONDS and wrapper_pid(path) is None:
                 _take_down(path)
             gone = gone and not path.exists()
     return gone
 
 
-def age(folder: Path) -> float:
+def folder_age(folder: Path) -> float:
     """Seconds since it was claimed, which is when its program was begun."""
     return time.time() - _made(folder)
 

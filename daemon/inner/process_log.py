@@ -11,18 +11,18 @@ from typing import Any, ClassVar
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.keys import execution_of
-from daemon.engine.kinds import Spawned, ThreadEnded
-from daemon.kinds import INNER, CommandRan, ProcessEnded, ProcessStarted, ProcessStop, Status
+from daemon.engine.kinds import ThreadEnded, ThreadSpawned
+from daemon.kinds import INNER, CommandRan, ProgramEnded, ProgramStarted, ProgramStopRequested, Status
 from daemon.knowledge.projection import Projection
 
-MARK = "process.mark"
-CLEANUP = "cleanup.process_log"
+MARK_COMMAND = "process.mark"
+CLEANUP_COMMAND = "cleanup.process_log"
 MOST_FAILED = 100
 """Failed commands that wait to be dealt with; of more, the oldest are let go."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Process:
+class ProgramRun:
     """A program or a branch. `id` is the seq of the entry that began it, `view` in whose sight that was.
 
     `ended` is None as long as it runs, `ended_by` the seq of the entry that ended it; `result` is all of its
@@ -43,20 +43,20 @@ class Process:
     stopping: bool = False
 
 
-class ProcessLog(Projection):
+class ProgramLog(Projection):
     """All processes but those that were dealt with and cleaned up, and branches that were forgotten; and the
     commands that failed, each kind of failure once, until they are dealt with."""
 
     kinds: ClassVar[tuple[type[Event], ...]] = (
-        ProcessStarted,
-        ProcessEnded,
-        ProcessStop,
+        ProgramStarted,
+        ProgramEnded,
+        ProgramStopRequested,
         CommandRan,
-        Spawned,
+        ThreadSpawned,
         ThreadEnded,
     )
 
-    def processes(self, knows: Callable[[str, int], bool]) -> Sequence[Process]:
+    def processes(self, knows: Callable[[str, int], bool]) -> Sequence[ProgramRun]:
         """Those that were not dealt with yet, in order, of those that may be known."""
         return [one for one in self._all.values() if one.status != "close" and knows(one.view, one.id)]
 
@@ -64,45 +64,45 @@ class ProcessLog(Projection):
         """The commands that failed and were not dealt with yet, in order, of those that may be known."""
         return [one for one in self._failed.values() if knows(one.event.view, one.seq)]
 
-    def get(self, id: int) -> Process | None:
+    def get(self, id: int) -> ProgramRun | None:
         """The process of this id, also one that was dealt with; None where there is none any more."""
         return self._all.get(id)
 
-    def all(self) -> Sequence[Process]:
+    def all(self) -> Sequence[ProgramRun]:
         """Those that were dealt with, too."""
         return [*self._all.values()]
 
     def _reset(self) -> None:
-        self._all: dict[int, Process] = {}
+        self._all: dict[int, ProgramRun] = {}
         self._unplaced: dict[str, list[int]] = {}
         """Branches whose view is not known yet, by the execution that began them."""
         self._failed: dict[int, Entry[CommandRan]] = {}
 
     def _fold_entry(self, entry: Entry[Any]) -> None:
         match entry.event:
-            case ProcessStarted() as started:
-                self._all[entry.seq] = Process(
+            case ProgramStarted() as started:
+                self._all[entry.seq] = ProgramRun(
                     id=entry.seq,
                     name=started.name,
                     view=started.view,
                     began=entry.at,
                     slots=started.slots,
                 )
-            case ProcessEnded() as ended:
+            case ProgramEnded() as ended:
                 self._end(entry, ended.process, ended.status, ended.result)
-            case ProcessStop() as stop:
+            case ProgramStopRequested() as stop:
                 self._change(stop.process, stopping=True)
-            case Spawned() as spawned if entry.thread == INNER and not entry.forgotten:
+            case ThreadSpawned() as spawned if entry.thread == INNER and not entry.forgotten:
                 self._branch(entry, spawned)
             case ThreadEnded() as thread_ended:
                 self._end_branch(entry, thread_ended)
             case CommandRan() as ran:
                 self._command(entry, ran)
 
-    def _branch(self, entry: Entry[Any], spawned: Spawned) -> None:
+    def _branch(self, entry: Entry[Any], spawned: ThreadSpawned) -> None:
         seq = entry.seq
         name = spawned.thread.removeprefix(f"{INNER}.")
-        self._all[seq] = Process(id=seq, name=name, view=spawned.thread, began=entry.at, branch=True)
+        self._all[seq] = ProgramRun(id=seq, name=name, view=spawned.thread, began=entry.at, branch=True)
         self._unplaced.setdefault(execution_of(entry.key), []).append(seq)
 
     def _end_branch(self, entry: Entry[Any], ended: ThreadEnded) -> None:
@@ -126,9 +126,9 @@ class ProcessLog(Projection):
             if ran.stays_open and not (ran.taken_from or entry.forgotten):
                 self._fail(entry)
             return
-        if ran.name == MARK:
+        if ran.name == MARK_COMMAND:
             self._mark(ran.args.get("id"))
-        elif ran.name == CLEANUP:
+        elif ran.name == CLEANUP_COMMAND:
             self._all = {seq: one for seq, one in self._all.items() if one.status != "close"}
 
     def _fail(self, entry: Entry[CommandRan]) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
-from daemon.inner.masking import cut, harmless, masked, masked_begin, masked_end
-from daemon.inner.process_folder import Ending, Written, written
+from daemon.inner.masking import head_and_tail, mask_head, mask_secrets, mask_tail, strip_control_characters
+from daemon.inner.process_folder import CapturedOutput, ProgramExit, read_output
 from daemon.kinds import Status
 
 MOST_KEPT = 2 * 2**20
@@ -17,26 +17,28 @@ MOST_KEPT = 2 * 2**20
 MOST = {"stdout": 4_000, "stderr": 2_000}
 """Characters that are told of each stream."""
 STOPPED = "It was stopped, as you wanted."
-LOST = "It is lost: nothing runs any more, and nobody saw it end. What it did is not known."
+LOST_STATUS = "It is lost: nothing runs any more, and nobody saw it end. What it did is not known."
 NOT_BEGUN = "It was stopped before it had begun."
 UNSTARTED = "It was not started: its folder cannot be made."
 
 
-async def told(folder: Path, end: Ending, secrets: Collection[str], *, stopped: bool) -> tuple[Status, str]:
+async def outcome_in_words(
+    folder: Path, end: ProgramExit, secrets: Collection[str], *, stopped: bool
+) -> tuple[Status, str]:
     """The status of this run and what is told of it. `stopped`: did the inner life want it to end?"""
     if end.why == "unstartable":
-        error = masked(harmless(end.error.encode(errors="replace")), secrets)
+        error = mask_secrets(strip_control_characters(end.error.encode(errors="replace")), secrets)
         return "error", f"It was not started: {error}."
     return await asyncio.to_thread(_told, folder, end, secrets, stopped)  # the output may be long
 
 
-def _told(folder: Path, end: Ending, secrets: Collection[str], stopped: bool) -> tuple[Status, str]:
+def _told(folder: Path, end: ProgramExit, secrets: Collection[str], stopped: bool) -> tuple[Status, str]:
     totals = {"stdout": end.stdout, "stderr": end.stderr}
     parts: dict[str, str] = {}
     for name, most in MOST.items():
-        kept = written(folder, name, totals[name], MOST_KEPT)
+        kept = read_output(folder, name, totals[name], MOST_KEPT)
         place = f"{folder.parent.name}/{folder.name}/{name}"
-        parts[name] = shown(kept, secrets, most, place)
+        parts[name] = output_in_words(kept, secrets, most, place)
     status, first = _status(end, bool(parts["stderr"]), stopped)
     lines = [f"{first} It took {end.seconds:.1f} s."]
     for name, text in parts.items():
@@ -47,7 +49,7 @@ def _told(folder: Path, end: Ending, secrets: Collection[str], stopped: bool) ->
     return status, "\n".join(lines)
 
 
-def _status(end: Ending, complained: bool, stopped: bool) -> tuple[Status, str]:
+def _status(end: ProgramExit, complained: bool, stopped: bool) -> tuple[Status, str]:
     """What became of it, in a word and in a sentence."""
     if end.why == "late" or end.exit == -signal.SIGXCPU:
         return "timeout", "Its time was up, and it was ended."
@@ -72,17 +74,17 @@ def _signal(number: int) -> str:
     return f"signal {number}"
 
 
-def shown(kept: Written, secrets: Collection[str], most: int, place: str) -> str:
+def output_in_words(kept: CapturedOutput, secrets: Collection[str], most: int, place: str) -> str:
     """What is told of a stream: all of it, or its head and its tail with a line between. `place` is where
     an owner finds more."""
-    head, tail = harmless(kept.head), harmless(kept.tail)
+    head, tail = strip_control_characters(kept.head), strip_control_characters(kept.tail)
     if kept.lost:
-        head, tail = masked_begin(head, secrets), masked_end(tail, secrets)
+        head, tail = mask_head(head, secrets), mask_tail(tail, secrets)
         left = kept.lost + _over(head, most) + _over(tail, most)
         head, tail = head[: most // 2], tail[-(most // 2) :]
     else:
-        whole = masked(head, secrets).strip()
-        head, tail = cut(whole, most)
+        whole = mask_secrets(head, secrets).strip()
+        head, tail = head_and_tail(whole, most)
         left = len(whole) - len(head) - len(tail)
     if not left:
         return head

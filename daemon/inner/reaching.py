@@ -13,11 +13,18 @@ from typing import Any, ClassVar, Protocol
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
-from daemon.inner.neighbours import Neighbours
-from daemon.kinds import CommandRan, Heard, Message, Noticed, Opened, ToSay
-from daemon.knowledge.places import called_now
+from daemon.inner.neighbours import BotTraffic
+from daemon.kinds import (
+    AmbientMessage,
+    CommandRan,
+    ConversationOpened,
+    IncomingMessage,
+    OverheardMessage,
+    UnpromptedMessage,
+)
+from daemon.knowledge.places import current_name
 from daemon.knowledge.projection import Projection
-from daemon.knowledge.views import Views
+from daemon.knowledge.views import Visibility
 from daemon.limits import DAY, midnight
 from daemon.ports import Clock
 
@@ -30,10 +37,10 @@ MOST_NAMED = 20
 """People, and channels, that are named to a model that has addressed nobody."""
 MOST_ASKED = 10
 """Channels of which Slack is asked whether a neighbour is in them."""
-SEND = "message.send"
+SEND_COMMAND = "message.send"
 
 
-class Doors(Protocol):
+class ConversationOpener(Protocol):
     """Where the soul may speak unasked, in Slack. All but `look` and `name` raise SpeechFailed."""
 
     async def open_dm(self, person: str) -> str:
@@ -53,7 +60,7 @@ class Doors(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shared:
+class ShareableRecord:
     """A record that may be shared: its words alone, without its tags and flags, its view, and the entry in
     which it was written."""
 
@@ -63,14 +70,19 @@ class Shared:
     wrote: int = ALWAYS
 
 
-BringShared = Callable[[Sequence[int]], Awaitable[Sequence[Shared]]]
+BringShared = Callable[[Sequence[int]], Awaitable[Sequence[ShareableRecord]]]
 """Brings the records of these ids that there are: of the diary, of concepts, of llm_memory."""
 
 
-class Addresses(Projection):
+class AddressBook(Projection):
     """Who has spoken where: people and bots by id and name, channels by id and name."""
 
-    kinds: ClassVar[tuple[type[Event], ...]] = (Opened, Message, Heard, Noticed)
+    kinds: ClassVar[tuple[type[Event], ...]] = (
+        ConversationOpened,
+        IncomingMessage,
+        OverheardMessage,
+        AmbientMessage,
+    )
 
     def _reset(self) -> None:
         self.people: dict[str, str] = {}
@@ -85,11 +97,11 @@ class Addresses(Projection):
         self._channel_of: dict[str, str] = {}
 
     def _fold_entry(self, entry: Entry[Any]) -> None:
-        if isinstance(entry.event, Opened):
+        if isinstance(entry.event, ConversationOpened):
             channel = entry.event.channel
             self._channel_of[entry.thread] = channel
             if entry.event.where == "channel":
-                self.channels[channel] = called_now(self.channels.get(channel, ""), entry.event.place)
+                self.channels[channel] = current_name(self.channels.get(channel, ""), entry.event.place)
                 self.threads[channel] = entry.thread
             return
         said = entry.event
@@ -105,21 +117,26 @@ class Addresses(Projection):
             met[channel] = None
 
 
-class Reach:
+class RecipientDirectory:
     """Whom the inner life can have something said to, and what it has had said so far.
 
     `neighbours` are the bots that are answered, by the ids of their users.
     """
 
     def __init__(
-        self, journal: Journal, clock: Clock, doors: Doors, neighbours: frozenset[str], meetings: Neighbours
+        self,
+        journal: Journal,
+        clock: Clock,
+        doors: ConversationOpener,
+        neighbours: frozenset[str],
+        meetings: BotTraffic,
     ) -> None:
         self._journal = journal
         self._clock = clock
         self._doors = doors
         self._neighbours = neighbours
         self._meetings = meetings
-        self._addresses = Addresses(journal)
+        self._addresses = AddressBook(journal)
 
     async def thread(self, to: str) -> str:
         """The thread of the conversation, person or channel that `to` names; empty: nobody knows it."""
@@ -135,7 +152,7 @@ class Reach:
         return await self._doors.open_dm(person)
 
     async def _conversation(self, thread: str) -> str:
-        opened = self._journal.latest_of_kind(thread, Opened)
+        opened = self._journal.latest_of_kind(thread, ConversationOpened)
         if opened is None or opened.event.where == "terminal" or "." in thread:
             return ""
         await self._doors.record_readers(thread)
@@ -175,7 +192,7 @@ class Reach:
             names[bot] = known.bots.get(bot) or await self._doors.name(bot)
         return _only(names, called.removeprefix("@"))
 
-    async def recipients_in_words(self, views: Views, view: str) -> str:
+    async def recipients_in_words(self, views: Visibility, view: str) -> str:
         """Whom and what one can address, for a sentence: places that may be known in this view, and those who
         spoke there."""
         known = await self._known()
@@ -192,7 +209,7 @@ class Reach:
 
     async def place_in_words(self, thread: str) -> str:
         """Where it is, for a sentence: "#general", "a direct message with Bob"."""
-        opened = self._journal.latest_of_kind(thread, Opened)
+        opened = self._journal.latest_of_kind(thread, ConversationOpened)
         assert opened
         if opened.event.where != "dm":
             return opened.event.place
@@ -203,7 +220,7 @@ class Reach:
 
     def person(self, thread: str) -> str:
         """Whose DM it is; empty where it is none."""
-        opened = self._journal.latest_of_kind(thread, Opened)
+        opened = self._journal.latest_of_kind(thread, ConversationOpened)
         if opened is None or opened.event.where != "dm":
             return ""
         return opened.event.user
@@ -214,7 +231,7 @@ class Reach:
 
     def was_already_requested(self, thread: str, text: str) -> bool:
         """Was the same to be said there before, but for blanks and case?"""
-        wanted: list[Entry[ToSay]] = self._journal.entries_of_kind(ToSay)
+        wanted: list[Entry[UnpromptedMessage]] = self._journal.entries_of_kind(UnpromptedMessage)
         plain = _plain(text)
         return any(one.event.to == thread and _plain(one.event.text) == plain for one in wanted)
 
@@ -226,7 +243,7 @@ class Reach:
         for entry in found:
             ran = entry.event
             of_today = entry.at < today + DAY  # else the clock was once ahead
-            if of_today and ran.name == SEND and ran.ok and not ran.taken_from:
+            if of_today and ran.name == SEND_COMMAND and ran.ok and not ran.taken_from:
                 sent += 1
         return sent
 
@@ -234,11 +251,11 @@ class Reach:
         """How many messages went to and came from bots in this UTC day."""
         return self._meetings.today()
 
-    async def _known(self) -> Addresses:
+    async def _known(self) -> AddressBook:
         await self._addresses.update()
         return self._addresses
 
-    def _channel(self, known: Addresses, to: str) -> str:
+    def _channel(self, known: AddressBook, to: str) -> str:
         """The id of the channel: by id, or by a name that only one has."""
         by_id = _id_in(CHANNEL, to)
         if by_id or not to.startswith("#"):

@@ -7,10 +7,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from daemon.kinds import CommandRan
-from daemon.mind.recall import fenced, framed
+from daemon.mind.recall import escape_tags, in_element
 
 DIARY, CONCEPTS, LINKS, LLM_MEMORY = "diary", "concepts", "links", "llm_memory"
-TEXT: Mapping[str, str] = {DIARY: "text", CONCEPTS: "description", LINKS: "relation", LLM_MEMORY: "text"}
+RECORD_TEXT: Mapping[str, str] = {
+    DIARY: "text",
+    CONCEPTS: "description",
+    LINKS: "relation",
+    LLM_MEMORY: "text",
+}
 """By family, the argument of its commands that is the text of the record."""
 
 BRIEF = 120
@@ -18,7 +23,7 @@ BRIEF = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class InnerRecord:
     """One record as it may be shown. `id` is the seq of the command that added it, `wrote` of the one that
     gave it its present text.
 
@@ -42,19 +47,19 @@ class Record:
     changed_at: float
 
 
-def change_of(ran: CommandRan) -> tuple[str, str]:
+def record_change(ran: CommandRan) -> tuple[str, str]:
     """The family of records that a command has changed, and how ("diary", "add"); both empty: it has not."""
     family, _, verb = ran.name.partition(".")
-    if not ran.ok or ran.taken_from or family not in TEXT:
+    if not ran.ok or ran.taken_from or family not in RECORD_TEXT:
         return "", ""
     return family, verb
 
 
-def line(record: Record) -> str:
+def record_element(record: InnerRecord) -> str:
     """A record as it stands in a context: an element, whose text can pose as nothing else."""
-    attributes = {"id": str(record.id), "family": record.family, "at": date(record.at)}
+    attributes = {"id": str(record.id), "family": record.family, "at": minute_text(record.at)}
     if record.changed_at != record.at:
-        attributes["changed"] = date(record.changed_at)
+        attributes["changed"] = minute_text(record.changed_at)
     if record.name:
         attributes["name"] = record.name
     if record.source:
@@ -64,10 +69,10 @@ def line(record: Record) -> str:
         attributes["tags"] = ", ".join(record.tags)
     if record.pinned:
         attributes["pinned"] = "yes"
-    return framed("record", record.text, **attributes)
+    return in_element("record", record.text, **attributes)
 
 
-def brief(record: Record) -> str:
+def record_summary(record: InnerRecord) -> str:
     """A record in one line, as it stands in a list: its id, and how it begins."""
     begins = " ".join(record.text[:BRIEF].split())
     if len(record.text) > BRIEF:
@@ -77,11 +82,11 @@ def brief(record: Record) -> str:
     elif record.name:
         said = f"{record.name}: {begins}"
     else:
-        said = f"({date(record.at)}) {begins}"
-    return fenced(f"{record.id} {said}")
+        said = f"({minute_text(record.at)}) {begins}"
+    return escape_tags(f"{record.id} {said}")
 
 
-def words(record: Record) -> str:
+def record_in_words(record: InnerRecord) -> str:
     """A record in a sentence: of a concept with its name, of a link with its ends."""
     if record.source:
         source, target = record.ends
@@ -91,6 +96,6 @@ def words(record: Record) -> str:
     return record.text
 
 
-def date(at: float) -> str:
+def minute_text(at: float) -> str:
     """When something was, to the minute (UTC)."""
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"

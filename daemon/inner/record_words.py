@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterable, Mapping
 from sqlite3 import Connection
 
 from daemon.engine.event import Entry
-from daemon.engine.reading import Reading
-from daemon.inner.record import CONCEPTS, TEXT, change_of
+from daemon.engine.reading import JournalReader
+from daemon.inner.record import CONCEPTS, RECORD_TEXT, record_change
 from daemon.kinds import CommandRan
-from daemon.knowledge.index import TOKENS, indexed, question
-from daemon.knowledge.journal_index import JournalIndex, Part
+from daemon.knowledge.index import TOKENS, as_indexed, fts_query
+from daemon.knowledge.journal_index import FullTextIndex, IndexPart
 
 SCHEMA = f"""
 create table record (wrote integer primary key, id integer, family text, view text, name text, tags text);
@@ -39,15 +39,15 @@ PUT = "insert into record values (:wrote, :id, :family, :view, :name, :tags)"
 WORDS = "insert into record_words (rowid, name, text, tags) values (:wrote, :name, :text, :tags)"
 
 
-class RecordWords:
+class RecordSearch:
     """Finds records by their words, as they are now. The index has the part RECORDS."""
 
-    def __init__(self, index: JournalIndex) -> None:
+    def __init__(self, index: FullTextIndex) -> None:
         self._index = index
 
     async def find(self, family: str, query: str, views: Iterable[str], most: int) -> list[int]:
         """The records of a family that were written in one of these views, what fits best first."""
-        asked = question(query)
+        asked = fts_query(query)
         if not asked:
             return []
         values = {"asked": asked, "family": family, "views": json.dumps([*views]), "most": most}
@@ -55,7 +55,7 @@ class RecordWords:
 
     async def naming(self, names: Collection[str]) -> list[int]:
         """The records in whose words one of these names stands, in any view, unordered."""
-        phrases = [" ".join(re.findall(r"\w+", indexed(name))) for name in names]
+        phrases = [" ".join(re.findall(r"\w+", as_indexed(name))) for name in names]
         asked = " OR ".join(f'"{phrase}"' for phrase in phrases if phrase)
         if not asked:
             return []
@@ -65,16 +65,16 @@ class RecordWords:
         return [number for (number,) in await self._index.rows(query, values)]
 
 
-def _fold(database: Connection, entry: Entry[CommandRan], _: Reading) -> None:
+def _fold(database: Connection, entry: Entry[CommandRan], _: JournalReader) -> None:
     """Note what a command has made of the words of a record, as records.py does of all else."""
-    family, verb = change_of(entry.event)
+    family, verb = record_change(entry.event)
     if not family:
         return
     args = entry.event.args
-    name = indexed(args.get("name") or "")
+    name = as_indexed(args.get("name") or "")
     if verb == "add":
         ends = [_end(database, str(args[end])) for end in ("from", "to") if args.get(end)]
-        tags = indexed("\n".join(args.get("tags") or ()))
+        tags = as_indexed("\n".join(args.get("tags") or ()))
         _put(database, entry, entry.seq, " ".join([name, *ends]), tags)
     elif verb == "change":
         number = args.get("id", 0)
@@ -90,19 +90,19 @@ def _end(database: Connection, said: str) -> str:
     """What a concept that a link joins was called when that was added: by a name, or by an id."""
     for name, _tags in database.execute(KNOWN, (said, CONCEPTS)):
         return str(name)
-    return indexed(said)
+    return as_indexed(said)
 
 
 def _put(database: Connection, entry: Entry[CommandRan], number: int, name: str, tags: str) -> None:
-    family, _ = change_of(entry.event)
-    text = entry.event.args.get(TEXT[family])
+    family, _ = record_change(entry.event)
+    text = entry.event.args.get(RECORD_TEXT[family])
     if not text:  # it was forgotten
         return
     view = entry.event.view
     row = {"wrote": entry.seq, "id": number, "family": family, "view": view, "name": name, "tags": tags}
     database.execute(PUT, row)
-    database.execute(WORDS, row | {"text": indexed(text)})
+    database.execute(WORDS, row | {"text": as_indexed(text)})
 
 
-RECORDS = Part(schema=SCHEMA, kinds=(CommandRan,), fold=_fold)
+RECORDS = IndexPart(schema=SCHEMA, kinds=(CommandRan,), fold=_fold)
 """What the index holds of the records."""

@@ -17,13 +17,22 @@ from unicodedata import normalize
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
-from daemon.inner.record import CONCEPTS, DIARY, LINKS, LLM_MEMORY, TEXT, Record, change_of, line
-from daemon.inner.record_words import RecordWords
+from daemon.inner.record import (
+    CONCEPTS,
+    DIARY,
+    LINKS,
+    LLM_MEMORY,
+    RECORD_TEXT,
+    InnerRecord,
+    record_change,
+    record_element,
+)
+from daemon.inner.record_words import RecordSearch
 from daemon.kinds import CommandRan
-from daemon.knowledge.journal_index import JournalIndex
+from daemon.knowledge.journal_index import FullTextIndex
 from daemon.knowledge.projection import Projection
-from daemon.knowledge.views import Knows, Views, anywhere
-from daemon.mind.payloads import element
+from daemon.knowledge.views import Visibility, VisibilityCheck, always_visible
+from daemon.mind.payloads import make_element
 
 HITS = 8
 LOOKED_AT = 1_000
@@ -32,7 +41,7 @@ PAGE = 50
 """Records of llm_memory that are read at once."""
 
 
-class Records(Projection):
+class InnerRecords(Projection):
     """All records, as of an entry. What is asked for a view is answered for that view. What is looked up by
     words is as it is now: the index has the part RECORDS.
 
@@ -42,9 +51,9 @@ class Records(Projection):
 
     kinds: ClassVar[tuple[type[Event], ...]] = (CommandRan,)
 
-    def __init__(self, journal: Journal, views: Views, index: JournalIndex) -> None:
+    def __init__(self, journal: Journal, views: Visibility, index: FullTextIndex) -> None:
         self._views = views
-        self._words = RecordWords(index)
+        self._words = RecordSearch(index)
         self._as_of = ALWAYS
         super().__init__(journal)
 
@@ -54,31 +63,31 @@ class Records(Projection):
 
     # What is there
 
-    def get(self, number: int, view: str) -> Record | None:
+    def get(self, number: int, view: str) -> InnerRecord | None:
         """The record of this id, if it may be known in this view."""
         found = self.records_of_ids([number], view)
         if not found:
             return None
         return found[0]
 
-    def records_of_ids(self, numbers: Iterable[int], view: str) -> Sequence[Record]:
+    def records_of_ids(self, numbers: Iterable[int], view: str) -> Sequence[InnerRecord]:
         """Those of these records that may be known in this view, each once, in the order given."""
         return self._those(numbers, self._knows(view))
 
-    def records_in_all_views(self, numbers: Iterable[int]) -> Sequence[Record]:
+    def records_in_all_views(self, numbers: Iterable[int]) -> Sequence[InnerRecord]:
         """These records, whoever may know them."""
-        return self._those(numbers, anywhere)
+        return self._those(numbers, always_visible)
 
-    def shown(self, asked: Iterable[int], view: str) -> Sequence[Record]:
+    def shown(self, asked: Iterable[int], view: str) -> Sequence[InnerRecord]:
         """What stands in context 3: the records that were asked for, then those that are pinned."""
         knows = self._knows(view)
         pinned = [number for number in sorted(self._pinned) if self._is_pinned(number, knows)]
         return self._those([*asked, *pinned], knows)
 
-    def of(self, family: str, view: str, most: int) -> Sequence[Record]:
+    def of(self, family: str, view: str, most: int) -> Sequence[InnerRecord]:
         """The newest of a family, newest first."""
         knows = self._knows(view)
-        found = list[Record]()
+        found = list[InnerRecord]()
         for record in reversed(self._records[family].values()):
             if len(found) == most:
                 break
@@ -86,11 +95,11 @@ class Records(Projection):
                 found.append(record)
         return self._shown(found, knows)
 
-    def newest(self, family: str, most: int) -> tuple[int, Sequence[Record]]:
+    def newest(self, family: str, most: int) -> tuple[int, Sequence[InnerRecord]]:
         """How many there are of a family, and the newest of them, newest first, whoever may know them."""
         records = self._records[family]
         newest = islice(reversed(records.values()), most)
-        return len(records), self._shown(newest, anywhere)
+        return len(records), self._shown(newest, always_visible)
 
     def concept(self, said: str | int, view: str, before: int = 0) -> int | None:
         """The id of the concept of this name, or else of this id, if it may be known in this view: as of the
@@ -112,10 +121,10 @@ class Records(Projection):
         same = [concepts[number] for number in self._names.get(_folded(name), ())]
         return min([one.id for one in same if self._seen_by(one, knows)], default=None)
 
-    def neighbours(self, concept: int, view: str) -> Sequence[tuple[Record, Record]]:
+    def neighbours(self, concept: int, view: str) -> Sequence[tuple[InnerRecord, InnerRecord]]:
         """The links of a concept, either way, each with the concept at its other end, oldest first."""
         links = self.records_of_ids(sorted(self._links.get(concept, ())), view)
-        found = list[tuple[Record, Record]]()
+        found = list[tuple[InnerRecord, InnerRecord]]()
         for link in links:
             end = link.source
             if end == concept:
@@ -125,32 +134,32 @@ class Records(Projection):
                 found.append((link, other))
         return found
 
-    def llm_memory(self, view: str, most_chars: int) -> tuple[str, Sequence[Record]]:
+    def llm_memory(self, view: str, most_chars: int) -> tuple[str, Sequence[InnerRecord]]:
         """The notebook as it stands in context 6, oldest first, and what stands in it; where it is too long,
         the newest of it."""
         knows = self._knows(view)
         known = self._known(LLM_MEMORY, knows)
         lines = list[str]()
-        shown = list[Record]()
+        shown = list[InnerRecord]()
         room = most_chars
         for record in self._newest_first(known, knows):
-            text = line(record)
+            text = record_element(record)
             room -= len(text) + 1
             if room < 0:
                 break
             lines.append(text)
             shown.append(record)
         if len(lines) < len(known):
-            lines.append(element("left-out", older=len(known) - len(lines)))
+            lines.append(make_element("left-out", older=len(known) - len(lines)))
         return "\n".join(reversed(lines)), shown
 
-    def _newest_first(self, records: Sequence[Record], knows: Knows) -> Iterator[Record]:
+    def _newest_first(self, records: Sequence[InnerRecord], knows: VisibilityCheck) -> Iterator[InnerRecord]:
         """Pieces of the notebook, no more of them read than are asked for."""
         for end in range(len(records), 0, -PAGE):
             page = records[max(end - PAGE, 0) : end]
             yield from self._shown(reversed(page), knows)
 
-    def spread_of_older(self, view: str, before: int, most: int) -> Sequence[Record]:
+    def spread_of_older(self, view: str, before: int, most: int) -> Sequence[InnerRecord]:
         """Diary entries from before the entry `before`, spread evenly over all of them, oldest first."""
         knows = self._knows(view)
         old = [record for record in self._known(DIARY, knows) if record.id < before]
@@ -160,7 +169,7 @@ class Records(Projection):
 
     # What is looked up, as it is now
 
-    async def search(self, family: str, query: str, view: str) -> Sequence[Record]:
+    async def search(self, family: str, query: str, view: str) -> Sequence[InnerRecord]:
         """What fits these words best, of what may be known in this view."""
         await self.update()
         knows = self._knows(view)
@@ -171,7 +180,7 @@ class Records(Projection):
         known = [number for number in found if number in records and self._seen_by(records[number], knows)]
         return self._those(known[:HITS], knows)
 
-    async def about(self, names: Collection[str], view: str) -> Sequence[Record]:
+    async def about(self, names: Collection[str], view: str) -> Sequence[InnerRecord]:
         """What was written where `view` is, or names one of these, and may be known there; oldest first."""
         await self.update()
         numbers = set(await self._words.naming(names))
@@ -185,7 +194,7 @@ class Records(Projection):
     # How it is folded
 
     def _reset(self) -> None:
-        self._records: dict[str, dict[int, Record]] = {family: {} for family in TEXT}
+        self._records: dict[str, dict[int, InnerRecord]] = {family: {} for family in RECORD_TEXT}
         """By family, without their texts."""
         self._pinned = defaultdict[int, set[str]](set)
         """In which views each of them was pinned: it is where one of these may be known."""
@@ -196,7 +205,7 @@ class Records(Projection):
         self._written_in: set[str] = set()
 
     def _fold_entry(self, entry: Entry[CommandRan]) -> None:
-        family, verb = change_of(entry.event)
+        family, verb = record_change(entry.event)
         if verb == "add":
             self._add(family, entry)
         elif verb == "change":
@@ -208,9 +217,9 @@ class Records(Projection):
 
     def _add(self, family: str, entry: Entry[CommandRan]) -> None:
         args = entry.event.args
-        if not args.get(TEXT[family]):  # it was forgotten
+        if not args.get(RECORD_TEXT[family]):  # it was forgotten
             return
-        record = Record(
+        record = InnerRecord(
             id=entry.seq,
             wrote=entry.seq,
             family=family,
@@ -235,7 +244,9 @@ class Records(Projection):
         former = self._records[family].get(args.get("id", 0))
         if former is None:
             return
-        if not args.get(TEXT[family]):  # its present text was forgotten, and the one before is not true
+        if not args.get(
+            RECORD_TEXT[family]
+        ):  # its present text was forgotten, and the one before is not true
             self._delete(former)
             return
         name = args.get("name") or former.name
@@ -243,13 +254,13 @@ class Records(Projection):
         self._unname(former)
         self._put(replace(former, wrote=entry.seq, name=name, view=view, changed_at=entry.at))
 
-    def _put(self, record: Record) -> None:
+    def _put(self, record: InnerRecord) -> None:
         self._records[record.family][record.id] = record
         self._written_in.add(record.view)
         if record.name:
             self._names[_folded(record.name)].append(record.id)
 
-    def _mark(self, record: Record, verb: str, entry: Entry[CommandRan]) -> None:
+    def _mark(self, record: InnerRecord, verb: str, entry: Entry[CommandRan]) -> None:
         view = entry.event.view
         if verb == "pin":
             self._pinned[record.id].add(view)
@@ -259,7 +270,7 @@ class Records(Projection):
         elif verb == "delete":
             self._delete(record)
 
-    def _delete(self, record: Record) -> None:
+    def _delete(self, record: InnerRecord) -> None:
         del self._records[record.family][record.id]
         self._pinned.pop(record.id, None)
         self._unname(record)
@@ -267,20 +278,20 @@ class Records(Projection):
             for end in {record.source, record.target}:
                 self._links[end].remove(record.id)
 
-    def _unname(self, record: Record) -> None:
+    def _unname(self, record: InnerRecord) -> None:
         if record.name:
             self._names[_folded(record.name)].remove(record.id)
 
     # How it is shown
 
-    def _knows(self, view: str) -> Knows:
+    def _knows(self, view: str) -> VisibilityCheck:
         return self._views.make_check(view, self._as_of)
 
-    def _known(self, family: str, knows: Knows) -> Sequence[Record]:
+    def _known(self, family: str, knows: VisibilityCheck) -> Sequence[InnerRecord]:
         """Those of a family that may be known, oldest first."""
         return [record for record in self._records[family].values() if self._seen_by(record, knows)]
 
-    def _seen_by(self, record: Record, knows: Knows) -> bool:
+    def _seen_by(self, record: InnerRecord, knows: VisibilityCheck) -> bool:
         """May it be known? A link only where both its concepts may, and are still there."""
         if not knows(record.view, record.wrote):
             return False
@@ -290,31 +301,31 @@ class Records(Projection):
         ends = concepts.get(record.source), concepts.get(record.target)
         return all(end is not None and self._seen_by(end, knows) for end in ends)
 
-    def _is_pinned(self, number: int, knows: Knows) -> bool:
+    def _is_pinned(self, number: int, knows: VisibilityCheck) -> bool:
         return any(knows(view) for view in self._pinned.get(number, ()))
 
-    def _those(self, numbers: Iterable[int], knows: Knows) -> Sequence[Record]:
+    def _those(self, numbers: Iterable[int], knows: VisibilityCheck) -> Sequence[InnerRecord]:
         """Those of these records that may be known, each once, in the order given."""
-        found = list[Record]()
+        found = list[InnerRecord]()
         for number in dict.fromkeys(numbers):
             for records in self._records.values():
                 if number in records:
                     found.append(records[number])
         return self._shown(found, knows)
 
-    def _shown(self, records: Iterable[Record], knows: Knows) -> Sequence[Record]:
+    def _shown(self, records: Iterable[InnerRecord], knows: VisibilityCheck) -> Sequence[InnerRecord]:
         """Those of them that may be known, with their texts; what was blanked meanwhile has none."""
         seen = [record for record in records if self._seen_by(record, knows)]
         entries = self.journal.entries_at([record.wrote for record in seen])
-        shown = list[Record]()
+        shown = list[InnerRecord]()
         for record, written in zip(seen, entries, strict=True):
-            text = written.event.args.get(TEXT[record.family])
+            text = written.event.args.get(RECORD_TEXT[record.family])
             if text:
                 pinned = self._is_pinned(record.id, knows)
                 shown.append(replace(record, text=text, ends=self._ends(record), pinned=pinned))
         return shown
 
-    def _ends(self, record: Record) -> tuple[str, str]:
+    def _ends(self, record: InnerRecord) -> tuple[str, str]:
         """The names of the concepts that it joins, if it is a link."""
         if record.family != LINKS:
             return "", ""

@@ -15,12 +15,12 @@ from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any, Literal
 
-from daemon.kinds import Ticked
+from daemon.kinds import TickLogged
 from daemon.limits import DAY
-from daemon.mind.recall import fenced
-from daemon.mind.stagnation import mark_of, profile
+from daemon.mind.recall import escape_tags
+from daemon.mind.stagnation import make_text_profile, text_hash
 
-COMPARE = "prompts/inner/compare"
+COMPARE_PROMPT = "prompts/inner/compare"
 """The text that asks a model to compare two answers. Its placeholders: `before` and `now`, both fenced."""
 ADVICE = "prompts/inner/reflex/"
 """How the names of the texts begin that say what the next tick is to do, one for each strategy."""
@@ -52,7 +52,7 @@ Verdict = Literal["new", "repeat", "ask"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class RepetitionVerdict:
     """What is to be thought of an answer; `similarity` is that to `before`, the answer directly before it.
 
     "ask": a model is to say, without any context, whether there is anything new in it (see `verdict_of`).
@@ -68,12 +68,12 @@ class Judged:
         return 1.0 - self.similarity
 
 
-def only_waits(commands: Collection[str]) -> bool:
+def is_only_waiting(commands: Collection[str]) -> bool:
     """Are these all of its commands, and does it only wait by them? Then it is no repetition."""
     return bool(commands) and WAITS.issuperset(commands)
 
 
-def judge(
+def judge_answer(
     now: str,
     before: str,
     *,
@@ -81,7 +81,7 @@ def judge(
     news: bool = False,
     commands: bool = False,
     fruitless: int = 0,
-) -> Judged:
+) -> RepetitionVerdict:
     """Judge an answer by the one directly before it (empty: there is none), at no call.
 
     `waits`: it only waits. `news`: something happened since, and the same words are about something else.
@@ -89,18 +89,18 @@ def judge(
     included, left no new record and saw no new note.
     """
     if not before:
-        return Judged(verdict="new")
-    similarity = profile(now).similarity_to(profile(before))
+        return RepetitionVerdict(verdict="new")
+    similarity = make_text_profile(now).similarity_to(make_text_profile(before))
     verdict: Verdict = "new"
     if not waits and not news:
-        if mark_of(now) == mark_of(before):
+        if text_hash(now) == text_hash(before):
             verdict = "repeat"
         elif not commands or similarity > ALIKE or fruitless >= FRUITLESS:
             verdict = "ask"
-    return Judged(verdict=verdict, similarity=similarity, before=before)
+    return RepetitionVerdict(verdict=verdict, similarity=similarity, before=before)
 
 
-def compared(reply: str | None) -> bool | None:
+def read_comparison(reply: str | None) -> bool | None:
     """Is there anything new in the later answer, as the model said it: in JSON as asked for, also among other
     words? None: it did not say, or both."""
     text = (reply or "")[:LONGEST_REPLY]
@@ -112,9 +112,9 @@ def compared(reply: str | None) -> bool | None:
     return said.pop()
 
 
-def verdict_of(reply: str | None, similarity: float) -> bool:
+def verdict_from_reply(reply: str | None, similarity: float) -> bool:
     """Is it a repetition, by what the model said of it? Where it did not say, its similarity says so."""
-    new = compared(reply)
+    new = read_comparison(reply)
     if new is None:
         return similarity > SURELY
     return not new
@@ -148,7 +148,7 @@ def _said(words: Iterable[object]) -> set[bool]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Thing:
+class ReflexCandidate:
     """An entry of the diary, or an open task: its id, its text, and when it was written (Unix seconds)."""
 
     id: int
@@ -157,7 +157,7 @@ class Thing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class ReflexSituation:
     """What there is to break out with. All of it may be known in the view of the next tick.
 
     `repeated` is the answer that said nothing new, `seed` picks where there are several (the tick's id),
@@ -169,15 +169,15 @@ class Around:
     now: float
     seed: int
     pause: float = 0.0
-    diary: Sequence[Thing] = ()
-    tasks: Sequence[Thing] = ()
+    diary: Sequence[ReflexCandidate] = ()
+    tasks: Sequence[ReflexCandidate] = ()
     neighbours: Sequence[str] = ()
     owners: Sequence[str] = ()
     owner_asked: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempted:
+class TriedStrategy:
     """A strategy that was tried, and whether the next tick that thought said something new."""
 
     strategy: str
@@ -185,7 +185,7 @@ class Attempted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
+class StrategyEffect:
     """What is other in the next tick by the strategy of this name.
 
     It reads the text `advice` filled with `words`, sees the records `shows`, and comes `pause` seconds later
@@ -204,7 +204,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Strategy:
+class ReflexStrategy:
     """One way out. `rung` says how dear it is, `most` how often of the last attempts it may be (0: always).
 
     `change` says what it changes, where it has been tried so often since there was anything new; None: there
@@ -214,14 +214,14 @@ class Strategy:
     name: str
     rung: int
     most: int
-    change: Callable[[Around, int], Effect | None]
+    change: Callable[[ReflexSituation, int], StrategyEffect | None]
 
 
-def _rephrase(around: Around, tried: int) -> Effect:
-    return Effect(name="rephrase")
+def _rephrase(around: ReflexSituation, tried: int) -> StrategyEffect:
+    return StrategyEffect(name="rephrase")
 
 
-def _flashback(around: Around, tried: int) -> Effect | None:
+def _flashback(around: ReflexSituation, tried: int) -> StrategyEffect | None:
     """One of the older half of the diary."""
     if not around.diary:
         return None
@@ -229,55 +229,55 @@ def _flashback(around: Around, tried: int) -> Effect | None:
     far = by_age[: max(1, len(by_age) // 2)]
     chosen = random.Random(around.seed).choice(far)
     when = datetime.fromtimestamp(chosen.at, UTC).date().isoformat()
-    return Effect(name="flashback", words={"id": str(chosen.id), "when": when}, shows=(chosen.id,))
+    return StrategyEffect(name="flashback", words={"id": str(chosen.id), "when": when}, shows=(chosen.id,))
 
 
-def _switch(around: Around, tried: int) -> Effect | None:
+def _switch(around: ReflexSituation, tried: int) -> StrategyEffect | None:
     """Another open task."""
     if not around.tasks:
         return None
     chosen = random.Random(around.seed).choice(sorted(around.tasks, key=attrgetter("id")))
-    words = {"id": str(chosen.id), "task": fenced(gist(chosen.text))}
-    return Effect(name="switch", words=words, shows=(chosen.id,))
+    words = {"id": str(chosen.id), "task": escape_tags(first_words(chosen.text))}
+    return StrategyEffect(name="switch", words=words, shows=(chosen.id,))
 
 
-def _neighbour(around: Around, tried: int) -> Effect | None:
+def _neighbour(around: ReflexSituation, tried: int) -> StrategyEffect | None:
     return _one_of("neighbour", around.neighbours, around)
 
 
-def _owner(around: Around, tried: int) -> Effect | None:
+def _owner(around: ReflexSituation, tried: int) -> StrategyEffect | None:
     asked = around.owner_asked
     if asked is not None and 0 <= around.now - asked < OWNER_EVERY:  # a later date says nothing
         return None
     return _one_of("owner", around.owners, around)
 
 
-def _one_of(name: str, people: Sequence[str], around: Around) -> Effect | None:
+def _one_of(name: str, people: Sequence[str], around: ReflexSituation) -> StrategyEffect | None:
     if not people:
         return None
-    return Effect(name=name, words={name: random.Random(around.seed).choice(sorted(people))})
+    return StrategyEffect(name=name, words={name: random.Random(around.seed).choice(sorted(people))})
 
 
-def _pause(around: Around, tried: int) -> Effect:
+def _pause(around: ReflexSituation, tried: int) -> StrategyEffect:
     """Twice as long each time."""
     base = max(around.pause, SHORTEST)
     pause = min(base * 2.0 ** min(tried + 1, 32), max(DAY, around.pause))
-    return Effect(name="pause", words={"minutes": str(round(pause / 60))}, pause=pause)
+    return StrategyEffect(name="pause", words={"minutes": str(round(pause / 60))}, pause=pause)
 
 
-PAUSE = Strategy(name="pause", rung=4, most=0, change=_pause)
-LADDER: Sequence[Strategy] = (
-    Strategy(name="rephrase", rung=1, most=0, change=_rephrase),
-    Strategy(name="flashback", rung=2, most=3, change=_flashback),
-    Strategy(name="switch", rung=2, most=3, change=_switch),
-    Strategy(name="neighbour", rung=3, most=2, change=_neighbour),
-    Strategy(name="owner", rung=3, most=2, change=_owner),
+PAUSE = ReflexStrategy(name="pause", rung=4, most=0, change=_pause)
+LADDER: Sequence[ReflexStrategy] = (
+    ReflexStrategy(name="rephrase", rung=1, most=0, change=_rephrase),
+    ReflexStrategy(name="flashback", rung=2, most=3, change=_flashback),
+    ReflexStrategy(name="switch", rung=2, most=3, change=_switch),
+    ReflexStrategy(name="neighbour", rung=3, most=2, change=_neighbour),
+    ReflexStrategy(name="owner", rung=3, most=2, change=_owner),
     PAUSE,
 )
 """The registry, the cheap ones first."""
 
 
-def choose(history: Sequence[Attempted], around: Around) -> Strategy:
+def choose_strategy(history: Sequence[TriedStrategy], around: ReflexSituation) -> ReflexStrategy:
     """Choose what to try next: the cheapest that has not been tried since there was anything new.
 
     Of those that are as dear, the one that worked most often. When all have been tried it is a pause, and a
@@ -285,7 +285,7 @@ def choose(history: Sequence[Attempted], around: Around) -> Strategy:
     """
     tried = _tried_since_new(history)
     recently = [one.strategy for one in history[-RECENT:]]
-    left = list[Strategy]()
+    left = list[ReflexStrategy]()
     for one in LADDER:
         too_often = 0 < one.most <= recently.count(one.name)
         if one.name not in tried and not too_often and one.change(around, 0):
@@ -294,42 +294,44 @@ def choose(history: Sequence[Attempted], around: Around) -> Strategy:
         return PAUSE
     best = left[0]
     for one in left:
-        if one.rung == best.rung and rating(one.name, history) > rating(best.name, history):
+        if one.rung == best.rung and success_rate(one.name, history) > success_rate(best.name, history):
             best = one
     return best
 
 
-def effect(strategy: Strategy, history: Sequence[Attempted], around: Around) -> Effect:
+def strategy_effect(
+    strategy: ReflexStrategy, history: Sequence[TriedStrategy], around: ReflexSituation
+) -> StrategyEffect:
     """What this strategy changes in the next tick. It has something to do it with."""
     changed = strategy.change(around, _tried_since_new(history).count(strategy.name))
     assert changed
-    return replace(changed, words={"repeated": fenced(gist(around.repeated)), **changed.words})
+    return replace(changed, words={"repeated": escape_tags(first_words(around.repeated)), **changed.words})
 
 
-def rating(name: str, history: Iterable[Attempted]) -> float:
+def success_rate(name: str, history: Iterable[TriedStrategy]) -> float:
     """How often this strategy led to anything new, from 0 to 1; one half for one that was never tried."""
     worked = [one.worked for one in history if one.strategy == name]
     return (sum(worked) + 1) / (len(worked) + 2)
 
 
-def attempted(ticks: Iterable[Ticked]) -> list[Attempted]:
+def tried_strategies(ticks: Iterable[TickLogged]) -> list[TriedStrategy]:
     """What was tried in these ticks. Whether it worked says the next tick that neither failed nor waited.
 
     Where there is none yet it did not: this is asked in a tick that said nothing new.
     """
-    found: list[Attempted] = []
+    found: list[TriedStrategy] = []
     trying = ""
     for tick in ticks:
         if tick.outcome in ("thought", "repeated"):
             if trying:
-                found.append(Attempted(strategy=trying, worked=tick.outcome == "thought"))
+                found.append(TriedStrategy(strategy=trying, worked=tick.outcome == "thought"))
             trying = tick.reflex
     if trying:
-        found.append(Attempted(strategy=trying, worked=False))
+        found.append(TriedStrategy(strategy=trying, worked=False))
     return found
 
 
-def gist(text: str) -> str:
+def first_words(text: str) -> str:
     """The first words of it, on one line."""
     line = " ".join(text.split())
     if len(line) <= GIST:
@@ -337,7 +339,7 @@ def gist(text: str) -> str:
     return f"{line[:GIST]}…"
 
 
-def _tried_since_new(history: Iterable[Attempted]) -> Sequence[str]:
+def _tried_since_new(history: Iterable[TriedStrategy]) -> Sequence[str]:
     """The strategies that were tried since one last worked."""
     tried = list[str]()
     for one in history:

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from daemon.engine.event import Entry
-from daemon.kinds import SaidOut, Ticked
+from daemon.kinds import TickLogged, UnpromptedOutcome
 from daemon.knowledge.projection import Projection
 
 
-class SaidLog(Projection):
+class DeliveryLog(Projection):
     """What a tick is told of its messages: each once."""
 
-    kinds = (SaidOut, Ticked)
+    kinds = (UnpromptedOutcome, TickLogged)
 
     def _reset(self) -> None:
-        self._new = list[Entry[SaidOut]]()
+        self._new = list[Entry[UnpromptedOutcome]]()
 
     def _fold_entry(self, entry: Entry[Any]) -> None:
-        if isinstance(entry.event, SaidOut):
+        if isinstance(entry.event, UnpromptedOutcome):
             self._new.append(entry)
         elif entry.event.answer:  # who did not answer may not have been asked
             self._new = [one for one in self._new if one.seq > entry.event.tick]

@@ -24,7 +24,7 @@ UNOPENED = "Here commands end that have not begun: write `# Commands:` on a line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class SectionSpan:
     """A part of the answer that may hold commands: from `start` to `end`, with its marks `begin` to `upto`.
 
     `closed`: was its end written? Else it goes on to the next section, or to the end of the answer.
@@ -38,25 +38,25 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class AnswerLayout:
     """The sections of an answer, its blocks of JSON outside them, and marks that make no sense, with why."""
 
-    sections: Sequence[Span]
-    blocks: Sequence[Span]
+    sections: Sequence[SectionSpan]
+    blocks: Sequence[SectionSpan]
     strays: Sequence[tuple[int, str]]
 
 
-def layout(text: str) -> Layout:
+def scan_layout(text: str) -> AnswerLayout:
     """How an answer is laid out, in time that grows with its length."""
-    return _Walk(text).layout()
+    return _LayoutScanner(text).layout()
 
 
-def without(text: str, spans: Sequence[Span]) -> str:
+def cut_spans(text: str, spans: Sequence[SectionSpan]) -> str:
     """The text with these spans taken out, which are in order."""
     return "".join(_kept(text, spans)).strip()
 
 
-def _kept(text: str, spans: Sequence[Span]) -> Iterator[str]:
+def _kept(text: str, spans: Sequence[SectionSpan]) -> Iterator[str]:
     at = 0
     for span in spans:
         yield text[at : span.begin]
@@ -64,13 +64,13 @@ def _kept(text: str, spans: Sequence[Span]) -> Iterator[str]:
     yield text[at:]
 
 
-class _Walk:
+class _LayoutScanner:
     """Goes through the marks of a text once."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._sections: list[Span] = []
-        self._blocks: list[Span] = []
+        self._sections: list[SectionSpan] = []
+        self._blocks: list[SectionSpan] = []
         self._strays: list[tuple[int, str]] = []
         self._section: re.Match[str] | None = None
         self._fence: re.Match[str] | None = None
@@ -79,7 +79,7 @@ class _Walk:
         self._left = -1
         """Where a section ended before its fence did: the end of that fence may still follow."""
 
-    def layout(self) -> Layout:
+    def layout(self) -> AnswerLayout:
         for mark in MARK.finditer(self._text):
             if mark["fence"]:
                 self._fenced(mark)
@@ -93,7 +93,7 @@ class _Walk:
         elif self._fence:
             self._close(self._fence, length, length, closed=False)
             self._strays += [(at, HIDDEN) for at in self._hidden]
-        return Layout(sections=self._sections, blocks=self._blocks, strays=self._strays)
+        return AnswerLayout(sections=self._sections, blocks=self._blocks, strays=self._strays)
 
     def _fenced(self, mark: re.Match[str]) -> None:
         left = self._left
@@ -128,7 +128,7 @@ class _Walk:
 
     def _close(self, mark: re.Match[str], end: int, upto: int, *, closed: bool) -> None:
         """Keep what began with this mark, if it may hold commands."""
-        span = Span(begin=mark.start(), start=mark.end(), end=end, upto=upto, closed=closed)
+        span = SectionSpan(begin=mark.start(), start=mark.end(), end=end, upto=upto, closed=closed)
         if mark["begin"]:
             self._sections.append(span)
         elif mark["info"].strip().lower() == "json":

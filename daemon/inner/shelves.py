@@ -14,7 +14,7 @@ from typing import NamedTuple
 from daemon.inner.note import Priority, Source
 
 
-class Shelf(NamedTuple):
+class NoteGroup(NamedTuple):
     """What stands together."""
 
     place: str
@@ -23,29 +23,29 @@ class Shelf(NamedTuple):
     is_open: bool
 
 
-class Shelves:
+class NoteIndex:
     """Ids of notes. `at` says when the note of an id came."""
 
     def __init__(self, at: Callable[[int], float]) -> None:
         self._at = at
-        self._ids = defaultdict[Shelf, list[int]](list)
+        self._ids = defaultdict[NoteGroup, list[int]](list)
         self.open = Counter[Priority]()
         """How many open notes there are of each priority."""
 
-    def put(self, shelf: Shelf, id: int) -> None:
+    def put(self, shelf: NoteGroup, id: int) -> None:
         """It stands here from now on."""
         insort(self._ids[shelf], id)
         if shelf.is_open:
             self.open[shelf.priority] += 1
 
-    def take(self, shelf: Shelf, id: int) -> None:
+    def take(self, shelf: NoteGroup, id: int) -> None:
         """It does not stand here any more."""
-        drop(self._ids[shelf], id)
+        remove_sorted(self._ids[shelf], id)
         if shelf.is_open:
             self.open[shelf.priority] -= 1
 
     def newest(
-        self, wanted: Callable[[Shelf], bool], since: float | None = None, until: float | None = None
+        self, wanted: Callable[[NoteGroup], bool], since: float | None = None, until: float | None = None
     ) -> Iterator[int]:
         """The ids on these shelves that came in that time, the newest first.
 
@@ -66,6 +66,6 @@ class Shelves:
         return (ids[place] for place in range(after - 1, first - 1, -1))
 
 
-def drop(ids: list[int], id: int) -> None:
+def remove_sorted(ids: list[int], id: int) -> None:
     """Take an id out of a list in order."""
     del ids[bisect_left(ids, id)]

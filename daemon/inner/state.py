@@ -5,24 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from daemon.engine.reading import ALWAYS
-from daemon.inner.agent_log import AgentLog
+from daemon.inner.agent_log import TickLog
 from daemon.inner.notes import Notes
-from daemon.inner.process_log import ProcessLog
-from daemon.inner.records import Records
-from daemon.inner.said import SaidLog
-from daemon.knowledge.views import Views
+from daemon.inner.process_log import ProgramLog
+from daemon.inner.records import InnerRecords
+from daemon.inner.said import DeliveryLog
+from daemon.knowledge.views import Visibility
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class InnerLifeState:
     """The log of its ticks, its notes, its records, its processes, and what became of what it wanted said."""
 
-    log: AgentLog
+    log: TickLog
     notes: Notes
-    records: Records
-    processes: ProcessLog
-    said: SaidLog
-    views: Views
+    records: InnerRecords
+    processes: ProgramLog
+    said: DeliveryLog
+    views: Visibility
 
     async def update(self, before: int = ALWAYS) -> None:
         """Make it what it was when the entry `before` was written; without that, what it is now."""

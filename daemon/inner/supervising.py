@@ -24,17 +24,25 @@ from types import TracebackType
 from typing import Any, Self
 
 from daemon.engine.event import Entry, seqs_of
-from daemon.engine.exceptions import Fenced, JournalError
-from daemon.engine.journal import Clock, Journal
-from daemon.engine.keys import part
-from daemon.inner.isolation import isolated, isolates
-from daemon.inner.masking import masked
-from daemon.inner.process_folder import KEPT, LATE, age, ending, folder_of, holder, tidy
-from daemon.inner.process_log import CLEANUP, ProcessLog
-from daemon.inner.process_outcome import LOST, MOST_KEPT, NOT_BEGUN, UNSTARTED, told
-from daemon.kinds import CommandRan, ProcessEnded, ProcessStarted, ProcessStop, Status
+from daemon.engine.exceptions import FencedError, JournalError
+from daemon.engine.journal import Journal, JournalClock
+from daemon.engine.keys import part_key
+from daemon.inner.isolation import find_bwrap, isolated_argv
+from daemon.inner.masking import mask_secrets
+from daemon.inner.process_folder import (
+    FOLDER_KEPT_SECONDS,
+    WRAPPER_LATE_SECONDS,
+    folder_age,
+    program_folder_of,
+    read_exit,
+    remove_old_folders,
+    wrapper_pid,
+)
+from daemon.inner.process_log import CLEANUP_COMMAND, ProgramLog
+from daemon.inner.process_outcome import LOST_STATUS, MOST_KEPT, NOT_BEGUN, UNSTARTED, outcome_in_words
+from daemon.kinds import CommandRan, ProgramEnded, ProgramStarted, ProgramStopRequested, Status
 from daemon.limits import PROCESS_TIMEOUT
-from daemon.recipe import Recipe
+from daemon.recipe import AllowedProgram
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +60,7 @@ PAUSE = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class ProgramLimits:
     """What one process may take: seconds, bytes of memory, of its folder and of what is kept of each stream,
     open files, and how many processes it may have begun."""
 
@@ -64,7 +72,7 @@ class Bounds:
     processes: int = 64
 
 
-class Supervisor:
+class ProgramSupervisor:
     """Runs what `recipes` allow, in folders of its own below `home`; an async context manager.
 
     `secrets` are values that no result may hold; `wake` is told the thread for which something has come.
@@ -73,13 +81,13 @@ class Supervisor:
     def __init__(
         self,
         journal: Journal,
-        clock: Clock,
-        recipes: Mapping[str, Recipe],
+        clock: JournalClock,
+        recipes: Mapping[str, AllowedProgram],
         home: Path,
         secrets: Collection[str],
         wake: Callable[[str], None],
         *,
-        bounds: Bounds | None = None,
+        bounds: ProgramLimits | None = None,
     ) -> None:
         self._journal = journal
         self._clock = clock
@@ -87,8 +95,8 @@ class Supervisor:
         self._home = home.absolute()
         self._secrets = secrets
         self._wake = wake
-        self._bounds = bounds or Bounds()
-        self._log = ProcessLog(journal)
+        self._bounds = bounds or ProgramLimits()
+        self._log = ProgramLog(journal)
         self._watched: dict[int, Flag] = {}
         """The processes that are seen through to their ends; the flag says that one is to be stopped."""
         self._tasks = set[asyncio.Task[None]]()
@@ -101,7 +109,7 @@ class Supervisor:
 
     async def __aenter__(self) -> Self:
         if self._recipes:
-            self._tool, why = await isolates()
+            self._tool, why = await find_bwrap()
             if why:
                 log.warning("Processes of the inner life can reach the network: %s.", why)
         self._begin(self._follow(), "following of the journal")
@@ -123,7 +131,7 @@ class Supervisor:
         while True:
             try:
                 since = self._journal.last_seq_of_all()
-                for started in self._journal.pending_entries(ProcessStarted):
+                for started in self._journal.pending_entries(ProgramStarted):
                     self._watch(started)
                 self._tidy()
                 async for entries in self._journal.follow_entries(since):
@@ -135,21 +143,21 @@ class Supervisor:
 
     def _take(self, entry: Entry[Any]) -> None:
         event = entry.event
-        if isinstance(event, ProcessStarted):
+        if isinstance(event, ProgramStarted):
             self._watch(entry)
-        elif isinstance(event, ProcessStop | ProcessEnded) and event.process in self._watched:
+        elif isinstance(event, ProgramStopRequested | ProgramEnded) and event.process in self._watched:
             self._watched[event.process].set()  # an end that others wrote: it is forgotten
-        elif isinstance(event, CommandRan) and event.name == CLEANUP and event.ok:
+        elif isinstance(event, CommandRan) and event.name == CLEANUP_COMMAND and event.ok:
             self._tidy()
 
-    def _watch(self, started: Entry[ProcessStarted]) -> None:
+    def _watch(self, started: Entry[ProgramStarted]) -> None:
         """See it through, beside all others."""
         stop = self._watched.get(started.seq)
         if stop is None:
             stop = self._watched[started.seq] = Flag()
             task = self._begin(self._see_through(started, stop), f"process {started.seq}")
             task.add_done_callback(lambda _: self._watched.pop(started.seq))
-        stops = self._journal.thread_entries(started.thread, ProcessStop, since=started.seq)
+        stops = self._journal.thread_entries(started.thread, ProgramStopRequested, since=started.seq)
         if any(asked.event.process == started.seq for asked in stops):
             stop.set()
 
@@ -165,13 +173,13 @@ class Supervisor:
             self._again = False
             with suppress(JournalError, OSError):  # then later
                 await self._log.update()
-                pending = seqs_of(self._journal.pending_entries(ProcessStarted))
+                pending = seqs_of(self._journal.pending_entries(ProgramStarted))
                 known = {one.id for one in self._log.all() if not one.branch}
                 entries = self._journal.entries_at([*known.union(pending)])
-                needed = {folder_of(self._home, entry).name for entry in entries}
-                if await asyncio.to_thread(tidy, self._home, needed) and not self._again:
+                needed = {program_folder_of(self._home, entry).name for entry in entries}
+                if await asyncio.to_thread(remove_old_folders, self._home, needed) and not self._again:
                     return
-            await self._clock.sleep(KEPT)
+            await self._clock.sleep(FOLDER_KEPT_SECONDS)
 
     def _begin(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         """Do this beside all else, until the supervisor ends."""
@@ -191,7 +199,7 @@ class Supervisor:
 
     # One process
 
-    async def _see_through(self, started: Entry[ProcessStarted], stop: Flag) -> None:
+    async def _see_through(self, started: Entry[ProgramStarted], stop: Flag) -> None:
         """Have it run, if nobody has yet, and write down how it ended."""
         async with self._turns:
             while True:
@@ -204,13 +212,13 @@ class Supervisor:
                     log.info("The process %d is looked at again in a moment. %s", started.seq, error)
                     await self._clock.sleep(PAUSE)
 
-    async def _write(self, started: Entry[ProcessStarted], status: Status, result: str) -> None:
-        ended = ProcessEnded(process=started.seq, name=started.event.name, status=status, result=result)
-        with suppress(Fenced):  # somebody let go of it
+    async def _write(self, started: Entry[ProgramStarted], status: Status, result: str) -> None:
+        ended = ProgramEnded(process=started.seq, name=started.event.name, status=status, result=result)
+        with suppress(FencedError):  # somebody let go of it
             await self._journal.append(
                 started.thread,
                 ended,
-                key=part(started.key, "ended"),
+                key=part_key(started.key, "ended"),
                 author="core",
                 cause=started.seq,
                 closes=[started.seq],
@@ -218,24 +226,24 @@ class Supervisor:
             )
         self._wake(started.thread)
 
-    async def _end_of(self, started: Entry[ProcessStarted], stop: Flag) -> tuple[Status, str]:
+    async def _end_of(self, started: Entry[ProgramStarted], stop: Flag) -> tuple[Status, str]:
         """How it ended. It is started where its folder is not there: then nobody else has."""
-        folder = folder_of(self._home, started)
+        folder = program_folder_of(self._home, started)
         tries = 0
         while True:
             claimed = folder.exists()  # in this order: each makes sense of what comes after it
-            pid = holder(folder)
-            end = ending(folder)
+            pid = wrapper_pid(folder)
+            end = read_exit(folder)
             if end:
                 if end.why == "stopped" and not stop.is_set() and end.seconds > self._bounds.seconds - NEARLY:
                     end = replace(end, why="late")  # this supervisor ended it, or one before it did
-                return await told(folder, end, self._secrets, stopped=stop.is_set())
+                return await outcome_in_words(folder, end, self._secrets, stopped=stop.is_set())
             if pid is not None:
-                await self._wait(pid, stop, self._bounds.seconds - age(folder))
-                if holder(folder) == pid:  # a program wrote there that it is somebody who is gone
+                await self._wait(pid, stop, self._bounds.seconds - folder_age(folder))
+                if wrapper_pid(folder) == pid:  # a program wrote there that it is somebody who is gone
                     await self._clock.sleep(PAUSE)
             elif claimed:
-                return "offline", LOST
+                return "offline", LOST_STATUS
             elif stop.is_set():
                 return "error", NOT_BEGUN
             elif tries == TRIES:
@@ -247,29 +255,31 @@ class Supervisor:
                 try:
                     argv = self._command(started.event, folder)
                 except ValueError as error:
-                    return "error", masked(f"It was not started: {error}.", self._secrets)
+                    return "error", mask_secrets(f"It was not started: {error}.", self._secrets)
                 with suppress(OSError):
                     await self._wait(self._start(folder, argv), stop)
 
-    def _command(self, event: ProcessStarted, folder: Path) -> list[str]:
+    def _command(self, event: ProgramStarted, folder: Path) -> list[str]:
         """The command as it is run. Raises ValueError where it may not be."""
         recipe = self._recipes.get(event.name)
         if recipe is None:
-            raise ValueError(f"there is no program {event.name!r:.60}; programs: {names(self._recipes)}")
-        program = located(recipe)
+            raise ValueError(
+                f"there is no program {event.name!r:.60}; programs: {recipe_names(self._recipes)}"
+            )
+        program = program_path(recipe)
         if program is None:
             raise ValueError("its program is not on this machine; an owner can mend that")
         argv = [program, *recipe.fill(event.slots)[1:]]
         if not self._tool:
             return argv
-        return isolated(self._tool, argv, self._home, folder / "work")
+        return isolated_argv(self._tool, argv, self._home, folder / "work")
 
     def _start(self, folder: Path, argv: list[str]) -> int:
         """Start a wrapper, whose first act is to claim the folder. Returns its pid. Raises OSError."""
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
         order = {
             "argv": argv,
-            "until": time.time() + LATE,
+            "until": time.time() + WRAPPER_LATE_SECONDS,
             "path": PATH,
             **asdict(self._bounds),
         }
@@ -322,13 +332,13 @@ class Supervisor:
             finally:
                 loop.remove_reader(watched)
                 os.close(watched)
-            take_leave(pid)
+            has_ended(pid)
         else:
-            while not take_leave(pid):
+            while not has_ended(pid):
                 await self._clock.sleep(PAUSE)
 
 
-def take_leave(pid: int) -> bool:
+def has_ended(pid: int) -> bool:
     """Has this process ended? If it is a child of ours it is one no more."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
@@ -343,11 +353,11 @@ def take_leave(pid: int) -> bool:
     return False
 
 
-def located(recipe: Recipe) -> str | None:
+def program_path(recipe: AllowedProgram) -> str | None:
     """Where the program of a recipe is on this machine; None: nowhere, or nobody may run it."""
     return shutil.which(recipe.program)
 
 
-def names(recipes: Mapping[str, Recipe]) -> str:
+def recipe_names(recipes: Mapping[str, AllowedProgram]) -> str:
     """What there is, for a sentence."""
     return ", ".join(sorted(recipes)) or "none"

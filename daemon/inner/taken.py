@@ -6,36 +6,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from daemon.engine.event import Entry
-from daemon.kinds import StopAsked, TurnBegan, TurnEnded
+from daemon.kinds import SoulTurnBegan, SoulTurnEnded, StopRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Suspended:
+class SuspendedNotes:
     """An execution that goes on in a later turn, with the notes that it has taken up."""
 
     thread: str
     notes: Sequence[int]
 
 
-class Taken:
+class HandledNotes:
     """Follows the turns, and what they took."""
 
     def __init__(self) -> None:
         self._turns: dict[int, str] = {}
         """Turns that have not ended, and their executions."""
-        self._suspended: dict[str, Suspended] = {}
+        self._suspended: dict[str, SuspendedNotes] = {}
         self._stops: set[int] = set()
         """Stops that no turn has taken up."""
 
-    def begin_turn(self, began: Entry[TurnBegan]) -> None:
+    def begin_turn(self, began: Entry[SoulTurnBegan]) -> None:
         """A turn has begun."""
         self._turns[began.seq] = began.event.execution
 
-    def mark_stopped(self, asked: Entry[StopAsked]) -> None:
+    def mark_stopped(self, asked: Entry[StopRequest]) -> None:
         """Somebody wants it to stop."""
         self._stops.add(asked.seq)
 
-    def end_turn(self, ended: Entry[TurnEnded], notes: Sequence[int]) -> Sequence[int]:
+    def end_turn(self, ended: Entry[SoulTurnEnded], notes: Sequence[int]) -> Sequence[int]:
         """A turn that took these notes has ended. All the notes that have come to their end with it."""
         execution = ""
         for seq in ended.closes:
@@ -46,7 +46,7 @@ class Taken:
         stopped = self._stops.intersection(ended.closes)
         self._stops -= stopped
         if ended.event.outcome == "suspended":
-            self._suspended[execution] = Suspended(thread=ended.thread, notes=over)
+            self._suspended[execution] = SuspendedNotes(thread=ended.thread, notes=over)
             return ()
         if stopped:  # whatever waited for an answer in this thread has ended with it
             for other, suspended in list(self._suspended.items()):

@@ -56,7 +56,7 @@ def main(place: str, text: str) -> None:
     signal.signal(signal.SIGCHLD, hear)  # it only wakes
     if asked or time.time() > order["until"] or not claim(folder):
         return
-    status = Run(folder, order, asked, wakes).end()
+    status = ProgramProcess(folder, order, asked, wakes).end()
     unfinished = folder / "status.new"
     with unfinished.open("w", encoding="utf-8") as file:
         json.dump(status, file)
@@ -82,7 +82,7 @@ def claim(folder: Path) -> bool:
     return True
 
 
-class Stream:
+class OutputCapture:
     """What a program writes: the first of it in a file, the last of it in memory, and how much it was."""
 
     def __init__(self, source: IO[bytes], path: Path, most: int) -> None:
@@ -113,7 +113,7 @@ class Stream:
         return self._total
 
 
-class Run:
+class ProgramProcess:
     """One run of a program, from its start until nothing of it is left."""
 
     def __init__(self, folder: Path, order: dict[str, Any], asked: list[int], wakes: int) -> None:
@@ -148,14 +148,14 @@ class Run:
         assert child.stdout
         assert child.stderr
         kept = self._order["kept"]
-        out = Stream(child.stdout, self._folder / "stdout", kept)
-        err = Stream(child.stderr, self._folder / "stderr", kept)
+        out = OutputCapture(child.stdout, self._folder / "stdout", kept)
+        err = OutputCapture(child.stderr, self._folder / "stderr", kept)
         self._watch(child, [out, err])
         written = {"stdout": out.close(), "stderr": err.close()}
         seconds = time.monotonic() - self._began
         return {"why": self._why, "exit": child.returncode, "seconds": seconds, **written}
 
-    def _watch(self, child: subprocess.Popen[bytes], streams: list[Stream]) -> None:
+    def _watch(self, child: subprocess.Popen[bytes], streams: list[OutputCapture]) -> None:
         """Take what it writes until it is gone; end it where it has to end."""
         deadline = self._began + self._order["seconds"]
         last = 0.0

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.engine.writable import writable, writable_value
+from daemon.engine.writable import storable_text, storable_value
 
 DEEPEST = 20
 """Objects and lists within each other, at the most."""
@@ -39,7 +39,7 @@ UNCLOSED_LIST = "The list is not closed: what stands in it was read; write `]` a
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundObject:
     """An object as it stands in the answer, from `position` to `upto`."""
 
     value: Mapping[str, Any]
@@ -48,7 +48,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unread:
+class UnreadableJson:
     """What could not be read, from `begin` to `upto`: where it went wrong, and what to write instead.
 
     `repaired`: it was read nevertheless.
@@ -68,12 +68,12 @@ class Unread:
         return self.upto - self.begin
 
 
-def unread(begin: int, upto: int, what: str, *, repaired: bool = False) -> Unread:
+def unreadable_at(begin: int, upto: int, what: str, *, repaired: bool = False) -> UnreadableJson:
     """What went wrong at its beginning."""
-    return Unread(begin=begin, position=begin, upto=upto, what=what, repaired=repaired)
+    return UnreadableJson(begin=begin, position=begin, upto=upto, what=what, repaired=repaired)
 
 
-class WrittenJson:
+class JsonObjectReader:
     """Reads objects out of one answer."""
 
     def __init__(self, text: str) -> None:
@@ -87,7 +87,7 @@ class WrittenJson:
             parse_constant=self._constant,
         )
 
-    def objects(self, start: int, end: int) -> Iterator[Found | Unread]:
+    def objects(self, start: int, end: int) -> Iterator[FoundObject | UnreadableJson]:
         """All that stands between these places, in order. It may be left at any time."""
         at = self._past_space(start, end)
         opened = -1
@@ -105,11 +105,11 @@ class WrittenJson:
                 one = self._one(at, end)
                 yield one
                 at = one.upto
-                if isinstance(one, Unread):
+                if isinstance(one, UnreadableJson):
                     opened = -1
             at = self._past_space(at, end)
         if opened >= 0:
-            yield unread(opened, end, UNCLOSED_LIST, repaired=True)
+            yield unreadable_at(opened, end, UNCLOSED_LIST, repaired=True)
 
     def _past_space(self, at: int, end: int) -> int:
         found = SPACE.match(self._text, at, end)
@@ -123,7 +123,7 @@ class WrittenJson:
             return 0
         return mark.end()
 
-    def _one(self, at: int, end: int) -> Found | Unread:
+    def _one(self, at: int, end: int) -> FoundObject | UnreadableJson:
         """What stands here: an object, or what is wrong."""
         if self._text[at] != "{":
             return self._unread(at, at, f"This is no command: {EXPECTED}", end)
@@ -136,7 +136,7 @@ class WrittenJson:
             if self._is_deep(at, error.pos):
                 return self._unread(at, at, DEEP, end)
             if error.pos >= end or self._begins_line(at, error.pos, end):
-                return unread(at, self._next(at, min(error.pos, end), end), UNENDED)
+                return unreadable_at(at, self._next(at, min(error.pos, end), end), UNENDED)
             return self._unread(at, error.pos, _not_json(error.msg), end)
         if self._is_deep(at, upto):
             return self._unread(at, at, DEEP, end)
@@ -144,16 +144,16 @@ class WrittenJson:
             said = f"Something else follows the object on its line, so it was not read: {EXPECTED}"
             return self._unread(at, upto, said, end)
         if self._faults:
-            return unread(at, upto, self._faults[0])
-        return Found(value=writable_value(value), position=at, upto=upto)
+            return unreadable_at(at, upto, self._faults[0])
+        return FoundObject(value=storable_value(value), position=at, upto=upto)
 
-    def _unread(self, at: int, wrong: int, what: str, end: int) -> Unread:
+    def _unread(self, at: int, wrong: int, what: str, end: int) -> UnreadableJson:
         """It went wrong there. Reading goes on at a line that may begin an object or a list.
 
         After an object that is broken no line counts that is indented deeper: it may be a part of it.
         """
         upto = self._next(at, max(wrong, at + 1), end)
-        return Unread(begin=at, position=wrong, upto=upto, what=what)
+        return UnreadableJson(begin=at, position=wrong, upto=upto, what=what)
 
     def _begins_line(self, at: int, wrong: int, end: int) -> bool:
         """Went it wrong where a line begins that can begin an object, below this place?"""
@@ -198,7 +198,7 @@ class WrittenJson:
         if len(value) < len(pairs):
             names = [name for name, _ in pairs]
             [(twice, _)] = Counter(names).most_common(1)
-            self._faults.append(f"The key {short(twice)} stands twice in one object: write it once")
+            self._faults.append(f"The key {quoted_start(twice)} stands twice in one object: write it once")
         return value
 
     def _integer(self, digits: str) -> int:
@@ -220,12 +220,12 @@ class WrittenJson:
         self._faults.append(f"{name} is no number in JSON: write a number, or leave it out")
 
 
-def short(text: str, most: int = 40) -> str:
+def quoted_start(text: str, most: int = 40) -> str:
     """The beginning of a text in quotation marks, on one line: it can be shown anywhere."""
     cut = text
     if len(text) > most:
         cut = f"{text[:most]}…"
-    return json.dumps(writable(cut), ensure_ascii=not cut.isprintable())
+    return json.dumps(storable_text(cut), ensure_ascii=not cut.isprintable())
 
 
 def _not_json(message: str) -> str:

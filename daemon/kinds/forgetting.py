@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from daemon.engine.event import Event, Input, Rank, StepEvent
+from daemon.engine.event import Event, Input, InputRank, StepEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class NotesShown(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Corrected(StepEvent):
+class NoteCorrected(StepEvent):
     """The person whom the entry `of` is about wants it to read so. It may be known where that one may."""
 
     kind = "corrected"
@@ -44,7 +44,7 @@ class Corrected(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToForget(StepEvent):
+class ForgetRequested(StepEvent):
     """A person wants this to be forgotten: these notes about them, or (none) all that there is of them.
 
     `deletes`: then the soul is to delete its own messages in their DM from Slack.
@@ -66,14 +66,14 @@ class ToForget(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForgetDone(Input):
+class ForgetCompleted(Input):
     """It is forgotten: whoever wanted it is to be told.
 
     `deletes`: what the soul said in their DM is to be deleted from Slack next.
     """
 
     kind = "forget-done"
-    rank = Rank.RESUME
+    rank = InputRank.RESUME
     stays: ClassVar[tuple[str, ...]] = ("person",)
     person: str
     all: bool
@@ -84,7 +84,7 @@ class ForgetDone(Input):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToDelete(StepEvent):
+class DeleteRequested(StepEvent):
     """A person wants the soul to delete from Slack what it said in their DM, up to when they confirmed it."""
 
     kind = "to-delete"
@@ -112,7 +112,7 @@ class DeletionListed(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeletedSome(Event):
+class DeletionProgress(Event):
     """So many of these messages are gone from Slack, `left` are not: the last for `why` (Slack's word)."""
 
     kind = "deleted-some"
@@ -126,11 +126,11 @@ class DeletedSome(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteDone(Input):
+class DeletionCompleted(Input):
     """So many messages of the soul's are gone from Slack: whoever wanted that is to be told."""
 
     kind = "delete-done"
-    rank = Rank.RESUME
+    rank = InputRank.RESUME
     stays: ClassVar[tuple[str, ...]] = ("person", "why")
     person: str
     deleted: int
@@ -144,11 +144,11 @@ class DeleteDone(Input):
 
 FORGETTING: tuple[type[Event], ...] = (
     NotesShown,
-    Corrected,
-    ToForget,
-    ForgetDone,
-    ToDelete,
+    NoteCorrected,
+    ForgetRequested,
+    ForgetCompleted,
+    DeleteRequested,
     DeletionListed,
-    DeletedSome,
-    DeleteDone,
+    DeletionProgress,
+    DeletionCompleted,
 )

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from daemon.engine.event import Event
-from daemon.reply import Usage
+from daemon.reply import TokenUsage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Text(Event):
+class PromptVersion(Event):
     """One of the owner's files as it was when it was used, or what was made of some; key `text:{sha256}`."""
 
     kind = "text"
@@ -24,7 +24,7 @@ class Text(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextSet(Event):
+class PromptSet(Event):
     """All of these as they were when a turn began, name to sha256, under `texts:{digest}`."""
 
     kind = "texts"
@@ -48,7 +48,7 @@ class SuffixDrawn(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault(Event):
+class PromptFault(Event):
     """One of the owner's files cannot be used, and why.
 
     `instead` says what is in use: the last good version is kept, the file is left out, or it is used as it
@@ -72,7 +72,7 @@ class LookUpCall(Event):
     model: str
     outcome: str
     failure: str = ""
-    usage: Usage = field(default_factory=Usage)
+    usage: TokenUsage = field(default_factory=TokenUsage)
     cost: float = 0.0
     worth: float = 0.0
     seconds: float = 0.0
@@ -82,7 +82,7 @@ class LookUpCall(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CaughtUp(Event):
+class BackfillCompleted(Event):
     """All that was said in this workspace up to a time is in the journal; less in the channels `behind`."""
 
     kind = "caught-up"
@@ -92,7 +92,7 @@ class CaughtUp(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadOn(Event):
+class BackfillProgress(Event):
     """How far catching up has come: up to when it has read these channels, and these threads of channels."""
 
     kind = "read-on"
@@ -133,7 +133,7 @@ class ChannelMoved(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MayGrow(Event):
+class GrowingMessageSeen(Event):
     """Another bot's message that may still grow; its words are taken from Slack when it does no more.
 
     `where` is what Slack calls the conversation, `root` the ts of its thread.
@@ -154,7 +154,7 @@ class MayGrow(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grown(Event):
+class MessageGrowthEnded(Event):
     """The message grows no more: it was taken, or heard as edited; neither, if it is gone."""
 
     kind = "grown"

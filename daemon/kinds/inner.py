@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
-from daemon.engine.event import Event, Input, Rank, Seqs, StepEvent
-from daemon.kinds.perceptions import Said
+from daemon.engine.event import Event, Input, InputRank, Seqs, StepEvent
+from daemon.kinds.perceptions import PersonMessage
 
 INNER = "sess-inner"
 """The thread of the inner life: the one id that is not derived, and a thread without an address."""
@@ -30,7 +30,7 @@ Status = Literal["pending", "in_progress", "ok", "warning", "error", "timeout", 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Noticed(Said):
+class AmbientMessage(PersonMessage):
     """Something said where the soul reads and takes no part: only its inner life knows of it.
 
     It stands in the thread of its channel, whose `ts` is empty.
@@ -40,7 +40,7 @@ class Noticed(Said):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reacted(Event):
+class ReactionChanged(Event):
     """Somebody put an emoji on the message `on`, or took it away. `ts` is when, as Slack dates it."""
 
     kind = "reaction"
@@ -60,11 +60,11 @@ class Reacted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InnerBegan(Input):
+class InnerLifeStarted(Input):
     """The daemon was started with an inner life. `reads_dms`: it may read along in DMs from now on."""
 
     kind = "inner-began"
-    rank = Rank.RESUME
+    rank = InputRank.RESUME
     reads_dms: bool = False
 
 
@@ -76,7 +76,7 @@ class TickDue(Input):
     """
 
     kind = "tick-due"
-    rank = Rank.RESUME
+    rank = InputRank.RESUME
     why: str
     notes: tuple[int, ...] = ()
 
@@ -122,7 +122,7 @@ class CommandRan(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ticked(StepEvent):
+class TickLogged(StepEvent):
     """One line of the log of the inner life (the seed's agent_log): a tick, or what happened asleep.
 
     `outcome`: it thought; it said nothing new (`repeated`); it only waits on (`waiting`); no model answered,
@@ -154,7 +154,7 @@ class Ticked(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessStarted(StepEvent):
+class ProgramStarted(StepEvent):
     """A program of the owner's list is to run, with these values in its slots.
 
     A supervisor starts it because this is pending; its key names the folder that it runs in. How long it may
@@ -176,7 +176,7 @@ class ProcessStarted(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessStop(StepEvent):
+class ProgramStopRequested(StepEvent):
     """The inner life wants this process to end (its seq)."""
 
     kind = "process-stop"
@@ -184,12 +184,12 @@ class ProcessStop(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessEnded(Input):
+class ProgramEnded(Input):
     """A process has ended: `result` is all of its output that anybody is shown."""
 
     kind = "process-ended"
     stays: ClassVar[tuple[str, ...]] = ("name",)
-    rank = Rank.RESUME
+    rank = InputRank.RESUME
     process: int
     name: str
     status: Status
@@ -200,7 +200,7 @@ class ProcessEnded(Input):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToSay(Input):
+class UnpromptedMessage(Input):
     """The inner life wants this said in this conversation. `by` is the seq of its tick, `view` what that saw.
 
     With `leave` it is said only if an owner agrees, who is asked in the conversation that this stands in;
@@ -209,7 +209,7 @@ class ToSay(Input):
 
     kind = "to-say"
     stays: ClassVar[tuple[str, ...]] = ("to",)
-    rank = Rank.MESSAGE
+    rank = InputRank.MESSAGE
     text: str
     by: int
     to: str = ""
@@ -219,7 +219,7 @@ class ToSay(Input):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SaidOut(Event):
+class UnpromptedOutcome(Event):
     """What became of something that the inner life wanted said in the conversation `to` (ToSay).
 
     It was said; an owner declined it; no owner answered within a day; or `refused`: Slack does not take it

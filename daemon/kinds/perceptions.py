@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, ClassVar, Literal
 
 from daemon.engine import kinds as engine
-from daemon.engine.event import Event, Input, Rank
+from daemon.engine.event import Event, Input, InputRank
 
 
 def thread_key(team: str, channel: str, root: str) -> str:
@@ -16,7 +16,7 @@ def thread_key(team: str, channel: str, root: str) -> str:
     return f"thread:{team}:{channel}:{root}"
 
 
-def moment(ts: str) -> Decimal:
+def moment_of(ts: str) -> Decimal:
     """When something was said, for comparing: a ts is a string id, and a float loses its last digits."""
     return Decimal(ts)
 
@@ -41,7 +41,7 @@ def is_context(key: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opened(engine.Opened):
+class ConversationOpened(engine.ThreadOpened):
     """A conversation: the first entry of its thread, under its `thread_key`.
 
     `where` is what Slack calls it, `place` its name for a sentence, `audience` who can read it there,
@@ -75,7 +75,7 @@ class Opened(engine.Opened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AudienceNoted(Event):
+class AudienceChanged(Event):
     """Who can read a channel from now on."""
 
     kind = "audience"
@@ -120,7 +120,7 @@ class SharedFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said(Event):
+class PersonMessage(Event):
     """Something that somebody said: `ts` is when, as Slack dates it, and `files` is what was added to it.
 
     `name` is what they are shown as; where that is more than the name that they chose, this one is `chosen`.
@@ -144,7 +144,7 @@ class Said(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heard(Said):
+class OverheardMessage(PersonMessage):
     """Something said around the soul that it need not answer."""
 
     kind = "heard"
@@ -160,7 +160,7 @@ MessageCommand = Literal["", "stop", "trace", "memory", "forget", "delete", "hel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message(Said, Input):
+class IncomingMessage(PersonMessage, Input):
     """Something said to the soul, or where it listens. A `command` is no matter of the conversation."""
 
     kind = "message"
@@ -170,29 +170,29 @@ class Message(Said, Input):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StopAsked(Said, Input):
+class StopRequest(PersonMessage, Input):
     """Somebody wants the soul to stop, `by` a word (empty), a reaction, or Slack's button."""
 
     kind = "stop"
     stays: ClassVar[tuple[str, ...]] = ("address", "by")
-    rank = Rank.STOP
+    rank = InputRank.STOP
     address: str = ""
     by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Press(Said, Input):
+class ButtonPress(PersonMessage, Input):
     """Somebody pressed a button under a question; `text` is what it reads, `value` what it means."""
 
     kind = "answer"
     stays: ClassVar[tuple[str, ...]] = ("answers",)
-    rank = Rank.ANSWER
+    rank = InputRank.ANSWER
     answers: str
     value: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Timer(Said, Input):
+class ReminderFired(PersonMessage, Input):
     """The time of a reminder has come, which the soul set for itself on behalf of somebody."""
 
     kind = "timer"
@@ -204,7 +204,7 @@ class Timer(Said, Input):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish(Input):
+class BranchQuestion(Input):
     """A branch, which has no address, has something to ask of people.
 
     `asks` is the key of its question; `choices` are its buttons (label, value, style). The other fields are
@@ -227,12 +227,12 @@ class Wish(Input):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Relayed(Input):
+class BranchAnswer(Input):
     """What people answered to the question of a branch; all empty if nobody did, or can any more."""
 
     kind = "relayed"
     stays: ClassVar[tuple[str, ...]] = ("answers", "by")
-    rank = Rank.ANSWER
+    rank = InputRank.ANSWER
     answers: str
     value: str
     by: str
@@ -243,12 +243,12 @@ class Relayed(Input):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Afterthought(Input):
+class BackgroundTask(Input):
     """Something for this process to do when nobody waits."""
 
     kind = "afterthought"
     stays: ClassVar[tuple[str, ...]] = ("process",)
-    rank = Rank.AFTER
+    rank = InputRank.AFTER
     process: str
     params: Mapping[str, Any] = field(default_factory=dict)
 
@@ -265,7 +265,7 @@ class SelfCall(Input):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InnerMessage(Input):
+class InternalMessage(Input):
     """What came to a thread from within: from an action, a branch, another thread of its tree.
 
     Where `sender` is empty the core itself says it: `code` is what for, `count` how often in a row. `status`

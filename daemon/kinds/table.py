@@ -9,15 +9,15 @@ from daemon.engine.event import Event, StepEvent
 from daemon.engine.kinds import with_engine_kinds
 from daemon.kinds import SOUL_KINDS
 
-HEAD = "| kind | what it is | fields | pending until |\n|---|---|---|---|\n"
+KINDS_HEAD = "| kind | what it is | fields | pending until |\n|---|---|---|---|\n"
 
 
-def table() -> str:
+def kinds_table() -> str:
     """All kinds that a soul's journal may hold, a row each."""
-    return HEAD + "".join(map(_row, with_engine_kinds(SOUL_KINDS)))
+    return KINDS_HEAD + "".join(map(_kinds_row, with_engine_kinds(SOUL_KINDS)))
 
 
-def _row(kind: type[Event]) -> str:
+def _kinds_row(kind: type[Event]) -> str:
     said = " ".join((kind.__doc__ or "").split("\n\n")[0].split())
     closed = ""
     if kind.pending:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from daemon.engine import kinds as engine
 from daemon.engine.event import Event, Seqs, StepEvent, digest
-from daemon.reply import Usage
+from daemon.reply import TokenUsage
 
 OUT_OF_TIME = "time"
 """The failure of a call that was broken off because the time of its reading was over."""
@@ -19,13 +19,13 @@ TOO_DEAR = "too-dear"
 """Why a call was never sent that may cost more than a whole day may."""
 
 
-def stretch_key(thread: str, seqs: Sequence[int]) -> str:
+def prompt_chunk_key(thread: str, seqs: Sequence[int]) -> str:
     """The natural key of a stretch of a thread's conversation."""
     return f"stretch:{thread}:{digest(seqs)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch(Event):
+class PromptChunk(Event):
     """A stretch of what a thread's prompts are made of, which calls name as one; under its `stretch_key`."""
 
     kind = "stretch"
@@ -71,7 +71,7 @@ class ModelCall(StepEvent):
     text: str = ""
     stop_reason: str | None = None
     failure: str = ""
-    usage: Usage = field(default_factory=Usage)
+    usage: TokenUsage = field(default_factory=TokenUsage)
     cost: float = 0.0
     worth: float = 0.0
     first_text: float | None = None
@@ -139,7 +139,7 @@ class MoodChanged(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remembered(StepEvent):
+class MemoryNote(StepEvent):
     """What the soul wants to remember, and about whom (a name), if it is about somebody."""
 
     kind = "remembered"
@@ -148,7 +148,7 @@ class Remembered(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PersonLearned(StepEvent):
+class PersonModelWritten(StepEvent):
     """What the soul knows of a person, made from the entry `since` (0: from nothing)."""
 
     kind = "person"
@@ -200,7 +200,7 @@ class PromptShortened(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned(StepEvent):
+class PlanState(StepEvent):
     """A plan as the journal tells it: until what it holds, and its steps, each a text and a state.
 
     A state is "open", "done" or "cancelled". People see its `title`, the soul keeps the `condition`.
@@ -235,7 +235,7 @@ class Planned(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanMade(Planned):
+class PlanChanged(PlanState):
     """The plan of a thread from now on: until what it holds, what people see above it, and its steps."""
 
     kind = "plan"
@@ -250,7 +250,7 @@ class SystemMessage(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunTold(StepEvent):
+class RunMessage(StepEvent):
     """What a run of the Implicit Semantic Machine was told."""
 
     kind = "ism"
@@ -282,7 +282,7 @@ class SpeechBegan(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpeechStarted(StepEvent):
+class SpeechPosted(StepEvent):
     """The message stands in Slack, and grows."""
 
     kind = "speech-started"
@@ -292,7 +292,7 @@ class SpeechStarted(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spoken(StepEvent):
+class SpeechFinished(StepEvent):
     """The message stands in Slack for good; `upto` is how far in the whole text it goes.
 
     `refused` is Slack's word where it took no form of what was to be said: then this stands there instead.
@@ -310,7 +310,7 @@ class Spoken(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unsaid(StepEvent):
+class SpeechDropped(StepEvent):
     """Nothing of the message stands in Slack."""
 
     kind = "unsaid"
@@ -318,7 +318,7 @@ class Unsaid(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CardBegan(Planned):
+class CardIntended(PlanState):
     """The card of a conversation is about to show this plan."""
 
     kind = "card"
@@ -327,7 +327,7 @@ class CardBegan(Planned):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CardShown(Planned):
+class CardShown(PlanState):
     """The card, which is the message `ts`, shows this plan in Slack."""
 
     kind = "card-shown"
@@ -337,7 +337,7 @@ class CardShown(Planned):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CardMissed(StepEvent):
+class CardFailed(StepEvent):
     """Nothing of it stands in Slack: what the card showed before stays, if there is a card."""
 
     kind = "card-missed"
@@ -349,7 +349,7 @@ class CardMissed(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Acted(engine.Intent):
+class ActionStarted(engine.Intent):
     """Something is about to be done in the world."""
 
     kind = "action"
@@ -361,7 +361,7 @@ class Acted(engine.Intent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed(StepEvent):
+class ActionObserved(StepEvent):
     """What came of it."""
 
     kind = "observation"

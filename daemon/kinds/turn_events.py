@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 from daemon.engine import kinds as engine
-from daemon.engine.blanking import blanked
+from daemon.engine.blanking import without_words
 from daemon.engine.event import UNASKED, Event, Seqs, StepEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnBegan(engine.TurnBegan):
+class SoulTurnBegan(engine.TurnBegan):
     """A thread takes a turn, in this process; `texts` is the set of the owner's files as they are now, a
     digest.
 
@@ -30,7 +30,7 @@ class TurnBegan(engine.TurnBegan):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnEnded(engine.TurnEnded):
+class SoulTurnEnded(engine.TurnEnded):
     """A turn is over. `keep` are the entries that the thread remembers of it, in order.
 
     `process` and `params` say where the thread is now; None where this turn does not say.
@@ -44,12 +44,12 @@ class TurnEnded(engine.TurnEnded):
     def without_words(self) -> Self:
         """A process whose parameters are forgotten cannot be gone on with."""
         if self.params:
-            return blanked(replace(self, process=""))
-        return blanked(self)
+            return without_words(replace(self, process=""))
+        return without_words(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TransitionTaken(StepEvent):
+class ProcessChanged(StepEvent):
     """The thread goes over into another process; `now`: within this turn."""
 
     kind = "transition"
@@ -60,7 +60,7 @@ class TransitionTaken(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim(Event):
+class ClaimMade(Event):
     """What may happen once across threads, and the execution that got it; its key says what."""
 
     kind = "claim"
@@ -69,7 +69,7 @@ class Claim(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Log(StepEvent):
+class RestartLog(StepEvent):
     """What an execution had done that could not go on, for the one that begins afresh."""
 
     kind = "log"
@@ -77,7 +77,7 @@ class Log(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Overheard(StepEvent):
+class EarlierMessagesFetched(StepEvent):
     """What was fetched of what was said before the soul was called in; `whole`: was that all of it?"""
 
     kind = "overheard"
@@ -87,7 +87,7 @@ class Overheard(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CarriedOver(StepEvent):
+class DmContextImported(StepEvent):
     """What was said in other conversations of a DM, and this one knows from here on: all before `before`.
 
     In order: what it begins with, or what the others kept since; then what waited there for an answer.
@@ -100,7 +100,7 @@ class CarriedOver(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gathered(StepEvent):
+class DmSummaryPlanned(StepEvent):
     """What is to be summed up of a DM, in whichever of its conversations it was said."""
 
     kind = "gathered"
@@ -109,7 +109,7 @@ class Gathered(StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked(engine.Asked):
+class QuestionAsked(engine.AnswerAwaited):
     """A question. `to` may answer; those in `owners` only as long as they own the soul.
 
     It is answered by a press of one of `choices`; with `words` by any message of theirs; with `resumes` by
@@ -130,7 +130,7 @@ class Asked(engine.Asked):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered(engine.Answered):
+class QuestionAnswered(engine.AnswerReceived):
     """A question was answered by this person (empty: by nobody), with this choice or these words.
 
     `text` is how a choice is remembered, `meanwhile` what the thread kept since the question, `seqs` are the
@@ -151,7 +151,7 @@ class Answered(engine.Answered):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limited(StepEvent):
+class LimitReached(StepEvent):
     """Which bound stands in the way of another call; `resets` is what a consent begins anew.
 
     `final`: no consent would make room for the call.

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from daemon.engine.event import Entry
 from daemon.engine.keys import root_of
-from daemon.engine.reading import Reading
-from daemon.kinds import AudienceNoted, Opened, thread_key
+from daemon.engine.reading import JournalReader
+from daemon.kinds import AudienceChanged, ConversationOpened, thread_key
 from daemon.knowledge.projection import PartialProjection
 
 
@@ -61,14 +61,14 @@ Histories = dict[ChannelId, AudienceHistory]
 class ChannelAudiences(PartialProjection):
     """The audiences of those channels that were asked for."""
 
-    kinds = (Opened, AudienceNoted)
+    kinds = (ConversationOpened, AudienceChanged)
     holds_words = False
 
     def channel_of(self, thread: str) -> ChannelId | None:
         """The channel of a conversation; None if it is not in Slack."""
         root = root_of(thread)
         if root not in self._channels:
-            found = channel_of(self.journal, root)
+            found = read_channel_of(self.journal, root)
             if found is None:
                 return None
             self._channels[root] = found
@@ -79,41 +79,41 @@ class ChannelAudiences(PartialProjection):
         self.fold()
         missing = [channel for channel in dict.fromkeys(channels) if channel not in self._histories]
         if missing:
-            self._histories |= await self._read_in_thread(dict, partial(_read_on, missing))
+            self._histories |= await self._read_in_thread(dict, partial(_read_audiences_on, missing))
 
-    def audience_before(self, channel: ChannelId, seq: int) -> AudienceNoted:
+    def audience_before(self, channel: ChannelId, seq: int) -> AudienceChanged:
         """Who could read it, as was last noted before `seq`."""
         self.fold()
         if channel not in self._histories:
-            self._histories |= self._read(dict, partial(_read_on, [channel]))
+            self._histories |= self._read(dict, partial(_read_audiences_on, [channel]))
         history = self._histories[channel]
         found, audience = history.last_before(seq)
         if seq <= history.since:  # an earlier conversation may say more
             opened = self.journal.last_entry_under(thread_key(*channel, ""), seq)
             if opened and opened.seq > found:
                 audience = opened.event.audience
-        return AudienceNoted(team=channel.team, channel=channel.channel, audience=audience)
+        return AudienceChanged(team=channel.team, channel=channel.channel, audience=audience)
 
     def _reset(self) -> None:
         self._channels: dict[str, ChannelId] = {}
         self._histories: Histories = {}
 
-    def _fold_entry(self, entry: Entry[Opened | AudienceNoted]) -> None:
+    def _fold_entry(self, entry: Entry[ConversationOpened | AudienceChanged]) -> None:
         said = entry.event
         history = self._histories.get(ChannelId(said.team, said.channel))
         if history:
             history.add(entry.seq, said.audience)
 
 
-def channel_of(journal: Reading, thread: str) -> ChannelId | None:
+def read_channel_of(journal: JournalReader, thread: str) -> ChannelId | None:
     """The channel in which this thread was opened."""
-    for opened in journal.latest_first(thread, Opened):
+    for opened in journal.latest_first(thread, ConversationOpened):
         return ChannelId(opened.event.team, opened.event.channel)
     return None
 
 
-def _read_on(
-    channels: Sequence[ChannelId], histories: Histories, journal: Reading, since: int, upto: int
+def _read_audiences_on(
+    channels: Sequence[ChannelId], histories: Histories, journal: JournalReader, since: int, upto: int
 ) -> None:
     """Add what the journal holds of these channels after a seq, up to another."""
     found: list[tuple[int, ChannelId, str]] = []
@@ -123,7 +123,7 @@ def _read_on(
         if opened and opened.seq > since:
             history.since = opened.seq
             found.append((opened.seq, channel, opened.event.audience))
-    for seq, _, _, _, fields in journal.fields_of_kind([AudienceNoted], NOTED, since=since, upto=upto):
+    for seq, _, _, _, fields in journal.fields_of_kind([AudienceChanged], NOTED, since=since, upto=upto):
         team, name, audience = json.loads(fields)
         if (team, name) in histories:
             found.append((seq, ChannelId(team, name), audience))

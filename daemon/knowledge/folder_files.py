@@ -24,7 +24,7 @@ OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class File:
+class FolderFile:
     """A file as the walk comes by: it can be read until the walk goes on. `stamp` changes when it does.
 
     `closed` says why we may not open it. A folder that is closed stands for all that is in it.
@@ -58,7 +58,7 @@ class File:
         return data.decode("utf-8-sig", errors="replace")
 
 
-def files(top: Path, called: str) -> Iterator[File]:
+def walk_files(top: Path, called: str) -> Iterator[FolderFile]:
     """The files below a folder, in order; hidden ones, links and the page's token are left out.
 
     Paths begin with `called`. A folder that cannot be read has none; one below it is named as closed.
@@ -77,7 +77,7 @@ def files(top: Path, called: str) -> Iterator[File]:
                     yield closed
 
 
-def _file(below: Path, name: str, folder: int) -> File | None:
+def _file(below: Path, name: str, folder: int) -> FolderFile | None:
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except OSError:  # it went away
@@ -86,12 +86,17 @@ def _file(below: Path, name: str, folder: int) -> File | None:
         return None
     closed = _why_closed(name, folder, os.R_OK)
     stamp = f"{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}:{closed}"
-    return File(
-        path=_plain(below / name), size=found.st_size, stamp=stamp, name=name, folder=folder, closed=closed
+    return FolderFile(
+        path=_printable_path(below / name),
+        size=found.st_size,
+        stamp=stamp,
+        name=name,
+        folder=folder,
+        closed=closed,
     )
 
 
-def _closed_folder(below: Path, name: str, folder: int) -> File | None:
+def _closed_folder(below: Path, name: str, folder: int) -> FolderFile | None:
     """The folder of this name, if it is one that we may not open."""
     try:
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
@@ -100,8 +105,8 @@ def _closed_folder(below: Path, name: str, folder: int) -> File | None:
     closed = _why_closed(name, folder, os.R_OK | os.X_OK)
     if not closed or not stat.S_ISDIR(mode):
         return None
-    path = f"{_plain(below / name)}/"
-    return File(path=path, size=0, stamp=closed, name=name, folder=folder, closed=closed)
+    path = f"{_printable_path(below / name)}/"
+    return FolderFile(path=path, size=0, stamp=closed, name=name, folder=folder, closed=closed)
 
 
 def _why_closed(name: str, folder: int, mode: int) -> str:
@@ -111,7 +116,7 @@ def _why_closed(name: str, folder: int, mode: int) -> str:
     return os.strerror(errno.EACCES)
 
 
-def _plain(path: Path) -> str:
+def _printable_path(path: Path) -> str:
     """A path as it can be shown in one line."""
     text = str(path).encode(errors="replace").decode()
     for letter in text:

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from daemon.errors import FileRefused
+from daemon.errors import FileUnavailable
 from daemon.knowledge.folder_files import OPEN
 from daemon.private import TOKEN
 
@@ -28,34 +28,34 @@ BROKEN = "{path} is there, but cannot be read now ({why})."
 TOO_LARGE = "{path} has {size:,} bytes, and files of more than {most} MB are not read: split it."
 
 
-def content(top: Path, path: str, most: int = MOST_WHOLE) -> bytes:
+def read_library_file(top: Path, path: str, most: int = MOST_WHOLE) -> bytes:
     """All bytes of a file; its `path` begins with the name under which the folder `top` is shown.
 
     Raises FileNotFoundError where there is none, and FileRefused with a sentence that says why it is not had.
     """
-    *folders, name = _names(path)
+    *folders, name = _path_names(path)
     at = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for folder in folders:
-            if not stat.S_ISDIR(_kind(path, at, folder)):
+            if not stat.S_ISDIR(_file_mode(path, at, folder)):
                 raise FileNotFoundError(path)
             below = os.open(folder, FOLDER, dir_fd=at)
             os.close(at)
             at = below
-        return whole(path, at, name, most)
+        return read_whole_file(path, at, name, most)
     except PermissionError as error:
-        raise FileRefused(_refusal(path, error)) from error
+        raise FileUnavailable(_refusal(path, error)) from error
     finally:
         os.close(at)
 
 
-def whole(path: str, folder: int, name: str, most: int = MOST_WHOLE) -> bytes:
+def read_whole_file(path: str, folder: int, name: str, most: int = MOST_WHOLE) -> bytes:
     """All bytes of the file of this name in an open folder. Raises as `content` does."""
-    kind = _kind(path, folder, name)
+    kind = _file_mode(path, folder, name)
     if stat.S_ISDIR(kind):
-        raise FileRefused(IS_FOLDER.format(path=path))
+        raise FileUnavailable(IS_FOLDER.format(path=path))
     if not stat.S_ISREG(kind):
-        raise FileRefused(NO_FILE.format(path=path))
+        raise FileUnavailable(NO_FILE.format(path=path))
     try:
         with os.fdopen(os.open(name, OPEN, dir_fd=folder), "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -63,20 +63,20 @@ def whole(path: str, folder: int, name: str, most: int = MOST_WHOLE) -> bytes:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise FileRefused(_refusal(path, error)) from error
+        raise FileUnavailable(_refusal(path, error)) from error
     size = max(size, len(data))
     if size > most:
-        raise FileRefused(TOO_LARGE.format(path=path, size=size, most=most // 1_000_000))
+        raise FileUnavailable(TOO_LARGE.format(path=path, size=size, most=most // 1_000_000))
     return data
 
 
-def _names(path: str) -> Sequence[str]:
+def _path_names(path: str) -> Sequence[str]:
     """The folders, and the file, that a path names below the first. Raises as `content` does."""
     names = path.split("/")[1:]
     if not names or "\0" in path or any(name in ("", ".", "..") for name in names):
         raise FileNotFoundError(path)
     if any(name.startswith(".") for name in names):
-        raise FileRefused(HIDDEN.format(path=path))
+        raise FileUnavailable(HIDDEN.format(path=path))
     if names[-1].startswith(TOKEN):
         raise FileNotFoundError(path)
     return names
@@ -88,7 +88,7 @@ def _refusal(path: str, error: OSError) -> str:
     return words.format(path=path, why=error.strerror or type(error).__name__)
 
 
-def _kind(path: str, folder: int, name: str) -> int:
+def _file_mode(path: str, folder: int, name: str) -> int:
     """The mode of what has this name there. Raises FileRefused for a link, OSError where there is nothing."""
     try:
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
@@ -97,5 +97,5 @@ def _kind(path: str, folder: int, name: str) -> int:
     except OSError:  # also of a name that is too long to be one
         raise FileNotFoundError(path) from None
     if stat.S_ISLNK(mode):
-        raise FileRefused(LINK.format(path=path))
+        raise FileUnavailable(LINK.format(path=path))
     return mode

@@ -23,12 +23,12 @@ from sqlite3 import Connection
 from types import TracebackType
 from typing import Self, TypeVar
 
-from daemon.errors import FileRefused
-from daemon.knowledge.folder_files import File, files
-from daemon.knowledge.folder_reading import ABSENT, content, whole
-from daemon.knowledge.index import TOKENS, indexed, question, unindexed
-from daemon.knowledge.passages import lines_of, passages, with_places
-from daemon.printable import one_line
+from daemon.errors import FileUnavailable
+from daemon.knowledge.folder_files import FolderFile, walk_files
+from daemon.knowledge.folder_reading import ABSENT, read_library_file, read_whole_file
+from daemon.knowledge.index import TOKENS, as_indexed, from_indexed, fts_query
+from daemon.knowledge.passages import format_passage, split_lines, split_passages
+from daemon.printable import escaped_line
 
 MOST_FILES = 20_000
 MOST_TEXT = 50_000_000
@@ -67,7 +67,7 @@ Found = TypeVar("Found")
 log = logging.getLogger(__name__)
 
 
-class Folders:
+class FolderLibrary:
     """Searches folders, by words; a context manager. They are read at once, and what changed since before
     each search."""
 
@@ -78,7 +78,7 @@ class Folders:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="index")
         self.closing = threading.Event()
         """Set when what is being read had better end."""
-        self._folders = _called(folders)
+        self._folders = _named_folders(folders)
         self._most_files = most_files
         self._most = most
         self._left_out = ""
@@ -104,7 +104,7 @@ class Folders:
 
         `is_new` is asked of one after the other, of two searches at once, too.
         """
-        return await self.run_in_transaction(partial(self._search, question(query), is_new))
+        return await self.run_in_transaction(partial(self._search, fts_query(query), is_new))
 
     async def unsearched(self, query: str) -> Sequence[str]:
         """Paths of files of which a search sees nothing but the name: those that a word of the query names,
@@ -142,26 +142,26 @@ class Folders:
     def _read(self, path: str, first: int, most: int) -> Sequence[str]:
         try:
             data = self._load(path)
-        except FileRefused:
+        except FileUnavailable:
             return ()
         if b"\0" in data:
             return ()
-        return [*islice(lines_of(data.decode("utf-8-sig", errors="replace")), first - 1, first - 1 + most)]
+        return [*islice(split_lines(data.decode("utf-8-sig", errors="replace")), first - 1, first - 1 + most)]
 
     def _load(self, path: str) -> bytes:
         called, _, _ = path.partition("/")
         if called in self._folders:
             with suppress(FileNotFoundError):  # it may be shown under another name than it has
-                return content(self._folders[called], path)
+                return read_library_file(self._folders[called], path)
         ending: list[str] = []
         for file in self._refresh_forever():
             if file.path == path:
-                return whole(path, file.folder, file.name)
+                return read_whole_file(path, file.folder, file.name)
             if file.path.endswith(f"/{path}"):
                 ending.append(file.path)
         if len(ending) == 1:
             return self._load(ending[0])
-        raise FileRefused(ABSENT.format(path=path, meant=self._suggest_paths(path, ending)))
+        raise FileUnavailable(ABSENT.format(path=path, meant=self._suggest_paths(path, ending)))
 
     def _suggest_paths(self, path: str, ending: Sequence[str]) -> str:
         """Suggest what may have been meant by a path that is none; empty where nothing is alike."""
@@ -187,9 +187,9 @@ class Folders:
             named.append(BEYOND.format(path=self._left_out))
         return named
 
-    def _refresh_forever(self) -> Iterator[File]:
+    def _refresh_forever(self) -> Iterator[FolderFile]:
         for called, folder in self._folders.items():
-            yield from files(folder, called)
+            yield from walk_files(folder, called)
 
     def _search(self, asked: str, is_new: Callable[[str], bool]) -> str:
         if not asked:
@@ -199,7 +199,7 @@ class Folders:
         places: dict[str, str] = {}
         left = MOST_LETTERS
         for path, line, text in self.database.execute(FIND, (asked, MOST_LOOKED_AT)).fetchall():
-            passage = with_places(path, line, unindexed(text))
+            passage = format_passage(path, line, from_indexed(text))
             if text in places and len(text) > SHORT:
                 if not is_new(passage):  # asked, or the next search would show this copy whole
                     continue
@@ -220,14 +220,14 @@ class Folders:
             if self.closing.is_set():
                 return
             if gone.pop(file.path, None) != file.stamp:
-                _drop(self.database, file.path)
-                _take(self.database, file)
+                _remove_from_index(self.database, file.path)
+                _add_to_index(self.database, file)
         for path in gone:
-            _drop(self.database, path)
-        self._closed = _told_closed(self.database.execute(CLOSED).fetchall())
+            _remove_from_index(self.database, path)
+        self._closed = _closed_fault(self.database.execute(CLOSED).fetchall())
         self.find_faults()  # for the log, where nobody asks for the health
 
-    def _files(self) -> Iterator[File]:
+    def _files(self) -> Iterator[FolderFile]:
         size = 0
         for number, file in enumerate(self._refresh_forever(), 1):
             if not (file.is_large or file.closed):
@@ -247,7 +247,7 @@ def _unreadable(called: str, folder: Path) -> str:
     if not why:
         return ""
     return (
-        f"KNOWLEDGE_DIRS: the folder {one_line(called)} cannot be read ({why}): nothing is found in it. "
+        f"KNOWLEDGE_DIRS: the folder {escaped_line(called)} cannot be read ({why}): nothing is found in it. "
         "Put it back, and let this user read it."
     )
 
@@ -262,19 +262,19 @@ def _why_unreadable(folder: Path) -> str:
     return ""
 
 
-def _told_closed(closed: Sequence[tuple[str, str]]) -> str:
+def _closed_fault(closed: Sequence[tuple[str, str]]) -> str:
     """Return the fault of these paths, each with why it cannot be opened; empty where there are none."""
     if not closed:
         return ""
     path, why = closed[0]
     more = f", and {len(closed) - 1} more" if len(closed) > 1 else ""
     return (
-        f"KNOWLEDGE_DIRS: {one_line(path)} cannot be opened ({why}){more}: nothing is found there. "
+        f"KNOWLEDGE_DIRS: {escaped_line(path)} cannot be opened ({why}){more}: nothing is found there. "
         "Let this user read it."
     )
 
 
-def _called(folders: Sequence[Path]) -> dict[str, Path]:
+def _named_folders(folders: Sequence[Path]) -> dict[str, Path]:
     """The folders by the name under which each is shown; a name that is there twice gets a number."""
     found: dict[str, Path] = {}
     for folder in dict.fromkeys(map(Path.resolve, folders)):
@@ -287,17 +287,17 @@ def _called(folders: Sequence[Path]) -> dict[str, Path]:
     return found
 
 
-def _drop(database: Connection, path: str) -> None:
+def _remove_from_index(database: Connection, path: str) -> None:
     for first, last in database.execute("select first, last from file where path = ?", (path,)).fetchall():
         database.execute("delete from passage where rowid between ? and ?", (first, last))
     database.execute("delete from file where path = ?", (path,))
 
 
-def _take(database: Connection, file: File) -> None:
+def _add_to_index(database: Connection, file: FolderFile) -> None:
     [last] = database.execute(LAST).fetchone() or [0]
     body = file.text()
-    parts = enumerate(passages(body), last + 1)
-    rows = [(row, file.path, indexed(text), line) for row, (line, text) in parts]
+    parts = enumerate(split_passages(body), last + 1)
+    rows = [(row, file.path, as_indexed(text), line) for row, (line, text) in parts]
     database.executemany("insert into passage (rowid, path, text, line) values (?, ?, ?, ?)", rows)
     is_searched = body or not (file.size or file.closed)
     end = last + len(rows) if is_searched else None

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from daemon.engine.erasing import Forgotten
-from daemon.engine.event import Entry, only
-from daemon.engine.reading import Reading
-from daemon.kinds import Press, Spoken, ToDelete, ToForget
+from daemon.engine.erasing import EntriesForgotten
+from daemon.engine.event import Entry, of_kind
+from daemon.engine.reading import JournalReader
+from daemon.kinds import ButtonPress, DeleteRequested, ForgetRequested, SpeechFinished
 from daemon.knowledge.projection import Projection
 
 
-class ForgottenWords(Projection):
+class ForgottenPeople(Projection):
     """Whose words are forgotten, and which of the soul's."""
 
-    kinds = (ToForget, Forgotten)
+    kinds = (ForgetRequested, EntriesForgotten)
     holds_words = False
 
     def _reset(self) -> None:
@@ -33,19 +33,19 @@ class ForgottenWords(Projection):
 
     def _fold_entry(self, entry: Entry[Any]) -> None:
         wanted = entry.event
-        if isinstance(wanted, Forgotten):
-            said = only(Spoken, self.journal.readable_entries(wanted.seqs))
+        if isinstance(wanted, EntriesForgotten):
+            said = of_kind(SpeechFinished, self.journal.readable_entries(wanted.seqs))
             self._unsaid.update(one.event.ts for one in said)
         elif not wanted.seqs:
             known = self._until.get(wanted.person, 0.0)
-            since = float(confirmed(self.journal, entry))
+            since = float(confirmed_at(self.journal, entry))
             self._until[wanted.person] = max(known, since)
 
 
-def confirmed(journal: Reading, asked: Entry[ToForget] | Entry[ToDelete]) -> str:
+def confirmed_at(journal: JournalReader, asked: Entry[ForgetRequested] | Entry[DeleteRequested]) -> str:
     """When they confirmed it, as Slack dates it: the clock of this machine may be wrong."""
     ts = f"{asked.at:.6f}"
-    for press in journal.tree_entries(asked.thread, Press):
+    for press in journal.tree_entries(asked.thread, ButtonPress):
         if press.seq < asked.seq:
             ts = press.event.ts
     return ts

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from daemon.engine.writable import in_form
+from daemon.engine.writable import normalized
 
 TOKENS = "tokenize = 'porter unicode61 remove_diacritics 2'"
 MOST_TERMS = 32
@@ -18,26 +18,26 @@ UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 GAP = "\u200b"
 
 
-def indexed(text: str) -> str:
+def as_indexed(text: str) -> str:
     """A text as it goes into an index: nothing that SQLite refuses, and a gap after each unspaced letter."""
     if text.isascii():
         return text
-    text = in_form("NFC", text).encode(errors="replace").decode()
+    text = normalized("NFC", text).encode(errors="replace").decode()
     return UNSPACED.sub(rf"\g<0>{GAP}", text)
 
 
-def unindexed(text: str) -> str:
+def from_indexed(text: str) -> str:
     """An indexed text as it was."""
     return text.replace(GAP, "")
 
 
-def question(query: str) -> str:
+def fts_query(query: str) -> str:
     """Words as a question in FTS5's syntax, for any of them; empty if there are none.
 
     Whatever stands between letters and digits means nothing in it: no text is a wrong question.
     """
     terms: dict[str, None] = {}
-    for word in indexed(query).split():
+    for word in as_indexed(query).split():
         terms |= dict.fromkeys(_terms(word))
     return " OR ".join([*terms][:MOST_TERMS])
 

@@ -21,12 +21,12 @@ from threading import Event as Flag
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from daemon.engine.beside import Beside
-from daemon.engine.erasing import Erased
-from daemon.engine.event import Entry, Event, as_json, digest
+from daemon.engine.beside import BackgroundReader
+from daemon.engine.erasing import EntriesErased
+from daemon.engine.event import Entry, Event, digest, entry_as_json
 from daemon.engine.journal import Journal
 from daemon.engine.lock import PRIVATE
-from daemon.engine.reading import Reading
+from daemon.engine.reading import JournalReader
 from daemon.engine.store import delete_database
 
 VERSION = 1
@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class IndexPart:
     """What is kept of some kinds of entries: the tables, and how an entry goes into them.
 
     `fold` may read other entries, older ones only.
@@ -56,13 +56,13 @@ class Part:
 
     schema: str
     kinds: tuple[type[Event], ...]
-    fold: Callable[[Connection, Entry[Any], Reading], None]
+    fold: Callable[[Connection, Entry[Any], JournalReader], None]
 
 
-class JournalIndex:
+class FullTextIndex:
     """The index of this journal, with these parts; a context manager, inside of which the journal is open."""
 
-    def __init__(self, journal: Journal, parts: Sequence[Part], patience: float = PATIENCE) -> None:
+    def __init__(self, journal: Journal, parts: Sequence[IndexPart], patience: float = PATIENCE) -> None:
         self._journal = journal
         self._parts = parts
         self._patience = patience
@@ -78,7 +78,7 @@ class JournalIndex:
         self._path: Path | None = journal.index_path
         """None: it is kept in memory, since the file could not be used."""
         self._failed = False
-        self._reader: Beside | None = None
+        self._reader: BackgroundReader | None = None
         self._database: Connection | None = None
         self._seen = 0
         """Up to this entry all is in it."""
@@ -144,7 +144,7 @@ class JournalIndex:
 
     def _fold(self, upto: int) -> None:
         journal = self._journal_reader()
-        erased = max(journal.seqs_of_kind(Erased), default=0)
+        erased = max(journal.seqs_of_kind(EntriesErased), default=0)
         if self._database is None or erased != self._erased:  # words were forgotten, and the file is gone
             self._database = self._opened(erased)
         last = min(upto, self._seen + SPAN)
@@ -154,11 +154,11 @@ class JournalIndex:
                 for entry in entries:
                     self._take(self._database, entry, journal)
                 newest = entries[-1]
-                mark = (newest.seq, digest(as_json(newest)))
+                mark = (newest.seq, digest(entry_as_json(newest)))
                 self._database.execute("update mark set seq = ?, entry = ?", mark)
         self._seen = max(self._seen, last)
 
-    def _take(self, database: Connection, entry: Entry[Any], journal: Reading) -> None:
+    def _take(self, database: Connection, entry: Entry[Any], journal: JournalReader) -> None:
         for part in self._parts:
             if isinstance(entry.event, part.kinds):
                 part.fold(database, entry, journal)
@@ -175,7 +175,7 @@ class JournalIndex:
             self._rebuild_after(error)
             return None
 
-    def _journal_reader(self) -> Beside:
+    def _journal_reader(self) -> BackgroundReader:
         self._reader = self._reader or self._journal.make_background_reader()
         return self._reader
 
@@ -224,7 +224,8 @@ class JournalIndex:
         if (version, before) != (self._version, erased):
             return None
         there = [
-            digest(as_json(entry)) for entry in self._journal_reader().entries_between(seq - 1, seq, Event)
+            digest(entry_as_json(entry))
+            for entry in self._journal_reader().entries_between(seq - 1, seq, Event)
         ]
         return seq if seq == 0 or there == [last] else None
 

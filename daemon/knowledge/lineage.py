@@ -13,53 +13,53 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.engine.erasing import Erased, Forgotten
-from daemon.engine.event import Entry, Event, Kinds
+from daemon.engine.erasing import EntriesErased, EntriesForgotten
+from daemon.engine.event import Entry, Event, EventCodec
 from daemon.engine.keys import root_of
-from daemon.engine.kinds import ThreadEnded, Waiting, Woke
+from daemon.engine.kinds import ThreadEnded, WaitBegan, WaitEnded
 from daemon.kinds import (
-    Answered,
+    ActionObserved,
+    BranchAnswer,
+    ButtonPress,
     CellRan,
     CommandRan,
     ContextCleared,
-    Corrected,
-    InnerMessage,
-    Log,
-    Message,
+    ConversationOpened,
+    ForgetRequested,
+    IncomingMessage,
+    InternalMessage,
+    MemoryNote,
     ModelCall,
+    NoteCorrected,
     NotesShown,
-    Observed,
-    Opened,
-    PersonLearned,
-    Press,
-    ProcessEnded,
-    ProcessStop,
-    Reacted,
+    PersonMessage,
+    PersonModelWritten,
+    ProgramEnded,
+    ProgramStopRequested,
+    PromptVersion,
+    QuestionAnswered,
+    ReactionChanged,
     ReadingBegan,
     ReadingEnded,
-    Relayed,
-    Remembered,
-    RunTold,
-    Said,
-    Spoken,
-    Text,
-    Ticked,
-    Timer,
-    ToForget,
-    ToSay,
-    TurnBegan,
+    ReminderFired,
+    RestartLog,
+    RunMessage,
+    SoulTurnBegan,
+    SpeechFinished,
+    TickLogged,
+    UnpromptedMessage,
 )
-from daemon.knowledge.naming import Naming
-from daemon.knowledge.traces import FEW, MORE, Traces
+from daemon.knowledge.naming import NameHistory
+from daemon.knowledge.traces import FEW, MORE, QuotationFinder
 
 TURN = re.compile(r".*?@\d+")
 """How the key of a step begins: with its execution, or with a later turn of that."""
-KEPT = (Opened, Text, Forgotten, Erased)
+KEPT = (ConversationOpened, PromptVersion, EntriesForgotten, EntriesErased)
 """What holds nobody's words, whatever it is about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ForgetScope:
     """What is to be forgotten: all of this person up to the entry `upto`; with `notes`, these alone.
 
     `gone` are the entries that were forgotten for that before: what was made from them is to be, too.
@@ -71,14 +71,14 @@ class Wanted:
     gone: Collection[int] = ()
 
 
-class Lineage:
+class Provenance:
     """Entries are taken in their order; what is to be forgotten is known after the last one."""
 
-    def __init__(self, kinds: Kinds, wanted: Wanted, traces: Traces) -> None:
+    def __init__(self, kinds: EventCodec, wanted: ForgetScope, traces: QuotationFinder) -> None:
         self._kinds = kinds
         self._wanted = wanted
         self._traces = traces
-        self._naming = Naming()
+        self._naming = NameHistory()
         self._direct = set[str]()
         """The threads of this person's DMs."""
         self._execution_of = dict[str, str]()
@@ -112,15 +112,15 @@ class Lineage:
         event = entry.event
         person = self._wanted.person
         match event:
-            case Text():
+            case PromptVersion():
                 self._traces.exempt_text(event.text)
-            case Opened(where="dm") if event.user == person:
+            case ConversationOpened(where="dm") if event.user == person:
                 self._direct.add(entry.thread)
-            case Waiting():
+            case WaitBegan():
                 self._awaits[entry.seq] = event.closed
-            case Message() if event.command and event.user == person:
+            case IncomingMessage() if event.command and event.user == person:
                 self._commands.add(entry.seq)
-            case TurnBegan(execution=execution):
+            case SoulTurnBegan(execution=execution):
                 self._execution_of[entry.key.removesuffix("/began")] = execution
                 self._inputs[execution] += [seq for seq in event.inputs if seq in self._commands]
 
@@ -140,26 +140,26 @@ class Lineage:
         if execution:
             self.executions.add(execution)
             self.seqs.update(self._inputs.pop(execution, ()))
-            if isinstance(entry.event, Ticked) or self._is_about(entry):
+            if isinstance(entry.event, TickLogged) or self._is_about(entry):
                 # Whatever it is, it was thought of before it was written down.
                 self.seqs.update(self._steps.pop(execution, ()))
-        for text, name, few in _quotable(entry.event):
+        for text, name, few in _quotable_text(entry.event):
             self._traces.add_text(text, name, few)
 
     def _is_theirs(self, entry: Entry[Any], execution: str) -> bool:
         event = entry.event
         if isinstance(event, KEPT):
             return False
-        if isinstance(event, Said | Reacted) and not isinstance(event, Timer):
+        if isinstance(event, PersonMessage | ReactionChanged) and not isinstance(event, ReminderFired):
             return self._is_said(entry)
         if execution in self.executions or self._is_about(entry) or self._is_in_their_dm(entry):
             return True
-        return self._derives_from_forgotten(entry) or self._traces.is_quoted_in(_shown(event))
+        return self._derives_from_forgotten(entry) or self._traces.is_quoted_in(_shown_text(event))
 
     def _is_said(self, entry: Entry[Any]) -> bool:
         """Their own messages and reactions; of others what a button reads that stood under such words."""
         event = entry.event
-        if isinstance(event, Press) and self._execution(event.answers) in self.executions:
+        if isinstance(event, ButtonPress) and self._execution(event.answers) in self.executions:
             return True
         own = event.user == self._wanted.person or self._is_in_their_dm(entry)
         return own and self._is_in_scope(entry)
@@ -174,15 +174,15 @@ class Lineage:
         notes = self._wanted.notes
         if entry.seq in notes:
             return True
-        if notes and isinstance(event, NotesShown | ToForget):
+        if notes and isinstance(event, NotesShown | ForgetRequested):
             return any(seq in notes for seq in event.seqs)
         if not self._is_in_scope(entry):
             return False
-        if isinstance(event, PersonLearned | Corrected | NotesShown | ToForget):
+        if isinstance(event, PersonModelWritten | NoteCorrected | NotesShown | ForgetRequested):
             return event.person == person
-        if isinstance(event, Remembered):
+        if isinstance(event, MemoryNote):
             return self._naming.person_named(event.about, entry.thread) == person
-        return isinstance(event, Timer) and event.user == person
+        return isinstance(event, ReminderFired) and event.user == person
 
     def _is_in_scope(self, entry: Entry[Any]) -> bool:
         """Does all of theirs count, and did it come before they wanted it to be forgotten?"""
@@ -191,30 +191,35 @@ class Lineage:
     def _derives_from_forgotten(self, entry: Entry[Any]) -> bool:
         """Does it name anything that is to be forgotten as what it was made from?"""
         event = entry.event
-        if isinstance(event, Woke | Relayed) and self._execution(event.answers) in self.executions:
+        if isinstance(event, WaitEnded | BranchAnswer) and self._execution(event.answers) in self.executions:
             return True
         awaited = self._awaits.get(entry.cause or 0, ())
         named = [seq for _, seq in self._kinds.referenced_seqs(event)]
-        return not self.seqs.isdisjoint([entry.cause, *awaited, *named, *_made_from(event)])
+        return not self.seqs.isdisjoint([entry.cause, *awaited, *named, *_source_seqs(event)])
 
 
-def _made_from(event: Event) -> Sequence[int]:
+def _source_seqs(event: Event) -> Sequence[int]:
     """The entries that it was made from, besides those that the engine knows of."""
     match event:
-        case ContextCleared(last=seq) | PersonLearned(since=seq) | Corrected(of=seq) | ToSay(by=seq):
+        case (
+            ContextCleared(last=seq)
+            | PersonModelWritten(since=seq)
+            | NoteCorrected(of=seq)
+            | UnpromptedMessage(by=seq)
+        ):
             return [seq]
-        case ProcessStop(process=seq) | ProcessEnded(process=seq):
+        case ProgramStopRequested(process=seq) | ProgramEnded(process=seq):
             return [seq]
-        case Answered():
+        case QuestionAnswered():
             return [event.input, event.asked]
-        case Ticked():
+        case TickLogged():
             return [event.answer, *event.shows, *event.saw]
-        case Woke(matched=seqs) | CommandRan(shows=seqs) | NotesShown(seqs=seqs):
+        case WaitEnded(matched=seqs) | CommandRan(shows=seqs) | NotesShown(seqs=seqs):
             return seqs
     return ()
 
 
-def _shown(event: Event) -> str:
+def _shown_text(event: Event) -> str:
     """What it shows, where words of somebody else may stand, and no seq says whose."""
     match event:
         case ModelCall():
@@ -225,21 +230,21 @@ def _shown(event: Event) -> str:
             return f"{event.question}\n{event.shape}\n{event.fault}"
         case ReadingEnded():
             return event.answer
-        case Observed() | RunTold() | Log() | InnerMessage() | CommandRan():
+        case ActionObserved() | RunMessage() | RestartLog() | InternalMessage() | CommandRan():
             return event.text
     return ""
 
 
-def _quotable(event: Event) -> Iterator[tuple[str, str, int]]:
+def _quotable_text(event: Event) -> Iterator[tuple[str, str, int]]:
     """What of it may be quoted elsewhere, whose words these are, and how many of them tell it."""
     match event:
-        case Said(text=text, name=name, files=files):
+        case PersonMessage(text=text, name=name, files=files):
             yield text, name, FEW
             for file in files:
                 yield file.name, name, FEW
-        case PersonLearned(text=text) | Remembered(text=text) | Corrected(text=text):
+        case PersonModelWritten(text=text) | MemoryNote(text=text) | NoteCorrected(text=text):
             yield text, "", FEW
-        case Spoken(text=text) | ContextCleared(text=text):
+        case SpeechFinished(text=text) | ContextCleared(text=text):
             yield text, "", MORE
         case CommandRan(args=args):
             for value in args.values():

@@ -14,16 +14,24 @@ from typing import Any
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.engine.keys import root_of
-from daemon.engine.reading import Reading
-from daemon.kinds import Corrected, Heard, Message, Opened, PersonLearned, Remembered, Spoken
-from daemon.knowledge.index import TOKENS, indexed, question
-from daemon.knowledge.journal_index import JournalIndex, Part
-from daemon.knowledge.naming import without_call
-from daemon.knowledge.places import Channel, Places
-from daemon.ports import Said
+from daemon.engine.reading import JournalReader
+from daemon.kinds import (
+    ConversationOpened,
+    IncomingMessage,
+    MemoryNote,
+    NoteCorrected,
+    OverheardMessage,
+    PersonModelWritten,
+    SpeechFinished,
+)
+from daemon.knowledge.index import TOKENS, as_indexed, fts_query
+from daemon.knowledge.journal_index import FullTextIndex, IndexPart
+from daemon.knowledge.naming import without_call_mention
+from daemon.knowledge.places import KnownChannel, KnownChannels
+from daemon.ports import FoundMessage
 
-Noted = Remembered | Corrected
-Worded = Message | Heard | Spoken | Noted
+Noted = MemoryNote | NoteCorrected
+Worded = IncomingMessage | OverheardMessage | SpeechFinished | Noted
 """What somebody said, changed or noted: no stop, no press, and nothing that the soul told itself."""
 HITS = 8
 PAGE = 20
@@ -51,13 +59,13 @@ GONE = "~"
 """Comes after the ts of every edit."""
 
 
-class Memories:
+class MessageSearch:
     """Finds what was said, wherever those who read a conversation now could have read it then.
 
     The index has the part SAID.
     """
 
-    def __init__(self, journal: Journal, places: Places, index: JournalIndex, call: str = "") -> None:
+    def __init__(self, journal: Journal, places: KnownChannels, index: FullTextIndex, call: str = "") -> None:
         """`call` is what the soul is called in Slack: how people call it is left out of their words."""
         self._call = call
         self._journal = journal
@@ -69,14 +77,14 @@ class Memories:
         """Was what was written last not searched yet, when something was looked up last?"""
         return self._index.behind
 
-    async def search(self, query: str, thread: str, since: int) -> Sequence[Said]:
+    async def search(self, query: str, thread: str, since: int) -> Sequence[FoundMessage]:
         """What fits best; but of `thread` itself only what is older than the entry `since`."""
         await self._places.update()
         known = self._known(thread)
-        asked = question(query)
+        asked = fts_query(query)
         if not (known and asked):
             return ()
-        channels = [_called(channel.team, channel.channel) for channel in known]
+        channels = [_channel_key(channel.team, channel.channel) for channel in known]
         values = {
             "asked": asked,
             "channels": json.dumps(channels),
@@ -88,39 +96,41 @@ class Memories:
         known = self._known(thread)  # while it waited, others may have come
         return [said for channel, said in found if channel in known]
 
-    async def earlier_page(self, thread: str, since: int, back: int = 1) -> Sequence[Said]:
+    async def earlier_page(self, thread: str, since: int, back: int = 1) -> Sequence[FoundMessage]:
         """A page of what was said in this thread before the entry `since`, oldest first; 1 is the latest."""
         skip = (max(back, 1) - 1) * PAGE
         values = {"thread": thread, "since": since, "most": PAGE, "skip": skip}
         found = await self._read(BACK, values)
         return [said for _, said in reversed(found)]
 
-    def _known(self, thread: str) -> list[Channel]:
+    def _known(self, thread: str) -> list[KnownChannel]:
         """The channels of which what was said may be known in this thread."""
         here = self._places.channel_of(thread)
         if here is None:
             return []
         return self._places.visible_channels(here)
 
-    async def _read(self, query: str, values: dict[str, Any]) -> list[tuple[Channel | None, Said]]:
+    async def _read(
+        self, query: str, values: dict[str, Any]
+    ) -> list[tuple[KnownChannel | None, FoundMessage]]:
         """What was said, each with the channel where it may be known."""
         rows = await self._index.rows(query, values)
         found = []
         threads = dict(rows)
         for entry in self._journal.entries_at([*threads]):
             thread = threads[entry.seq]
-            said = _said(entry, self._places.name(thread))
-            said = replace(said, text=without_call(said.text, self._call))
+            said = _worded_line(entry, self._places.name(thread))
+            said = replace(said, text=without_call_mention(said.text, self._call))
             if said.text:  # else it was forgotten since
                 found.append((self._places.channel_of(thread), said))
         return found
 
 
-def _said(entry: Entry[Worded], place: str) -> Said:
+def _worded_line(entry: Entry[Worded], place: str) -> FoundMessage:
     event = entry.event
     files = [f"[file: {name}]" for name in _files(event)]
     text = "\n".join([event.text, *files])
-    said = Said(kind="said", name=_name(event), place=place, at=_at(entry), text=text)
+    said = FoundMessage(kind="said", name=_name(event), place=place, at=_at(entry), text=text)
     if isinstance(event, Noted):
         return replace(said, kind="remembered")
     return said
@@ -139,15 +149,15 @@ def _at(entry: Entry[Worded]) -> float:
 def _name(event: Worded) -> str:
     """Who said it, or whom a note is about; empty for the soul, and for nobody."""
     match event:
-        case Remembered():
+        case MemoryNote():
             return event.about
-        case Spoken() | Heard(is_own=True):
+        case SpeechFinished() | OverheardMessage(is_own=True):
             return ""
     return event.name  # of a correction: whose note it is
 
 
 def _files(event: Worded) -> Sequence[str]:
-    if isinstance(event, Message | Heard):
+    if isinstance(event, IncomingMessage | OverheardMessage):
         return [file.name for file in event.files]
     return ()
 
@@ -155,24 +165,24 @@ def _files(event: Worded) -> Sequence[str]:
 def _version(key: str, event: Worded) -> str:
     """What comes after the versions of the changes before it; empty for what nobody has changed."""
     match event:
-        case Heard(note="deleted"):
+        case OverheardMessage(note="deleted"):
             return GONE
-        case Heard(note="edited"):
+        case OverheardMessage(note="edited"):
             return key.rpartition(":")[2].zfill(24)
-        case Corrected(of=of):
+        case NoteCorrected(of=of):
             return str(of).zfill(24)
     return ""
 
 
-def _called(team: str, channel: str) -> str:
+def _channel_key(team: str, channel: str) -> str:
     """A channel, as the index names it."""
     return f"{team}:{channel}"
 
 
-def _noted(entry: Entry[Any], journal: Reading) -> Entry[Any] | None:
+def _corrected_entry(entry: Entry[Any], journal: JournalReader) -> Entry[Any] | None:
     """What a correction is of, in the end; else the entry itself: there it stands, and may be known. None:
     that is damaged."""
-    while isinstance(entry.event, Corrected):
+    while isinstance(entry.event, NoteCorrected):
         corrected = journal.readable_entries([entry.event.of])
         if not corrected:
             return None
@@ -180,22 +190,22 @@ def _noted(entry: Entry[Any], journal: Reading) -> Entry[Any] | None:
     return entry
 
 
-def _fold(database: Connection, entry: Entry[Any], journal: Reading) -> None:
+def _fold_entry(database: Connection, entry: Entry[Any], journal: JournalReader) -> None:
     """Note where a conversation is, or what was said in one."""
     event = entry.event
-    if isinstance(event, Opened):
-        values = (entry.thread, _called(event.team, event.channel))
+    if isinstance(event, ConversationOpened):
+        values = (entry.thread, _channel_key(event.team, event.channel))
         database.execute("insert or ignore into place values (?, ?)", values)
     else:
-        line = _line(database, entry, journal)
+        line = _write_entry(database, entry, journal)
         if line:
-            _put(database, line)
+            _write_line(database, line)
 
 
-def _line(database: Connection, entry: Entry[Worded], journal: Reading) -> dict[str, Any] | None:
+def _write_entry(database: Connection, entry: Entry[Worded], journal: JournalReader) -> dict[str, Any] | None:
     """What the index keeps of an entry, if it was said in Slack."""
-    noted = _noted(entry, journal)
-    if noted is None or isinstance(noted.event, PersonLearned):
+    noted = _corrected_entry(entry, journal)
+    if noted is None or isinstance(noted.event, PersonModelWritten):
         return None
     root = root_of(noted.thread)
     place = database.execute("select channel from place where thread = ?", (root,)).fetchone()
@@ -210,8 +220,8 @@ def _line(database: Connection, entry: Entry[Worded], journal: Reading) -> dict[
         "message": noted.key,
         "version": _version(entry.key, event),
         "at": _at(entry),
-        "name": indexed(_name(event)),
-        "text": indexed("\n".join([event.text, *_files(event)])),
+        "name": as_indexed(_name(event)),
+        "text": as_indexed("\n".join([event.text, *_files(event)])),
     }
     ts = _ts(event)
     if ts:
@@ -219,7 +229,7 @@ def _line(database: Connection, entry: Entry[Worded], journal: Reading) -> dict[
     return line
 
 
-def _put(database: Connection, line: dict[str, Any]) -> None:
+def _write_line(database: Connection, line: dict[str, Any]) -> None:
     """One line more, in the place of what the same message read before; one that is gone stands nowhere."""
     row = line | {"first": line["seq"]}
     known = database.execute("select first, version from line where message = :message", line).fetchone()
@@ -236,5 +246,9 @@ def _put(database: Connection, line: dict[str, Any]) -> None:
     database.execute("insert into line_words (rowid, name, text) values (:seq, :name, :text)", row)
 
 
-SAID = Part(schema=SCHEMA, kinds=(Opened, Message, Heard, Spoken, Remembered, Corrected), fold=_fold)
+SAID = IndexPart(
+    schema=SCHEMA,
+    kinds=(ConversationOpened, IncomingMessage, OverheardMessage, SpeechFinished, MemoryNote, NoteCorrected),
+    fold=_fold_entry,
+)
 """What the index holds of all that was said and noted."""

@@ -9,10 +9,10 @@ from typing import Any
 
 from daemon.engine.event import Entry
 from daemon.engine.keys import root_of
-from daemon.kinds import Said
+from daemon.kinds import PersonMessage
 
 
-class Naming:
+class NameHistory:
     """Who was called what, where, as of the entries that were taken so far.
 
     So nobody can take the name of somebody else to be shown, or to have forgotten, what was noted about them.
@@ -27,7 +27,7 @@ class Naming:
     def add_entry(self, entry: Entry[Any]) -> None:
         """The next entry."""
         event = entry.event
-        if isinstance(event, Said) and event.name and not entry.forgotten:
+        if isinstance(event, PersonMessage) and event.name and not entry.forgotten:
             for name in {event.name.casefold(), (event.chosen or event.name).casefold()}:
                 self._here[root_of(entry.thread), name].add(event.user)
                 self._anywhere[name].add(event.user)
@@ -52,7 +52,7 @@ class Naming:
         return (root_of(thread), person) in self._spoke
 
 
-def without_call(text: str, name: str) -> str:
+def without_call_mention(text: str, name: str) -> str:
     """Return what somebody said without the mention that calls the soul, `@Name`, before it or after it."""
     if not name or f"@{name}" not in text:
         return text

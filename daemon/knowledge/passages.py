@@ -27,7 +27,7 @@ ENDS = (r"(?<=[.!?…])\s|(?<=[\u3002\uff01\uff1f])", r"\s")
 """Places at which a line is cut: after a sentence, else after a word."""
 
 
-def lines_of(text: str) -> Iterator[str]:
+def split_lines(text: str) -> Iterator[str]:
     """The lines of a text, as they are counted everywhere."""
     for line in StringIO(text, newline="\n"):
         if line.endswith("\r\n"):
@@ -35,24 +35,24 @@ def lines_of(text: str) -> Iterator[str]:
         yield CONTROL.sub(" ", line.removesuffix("\n"))
 
 
-def passages(text: str) -> Iterator[tuple[int, str]]:
+def split_passages(text: str) -> Iterator[tuple[int, str]]:
     """The passages of a text: the number of the first line, and the lines, with CUT where it is cut."""
-    lines = [*lines_of(text)]
+    lines = [*split_lines(text)]
     start = end = 0
     for first, last in _paragraphs(lines):
         before = _letters(lines[start:end])
         joined = before + _letters(lines[first:last])
         if before > HEADING and (joined > JOINED or last - start > MOST_LINES):
-            yield from _pieces(lines, start, end)
+            yield from _split_long(lines, start, end)
             start = first
         elif not before:
             start = first
         end = last
     if end > start:
-        yield from _pieces(lines, start, end)
+        yield from _split_long(lines, start, end)
 
 
-def with_places(path: str, line: int, passage: str) -> str:
+def format_passage(path: str, line: int, passage: str) -> str:
     """A passage as it is shown: each line that is not blank as `path:line: text`, "…" where it is cut."""
     told = []
     for words in passage.split("\n"):
@@ -79,12 +79,12 @@ def _letters(lines: Sequence[str]) -> int:
     return sum(map(len, lines))
 
 
-def _pieces(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int, str]]:
+def _split_long(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int, str]]:
     """Return these lines as one passage, or as several if they are too long."""
     piece: list[str] = []
     first = start
     for at in range(start, end):
-        parts = _parts(lines[at])
+        parts = _split_line(lines[at])
         is_full = _letters(piece) + len(parts[0]) > LONGEST or len(piece) >= MOST_LINES
         if piece and (is_full or len(parts) > 1):
             yield first + 1, "\n".join([*piece, CUT])
@@ -97,18 +97,18 @@ def _pieces(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int, s
         yield first + 1, "\n".join(piece)
 
 
-def _parts(line: str) -> list[str]:
+def _split_line(line: str) -> list[str]:
     """A line, in several parts where it is too long."""
     parts: list[str] = []
     begun = ""
     while len(line) > LONGEST:
-        end = _end(line)
+        end = _line_break(line)
         parts.append(f"{begun}{line[:end].rstrip()} {CUT}")
         line, begun = line[end:].lstrip(), f"{CUT} "
     return [*parts, begun + line]
 
 
-def _end(line: str) -> int:
+def _line_break(line: str) -> int:
     """Return the end of the first part of a long line: as late as it may be, and in its second half."""
     half = LONGEST // 2
     for break_ in ENDS:

@@ -16,10 +16,10 @@ from typing import Any
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.engine.keys import root_of
-from daemon.engine.reading import ALWAYS, Reading
-from daemon.kinds import Corrected, PersonLearned, Said
-from daemon.knowledge.channel_audiences import ChannelAudiences, ChannelId, channel_of
-from daemon.knowledge.places import Places, may_know
+from daemon.engine.reading import ALWAYS, JournalReader
+from daemon.kinds import NoteCorrected, PersonMessage, PersonModelWritten
+from daemon.knowledge.channel_audiences import ChannelAudiences, ChannelId, read_channel_of
+from daemon.knowledge.places import KnownChannels, may_know
 from daemon.knowledge.projection import PartialProjection
 
 QUOTED = re.compile(r"^[\s*•-]*(?P<name>\S.{0,100}?) said: [“\"].*[”\"]\s*$")
@@ -29,7 +29,7 @@ MOST = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chain:
+class ModelChain:
     """The models of one person in one channel: their seqs, each made from the one before it. `thread` is that
     in which something was learned first."""
 
@@ -41,11 +41,11 @@ class PersonKnowledge:
     """What was learned of one person, by the channel in which it was."""
 
     def __init__(self) -> None:
-        self.chains: dict[ChannelId, Chain] = {}
+        self.chains: dict[ChannelId, ModelChain] = {}
         self.names: dict[str, int] = {}
         """The names that they were called, in small letters, each with the entry that says so first."""
 
-    def correct(self, seq: int, right: Corrected) -> None:
+    def correct(self, seq: int, right: NoteCorrected) -> None:
         """The person says how it is to read: that counts where the model did."""
         if not right.text:  # it was forgotten
             return
@@ -53,12 +53,12 @@ class PersonKnowledge:
             if chain.seqs[-1] == right.of:
                 chain.seqs.append(seq)
 
-    def learn(self, seq: int, thread: str, learned: PersonLearned, channel: ChannelId | None) -> None:
+    def learn(self, seq: int, thread: str, learned: PersonModelWritten, channel: ChannelId | None) -> None:
         """Something was learned in this channel."""
         self.names.setdefault(learned.name.casefold(), seq)
         if channel is None or not learned.text:  # no text: it was forgotten
             return
-        chain = self.chains.setdefault(channel, Chain(thread=thread))
+        chain = self.chains.setdefault(channel, ModelChain(thread=thread))
         if not chain.seqs or learned.since >= chain.seqs[-1]:  # larger: made from one that was forgotten
             chain.seqs.append(seq)
 
@@ -67,9 +67,9 @@ class PersonModels(PartialProjection):
     """The models of those people who were asked for, one for each channel in which something was learned
     about them."""
 
-    kinds = (PersonLearned, Corrected)
+    kinds = (PersonModelWritten, NoteCorrected)
 
-    def __init__(self, journal: Journal, places: Places) -> None:
+    def __init__(self, journal: Journal, places: KnownChannels) -> None:
         super().__init__(journal)
         self.places = places
         self._audiences = ChannelAudiences(journal)
@@ -81,7 +81,7 @@ class PersonModels(PartialProjection):
         people = set(people)
         missing = people - self._known.keys()
         if missing:
-            self._known |= await self._read_in_thread(dict, partial(_read_on, missing))
+            self._known |= await self._read_in_thread(dict, partial(_read_people_on, missing))
         channels: list[ChannelId] = []
         for person in people:
             channels += self._known[person].chains
@@ -98,7 +98,7 @@ class PersonModels(PartialProjection):
         mine = self._audiences.audience_before(here, before)
         found: list[tuple[bool, int]] = []
         for channel, chain in self._of(person).chains.items():
-            last = _last(chain.seqs, before)
+            last = _last_before(chain.seqs, before)
             if last and may_know(mine, self._audiences.audience_before(channel, before)):
                 found.append((channel == here, last))
         found.sort(reverse=True)
@@ -106,20 +106,20 @@ class PersonModels(PartialProjection):
         texts = [self.own_lines(entry, before) for entry in entries]
         return [text for text in texts if text]
 
-    def own_lines(self, entry: Entry[PersonLearned | Corrected], before: int = ALWAYS) -> str:
+    def own_lines(self, entry: Entry[PersonModelWritten | NoteCorrected], before: int = ALWAYS) -> str:
         """Return what this entry says of its person, without lines that quote somebody else.
 
         What the person themselves corrected reads as they wrote it.
         """
         event = entry.event
-        if isinstance(event, Corrected):
+        if isinstance(event, NoteCorrected):
             return event.text
         names = {event.name.casefold()}
         names.update(name for name, seq in self._of(event.person).names.items() if seq < before)
         return without_others(event.text, names)
 
     def known_people(
-        self, said: Iterable[Entry[Said]], thread: str, before: int = ALWAYS
+        self, said: Iterable[Entry[PersonMessage]], thread: str, before: int = ALWAYS
     ) -> Sequence[tuple[str, str]]:
         """What is known about those who said this, and may be known in this thread: name, and all notes."""
         names = {entry.event.user: entry.event.name for entry in said}
@@ -130,18 +130,18 @@ class PersonModels(PartialProjection):
                 known.append((name, "\n".join(notes)))
         return known
 
-    def chains(self, person: str) -> list[Chain]:
+    def chains(self, person: str) -> list[ModelChain]:
         """What was learned about this person, channel by channel. For themselves, who may see all of it."""
         return [*self._of(person).chains.values()]
 
     def base_model(self, person: str, thread: str, before: int = ALWAYS) -> tuple[int, str]:
         """The model that a new one is made from in this thread: its seq, for `since`, and its text."""
-        seq = _last(self._learned(person, thread), before)
+        seq = _last_before(self._learned(person, thread), before)
         if not seq:
             return 0, ""
         return seq, self.own_lines(self.journal.entry(seq), before)
 
-    def is_current(self, entry: Entry[PersonLearned]) -> bool:
+    def is_current(self, entry: Entry[PersonModelWritten]) -> bool:
         """Does this model count? Not if another was learned in its channel since the one it was made from.
 
         Such a one is dropped; whoever wrote it may learn again from the newer base.
@@ -155,7 +155,7 @@ class PersonModels(PartialProjection):
     def _of(self, person: str) -> PersonKnowledge:
         self.fold()
         if person not in self._known:
-            self._known |= self._read(dict, partial(_read_on, {person}))
+            self._known |= self._read(dict, partial(_read_people_on, {person}))
         return self._known[person]
 
     def _learned(self, person: str, thread: str) -> Sequence[int]:
@@ -166,32 +166,32 @@ class PersonModels(PartialProjection):
             return ()
         return chains[channel].seqs
 
-    def _fold_entry(self, entry: Entry[PersonLearned | Corrected]) -> None:
+    def _fold_entry(self, entry: Entry[PersonModelWritten | NoteCorrected]) -> None:
         known = self._known.get(entry.event.person)
         if known:
-            _add(known, entry, self._audiences.channel_of(entry.thread))
+            _add_model(known, entry, self._audiences.channel_of(entry.thread))
 
 
-def _read_on(
-    people: Collection[str], known: dict[str, PersonKnowledge], journal: Reading, since: int, upto: int
+def _read_people_on(
+    people: Collection[str], known: dict[str, PersonKnowledge], journal: JournalReader, since: int, upto: int
 ) -> None:
     """Add what the journal holds of these people after a seq, up to another."""
     channels: dict[str, ChannelId | None] = {}
     for person in people:
         knowledge = known.setdefault(person, PersonKnowledge())
         found: list[Entry[Any]] = journal.entries_containing(
-            person, PersonLearned, Corrected, since=since, upto=upto
+            person, PersonModelWritten, NoteCorrected, since=since, upto=upto
         )
         for entry in found:
             root = root_of(entry.thread)
             if root not in channels:
-                channels[root] = channel_of(journal, root)
+                channels[root] = read_channel_of(journal, root)
             if entry.event.person == person:
-                _add(knowledge, entry, channels[root])
+                _add_model(knowledge, entry, channels[root])
 
 
-def _add(known: PersonKnowledge, entry: Entry[Any], channel: ChannelId | None) -> None:
-    if isinstance(entry.event, Corrected):
+def _add_model(known: PersonKnowledge, entry: Entry[Any], channel: ChannelId | None) -> None:
+    if isinstance(entry.event, NoteCorrected):
         known.correct(entry.seq, entry.event)
     else:
         known.learn(entry.seq, entry.thread, entry.event, channel)
@@ -207,7 +207,7 @@ def _quotes_another(line: str, names: Collection[str]) -> bool:
     return found is not None and found["name"].casefold() not in names
 
 
-def _last(seqs: Sequence[int], before: int) -> int:
+def _last_before(seqs: Sequence[int], before: int) -> int:
     """The last one before an entry; 0: there is none."""
     last = bisect_left(seqs, before)
     if not last:

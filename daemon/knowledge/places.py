@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from daemon.engine.event import Entry
 from daemon.engine.keys import root_of
 from daemon.engine.reading import ALWAYS
-from daemon.kinds import AudienceNoted, Opened, Spoken, thread_key
+from daemon.kinds import AudienceChanged, ConversationOpened, SpeechFinished, thread_key
 from daemon.knowledge.projection import Projection
 
 INSIDE = frozenset({"public", "private", "group", "dm"})
@@ -16,7 +16,7 @@ INSIDE = frozenset({"public", "private", "group", "dm"})
 slack/guests.py."""
 
 
-def may_know(here: AudienceNoted, there: AudienceNoted) -> bool:
+def may_know(here: AudienceChanged, there: AudienceChanged) -> bool:
     """Could everyone who reads `here` have read `there`?
 
     Within one channel, yes; what was said in a public channel, too, unless people from outside read here.
@@ -28,7 +28,7 @@ def may_know(here: AudienceNoted, there: AudienceNoted) -> bool:
     return here.channel == there.channel or open_to_all
 
 
-def called_now(known: str, place: str) -> str:
+def current_name(known: str, place: str) -> str:
     """What a channel is called by now: as before, where Slack did not say its name."""
     if known and not place.startswith("#"):
         return known
@@ -36,7 +36,7 @@ def called_now(known: str, place: str) -> str:
 
 
 @dataclass(slots=True, kw_only=True)
-class Channel:
+class KnownChannel:
     """A channel or a DM, in which there are conversations. `name` is for a sentence: the one that it had
     first, so that each replay says the same. `now` is what it was called last."""
 
@@ -56,11 +56,11 @@ class Channel:
             return ""
         return self.audiences[-1]
 
-    def audience_before(self, seq: int) -> AudienceNoted:
+    def audience_before(self, seq: int) -> AudienceChanged:
         """Who could read it, as was last noted before `seq`."""
         last = bisect_left(self.seqs, seq)
         audience = self.audiences[last - 1] if last else ""
-        return AudienceNoted(team=self.team, channel=self.channel, audience=audience)
+        return AudienceChanged(team=self.team, channel=self.channel, audience=audience)
 
     def last_opened(self, before: int = ALWAYS) -> int:
         """The entry since which others read it, too, who may not read every public channel; 0: none do, or
@@ -75,26 +75,26 @@ class Channel:
 
 
 @dataclass(slots=True, kw_only=True)
-class Unasked:
+class UnpromptedThreads:
     """What the soul said at the top of one channel, in no thread, up to some entry: the seq of each ts."""
 
     upto: int = 0
     seqs: dict[str, int] = field(default_factory=dict)
 
 
-class Places(Projection):
+class KnownChannels(Projection):
     """The channels of a journal's conversations."""
 
-    kinds = (Opened, AudienceNoted)
+    kinds = (ConversationOpened, AudienceChanged)
     holds_words = False
 
     def _reset(self) -> None:
-        self._channels: dict[tuple[str, str], Channel] = {}
-        self._of: dict[str, Channel] = {}
-        self._unasked: dict[str, Unasked] = {}
+        self._channels: dict[tuple[str, str], KnownChannel] = {}
+        self._of: dict[str, KnownChannel] = {}
+        self._unasked: dict[str, UnpromptedThreads] = {}
         """By the thread of the channel itself."""
 
-    def channel_of(self, thread: str) -> Channel | None:
+    def channel_of(self, thread: str) -> KnownChannel | None:
         """Where a conversation is; None if it is not in Slack."""
         if not thread:
             return None
@@ -115,7 +115,7 @@ class Places(Projection):
             return ""
         return channel.name
 
-    def visible_channels(self, here: Channel, before: int = ALWAYS) -> list[Channel]:
+    def visible_channels(self, here: KnownChannel, before: int = ALWAYS) -> list[KnownChannel]:
         """The channels whose content may be known in this one."""
         self.fold()
         mine = here.audience_before(before)
@@ -127,21 +127,21 @@ class Places(Projection):
         top = self.journal.get(thread_key(team, channel, ""))
         if top is None or not ts:
             return 0
-        known = self._unasked.setdefault(top.thread, Unasked())
-        for said in self.journal.thread_entries(top.thread, Spoken, since=known.upto):
+        known = self._unasked.setdefault(top.thread, UnpromptedThreads())
+        for said in self.journal.thread_entries(top.thread, SpeechFinished, since=known.upto):
             known.upto = said.seq
             known.seqs.setdefault(said.event.ts, said.seq)
         return known.seqs.get(ts, 0)
 
-    def _fold_entry(self, entry: Entry[Opened | AudienceNoted]) -> None:
+    def _fold_entry(self, entry: Entry[ConversationOpened | AudienceChanged]) -> None:
         said = entry.event
         channel = self._channels.get((said.team, said.channel))
-        if isinstance(said, Opened):
+        if isinstance(said, ConversationOpened):
             if channel is None:
                 number = len(self._channels) + 1
-                channel = Channel(number=number, team=said.team, channel=said.channel, name=said.place)
+                channel = KnownChannel(number=number, team=said.team, channel=said.channel, name=said.place)
                 self._channels[said.team, said.channel] = channel
-            channel.now = called_now(channel.now, said.place)
+            channel.now = current_name(channel.now, said.place)
             self._of[entry.thread] = channel
         if channel and said.audience != channel.audience:  # without a channel nobody has said anything there
             channel.seqs.append(entry.seq)

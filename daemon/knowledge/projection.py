@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
-from daemon.engine.reading import ALWAYS, Reading
+from daemon.engine.reading import ALWAYS, JournalReader
 
 Part = TypeVar("Part")
 PIECE = 100
@@ -91,7 +91,7 @@ class Projection:
         self._reset_if_invalid(before)
         return min(self.journal.last_seq_of_all(), before - 1)
 
-    def _to_fold(self, journal: Reading, last: int) -> Sequence[Any]:
+    def _to_fold(self, journal: JournalReader, last: int) -> Sequence[Any]:
         """What `_take_all` is given: the entries that are to be folded, up to this one."""
         return journal.seqs_of_kind(*self.kinds, since=self._upto, upto=last)
 
@@ -129,7 +129,7 @@ class PartialProjection(Projection):
         return last
 
     async def _read_in_thread(
-        self, new: Callable[[], Part], add: Callable[[Part, Reading, int, int], None]
+        self, new: Callable[[], Part], add: Callable[[Part, JournalReader, int, int], None]
     ) -> Part:
         """Read a part beside the loop. `add` adds what the journal holds of it after a seq, up to another.
 
@@ -139,20 +139,23 @@ class PartialProjection(Projection):
         while self._upto > self.far_behind:
             upto = self._upto
             erasures = self.journal.erasures
-            part = await self.journal.read_in_background(partial(_filled, new=new, add=add, upto=upto))
+            part = await self.journal.read_in_background(partial(_read_copy, new=new, add=add, upto=upto))
             self.fold()
             if erasures == self.journal.erasures:
                 add(part, self.journal, upto, self._upto)
                 return part
         return self._read(new, add)
 
-    def _read(self, new: Callable[[], Part], add: Callable[[Part, Reading, int, int], None]) -> Part:
+    def _read(self, new: Callable[[], Part], add: Callable[[Part, JournalReader, int, int], None]) -> Part:
         """The same at once."""
-        return _filled(self.journal, new, add, self._upto)
+        return _read_copy(self.journal, new, add, self._upto)
 
 
-def _filled(
-    journal: Reading, new: Callable[[], Part], add: Callable[[Part, Reading, int, int], None], upto: int
+def _read_copy(
+    journal: JournalReader,
+    new: Callable[[], Part],
+    add: Callable[[Part, JournalReader, int, int], None],
+    upto: int,
 ) -> Part:
     part = new()
     add(part, journal, 0, upto)

@@ -16,19 +16,26 @@ from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.keys import root_of
 from daemon.engine.reading import ALWAYS
-from daemon.kinds import Corrected, NotesShown, Opened, PersonLearned, Remembered, Said
-from daemon.knowledge.naming import Naming
+from daemon.kinds import (
+    ConversationOpened,
+    MemoryNote,
+    NoteCorrected,
+    NotesShown,
+    PersonMessage,
+    PersonModelWritten,
+)
+from daemon.knowledge.naming import NameHistory
 from daemon.knowledge.person_models import PersonModels
-from daemon.knowledge.places import Channel
+from daemon.knowledge.places import KnownChannel
 from daemon.knowledge.projection import Projection
-from daemon.knowledge.views import Knows, Views
-from daemon.ports import Hold, KnownNote
+from daemon.knowledge.views import Visibility, VisibilityCheck
+from daemon.ports import Hold, PersonNote
 
 
-class Records(Protocol):
+class PersonRecordSource(Protocol):
     """What else keeps something about people: the inner life."""
 
-    async def notes_about(self, names: Sequence[str], thread: str) -> Sequence[KnownNote]:
+    async def notes_about(self, names: Sequence[str], thread: str) -> Sequence[PersonNote]:
         """What is recorded about whoever is called so, and may be known in this thread, a DM of theirs."""
 
     async def versions(self, seq: int) -> Sequence[int]:
@@ -36,7 +43,7 @@ class Records(Protocol):
 
 
 @dataclass(slots=True, kw_only=True)
-class Note:
+class StoredNote:
     """What the soul wanted to remember: all its versions, oldest first, and in which conversation."""
 
     person: str
@@ -44,17 +51,17 @@ class Note:
     versions: list[int] = field(default_factory=list)
 
 
-class Recollections(Projection):
+class PersonNotes(Projection):
     """All notes about all people. `direct` finds the conversation in which someone is told something."""
 
-    kinds: ClassVar[tuple[type[Event], ...]] = (Said, Remembered, Corrected)
+    kinds: ClassVar[tuple[type[Event], ...]] = (PersonMessage, MemoryNote, NoteCorrected)
 
     def __init__(
         self,
         journal: Journal,
         models: PersonModels,
         direct: Callable[[str, Hold], Awaitable[str]],
-        records: Records,
+        records: PersonRecordSource,
     ) -> None:
         super().__init__(journal)
         self._models = models
@@ -64,21 +71,21 @@ class Recollections(Projection):
 
     async def find_dm(self, person: str) -> str:
         """The conversation in which this person alone is told something. Raises SpeechFailed."""
-        return await self._direct(person, _free)
+        return await self._direct(person, _no_wait)
 
     def is_dm_with(self, thread: str, person: str) -> bool:
         """Is this a DM with them?"""
-        opened = self.journal.latest_of_kind(root_of(thread), Opened)
+        opened = self.journal.latest_of_kind(root_of(thread), ConversationOpened)
         return opened is not None and (opened.event.where, opened.event.user) == ("dm", person)
 
-    async def notes_about(self, person: str, thread: str) -> Sequence[KnownNote]:
+    async def notes_about(self, person: str, thread: str) -> Sequence[PersonNote]:
         """Return what is noted about this person, and is shown to them in this DM of theirs.
 
         The oldest comes first, by what a note began with: one that is corrected keeps its place.
         """
         await self._models.load([person])
         await self.update()
-        knows = Views(self._places).make_check(thread)
+        knows = Visibility(self._places).make_check(thread)
         learned = [
             self._known(chain.seqs, self._places.channel_of(chain.thread))
             for chain in self._models.chains(person)
@@ -115,7 +122,7 @@ class Recollections(Projection):
         for versions in chains:
             if seq in versions:
                 later = self.journal.entries_at(versions[versions.index(seq) + 1 :])
-                if later and all(isinstance(entry.event, Corrected) for entry in later):
+                if later and all(isinstance(entry.event, NoteCorrected) for entry in later):
                     return later[-1].seq
         return seq
 
@@ -126,15 +133,15 @@ class Recollections(Projection):
                 return one
         return None
 
-    def _is_shown(self, note: Note, knows: Knows) -> bool:
+    def _is_shown(self, note: StoredNote, knows: VisibilityCheck) -> bool:
         return self._naming.has_spoken(note.person, note.thread) or knows(note.thread)
 
-    def _known(self, versions: Sequence[int], channel: Channel | None) -> KnownNote:
+    def _known(self, versions: Sequence[int], channel: KnownChannel | None) -> PersonNote:
         entry = self.journal.entry(versions[-1])
         text = entry.event.text
-        if isinstance(entry.event, PersonLearned):
+        if isinstance(entry.event, PersonModelWritten):
             text = self._models.own_lines(entry)
-        known = KnownNote(seq=entry.seq, first=versions[0], text=text, place="", audience="", at=entry.at)
+        known = PersonNote(seq=entry.seq, first=versions[0], text=text, place="", audience="", at=entry.at)
         if channel is None:
             return known
         return replace(known, place=channel.name, audience=channel.audience)
@@ -142,9 +149,9 @@ class Recollections(Projection):
     # Folding
 
     def _reset(self) -> None:
-        self._naming = Naming()
-        self._notes = list[Note]()
-        self._of = dict[int, Note]()
+        self._naming = NameHistory()
+        self._notes = list[StoredNote]()
+        self._of = dict[int, StoredNote]()
 
     async def update(self, before: int = ALWAYS) -> None:
         await self._places.update()
@@ -156,21 +163,21 @@ class Recollections(Projection):
             return
         event = entry.event
         match event:
-            case Remembered():
+            case MemoryNote():
                 person = self._naming.person_named(event.about, entry.thread)
                 if person:
-                    note = Note(person=person, thread=entry.thread)
+                    note = StoredNote(person=person, thread=entry.thread)
                     self._notes.append(note)
                     self._append(note, entry.seq)
-            case Corrected():
+            case NoteCorrected():
                 corrected = self._of.get(event.of)
                 if corrected and corrected.versions[-1] == event.of:
                     self._append(corrected, entry.seq)
 
-    def _append(self, note: Note, seq: int) -> None:
+    def _append(self, note: StoredNote, seq: int) -> None:
         note.versions.append(seq)
         self._of[seq] = note
 
 
-def _free() -> None:
+def _no_wait() -> None:
     """Nothing is lost where this is done twice."""

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from daemon.knowledge.index import indexed
+from daemon.knowledge.index import as_indexed
 
 FEW = 5
 """Words in a row that hardly anybody else says in this order."""
@@ -21,7 +21,7 @@ LETTERS = 8
 WORD = re.compile(r"\w+")
 
 
-class Traces:
+class QuotationFinder:
     """The texts whose words are looked for; none of the owner's."""
 
     def __init__(self) -> None:
@@ -69,4 +69,4 @@ def _rows(words: Sequence[str], count: int) -> Iterator[tuple[str, ...]]:
 
 
 def _words(text: str) -> list[str]:
-    return WORD.findall(indexed(text).casefold())
+    return WORD.findall(as_indexed(text).casefold())

@@ -10,27 +10,27 @@ from functools import cache
 from typing import Protocol
 
 from daemon.engine.reading import ALWAYS
-from daemon.kinds import AudienceNoted
-from daemon.knowledge.places import INSIDE, Places, may_know
+from daemon.kinds import AudienceChanged
+from daemon.knowledge.places import INSIDE, KnownChannels, may_know
 
 PUBLIC = ""
 
 
-class Knows(Protocol):
+class VisibilityCheck(Protocol):
     """May what was written in this view, in the entry `wrote`, be known?"""
 
     def __call__(self, there: str, wrote: int = ALWAYS) -> bool: ...
 
 
-def anywhere(there: str, wrote: int = ALWAYS) -> bool:
+def always_visible(there: str, wrote: int = ALWAYS) -> bool:
     """Nothing is withheld: for what no one is shown."""
     return True
 
 
-class Views:
+class Visibility:
     """Says what may be shown in which view."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: KnownChannels) -> None:
         self._places = places
 
     async def update(self) -> None:
@@ -52,7 +52,7 @@ class Views:
         """
         return self.make_check(here, before)(there, wrote)
 
-    def make_check(self, here: str, before: int = ALWAYS) -> Knows:
+    def make_check(self, here: str, before: int = ALWAYS) -> VisibilityCheck:
         """The same for many views: it looks into the journal once, and answers as of `before`."""
         self._places.fold()
         inside = self._audience(here, before)
@@ -90,7 +90,7 @@ class Views:
         """What the conversation is called in a sentence; empty where it is none."""
         return self._places.name(view)
 
-    def _audience(self, view: str, before: int) -> AudienceNoted | None:
+    def _audience(self, view: str, before: int) -> AudienceChanged | None:
         channel = self._places.channel_of(view)
         if channel is None:
             return None

@@ -16,11 +16,11 @@ from daemon.engine.exceptions import EngineError
 from daemon.errors import describe_error
 from daemon.memory import WorkingMemory
 from daemon.mind.choice import DONE
-from daemon.mind.choosing import Wording, fenced, result_of, wrong_in
-from daemon.mind.recurse import FinalMemory, Recurse, Recursion, added
-from daemon.mind.schemas import in_words
-from daemon.mind.wording import fill
-from daemon.process import ProcessReturn, process_name, process_return
+from daemon.mind.choosing import ChooserTexts, fence_result, result_element, validation_fault
+from daemon.mind.recurse import FinalMemory, RecurseFunction, RunContinuation, added_memory
+from daemon.mind.schemas import arguments_in_words
+from daemon.mind.wording import fill_placeholders
+from daemon.process import ProcessReturn, parse_process_return, process_name
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PromptPart:
     """One message to the chooser, or of it."""
 
     role: Literal["user", "assistant"]
@@ -86,24 +86,24 @@ class ISMResult:
     loops: int = 0
     calls: int = 0
     log: tuple[str, ...] = ()
-    parts: tuple[Part, ...] = ()
+    parts: tuple[PromptPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Finish:
+class FinishRun:
     """From a handler: the run is over, perhaps with a response."""
 
     response: str | None = None
 
 
-class Refused(Exception):
+class ActionRefused(Exception):
     """A chosen action is not carried out; the text says why, for the chooser. A handler may raise it, too."""
 
     recorded_name = "Refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Came:
+class ActionOutcome:
     """What came of a chosen action, as the chooser is told. `ok`: it was carried out.
 
     `next` is the process to go over into; `memory` is the working memory from now on, None if it
@@ -119,74 +119,74 @@ class Came:
     internal: tuple[str, ...] = ()
 
 
-async def carry_out(
-    action: Action, given: object, memory: str | WorkingMemory, lines: list[str], wording: Wording
-) -> Came:
+async def carry_out_action(
+    action: Action, given: object, memory: str | WorkingMemory, lines: list[str], wording: ChooserTexts
+) -> ActionOutcome:
     """Carry out an action with what was given as its arguments; `lines` are the run's log.
 
     What goes wrong in it is told to the chooser. Raises Refused, what is no Exception, and EngineErrors: they
     are not the action's.
     """
     before = len(lines)
-    recurse = Recurse()
+    recurse = RecurseFunction()
     try:
         arguments = _arguments(action, given, wording)
         places, names = _recursing(action.handler, recurse)
-        outcome = await answer(action.handler(memory, lines, *places, **names, **arguments))
+        outcome = await await_result(action.handler(memory, lines, *places, **names, **arguments))
         if places or names:
-            outcome = settled(outcome, recurse)
+            outcome = settle_outcome(outcome, recurse)
         came = _came_of(outcome, action, memory)
-    except (Refused, EngineError):
+    except (ActionRefused, EngineError):
         raise
     except Exception as error:
         if isinstance(error, ExceptionGroup) and error.subgroup(EngineError):
             raise
         log.warning("the action %s raised %s", action.name, type(error).__name__, exc_info=True)
-        text = fill(wording.raised, error=fenced(describe_error(error, wording.label)))
-        came = Came(note=text, ok=False)
+        text = fill_placeholders(wording.raised, error=fence_result(describe_error(error, wording.label)))
+        came = ActionOutcome(note=text, ok=False)
     lines += _new_lines(came, memory, lines)
     told = lines[before:]
     if came.note:
         lines.append(f"{action.name}: {came.note}")
         told.append(came.note)
     note = "\n".join(line for line in told if line)
-    return replace(came, note=result_of(action.name, note or wording.quiet))
+    return replace(came, note=result_element(action.name, note or wording.quiet))
 
 
-def settled(outcome: object, recurse: Recurse) -> object:
+def settle_outcome(outcome: object, recurse: RecurseFunction) -> object:
     """Return the outcome of a handler that was given `recurse`: its run is over unless it says otherwise."""
     if outcome is None:
-        return recurse.asked or Finish()
+        return recurse.asked or FinishRun()
     if isinstance(outcome, str):
         return FinalMemory(outcome)
     return outcome
 
 
-def _came_of(outcome: object, action: Action, memory: str | WorkingMemory) -> Came:
+def _came_of(outcome: object, action: Action, memory: str | WorkingMemory) -> ActionOutcome:
     """Return what a handler's outcome means for the run; the note is what was found. Raises TypeError."""
     end: StopReason | None = None
     if action.terminal:
         end = "finished"
     match outcome:
         case None:
-            return Came(note="", end=end)
-        case Recursion(working=working, internal=internal):
-            return Came(note=_news(memory, working), memory=working, internal=internal)
+            return ActionOutcome(note="", end=end)
+        case RunContinuation(working=working, internal=internal):
+            return ActionOutcome(note=_news(memory, working), memory=working, internal=internal)
         case (WorkingMemory() as left) | FinalMemory(memory=left):
-            return Came(note=_news(memory, left), end="finished", memory=left)
-        case Finish(response=response):
-            return Came(note=str(response or ""), end="finished", response=response)
+            return ActionOutcome(note=_news(memory, left), end="finished", memory=left)
+        case FinishRun(response=response):
+            return ActionOutcome(note=str(response or ""), end="finished", response=response)
         case ISMResult(response=response, next_process=process):
             if not process:
-                return Came(note=str(response or ""), end=end, response=response)
+                return ActionOutcome(note=str(response or ""), end=end, response=response)
             to = ProcessReturn(
                 to=process_name(process), execute_now=outcome.execute_now, params=outcome.params
             )
-            return Came(note=str(response or ""), end="transition", response=response, next=to)
+            return ActionOutcome(note=str(response or ""), end="transition", response=response, next=to)
         case list() | tuple():
-            to = process_return(outcome)
-            return Came(note="", end="transition", next=to, memory=_memory(to.memory))
-    return Came(note=str(outcome), end=end)
+            to = parse_process_return(outcome)
+            return ActionOutcome(note="", end="transition", next=to, memory=_memory(to.memory))
+    return ActionOutcome(note=str(outcome), end=end)
 
 
 def _memory(given: object) -> str | WorkingMemory | None:
@@ -200,16 +200,18 @@ def _news(before: str | WorkingMemory, now: str | WorkingMemory | None) -> str:
     """Return the part of a memory that was not there before; empty where nothing is new."""
     if now is None:
         return ""
-    return added(before, now)[0]
+    return added_memory(before, now)[0]
 
 
-def _new_lines(came: Came, memory: str | WorkingMemory, lines: list[str]) -> list[str]:
+def _new_lines(came: ActionOutcome, memory: str | WorkingMemory, lines: list[str]) -> list[str]:
     """The lines of an internal memory that neither the log nor the working memory has."""
-    found = [added(memory, line)[0] for line in came.internal if line not in lines]
+    found = [added_memory(memory, line)[0] for line in came.internal if line not in lines]
     return [line for line in found if line and line != came.note]
 
 
-def _recursing(handler: Callable[..., Any], recurse: Recurse) -> tuple[list[Recurse], dict[str, Recurse]]:
+def _recursing(
+    handler: Callable[..., Any], recurse: RecurseFunction
+) -> tuple[list[RecurseFunction], dict[str, RecurseFunction]]:
     """Return `recurse` among the arguments by place or by name, as this handler takes it, or in neither."""
     try:
         parameters = [*inspect.signature(handler).parameters.values()]
@@ -224,25 +226,26 @@ def _recursing(handler: Callable[..., Any], recurse: Recurse) -> tuple[list[Recu
     return [], {}
 
 
-def introduced(action: Action, wording: Wording) -> str:
+def action_introduction(action: Action, wording: ChooserTexts) -> str:
     """What the chooser is told of it first."""
-    text = fill(wording.action, name=action.name, description=action.description)
+    text = fill_placeholders(wording.action, name=action.name, description=action.description)
     if action.exclusive and wording.alone:
         text += f" {wording.alone}"
     if action.args is None:
         return text
     schema = json.dumps(action.args.model_json_schema(), ensure_ascii=False)
-    return f"{text}\n{fill(wording.arguments, arguments=in_words(action.args), schema=schema)}"
+    arguments = fill_placeholders(wording.arguments, arguments=arguments_in_words(action.args), schema=schema)
+    return f"{text}\n{arguments}"
 
 
-async def answer(given: Any) -> Any:
+async def await_result(given: Any) -> Any:
     """What a callable gave, or what it promised."""
     if inspect.isawaitable(given):
         return await given
     return given
 
 
-def _arguments(action: Action, given: object, wording: Wording) -> dict[str, BaseModel]:
+def _arguments(action: Action, given: object, wording: ChooserTexts) -> dict[str, BaseModel]:
     """Its arguments, checked. Raises Refused where they are wrong."""
     if action.args is None:
         return {}
@@ -251,4 +254,6 @@ def _arguments(action: Action, given: object, wording: Wording) -> dict[str, Bas
     try:
         return {"args": action.args.model_validate(given)}
     except ValidationError as error:
-        raise Refused(fill(wording.bad_arguments, error=fenced(wrong_in(error, "args")))) from None
+        raise ActionRefused(
+            fill_placeholders(wording.bad_arguments, error=fence_result(validation_fault(error, "args")))
+        ) from None

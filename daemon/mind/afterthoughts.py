@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from daemon.kinds import Afterthought
+from daemon.kinds import BackgroundTask
 from daemon.memory import Memory, WorkingMemory
 from daemon.mind.newcomers import speakers
 from daemon.process import Turn
@@ -32,19 +32,19 @@ FEW = 3
 """Exchanges that stay as they are, however long."""
 
 
-async def leave(turn: Turn, memory: WorkingMemory, learned: str) -> None:
+async def schedule_background_tasks(turn: Turn, memory: WorkingMemory, learned: str) -> None:
     """Leave what there is to do after an answer. `learned`: did the model say that it learned something?"""
     if learned.casefold().startswith("yes"):
         for person, name in speakers(turn).items():
             about = {"person": person, "name": name}
-            await turn.send_to_self("learn", Afterthought(process=LEARNING, params=about))
-    last = overdue(memory.conversation, *_lengths(turn, LONG, WHOLE))
+            await turn.send_to_self("learn", BackgroundTask(process=LEARNING, params=about))
+    last = summary_due_until(memory.conversation, *_lengths(turn, LONG, WHOLE))
     if last and await turn.claim(f"summed-up:{last}"):
-        await turn.send_to_self("sum-up", Afterthought(process=SUMMARIZING, params={"last": last}))
-    last = overdue(turn.dm_to_summarize(), *_lengths(turn, DM_LONG, DM_WHOLE))
+        await turn.send_to_self("sum-up", BackgroundTask(process=SUMMARIZING, params={"last": last}))
+    last = summary_due_until(turn.dm_to_summarize(), *_lengths(turn, DM_LONG, DM_WHOLE))
     if last and await turn.claim(f"dm-summed-up:{last}"):
         await turn.send_to_self(
-            "sum-up-dm", Afterthought(process=SUMMARIZING, params={"last": last, "dm": True})
+            "sum-up-dm", BackgroundTask(process=SUMMARIZING, params={"last": last, "dm": True})
         )
 
 
@@ -56,7 +56,7 @@ def _lengths(turn: Turn, long: int, whole: int) -> tuple[int, int]:
     return most, whole * most // long
 
 
-def overdue(conversation: Sequence[Memory], long: int = LONG, whole: int = WHOLE) -> int:
+def summary_due_until(conversation: Sequence[Memory], long: int = LONG, whole: int = WHOLE) -> int:
     """Up to which entry it is to be summed up by now: always a whole exchange; 0: it is short enough.
 
     `long` is how many characters are too many, `whole` how many stay. While it grows by less than a step this

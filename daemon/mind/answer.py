@@ -8,16 +8,16 @@ from functools import cached_property
 
 from daemon.engine.event import Entry
 from daemon.kinds import ModelCall
-from daemon.mind.json_answer import FENCED, json_sections, speech_of
+from daemon.mind.json_answer import FENCED_JSON, parse_json_sections, spoken_part
 from daemon.mind.private_words import PrivateWords
-from daemon.mind.sections import Sections, sections
-from daemon.mind.tags import ASIDE, PRIVATE, SAY, STEPS, TAGS, SectionTags
+from daemon.mind.sections import SpeechGate, split_sections
+from daemon.mind.tags import ASIDE_TAG, PRIVATE_TAGS, SAY_TAG, SECTION_NAMES, STEPS_BY_NAME, SectionTags
 from daemon.reply import ENDED, REPEATING
 
-PLAINLY = "plainly"
-PLAIN = "plain"
+DIALOGUE_ALONE_CALL = "plainly"
+PLAIN_CALL = "plain"
 """The name of calls that ask for words without sections: what came of them is remembered as it was said."""
-ALOUD = frozenset({"pipeline", PLAINLY})
+SPOKEN_CALLS = frozenset({"pipeline", DIALOGUE_ALONE_CALL})
 """The names of calls whose dialogue is spoken; all others are thoughts, whatever stands in them."""
 DELIBERATE = "deliberate"
 """The name of calls in open thought, whose final answer is spoken."""
@@ -26,7 +26,7 @@ FINAL = "-response>"
 OPEN_BLOCK = re.compile(r"\s*(?P<run>`{3,}|~{3,})[ \t]*\w*[ \t]*\n(?P<body>.*)", re.DOTALL)
 """An answer that begins with a block of code."""
 FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
-BEGINS = re.compile(rf"\s*<\s*(?:{'|'.join(TAGS)})\b", re.IGNORECASE)
+BEGINS = re.compile(rf"\s*<\s*(?:{'|'.join(SECTION_NAMES)})\b", re.IGNORECASE)
 """The beginning of a block of code that is an answer in sections."""
 LAST_MARK = re.compile(r".*</[\w-]+\s*>", re.DOTALL)
 """All up to the last mark that closes something."""
@@ -34,7 +34,7 @@ MONOLOGUE = "internal_monologue"
 """The name of a call that asks for nothing but this."""
 
 
-class Answer:
+class PipelineAnswer:
     """One answer of a model: a pure function of the call's entry and of these arguments.
 
     `suffix` is that of the tags where it is remembered; without one it is that of the call. `private` is what
@@ -61,8 +61,8 @@ class Answer:
         self._sections = _parsed(call.event.text, self._tags)
         self._json: Mapping[str, str] | None = None
         """What its sections say, where it is written in JSON in place of them."""
-        if SAY not in self._sections.text:
-            self._json = json_sections(self._sections.text_outside)
+        if SAY_TAG not in self._sections.text:
+            self._json = parse_json_sections(self._sections.text_outside)
 
     @cached_property
     def repeats_private_words(self) -> bool:
@@ -85,11 +85,11 @@ class Answer:
     @property
     def is_unfinished(self) -> bool:
         """Is its dialogue cut, because the whole was too long?"""
-        return self.outcome == "cut" and (self._sections.is_open(SAY) or not self._has_dialogue)
+        return self.outcome == "cut" and (self._sections.is_open(SAY_TAG) or not self._has_dialogue)
 
     @property
     def _has_dialogue(self) -> bool:
-        return SAY in self._texts
+        return SAY_TAG in self._texts
 
     @property
     def _texts(self) -> Mapping[str, str]:
@@ -106,7 +106,7 @@ class Answer:
     @property
     def received_dialogue(self) -> str:
         """The dialogue that came, also of an answer that broke off."""
-        return speech_of(self._texts.get(SAY, "")).strip()
+        return spoken_part(self._texts.get(SAY_TAG, "")).strip()
 
     @property
     def speakable_dialogue(self) -> str | None:
@@ -114,7 +114,7 @@ class Answer:
 
         Where nothing private was asked, what stands in no section is dialogue, too.
         """
-        if self.call.event.name in (PLAINLY, PLAIN):
+        if self.call.event.name in (DIALOGUE_ALONE_CALL, PLAIN_CALL):
             return self._plainly
         if (
             not self.is_usable
@@ -123,7 +123,7 @@ class Answer:
             or self._sections.may_lack_words
         ):
             return None
-        if self._texts[SAY].strip() and not self.received_dialogue:
+        if self._texts[SAY_TAG].strip() and not self.received_dialogue:
             return None  # all that is marked as speech is a thought
         return self.received_dialogue
 
@@ -144,20 +144,20 @@ class Answer:
     @property
     def is_untagged(self) -> bool:
         """True if the dialogue alone was asked for, and came without the mark of its section."""
-        return self.call.event.name == PLAINLY and not self._has_dialogue
+        return self.call.event.name == DIALOGUE_ALONE_CALL and not self._has_dialogue
 
     @property
     def monologue(self) -> str:
         """The monologue, or what stands in no section: where nothing but a monologue was asked."""
-        return self._texts.get(ASIDE, self._sections.text_outside).strip()
+        return self._texts.get(ASIDE_TAG, self._sections.text_outside).strip()
 
     @property
     def remembered_text(self) -> str:
         """The answer as it is remembered: without foreign thoughts, and what was said in its section."""
         if self.call.event.name == MONOLOGUE:
-            return self._tags.wrapped(ASIDE, self.monologue)
+            return self._tags.wrapped(ASIDE_TAG, self.monologue)
         if self.is_untagged:
-            return self._tags.wrapped(SAY, self._plainly)
+            return self._tags.wrapped(SAY_TAG, self._plainly)
         if self._json is not None:
             return "".join(self._tags.wrapped(name, text) for name, text in self._texts.items())
         if self._sections.foreign or self._sections.repeats or self._tags.suffix:
@@ -175,25 +175,25 @@ class Answer:
     def values(self) -> Mapping[str, str]:
         """What each step came to, by its name."""
         found = self._texts
-        return {step.name: found[step.tag].strip() for step in STEPS.values() if step.tag in found}
+        return {step.name: found[step.tag].strip() for step in STEPS_BY_NAME.values() if step.tag in found}
 
 
-def _parsed(text: str, tags: SectionTags) -> Sections:
+def _parsed(text: str, tags: SectionTags) -> SpeechGate:
     """The sections of an answer; where all of it is one block of code, those in it."""
-    parsed = sections(text, TAGS, PRIVATE, tags)
+    parsed = split_sections(text, SECTION_NAMES, PRIVATE_TAGS, tags)
     if parsed.text:
         return parsed
     body = _in_one_block(text)
-    within = sections(body, TAGS, PRIVATE, tags)
-    is_answer = BEGINS.match(body) or not within.text.keys().isdisjoint(PRIVATE)
-    if SAY in within.text and is_answer and not FENCE_LINE.search(within.text_outside):
+    within = split_sections(body, SECTION_NAMES, PRIVATE_TAGS, tags)
+    is_answer = BEGINS.match(body) or not within.text.keys().isdisjoint(PRIVATE_TAGS)
+    if SAY_TAG in within.text and is_answer and not FENCE_LINE.search(within.text_outside):
         return within
     return parsed
 
 
 def _in_one_block(text: str) -> str:
     """Return the body of an answer that is one block of code, closed or not; empty for any other."""
-    closed = FENCED.fullmatch(text)
+    closed = FENCED_JSON.fullmatch(text)
     if closed:
         return closed["body"]
     found = OPEN_BLOCK.fullmatch(text)
@@ -202,8 +202,8 @@ def _in_one_block(text: str) -> str:
     return ""
 
 
-def speaks(call: Entry[ModelCall]) -> bool:
+def is_spoken(call: Entry[ModelCall]) -> bool:
     """Was what the model answered said, and not only thought?"""
     if call.event.name == DELIBERATE:
         return FINAL in call.event.text
-    return call.event.name in ALOUD and bool(Answer(call).speakable_dialogue)
+    return call.event.name in SPOKEN_CALLS and bool(PipelineAnswer(call).speakable_dialogue)

@@ -39,6 +39,6 @@ ANSWER_LIMITS: Mapping[str, int] = {
 """Tokens."""
 
 
-def answer_limit(name: str) -> int | None:
+def max_answer_tokens(name: str) -> int | None:
     """Return how many tokens the answer to a call of this name may have; None: what its form allows."""
     return ANSWER_LIMITS.get(name)

@@ -10,13 +10,22 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from daemon.engine.event import Entry, only, seqs_of
-from daemon.kinds import ContextCleared, Message, ModelCall, Said, Spoken, StopAsked, Unsaid, moment
+from daemon.engine.event import Entry, of_kind, seqs_of
+from daemon.kinds import (
+    ContextCleared,
+    IncomingMessage,
+    ModelCall,
+    PersonMessage,
+    SpeechDropped,
+    SpeechFinished,
+    StopRequest,
+    moment_of,
+)
 from daemon.memory import FORM, Memory, WorkingMemory, working_memory
-from daemon.mind.consent import at_bound, day_of
-from daemon.mind.prompting import feeling, situated
-from daemon.mind.recall import recall
-from daemon.mind.wording import worded
+from daemon.mind.consent import limit_that_refused, stop_at_limit
+from daemon.mind.prompting import feeling, with_situation
+from daemon.mind.recall import recall_kept
+from daemon.mind.wording import fill_prompt
 from daemon.ports import Role
 from daemon.process import Speech, Turn
 
@@ -29,7 +38,7 @@ Ask = Callable[[str, WorkingMemory, str, Role, Schema | None, Sequence[str]], Aw
 the texts that end it."""
 
 
-async def openly(
+async def ask_for_person(
     turn: Turn,
     name: str,
     memory: WorkingMemory,
@@ -46,7 +55,7 @@ async def openly(
     while True:
         limited = await turn.limit()
         if limited is None:
-            seen = situated(turn, memory).with_region("instruction", question)
+            seen = with_situation(turn, memory).with_region("instruction", question)
             if schema is not None:
                 seen = seen.without(FORM)  # it explains sections, and what is held to a schema has none
             async with turn.status_while(feeling(turn).status):
@@ -58,21 +67,21 @@ async def openly(
                 return memory, call
             match call.event.outcome:
                 case "cancelled":
-                    return await stopped(turn, memory, turn.speech(), call), None
+                    return await handle_stop(turn, memory, turn.speech(), call), None
                 case "refused" if role != "fallback":
                     role = "fallback"
                     continue
                 case "refused":
-                    return await speechless(turn, without_question(turn, memory)), None
+                    return await apologize(turn, without_refused_question(turn, memory)), None
                 case "failed":
-                    return await too_much(turn, memory), None
-            limited = day_of(call)
-        memory, on = await at_bound(turn, memory, limited)
+                    return await report_too_long(turn, memory), None
+            limited = limit_that_refused(call)
+        memory, on = await stop_at_limit(turn, memory, limited)
         if not on:
             return memory, None
 
 
-def quiet(turn: Turn, *, whole: bool = True) -> Ask:
+def ask_in_background(turn: Turn, *, whole: bool = True) -> Ask:
     """A way to ask for nobody: once, of what is given alone, and what goes wrong is told to nobody.
 
     An answer counts where it is `whole`, or at any length.
@@ -99,7 +108,7 @@ async def _quietly(
     return memory, call
 
 
-async def stopped(
+async def handle_stop(
     turn: Turn, memory: WorkingMemory, speech: Speech, call: Entry[ModelCall], heard: str = ""
 ) -> WorkingMemory:
     """Someone stopped this call: what it had begun to say ends there, and the stop is answered with that.
@@ -108,24 +117,26 @@ async def stopped(
     step after a stop sees it; what comes after that ends in silence.
     """
     came = await turn.receive_inputs()
-    stops = only(StopAsked, came)
+    stops = of_kind(StopRequest, came)
     if not stops and (not heard or await turn.is_superseded_by_edit()):
         await speech.settle()
         return memory
     left = await speech.leave_as_is(heard, call)
     last = f"{heard} …"
     if left is not None or not heard:
-        last = sentence(turn, "stopped")
-    ended = ended_by(stops, came)
+        last = owner_sentence(turn, "stopped")
+    ended = messages_stopped(stops, came)
     turn.accept_inputs(ended)
     spoken = await speech.finish(last)
     await turn.withdraw()
     words = [entry for entry in ended if entry.event.text]
-    kept = [*words, *(left or ()), *standing(spoken)]
-    return memory.with_memory(*recall(kept, turn.tag_suffix))
+    kept = [*words, *(left or ()), *posted_receipts(spoken)]
+    return memory.with_memory(*recall_kept(kept, turn.tag_suffix))
 
 
-def ended_by(stops: Sequence[Entry[StopAsked]], came: Sequence[Entry[Said]]) -> list[Entry[Said]]:
+def messages_stopped(
+    stops: Sequence[Entry[StopRequest]], came: Sequence[Entry[PersonMessage]]
+) -> list[Entry[PersonMessage]]:
     """Of what came, these stops, and what whoever said stop had said before, whichever of them came first.
 
     A command has a turn of its own, and a reminder still comes.
@@ -133,33 +144,33 @@ def ended_by(stops: Sequence[Entry[StopAsked]], came: Sequence[Entry[Said]]) -> 
     return [entry for entry in came if entry in stops or _is_ended(entry, stops)]
 
 
-def _is_ended(said: Entry[Said], stops: Sequence[Entry[StopAsked]]) -> bool:
-    if not isinstance(said.event, Message) or said.event.command:
+def _is_ended(said: Entry[PersonMessage], stops: Sequence[Entry[StopRequest]]) -> bool:
+    if not isinstance(said.event, IncomingMessage) or said.event.command:
         return False
     for stop in stops:
-        if stop.event.user == said.event.user and moment(stop.event.ts) > moment(said.event.ts):
+        if stop.event.user == said.event.user and moment_of(stop.event.ts) > moment_of(said.event.ts):
             return True
     return False
 
 
-async def speechless(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
+async def apologize(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """There is no answer: whoever waits for one is told so."""
     if not turn.must_answer:
         return memory
-    spoken = await turn.say(sentence(turn, "lost_words"))
-    return memory.with_memory(*recall(standing(spoken), turn.tag_suffix))
+    spoken = await turn.say(owner_sentence(turn, "lost_words"))
+    return memory.with_memory(*recall_kept(posted_receipts(spoken), turn.tag_suffix))
 
 
-async def too_much(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
+async def report_too_long(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """No model took all of it, however much was left out: whoever waits is told what to do."""
-    memory = await made_short(turn, memory)
+    memory = await drop_too_long(turn, memory)
     if not turn.must_answer:
         return memory
-    spoken = await turn.say(sentence(turn, "too_long"))
-    return memory.with_memory(*recall(standing(spoken), turn.tag_suffix))
+    spoken = await turn.say(owner_sentence(turn, "too_long"))
+    return memory.with_memory(*recall_kept(posted_receipts(spoken), turn.tag_suffix))
 
 
-async def made_short(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
+async def drop_too_long(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """The memory without what was too much for the model, so that the thread can go on: the question, or what
     was said before it, whichever is longer. The journal keeps both."""
     asked = set(seqs_of(turn.answers))
@@ -170,31 +181,33 @@ async def made_short(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
         last = earlier[-1].seq
         assert last is not None
         await turn.record(ContextCleared(text="", last=last, kept=len(questions)))
-    return without_question(turn, memory)
+    return without_refused_question(turn, memory)
 
 
 def _length(memories: Iterable[Memory]) -> int:
     return sum(len(one.content) for one in memories)
 
 
-def without_question(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
+def without_refused_question(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """What was refused to the end is not kept: it would be refused again with each message to come."""
     asked = set(seqs_of(turn.answers))
     return working_memory(kept for kept in memory.memories if kept.seq not in asked)
 
 
-def standing(receipts: Iterable[Entry[Spoken | Unsaid]]) -> list[Entry[Spoken | Unsaid]]:
+def posted_receipts(
+    receipts: Iterable[Entry[SpeechFinished | SpeechDropped]],
+) -> list[Entry[SpeechFinished | SpeechDropped]]:
     """Those of the receipts of a message whose words stand in Slack."""
-    return only(Spoken, receipts)
+    return of_kind(SpeechFinished, receipts)
 
 
-def sentence(turn: Turn, name: str) -> str:
+def owner_sentence(turn: Turn, name: str) -> str:
     """A fixed sentence of the owner's."""
-    return worded(turn, f"prompts/sentences/{name}")
+    return fill_prompt(turn, f"prompts/sentences/{name}")
 
 
-def cut_short(turn: Turn, said: str) -> str:
+def with_cut_note(turn: Turn, said: str) -> str:
     """What was said until there was no more room, and that there was none; code in it is closed."""
     if said.count(FENCE) % 2:
         said += f"\n{FENCE}"
-    return f"{said}\n\n{sentence(turn, 'cut')}"
+    return f"{said}\n\n{owner_sentence(turn, 'cut')}"

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from daemon.engine.writable import writable_value
-from daemon.mind.sections import spoken
+from daemon.engine.writable import storable_value
+from daemon.mind.sections import spoken_text
 
 DONE = "DONE"
 """The name that ends a run; no action may have it."""
@@ -28,14 +28,14 @@ COMMA = re.compile(r'("(?:[^"\\]|\\.)*+(?:"|\\?\Z))|,(?=\s*[}\]])', re.DOTALL)
 DECODER = json.JSONDecoder(strict=False)
 
 
-class Unreadable(ValueError):
+class ChoiceUnreadable(ValueError):
     """There is no choice in this answer. The text says why, for the model."""
 
     recorded_name = "Unreadable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class ChosenAction:
     """One action as it was chosen: its name as written, and what stood for its arguments (any JSON value)."""
 
     name: str
@@ -48,10 +48,10 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class ActionChoice:
     """What to do next, in order, and the chooser's sentence for the log. It names one action at the least."""
 
-    actions: tuple[Chosen, ...]
+    actions: tuple[ChosenAction, ...]
     why: str = ""
 
     @property
@@ -64,15 +64,15 @@ class Choice:
         """Is the run to be over then?"""
         return DONE in self.names
 
-    def with_matched_names(self, names: Sequence[str]) -> Choice:
+    def with_matched_names(self, names: Sequence[str]) -> ActionChoice:
         """The same with the name of each action that is meant, where it is one of these."""
         actions = []
         for chosen in self.actions:
-            name = meant(chosen.name, names) or chosen.name
+            name = match_name(chosen.name, names) or chosen.name
             actions.append(replace(chosen, name=name))
         return replace(self, actions=tuple(actions))
 
-    def without_repeats(self) -> Sequence[Chosen]:
+    def without_repeats(self) -> Sequence[ChosenAction]:
         """The actions, each once, in order."""
         once = {chosen.identity: chosen for chosen in self.actions if chosen.name != DONE}
         return list(once.values())
@@ -83,26 +83,26 @@ class Choice:
         return [chosen.name for chosen in self.without_repeats() if times[chosen.identity] > 1]
 
 
-def read_choice(reply: str) -> Choice:
+def parse_choice(reply: str) -> ActionChoice:
     """The choice in a model's answer. Raises Unreadable where there is none, or more than one."""
     if len(reply) > LONGEST:
-        raise Unreadable(f"it is longer than {LONGEST} characters")
-    found = _choices(spoken(reply))
+        raise ChoiceUnreadable(f"it is longer than {LONGEST} characters")
+    found = _choices(spoken_text(reply))
     if not found:
-        raise Unreadable('there is no whole JSON object with "actions" in it')
+        raise ChoiceUnreadable('there is no whole JSON object with "actions" in it')
     first = found[0]
     if any(choice.actions != first.actions for choice in found):
-        raise Unreadable("it holds more than one choice")
+        raise ChoiceUnreadable("it holds more than one choice")
     if not first.actions:
-        raise Unreadable("it names no action")
+        raise ChoiceUnreadable("it names no action")
     return first
 
 
-def _choices(text: str) -> Sequence[Choice]:
+def _choices(text: str) -> Sequence[ActionChoice]:
     """All that are in it; those without their frame only where none has one."""
-    framed: list[Choice] = []
-    loose: list[Choice] = []
-    for value, sound in json_values(text):
+    framed: list[ActionChoice] = []
+    loose: list[ActionChoice] = []
+    for value, sound in find_json_values(text):
         if isinstance(value, Mapping) and "actions" in value:
             framed.append(_choice(value, value["actions"]))
         elif sound and _is_loose(value):
@@ -110,7 +110,7 @@ def _choices(text: str) -> Sequence[Choice]:
     return framed or loose
 
 
-def meant(name: str, names: Sequence[str]) -> str | None:
+def match_name(name: str, names: Sequence[str]) -> str | None:
     """Which of these names is meant: the same one, else the only one that differs in case alone."""
     if name in names:
         return name
@@ -120,7 +120,7 @@ def meant(name: str, names: Sequence[str]) -> str | None:
     return None
 
 
-def json_values(text: str) -> Iterator[tuple[object, bool]]:
+def find_json_values(text: str) -> Iterator[tuple[object, bool]]:
     """The JSON values in a text, each with: could all brackets before it be read?
 
     What stands inside something that breaks off may be a part of it, and is no choice of its own.
@@ -133,7 +133,7 @@ def json_values(text: str) -> Iterator[tuple[object, bool]]:
         text = text[opening.start() :]
         try:
             value, text = _first_value(text)
-        except Unreadable:
+        except ChoiceUnreadable:
             sound = False
             text = text[1:]
             continue
@@ -148,7 +148,7 @@ def _first_value(text: str) -> tuple[object, str]:
             return _sendable(value), form[end:]
         except (ValueError, RecursionError):
             continue
-    raise Unreadable("no JSON value begins here")
+    raise ChoiceUnreadable("no JSON value begins here")
 
 
 def _sendable(value: Any) -> Any:
@@ -156,7 +156,7 @@ def _sendable(value: Any) -> Any:
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        return writable_value(value)
+        return storable_value(value)
     return value
 
 
@@ -167,7 +167,7 @@ def _is_loose(value: object) -> bool:
     return isinstance(value, Mapping) and ("name" in value or "action" in value)
 
 
-def _choice(frame: object, actions: object) -> Choice:
+def _choice(frame: object, actions: object) -> ActionChoice:
     why: object = None
     if isinstance(frame, Mapping):
         why = frame.get("why") or frame.get("reasoning")
@@ -175,19 +175,19 @@ def _choice(frame: object, actions: object) -> Choice:
         why = ""
     if not isinstance(actions, list):
         actions = [actions]
-    return Choice(actions=tuple(map(_chosen, actions)), why=why)
+    return ActionChoice(actions=tuple(map(_chosen, actions)), why=why)
 
 
-def _chosen(item: object) -> Chosen:
+def _chosen(item: object) -> ChosenAction:
     match item:
         case str(name):
-            return Chosen(name=name.strip())
+            return ChosenAction(name=name.strip())
         case {"action": Mapping() as inner}:
             return _chosen(inner)
         case {"name": str(name), **rest} | {"action": str(name), **rest}:
             args = rest.get("args", rest.get("arguments"))
-            return Chosen(name=name.strip(), args=_unpacked(args))
-    raise Unreadable(f"{json.dumps(item)[:80]} names no action")
+            return ChosenAction(name=name.strip(), args=_unpacked(args))
+    raise ChoiceUnreadable(f"{json.dumps(item)[:80]} names no action")
 
 
 def _unpacked(args: object) -> object:

@@ -12,8 +12,8 @@ from string import Template
 
 from pydantic import ValidationError
 
-from daemon.mind.recall import fenced as safe
-from daemon.mind.recall import plain, shortened
+from daemon.mind.recall import clean_name_text, truncate
+from daemon.mind.recall import escape_tags as safe
 
 CHOOSING = "prompts/choosing"
 PART = re.compile(r"^=== (\w+)[ \t]*\n", re.MULTILINE)
@@ -25,7 +25,7 @@ MOST_ERROR = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wording:
+class ChooserTexts:
     """The fixed texts that go to the chooser: templates with the placeholders of the defaults."""
 
     head: str = (
@@ -69,21 +69,21 @@ class Wording:
         return self.timed_out if meaning == "timed out" else self.wordless
 
 
-def wording(text: str) -> Wording:
+def parse_chooser_texts(text: str) -> ChooserTexts:
     """The texts of a file of parts `=== name`; those that it lacks are the usual ones. Raises ValueError.
 
     Without a part `log` the internal log is not shown, and without `alone` an action that has to be chosen
     alone is not marked: files from before have neither.
     """
-    problems = list(faults(text))
+    problems = list(chooser_text_faults(text))
     if problems:
         raise ValueError("; ".join(problems))
-    return Wording(**{"log": "", "alone": "", **_parts(text)})
+    return ChooserTexts(**{"log": "", "alone": "", **_parts(text)})
 
 
-def faults(text: str) -> Iterator[str]:
+def chooser_text_faults(text: str) -> Iterator[str]:
     """What is wrong with it, for the owner."""
-    usual = asdict(Wording())
+    usual = asdict(ChooserTexts())
     for name, part in _parts(text).items():
         if name not in usual:
             yield f"it has a part `{name}`, which nobody reads: {', '.join(usual)} are read"
@@ -106,12 +106,12 @@ def _parts(text: str) -> dict[str, str]:
     return parts
 
 
-def result_of(name: str, text: str) -> str:
+def result_element(name: str, text: str) -> str:
     """What came of an action, fenced: it cannot pose as another result, or as anything but a result."""
-    return f'<result of="{plain(name)}">\n{fenced(text, MOST_FOUND)}\n</result>'
+    return f'<result of="{clean_name_text(name)}">\n{fence_result(text, MOST_FOUND)}\n</result>'
 
 
-def wrong_in(error: ValidationError, whole: str = "it") -> str:
+def validation_fault(error: ValidationError, whole: str = "it") -> str:
     """What is wrong with which part of a value that a model wrote, or with the whole, which is called so."""
     wrong = []
     for one in error.errors():
@@ -120,6 +120,6 @@ def wrong_in(error: ValidationError, whole: str = "it") -> str:
     return "; ".join(wrong)
 
 
-def fenced(text: str, most: int = MOST_ERROR) -> str:
+def fence_result(text: str, most: int = MOST_ERROR) -> str:
     """A text of the world's: not longer than this, and without our tags."""
-    return safe(shortened(text, most))
+    return safe(truncate(text, most))

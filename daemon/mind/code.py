@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from daemon.mind.marks import Mark, Token
+from daemon.mind.marks import AnswerMark, Token
 
-LONGEST = 1_000
+MOST_HELD_BACK = 1_000
 """Characters that are kept back at the most; what takes longer to become a mark is none."""
 
 
@@ -20,7 +20,7 @@ class ShownTags:
         self._ends_here = False
         """True if the last thing that came would end the section."""
 
-    def add(self, mark: Mark, section: str) -> None:
+    def add(self, mark: AnswerMark, section: str) -> None:
         """Take the next tag, where this section is open."""
         self._section = section
         self._ends_here = False
@@ -36,7 +36,7 @@ class ShownTags:
         if text.strip():
             self._ends_here = False
 
-    def prove_end(self, mark: Mark) -> bool:
+    def prove_end(self, mark: AnswerMark) -> bool:
         """Return True if the section ended, since another one or a thought begins directly after that."""
         begins = mark.kind in ("tag", "stray", "thought", "token") and not mark.closing
         return self._ends_here and begins and mark.name != self._section
@@ -59,7 +59,7 @@ class ShownTags:
         return len(block)
 
 
-class Code:
+class CodeTracker:
     """Knows what stands in code: there, marks that are not ours are text.
 
     Ours are text there, too, but in a private section, and but for those with the suffix that begin a section
@@ -129,12 +129,12 @@ class Code:
     def take(self, token: Token) -> list[Token]:
         """What is decided, now that this came."""
         before: list[Token] = []
-        if self._block and isinstance(token, Mark):
+        if self._block and isinstance(token, AnswerMark):
             if self._ends:
                 before = self._close_block()
             elif self._shown.prove_end(token):
                 before = self._tear_block()
-        elif self._kept and isinstance(token, Mark) and self._shown.prove_end(token):
+        elif self._kept and isinstance(token, AnswerMark) and self._shown.prove_end(token):
             before = self.give_up()
         return [*before, *self._through(self._decided(token))]
 
@@ -165,7 +165,7 @@ class Code:
             return self._text(token.raw)
         return self._keep(token)
 
-    def _tag(self, mark: Mark) -> list[Token]:
+    def _tag(self, mark: AnswerMark) -> list[Token]:
         """A tag of ours: text in code, but in a private section."""
         is_private = mark.name in self._hidden
         if self._within and not (is_private and mark.closing and self._within == 1):
@@ -184,7 +184,7 @@ class Code:
         # another section: whatever was open in this one is closed
         return [*self.give_up(), *self._real(mark)]
 
-    def _within_private(self, mark: Mark, *, is_private: bool) -> list[Token]:
+    def _within_private(self, mark: AnswerMark, *, is_private: bool) -> list[Token]:
         """A tag of ours in a private section, which stays open: what is code there stays code."""
         self.at_start = False
         if not is_private:
@@ -192,7 +192,7 @@ class Code:
         self._enter_or_leave(mark)
         return [*self.give_up(), mark]
 
-    def _hold(self, mark: Mark) -> list[Token]:
+    def _hold(self, mark: AnswerMark) -> list[Token]:
         """Keep back a tag of ours in a block of code that may not be one."""
         self.at_start = False
         self._shown.add(mark, self._section)
@@ -262,14 +262,14 @@ class Code:
         self._begins = ""
         decided: list[Token] = []
         for token in self._given_back():
-            if isinstance(token, Mark) and token.kind == "tag":
+            if isinstance(token, AnswerMark) and token.kind == "tag":
                 decided += self._real(token)
             else:
                 decided.append(token)
         self._span = -1
         return decided
 
-    def _real(self, mark: Mark) -> list[Token]:
+    def _real(self, mark: AnswerMark) -> list[Token]:
         """A mark that counts: what comes after it is another text."""
         public = mark.kind == "tag" and mark.name not in self._hidden
         if mark.exact and not self._within:
@@ -288,14 +288,14 @@ class Code:
             self._begin_line()
         return [mark]
 
-    def _begin_or_end(self, mark: Mark) -> None:
+    def _begin_or_end(self, mark: AnswerMark) -> None:
         """A section whose text is said begins or ends."""
         if not mark.closing:
             self._section = mark.name
         elif mark.name == self._section:
             self._section = ""
 
-    def _enter_or_leave(self, mark: Mark) -> None:
+    def _enter_or_leave(self, mark: AnswerMark) -> None:
         """A hidden section begins or ends."""
         if not mark.closing:
             self._within += 1
@@ -334,7 +334,7 @@ class Code:
     def _keep(self, token: Token) -> list[Token]:
         self._kept.append(token)
         self._size += len(_raw(token))
-        if self._size <= LONGEST and not self._must_close:
+        if self._size <= MOST_HELD_BACK and not self._must_close:
             return []
         return self.give_up()
 

@@ -6,31 +6,35 @@ import functools
 import re
 from collections.abc import Iterable
 
-RUN = 8
+ECHO_RUN_LENGTH = 8
 """Words in a row that nobody repeats by chance."""
-WORD = re.compile(r"\w+(?:['\u2019]\w+)*")
+ECHO_WORD = re.compile(r"\w+(?:['\u2019]\w+)*")
 TO_THE_SOUL = frozenset({"you", "your", "yours", "yourself"})
 """Words of which one stands in a sentence that is said to the soul, in the owner's text about it."""
 
-Run = tuple[str, ...]
+WordRun = tuple[str, ...]
 
 
-def echoes(said: str, instructions: Iterable[str], character: str = "", heard: Iterable[str] = ()) -> bool:
+def repeats_instructions(
+    said: str, instructions: Iterable[str], character: str = "", heard: Iterable[str] = ()
+) -> bool:
     """True if these words repeat a run of our instructions, or of what the character tells the soul.
 
     What the character says without speaking to the soul may be said, and so may what people said before.
     """
-    mine = runs(said)
+    mine = word_runs(said)
     if not mine:
         return False
-    ours = frozenset[Run]().union(*map(runs, instructions))
-    told = {run for run in mine & runs(character) if TO_THE_SOUL.intersection(run)}
+    ours = frozenset[WordRun]().union(*map(word_runs, instructions))
+    told = {run for run in mine & word_runs(character) if TO_THE_SOUL.intersection(run)}
     found = (mine & ours) | told
-    return bool(found) and not found <= frozenset[Run]().union(*map(runs, heard))
+    return bool(found) and not found <= frozenset[WordRun]().union(*map(word_runs, heard))
 
 
 @functools.lru_cache
-def runs(text: str) -> frozenset[Run]:
+def word_runs(text: str) -> frozenset[WordRun]:
     """Return all runs of so many words, whatever stands between the words."""
-    words = WORD.findall(text.casefold().replace("\u2019", "'"))
-    return frozenset(tuple(words[at : at + RUN]) for at in range(len(words) - RUN + 1))
+    words = ECHO_WORD.findall(text.casefold().replace("\u2019", "'"))
+    return frozenset(
+        tuple(words[at : at + ECHO_RUN_LENGTH]) for at in range(len(words) - ECHO_RUN_LENGTH + 1)
+    )

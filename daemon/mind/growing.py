@@ -7,7 +7,7 @@ from typing import Literal
 
 
 @dataclass(slots=True, kw_only=True)
-class Frame:
+class OpenSection:
     """What is open. `foreign`: a thought of another model's kind, which ends by its own mark alone.
 
     `token`: what comes after a control token. `label`: what stands under a heading that names a private
@@ -30,7 +30,7 @@ class Frame:
     within: list[str] = field(default_factory=list)
 
 
-class Text:
+class GrowingText:
     """A text that grows in pieces, joined when it is looked at."""
 
     def __init__(self) -> None:

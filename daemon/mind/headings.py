@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator
 
-from daemon.mind.marks import Mark, Token, begins_any
+from daemon.mind.marks import AnswerMark, Token, begins_any_name
 
 COLONS = frozenset(":\uff1a")
 DECORATION = frozenset("*_#(-• \t")
@@ -18,7 +18,7 @@ Heading = Generator[None, str, tuple[Token, str]]
 """Returns what was read, and the first character that is no part of it."""
 
 
-def heading(char: str, tags: Collection[str]) -> Heading:
+def match_heading(char: str, tags: Collection[str]) -> Heading:
     """A line that begins with the name of one of these tags, decorated or before a colon, or another text."""
     held = ""
     while char in DECORATION and len(held) < MOST:
@@ -26,7 +26,7 @@ def heading(char: str, tags: Collection[str]) -> Heading:
         char = yield
     decorated = bool(held.strip())
     name = ""
-    while char.isalpha() and begins_any((name + char).lower(), tags):
+    while char.isalpha() and begins_any_name((name + char).lower(), tags):
         name += char
         char = yield
     held += name
@@ -45,17 +45,17 @@ def _after_name(held: str, name: str, char: str, *, decorated: bool) -> Heading:
         char = yield
     held += after
     if char in COLONS:
-        return (yield from label(held, name, char))
+        return (yield from match_label(held, name, char))
     if decorated and (char in ("\n", "") or ")" in after):
-        return Mark(kind="label", name=name, raw=held), char
+        return AnswerMark(kind="label", name=name, raw=held), char
     return held, char
 
 
-def label(held: str, name: str, char: str) -> Heading:
+def match_label(held: str, name: str, char: str) -> Heading:
     """The colon behind the name, and what closes its emphasis."""
     held += char
     char = yield
     while char in CLOSES and len(held) < MOST * 4:
         held += char
         char = yield
-    return Mark(kind="label", name=name, raw=held), char
+    return AnswerMark(kind="label", name=name, raw=held), char

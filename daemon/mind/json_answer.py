@@ -10,22 +10,27 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from daemon.mind.marks import kind_of
-from daemon.mind.sections import FRAMES, sections
-from daemon.mind.tags import PRIVATE, SAY, STEPS, TAGS
+from daemon.mind.marks import tag_kind
+from daemon.mind.sections import FRAME_TAGS, split_sections
+from daemon.mind.tags import PRIVATE_TAGS, SAY_TAG, SECTION_NAMES, STEPS_BY_NAME
 
-KEY = re.compile(r"[{,\[]\s*\\?[\"'](?P<name>[\w -]{1,40})\\?[\"']\s*:")
+JSON_KEY = re.compile(r"[{,\[]\s*\\?[\"'](?P<name>[\w -]{1,40})\\?[\"']\s*:")
 PARTIAL_KEY = re.compile(r"[{,\[]\s*(?:\\?[\"'][\w -]{0,40}(?:\\?[\"']\s*)?)?$")
 """What may yet become a key."""
 BEGINS = re.compile(r"\s*(?:`{3,}\w*\s*)?(?:\{\s*(?:[\"'}]|$)|\[\s*(?:[{\"\]]|$)|$)")
 """How JSON begins, perhaps in a block of code; as little as nothing may become so."""
-FENCED = re.compile(r"\s*(?P<run>`{3,}|~{3,})[ \t]*\w*[ \t]*\n(?P<body>.*?)\n?[ \t]*(?P=run)\s*", re.DOTALL)
+FENCED_JSON = re.compile(
+    r"\s*(?P<run>`{3,}|~{3,})[ \t]*\w*[ \t]*\n(?P<body>.*?)\n?[ \t]*(?P=run)\s*", re.DOTALL
+)
 """A text that is one block of code."""
-CODE = re.compile(r"(?P<run>`{3,}|~{3,}).*?(?:(?P=run)|\Z)|(?<!`)`[^`\n]+`(?!`)", re.DOTALL)
+CODE_PATTERN = re.compile(r"(?P<run>`{3,}|~{3,}).*?(?:(?P=run)|\Z)|(?<!`)`[^`\n]+`(?!`)", re.DOTALL)
 NOTHING = ("null", '""', "''")
-OURS = {*PRIVATE, *(f"{name}s" for name in PRIVATE)}
+OURS = {*PRIVATE_TAGS, *(f"{name}s" for name in PRIVATE_TAGS)}
 """Names of our private sections: outside of any section they are private in code, too."""
-SECTIONS = {**{tag: tag for tag in TAGS}, **{step.name: step.tag for step in STEPS.values()}}
+SECTION_TAGS = {
+    **{tag: tag for tag in SECTION_NAMES},
+    **{step.name: step.tag for step in STEPS_BY_NAME.values()},
+}
 """The tag of a section, by what it may be called."""
 SUFFIX = re.compile(r"-[a-z]\d$")
 """The suffix that may stand behind the name of a section, as behind its tag."""
@@ -39,7 +44,7 @@ MOST = 50
 DECODER = json.JSONDecoder(strict=False)
 
 
-def json_sections(text: str) -> Mapping[str, str] | None:
+def parse_json_sections(text: str) -> Mapping[str, str] | None:
     """Return what an answer in JSON says, by section; None for an answer that is an ordinary text.
 
     Empty where nothing of it may be said.
@@ -57,29 +62,29 @@ def json_sections(text: str) -> Mapping[str, str] | None:
         found = _sections_of(value)
         if found or _has_private(body):
             return found
-    if _has_private(without_code(text)) or OURS & {key["name"].lower() for key in KEY.finditer(text)}:
+    if _has_private(blank_code(text)) or OURS & {key["name"].lower() for key in JSON_KEY.finditer(text)}:
         return _embedded(text)
     return None
 
 
-def speech_of(said: str) -> str:
+def spoken_part(said: str) -> str:
     """Return what may be said of the spoken section of an answer: of JSON with a private part, its speech."""
     if "{" not in said:
         return said
     body = _unfenced(said)
-    if not _has_private(body if BEGINS.match(body) else without_code(said)):
+    if not _has_private(body if BEGINS.match(body) else blank_code(said)):
         return said
-    return (json_sections(said) or {}).get(SAY, "")
+    return (parse_json_sections(said) or {}).get(SAY_TAG, "")
 
 
-def speech_so_far(said: str) -> str:
+def spoken_part_so_far(said: str) -> str:
     """Return what of a spoken section that still grows is sure to be speech: no JSON that may be private."""
     if BEGINS.match(said):
         return ""
     if "{" not in said:
         return said
-    plain = without_code(said)
-    for key in KEY.finditer(plain):
+    plain = blank_code(said)
+    for key in JSON_KEY.finditer(plain):
         if _is_private(key["name"]):
             return said[: key.start()]
     partial = PARTIAL_KEY.search(plain)
@@ -89,23 +94,23 @@ def speech_so_far(said: str) -> str:
 
 
 def _unfenced(text: str) -> str:
-    fenced = FENCED.fullmatch(text)
+    fenced = FENCED_JSON.fullmatch(text)
     return fenced["body"] if fenced else text
 
 
-def without_code(text: str) -> str:
+def blank_code(text: str) -> str:
     """Return the text with blanks in place of code, so that places stay the same."""
-    return CODE.sub(lambda code: " " * len(code[0]), text)
+    return CODE_PATTERN.sub(lambda code: " " * len(code[0]), text)
 
 
 def _has_private(text: str) -> bool:
-    return any(_is_private(key["name"]) for key in KEY.finditer(text))
+    return any(_is_private(key["name"]) for key in JSON_KEY.finditer(text))
 
 
 def _is_private(name: str) -> bool:
     """Return True if a thought stands under a key of this name."""
     plain = name.strip().lower().replace(" ", "_")
-    return plain in PRIVATE or kind_of(plain, TAGS, PRIVATE) == "thought"
+    return plain in PRIVATE_TAGS or tag_kind(plain, SECTION_NAMES, PRIVATE_TAGS) == "thought"
 
 
 def _embedded(text: str) -> Mapping[str, str]:
@@ -144,8 +149,8 @@ def _parts(value: object, depth: int) -> Iterator[tuple[str, str]]:
         tag = _tag_of(name)
         if tag:
             yield tag, _text_of(inner)
-        elif name in FRAMES and isinstance(inner, str) and SAY not in value:
-            yield SAY, _text_of(inner)
+        elif name in FRAME_TAGS and isinstance(inner, str) and SAY_TAG not in value:
+            yield SAY_TAG, _text_of(inner)
         elif not _is_private(name):
             yield from _parts(inner, depth + 1)
 
@@ -161,19 +166,19 @@ def _named_part(value: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 
 def _tag_of(name: str) -> str:
     """The tag of the section of this name, with a suffix or without; nothing for any other name."""
-    return SECTIONS.get(name) or SECTIONS.get(SUFFIX.sub("", name), "")
+    return SECTION_TAGS.get(name) or SECTION_TAGS.get(SUFFIX.sub("", name), "")
 
 
 def _text_of(value: object) -> str:
     """The text of a section, of which a thought within it is no part."""
     match value:
         case str():
-            parsed = sections(value, TAGS, PRIVATE)
-            return parsed.text.get(SAY, parsed.text_outside)
+            parsed = split_sections(value, SECTION_NAMES, PRIVATE_TAGS)
+            return parsed.text.get(SAY_TAG, parsed.text_outside)
         case list():
             return "\n".join(map(_text_of, value))
         case None:
             return ""
         case Mapping():
-            return _sections_of(value).get(SAY, "")
+            return _sections_of(value).get(SAY_TAG, "")
     return str(value)

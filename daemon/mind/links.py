@@ -51,7 +51,7 @@ FILE_ENDINGS = frozenset(ENDINGS.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class SlackLink:
     """A link at these characters of a text; up to `upto`, more of the text could be more of it.
 
     `host` is empty where nobody can tell which it is.
@@ -63,19 +63,19 @@ class Link:
     host: str
 
 
-def links(text: str) -> Iterator[Link]:
+def find_links(text: str) -> Iterator[SlackLink]:
     """The links of a text, in order."""
     end = 0
     while found := LINK.search(text, end):
         start, upto = found.span()
         end = start + len(_trimmed(found[0]))
         if found["scheme"]:
-            yield Link(start, end, upto, host_of(text[found.end("scheme") : end]))
+            yield SlackLink(start, end, upto, host_of_address(text[found.end("scheme") : end]))
         elif _is_domain(found["host"], found["rest"]):
-            yield Link(start, end, upto, host_of(found["host"]))
+            yield SlackLink(start, end, upto, host_of_address(found["host"]))
 
 
-def names(text: str, host: str) -> bool:
+def names_host(text: str, host: str) -> bool:
     """Does this text name this host, in a link or by itself?"""
     forms = {host}
     if "xn--" in host:
@@ -84,7 +84,7 @@ def names(text: str, host: str) -> bool:
     return bool(re.search(rf"(?<![\w.-])(?:www\.)?(?:{either})(?!\w|-|\.\w)", text, re.IGNORECASE))
 
 
-def host_of(address: str) -> str:
+def host_of_address(address: str) -> str:
     """The host of an address without its scheme; empty where readers of it may differ."""
     authority = AUTHORITY.match(address)
     assert authority

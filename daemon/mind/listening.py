@@ -9,12 +9,12 @@ from typing import Protocol
 from daemon.engine.event import Entry
 from daemon.kinds import ModelCall
 from daemon.memory import WorkingMemory
-from daemon.mind.answer import Answer
+from daemon.mind.answer import PipelineAnswer
 from daemon.ports import Hear, Role
 from daemon.process import Speech, Turn
 
 
-def note_form(turn: Turn, role: Role, first: Answer, last: Answer) -> None:
+def note_kept_form(turn: Turn, role: Role, first: PipelineAnswer, last: PipelineAnswer) -> None:
     """Note whether a model kept to the form that it was asked for; `last` came after `first`, or is it."""
     if not first.call.event.is_usable:
         return
@@ -26,7 +26,7 @@ def note_form(turn: Turn, role: Role, first: Answer, last: Answer) -> None:
         turn.note_form_kept(role, "lost")
 
 
-class Reader(Protocol):
+class AnswerReader(Protocol):
     """Hears one answer as it comes."""
 
     def feed(self, delta: str) -> None:
@@ -55,7 +55,7 @@ class ModelQuestion:
     private: bool = True
 
 
-class Listening:
+class StreamedQuestion:
     """All questions about one memory whose answers go into one speech."""
 
     def __init__(self, turn: Turn, memory: WorkingMemory) -> None:
@@ -64,7 +64,9 @@ class Listening:
         """What is remembered, with what was heard while nobody answered."""
         self.speech: Speech = turn.speech()
 
-    async def ask(self, question: ModelQuestion, reader: Callable[[], Reader] | None) -> Entry[ModelCall]:
+    async def ask(
+        self, question: ModelQuestion, reader: Callable[[], AnswerReader] | None
+    ) -> Entry[ModelCall]:
         """Ask; once more, under another key, where the answer breaks off in the middle.
 
         `reader` makes what hears an answer as it comes; None: nothing of it is said before it is whole.
@@ -75,7 +77,7 @@ class Listening:
         return call
 
     async def _listen(
-        self, question: ModelQuestion, made: Callable[[], Reader] | None, *, partial: bool = False
+        self, question: ModelQuestion, made: Callable[[], AnswerReader] | None, *, partial: bool = False
     ) -> Entry[ModelCall]:
         hearing = None
         if made:
@@ -93,7 +95,7 @@ class Listening:
         self.memory = self.memory.with_memory(*grown.heard_since(seen))
         return call
 
-    def _hearing(self, reader: Reader) -> Hear:
+    def _hearing(self, reader: AnswerReader) -> Hear:
         shown = ""
 
         async def hear(delta: str) -> bool:

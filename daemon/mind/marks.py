@@ -10,7 +10,7 @@ from typing import Literal
 LONGEST_NAME = 64
 PARTS = re.compile(r"[a-z]+")
 HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
-THOUGHTS = frozenset(
+THOUGHT_TAGS = frozenset(
     """
     think thinks thinking thinker thought thoughts reasoning reflect reflects reflecting reflection
     reflections ponder pondering ponderings musing musings contemplate contemplation deliberate
@@ -23,7 +23,7 @@ BRACKETED = frozenset({"think", "thinking", "thought", "thoughts", "reasoning"})
 """What `[NAME]` and `[/NAME]` fence off."""
 LINKED = frozenset({"thought", "thoughts", "reasoning", "Thought", "Thoughts", "Reasoning"})
 """What of it may be a link: `[Thoughts](https://…)`."""
-HTML = frozenset(
+HTML_TAGS = frozenset(
     """
     a abbr acronym address area article audio b base bdi bdo big blockquote body br button canvas
     caption center cite code col colgroup data datalist dd del details dfn dialog div dl dt em embed
@@ -43,7 +43,7 @@ TagKind = Literal["tag", "stray", "thought", "other", "text"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class AnswerMark:
     """One mark. `raw` is how it was written; `broken`: its last bracket is missing.
 
     `tag` is one of ours, `thought` another model's, `token` a control token, `label` a heading with the name
@@ -64,26 +64,28 @@ class Mark:
         return self.kind in ("tag", "stray") and not self.closing
 
 
-Token = str | Mark
+Token = str | AnswerMark
 
 OPENERS = frozenset("<◁\uff1c\ufe64")
 CLOSERS = frozenset(">▷\uff1e\ufe65")
 WIDE_OPENERS = frozenset("\uff1c\ufe64")
 """What stands for `<` in full width, and as a small form."""
 SLASHES = frozenset("/\uff0f")
-INVISIBLE = frozenset("\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff")
+INVISIBLE_CHARACTERS = frozenset(
+    "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"
+)
 """What nobody sees in the name of a tag."""
 ESCAPED_OPENERS = ("&lt;", "&#60;", "&#x3c;", "&amp;lt;", "\\u003c", "\\x3c", "\\<")
 ESCAPED_CLOSERS = ("&gt;", "&#62;", "&#x3e;", "&amp;gt;", "\\u003e", "\\x3e", "\\>")
 """Other ways to write the brackets of a tag, in small letters."""
 
 
-def begins_any(text: str, names: Collection[str]) -> bool:
+def begins_any_name(text: str, names: Collection[str]) -> bool:
     """Does one of these names begin so?"""
     return any(name.startswith(text) for name in names)
 
 
-def kind_of(name: str, tags: Collection[str], hidden: Collection[str]) -> TagKind:
+def tag_kind(name: str, tags: Collection[str], hidden: Collection[str]) -> TagKind:
     """What a tag of this name is, where these are ours; a namespace or a compound changes nothing."""
     lower = name.lower()
     if lower in tags:
@@ -91,10 +93,10 @@ def kind_of(name: str, tags: Collection[str], hidden: Collection[str]) -> TagKin
     if not name[:1].isalpha() or len(name) > LONGEST_NAME or name.endswith(":"):
         return "text"
     words = PARTS.findall(HUMP.sub(" ", name).lower())
-    if any(word in THOUGHTS or word in hidden or word.removesuffix("s") in hidden for word in words):
+    if any(word in THOUGHT_TAGS or word in hidden or word.removesuffix("s") in hidden for word in words):
         if words[0] in ADDRESSES:
             return "text"
         return "thought"
-    if lower in HTML:
+    if lower in HTML_TAGS:
         return "text"
     return "other"

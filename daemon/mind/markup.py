@@ -25,7 +25,7 @@ TOKEN = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 """In an attribute a `<` begins no tag, so that a quote which is never closed ends at the next one."""
-LEAD = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)])\s+)?")
+BEFORE_FENCE = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)])\s+)?")
 """What may stand in a line before the fence of a block of code: white space, the bullet of a list."""
 OPENS_BLOCK = re.compile(r"[^`<\n]*$", re.MULTILINE)
 """The rest of a line that opens one with backticks."""
@@ -38,7 +38,7 @@ Kind = Literal["open", "close", "empty", "broken", "comment", "cdata", "doctype"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tag:
+class MarkupTag:
     """One tag from `start` up to `end`. `broken`: a name of ours, but no tag that can be read.
 
     A comment and a CDATA section are one each, too; `unclosed code` is a block of code that holds all the
@@ -56,7 +56,7 @@ class Tag:
         return self.kind in ("open", "empty")
 
 
-class Markup:
+class MarkupTags:
     """The tags of a text, in order, and which closes which: the last of its name that is open.
 
     `known` are the names of ours: a broken tag of another name is text.
@@ -64,8 +64,8 @@ class Markup:
 
     def __init__(self, text: str, known: Collection[str]) -> None:
         self.text = text
-        self.tags: list[Tag] = []
-        self.closed_by: dict[int, Tag] = {}
+        self.tags: list[MarkupTag] = []
+        self.closed_by: dict[int, MarkupTag] = {}
         """By where the opening tag begins."""
         self._known = known
         self._open: dict[str, list[int]] = {}
@@ -78,7 +78,7 @@ class Markup:
         self._read()
         self._starts = [tag.start for tag in self.tags]
 
-    def between(self, start: int, end: int) -> Iterator[Tag]:
+    def between(self, start: int, end: int) -> Iterator[MarkupTag]:
         """The tags that begin there."""
         first = bisect_left(self._starts, start)
         last = bisect_left(self._starts, end)
@@ -117,7 +117,7 @@ class Markup:
 
     def _add(self, kind: Kind, start: int, end: int, name: str = "") -> int:
         """Returns where the text goes on."""
-        tag = Tag(kind=kind, start=start, end=end, name=name)
+        tag = MarkupTag(kind=kind, start=start, end=end, name=name)
         self.tags.append(tag)
         opened = self._open.setdefault(name, [])
         if kind in ("open", "broken"):
@@ -151,7 +151,7 @@ class Markup:
         line = max(self.text.rfind("\n", after, start) + 1, after)
         at_start = line == 0 or self.text[line - 1] in "\n>"
         alone = run[0] == "~" or OPENS_BLOCK.match(self.text, end)
-        if len(run) >= 3 and at_start and alone and LEAD.fullmatch(self.text, line, start):
+        if len(run) >= 3 and at_start and alone and BEFORE_FENCE.fullmatch(self.text, line, start):
             return self._block(run, start, end)
         return self._spans.get(start, end)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from daemon.mind.marks import Mark, Token
+from daemon.mind.marks import AnswerMark, Token
 
 MOST = 40
 """Marks of one section that are looked at."""
@@ -24,7 +24,7 @@ AFTER_WORD = re.compile(rf"(?:\b|(?<=\W)){TAG_WORD}[\s:]*(?:{OTHER}\s*{AND}?\s*)
 BEFORE_WORD = re.compile(rf"[\s-]*(?:{AND}\s*{OTHER}\s*)*{TAG_WORD}(?!\w)", re.IGNORECASE)
 
 
-class Transcript:
+class SectionTranscript:
     """What stands in a section whose text is said, as it was written.
 
     `before` is what all texts of the answer were as it began, by section. `hidden` are our private tags.
@@ -47,7 +47,7 @@ class Transcript:
 
     def append(self, token: Token) -> None:
         """It goes on so."""
-        if isinstance(token, Mark):
+        if isinstance(token, AnswerMark):
             if token.kind == "thought":
                 self._thoughts.append(len(self._parts))
             elif token.kind == "stray":
@@ -67,10 +67,10 @@ class Transcript:
 
     def _is_mention(self, place: int) -> bool:
         before, after = self._parts[:place], self._parts[place + 1 :]
-        return is_mention("".join(before)[-NEAR:], "".join(after)[:NEAR])
+        return is_tag_mention("".join(before)[-NEAR:], "".join(after)[:NEAR])
 
 
-def is_mention(before: str, after: str) -> bool:
+def is_tag_mention(before: str, after: str) -> bool:
     """Return True if a tag between these texts is spoken of: it is quoted, or beside a word for "tag"."""
     if before and after and QUOTES.get(before[-1]) == after[0]:
         return True

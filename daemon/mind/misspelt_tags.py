@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from daemon.mind.marks import kind_of
-from daemon.mind.markup import LEAD, Markup, Tag
-from daemon.mind.tags import PRIVATE
+from daemon.mind.marks import tag_kind
+from daemon.mind.markup import BEFORE_FENCE, MarkupTag, MarkupTags
+from daemon.mind.tags import PRIVATE_TAGS
 
 ALIKE = 0.8
 """Share of two names that must agree, of 1, for one to be meant by the other."""
@@ -21,7 +21,7 @@ SHORTEST = 6
 """Letters of a name that may be misspelt: too many words are like a shorter one."""
 INDENTED = re.compile(r" {4}|\t")
 """What begins a line of code in Markdown."""
-MOST = 10
+MOST_MISSPELT = 10
 """Misspelt tags of one answer that are told: each is a line in the next prompt."""
 MOST_NAMES = 100
 """Unknown names of one answer that are compared with the known ones."""
@@ -34,7 +34,7 @@ ATTRIBUTE = re.compile(r"\s[\w.:-]+\s*=")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Misspelt:
+class MisspeltTag:
     """A tag of an unknown name: where it begins, and the nearest known name; empty where none is near."""
 
     position: int
@@ -42,7 +42,7 @@ class Misspelt:
     nearest: str
 
 
-def nearest(name: str, known: Collection[str]) -> str:
+def nearest_tag_name(name: str, known: Collection[str]) -> str:
     """Return the known name with the same letters, or nearly the same; an empty text where there is none."""
     by_letters = {_letters(one): one for one in known}
     mine = _letters(name)
@@ -57,13 +57,13 @@ def _letters(name: str) -> str:
     return DIVIDERS.sub("", name).casefold()
 
 
-class Attempts:
+class MisspeltTagFinder:
     """The misspelt tags of one answer.
 
     `known` are the names that can be written in it, `silent` those that ask for nothing and are no mistake.
     """
 
-    def __init__(self, markup: Markup, known: Collection[str], silent: Collection[str]) -> None:
+    def __init__(self, markup: MarkupTags, known: Collection[str], silent: Collection[str]) -> None:
         self._markup = markup
         self._text = markup.text
         self._known = known
@@ -74,7 +74,7 @@ class Attempts:
         """The ends of known tags, and of the attempts that were found."""
         self._nearest: dict[str, str] = {}
 
-    def find_among(self, strangers: Sequence[Tag]) -> Iterator[Misspelt]:
+    def find_among(self, strangers: Sequence[MarkupTag]) -> Iterator[MisspeltTag]:
         """Yield those of these unknown tags that were meant to be carried out, each name once.
 
         The strangers stand where a known tag would count, in order.
@@ -82,7 +82,7 @@ class Attempts:
         told = set[str]()
         inside = inside_foreign = 0
         for tag in strangers:
-            if tag.start < inside or len(told) == MOST:
+            if tag.start < inside or len(told) == MOST_MISSPELT:
                 continue
             kind, end = self._kind(tag.name), self._end(tag)
             near = ""
@@ -95,21 +95,21 @@ class Attempts:
                 self._ends.add(end)
                 if tag.name not in told:
                     told.add(tag.name)
-                    yield Misspelt(position=tag.start, tag=tag.name, nearest=near)
+                    yield MisspeltTag(position=tag.start, tag=tag.name, nearest=near)
             inside_foreign = max(inside_foreign, end)
 
     def _kind(self, name: str) -> str:
         """Return `other` for a name that may be misspelt, `thought` for a tag of another model's thoughts."""
         if name.casefold() in self._silent:
             return "text"
-        return kind_of(name, (), PRIVATE)
+        return tag_kind(name, (), PRIVATE_TAGS)
 
     def _nearest_to(self, name: str) -> str:
         if name not in self._nearest and len(self._nearest) < MOST_NAMES:
-            self._nearest[name] = nearest(name, self._known)
+            self._nearest[name] = nearest_tag_name(name, self._known)
         return self._nearest.get(name, "")
 
-    def _is_attempt(self, tag: Tag, end: int, near: str, inside_foreign: int) -> bool:
+    def _is_attempt(self, tag: MarkupTag, end: int, near: str, inside_foreign: int) -> bool:
         """Return True for an element or a lonely tag that is written as a payload is.
 
         A name that is like a known one needs less of that. `inside_foreign`: where the markup ends in which
@@ -126,20 +126,20 @@ class Attempts:
             return is_set_apart or self._is_led_to(tag, end)
         return self._begins_apart(tag) and self._is_lonely(tag)
 
-    def _begins_apart(self, tag: Tag) -> bool:
+    def _begins_apart(self, tag: MarkupTag) -> bool:
         """Return True where only a known tag, white space or the bullet of a list stands before it in its
         line."""
         if self._before(tag.start) in self._ends:
             return True
         line = self._line(tag)
-        return line >= 0 and LEAD.fullmatch(self._text, line, tag.start) is not None
+        return line >= 0 and BEFORE_FENCE.fullmatch(self._text, line, tag.start) is not None
 
-    def _is_indented_code(self, tag: Tag) -> bool:
+    def _is_indented_code(self, tag: MarkupTag) -> bool:
         line = self._line(tag)
         is_indented = line >= 0 and INDENTED.match(self._text, line, tag.start) is not None
         return is_indented and self._before(tag.start) not in self._ends
 
-    def _line(self, tag: Tag) -> int:
+    def _line(self, tag: MarkupTag) -> int:
         """Return the beginning of the tag's line; -1 if it is too far before the tag for a bullet."""
         before = self._before(tag.start)
         start = self._text.rfind("\n", max(before - LONGEST_BULLET, 0), tag.start) + 1
@@ -147,12 +147,12 @@ class Attempts:
             return -1
         return start
 
-    def _is_led_to(self, tag: Tag, end: int) -> bool:
+    def _is_led_to(self, tag: MarkupTag, end: int) -> bool:
         """Return True where a sentence or a colon ends before it, and nothing stands after it in its line."""
         before = self._before(tag.start)
         return before > 0 and self._text[before - 1] in LEADS and self._ends_line(end)
 
-    def _is_lonely(self, tag: Tag) -> bool:
+    def _is_lonely(self, tag: MarkupTag) -> bool:
         """Return True where a known tag stands beside it, and no word behind it."""
         after = self._after(tag.end)
         if after in self._begins:
@@ -175,7 +175,7 @@ class Attempts:
             place += 1
         return place
 
-    def _end(self, tag: Tag) -> int:
+    def _end(self, tag: MarkupTag) -> int:
         """Return the end of the element if it is closed, else of its tag."""
         closing = self._markup.closed_by.get(tag.start)
         if closing is None:

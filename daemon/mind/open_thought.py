@@ -11,18 +11,18 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from daemon.engine.event import Entry
-from daemon.kinds import ModelCall, PlanMade
+from daemon.kinds import ModelCall, PlanChanged
 from daemon.memory import WorkingMemory
 from daemon.mind.answer import DELIBERATE
-from daemon.mind.json_answer import json_sections, speech_of, speech_so_far
-from daemon.mind.listening import Listening, ModelQuestion
-from daemon.mind.markup import LEAD
-from daemon.mind.payloads import ROOTS, TODO_UNTIL, Parsed, parse, self_tags
-from daemon.mind.private_words import PrivateWords, Watch
-from daemon.mind.prompting import feeling, situated, timed
-from daemon.mind.sections import Sections, sections
-from daemon.mind.stagnation import normalised
-from daemon.mind.tags import BARE, SAY
+from daemon.mind.json_answer import parse_json_sections, spoken_part, spoken_part_so_far
+from daemon.mind.listening import ModelQuestion, StreamedQuestion
+from daemon.mind.markup import BEFORE_FENCE
+from daemon.mind.payloads import ROOT_TAGS, TODO_UNTIL, ParsedAnswer, parse_payloads, self_tags
+from daemon.mind.private_words import HiddenWordsGuard, PrivateWords
+from daemon.mind.prompting import feeling, with_situation, with_time
+from daemon.mind.sections import SpeechGate, split_sections
+from daemon.mind.stagnation import normalized_text
+from daemon.mind.tags import SAY_TAG, UNSUFFIXED_TAGS
 from daemon.ports import Role
 from daemon.process import Turn
 
@@ -31,7 +31,7 @@ CLOSED = {
     "cancelled": ("cancelled", "canceled", "skipped"),
 }
 """What a step says in `done` that is closed, by how; with any other word it is open."""
-HIDES = rf"(?:^|(?<=>)){LEAD.pattern}(?P<fence>`{{3,}}(?=[^`<\n]*$)|~{{3,}})|<!--(?!.*?-->)"
+HIDES = rf"(?:^|(?<=>)){BEFORE_FENCE.pattern}(?P<fence>`{{3,}}(?=[^`<\n]*$)|~{{3,}})|<!--(?!.*?-->)"
 """What begins a block of code, or a comment that does not end in its line."""
 COMMENT_ENDS = re.compile(".*?-->")
 QUOTED = re.compile(r"\s{0,3}>")
@@ -41,14 +41,14 @@ SAYS_NOTHING = re.compile(
 """That; code and comments within a line; and tags that hold nothing."""
 
 
-class Final:
+class FinalAnswerReader:
     """What stands in the final answer so far; fed in pieces of any size."""
 
     def __init__(self, slug: str) -> None:
         self._tag = f"{slug}-response"
         self._begins = re.compile(rf"<{re.escape(self._tag)}(?:\s[^<>]*)?>", re.IGNORECASE)
-        private = [*self_tags(slug), *ROOTS]
-        self._sections = Sections([self._tag, *private], private)
+        private = [*self_tags(slug), *ROOT_TAGS]
+        self._sections = SpeechGate([self._tag, *private], private)
         self.opened = False
         """Has it begun? From then on all is its own, code and quotations too."""
         self._line = ""
@@ -126,7 +126,7 @@ class Final:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Thought:
+class OpenThought:
     """What came of one step: the memory with what was heard meanwhile, the call, and what is in its answer.
 
     `final` is what people are to read, or have read of it where it broke off; empty: this was not the end.
@@ -136,7 +136,7 @@ class Thought:
 
     memory: WorkingMemory
     call: Entry[ModelCall]
-    parsed: Parsed
+    parsed: ParsedAnswer
     final: str = ""
     unfinished: bool = False
     gives_away: bool = False
@@ -147,7 +147,7 @@ class Thought:
         return self.call.event.is_usable
 
 
-class Thinking:
+class ThoughtStep:
     """One step: asked for everything, or for the final answer alone."""
 
     def __init__(
@@ -158,27 +158,27 @@ class Thinking:
         self._actions = actions
         self._plan_is_open = plan_is_open
         self._speaks = not turn.branches.parent
-        place = timed
+        place = with_time
         if self._speaks:
-            place = situated
-        self._listening = Listening(turn, place(turn, memory))
+            place = with_situation
+        self._listening = StreamedQuestion(turn, place(turn, memory))
         self._private = PrivateWords(self._listening.memory, thinks=True)
         self._before = memory
         self.speech = self._listening.speech
 
-    def _reader(self) -> _AnswerHeard:
-        return _AnswerHeard(self._slug, self._leaves_steps_open, self._private)
+    def _reader(self) -> _FinalAnswerStream:
+        return _FinalAnswerStream(self._slug, self._leaves_steps_open, self._private)
 
     def _leaves_steps_open(self, text: str) -> bool:
         """Are steps of the plan open after this beginning of an answer?"""
-        plan = last_plan(parse(text, slug=self._slug, actions=self._actions))
+        plan = last_plan(parse_payloads(text, slug=self._slug, actions=self._actions))
         if plan is None:
             return self._plan_is_open
         return bool(plan.open_steps)
 
     async def ask(
         self, instruction: str, role: Role = "speak", *, alone: bool = False, private: bool = True
-    ) -> Thought:
+    ) -> OpenThought:
         """Ask. A final answer is read while it comes, but for one that is asked for `alone`: that may stand
         in no tag. Without `private` the model does not see what it thought earlier.
         """
@@ -187,7 +187,7 @@ class Thinking:
             name=DELIBERATE,
             instruction=instruction,
             role=role,
-            stop_sequences=[BARE.closing(f"{self._slug}-response")] if alone else (),
+            stop_sequences=[UNSUFFIXED_TAGS.closing(f"{self._slug}-response")] if alone else (),
             private=private,
         )
         async with self._turn.status_while(feeling(self._turn).status):
@@ -196,7 +196,7 @@ class Thinking:
         text = ""
         if event.is_usable:
             text = event.text
-        final = said_finally(text, self._slug, alone=alone)
+        final = final_answer_in(text, self._slug, alone=alone)
         if aloud and event.outcome == "cancelled":
             reader = self._reader()
             for piece in re.split("(?<=>)", event.text):  # as it came: a later plan takes nothing back
@@ -206,22 +206,22 @@ class Thinking:
         if gives_away:
             self._turn.report_odd_answer(event.model, "private")
             final = ""
-        return Thought(
+        return OpenThought(
             memory=self._before.with_memory(*self._listening.memory.heard_since(self._before)),
             call=call,
-            parsed=parse(text, slug=self._slug, actions=self._actions),
+            parsed=parse_payloads(text, slug=self._slug, actions=self._actions),
             final=final,
             gives_away=gives_away,
             unfinished=event.outcome == "cut" and f"</{self._slug}-response" not in text.lower(),
         )
 
 
-class _AnswerHeard:
+class _FinalAnswerStream:
     """Hears a final answer. Where steps of the plan are open it waits for a plan without any."""
 
     def __init__(self, slug: str, leaves_steps_open: Callable[[str], bool], private: PrivateWords) -> None:
-        self._final = Final(slug)
-        self._watch = Watch(private)
+        self._final = FinalAnswerReader(slug)
+        self._watch = HiddenWordsGuard(private)
         self._leaves_steps_open = leaves_steps_open
         self._before: list[str] = []
         """The answer up to where its final part begins."""
@@ -242,7 +242,7 @@ class _AnswerHeard:
         """What of it people may read so far."""
         if not self._may_speak:
             return ""
-        return self._watch.safe_part(speech_so_far(self._final.text))
+        return self._watch.safe_part(spoken_part_so_far(self._final.text))
 
     @property
     def is_complete(self) -> bool:
@@ -250,24 +250,24 @@ class _AnswerHeard:
         return self._final.began_again or self._watch.found
 
 
-def said_finally(text: str, slug: str, *, alone: bool = False) -> str:
+def final_answer_in(text: str, slug: str, *, alone: bool = False) -> str:
     """The final answer in a whole text; `alone`: where nothing else was asked, it may stand in no tag."""
-    whole = Final(slug)
+    whole = FinalAnswerReader(slug)
     whole.feed(text)
     whole.end()
     if whole.text or not alone:
-        return speech_of(whole.text)
-    private = [*self_tags(slug), *ROOTS]
-    plain = sections(text, private, private)
-    in_json = json_sections(plain.text_outside)
+        return spoken_part(whole.text)
+    private = [*self_tags(slug), *ROOT_TAGS]
+    plain = split_sections(text, private, private)
+    in_json = parse_json_sections(plain.text_outside)
     if in_json is not None:
-        return in_json.get(SAY, "")
+        return in_json.get(SAY_TAG, "")
     if plain.ends_in_open_thought or plain.may_lack_words:
         return ""
     return plain.text_outside.strip()
 
 
-def last_plan(parsed: Parsed) -> PlanMade | None:
+def last_plan(parsed: ParsedAnswer) -> PlanChanged | None:
     """The last plan in an answer: that counts."""
     written = [payload for payload in parsed.payloads if payload.tag == TODO_UNTIL]
     if not written:
@@ -279,19 +279,19 @@ def last_plan(parsed: Parsed) -> PlanMade | None:
             states = (state for state, words in CLOSED.items() if done in words)
             steps.append((child.text, next(states, "open")))
     condition, title = (written[-1].attributes.get(name, "").strip() for name in ("condition", "title"))
-    return PlanMade(condition=condition, title=title, steps=tuple(steps))
+    return PlanChanged(condition=condition, title=title, steps=tuple(steps))
 
 
-def advances(plan: PlanMade, before: Sequence[PlanMade]) -> bool:
+def closes_new_step(plan: PlanChanged, before: Sequence[PlanChanged]) -> bool:
     """Return True if this plan closes a step that stood open in those before it and never was closed.
 
     A step in other words is the same one: then fewer steps than before are open, and more closed than ever.
     """
     opened, closed = set[str](), set[str]()
     for one in before:
-        opened.update(map(normalised, one.open_steps))
-        closed.update(map(normalised, one.closed_steps))
-    now = set(map(normalised, plan.closed_steps))
+        opened.update(map(normalized_text, one.open_steps))
+        closed.update(map(normalized_text, one.closed_steps))
+    now = set(map(normalized_text, plan.closed_steps))
     if opened & now - closed:
         return True
     if before and len(plan.open_steps) >= len(before[-1].open_steps):

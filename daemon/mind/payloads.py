@@ -14,25 +14,35 @@ from operator import attrgetter
 
 from lxml import etree
 
-from daemon.mind.marks import HTML, kind_of
-from daemon.mind.markup import Markup, Tag
-from daemon.mind.misspelt_tags import MOST, Attempts, Misspelt
-from daemon.mind.tags import PRIVATE
-from daemon.mind.xml_text import attributes_of, decoded, writable
+from daemon.mind.marks import HTML_TAGS, tag_kind
+from daemon.mind.markup import MarkupTag, MarkupTags
+from daemon.mind.misspelt_tags import MOST_MISSPELT, MisspeltTag, MisspeltTagFinder
+from daemon.mind.tags import PRIVATE_TAGS
+from daemon.mind.xml_text import decode_xml_entities, parse_attributes, xml_writable
 
-THOUGHT = "thought"
+THOUGHT_TAG = "thought"
 TODO_UNTIL, SPAWN_THREAD, FAN_OUT = "todo-until", "spawn-thread", "fan-out"
 SEND, SET_TIMER, CANCEL_TIMER, CLEAR_CONTEXT = "send", "set-timer", "cancel-timer", "clear-context"
-EXPLAIN = "explain"
-ROOTS = (THOUGHT, TODO_UNTIL, SPAWN_THREAD, FAN_OUT, SEND, SET_TIMER, CANCEL_TIMER, CLEAR_CONTEXT, EXPLAIN)
+EXPLAIN_TAG = "explain"
+ROOT_TAGS = (
+    THOUGHT_TAG,
+    TODO_UNTIL,
+    SPAWN_THREAD,
+    FAN_OUT,
+    SEND,
+    SET_TIMER,
+    CANCEL_TIMER,
+    CLEAR_CONTEXT,
+    EXPLAIN_TAG,
+)
 """What the soul may write, besides its own two tags and the actions that are offered."""
 PARTS = {TODO_UNTIL: "step", SPAWN_THREAD: "initial-payload", FAN_OUT: "item"}
 """What these hold; words beside it are only words."""
 LISTS = {tag: PARTS[tag] for tag in (TODO_UNTIL, FAN_OUT)}
 """The tags that hold any number of one part and nothing else, with that part."""
-WORDS = (THOUGHT, SEND, PARTS[TODO_UNTIL])
+WORDS = (THOUGHT_TAG, SEND, PARTS[TODO_UNTIL])
 """What holds words alone, as the final answer does."""
-SYSTEM = (
+SYSTEM_TAGS = (
     "thread-spawned",
     "system-thread-error",
     "context-cleared",
@@ -46,7 +56,7 @@ SYSTEM = (
     "system-note",
 )
 """What the core says to the soul."""
-NAMES = (*ROOTS, *PARTS.values(), *SYSTEM)
+PAYLOAD_NAMES = (*ROOT_TAGS, *PARTS.values(), *SYSTEM_TAGS)
 """All names that mean something in open thought."""
 
 LONGEST = 200_000
@@ -83,7 +93,7 @@ class Payload:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class PayloadFault:
     """What was wrong at a character of the answer, and what to write instead, as a sentence for the model.
 
     `repaired`: it was understood nevertheless, and this is only a note.
@@ -95,18 +105,18 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parsed:
+class ParsedAnswer:
     """What an answer holds: its payloads in order, and as `thought` its text outside of them, as written, and
     in `<thought>`s. `misspelt` are the tags that were meant to be carried out, and that nobody knows."""
 
     thought: str
     payloads: tuple[Payload, ...]
-    faults: tuple[Fault, ...]
-    misspelt: tuple[Misspelt, ...] = ()
+    faults: tuple[PayloadFault, ...]
+    misspelt: tuple[MisspeltTag, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extent:
+class ElementExtent:
     """Where the inside of an element begins and ends, and where the text goes on after it."""
 
     start: int
@@ -114,7 +124,7 @@ class Extent:
     after: int
 
 
-class Unreadable(Exception):
+class ElementUnreadable(Exception):
     """An element that has to be dropped."""
 
     recorded_name = "Unreadable"
@@ -124,13 +134,13 @@ class Unreadable(Exception):
         self.position = position
 
 
-def parse(text: str, *, slug: str, actions: Collection[str]) -> Parsed:
+def parse_payloads(text: str, *, slug: str, actions: Collection[str]) -> ParsedAnswer:
     """Split an answer of the soul with this slug into its payloads and its thought.
 
     `actions` are the names of those that are offered. A payload counts only at the top level and directly in
     the self-call; not in code, in a quotation (a line that begins with `>`), in a comment, in a thought.
     """
-    return _Reading(text, slug, actions).parsed()
+    return _PayloadParser(text, slug, actions).parsed()
 
 
 def self_tags(slug: str) -> tuple[str, ...]:
@@ -139,23 +149,23 @@ def self_tags(slug: str) -> tuple[str, ...]:
     return (slug, ask, f"ask-{slug.title()}", f"ask-{slug.upper()}")
 
 
-def slug_of(name: str) -> str:
+def tag_slug(name: str) -> str:
     """The name of the soul's own tag: lower case, `[a-z0-9-]`; never a name that means something else."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", plain.replace("'", "")).strip("-")
-    if not slug or not slug[0].isalpha() or slug in HTML or slug in NAMES:
+    if not slug or not slug[0].isalpha() or slug in HTML_TAGS or slug in PAYLOAD_NAMES:
         return f"soul-{slug}".strip("-")
     return slug
 
 
-def element(tag: str, text: str = "", **attributes: str | int) -> str:
+def make_element(tag: str, text: str = "", **attributes: str | int) -> str:
     """A well-formed element with escaped text, as the core writes it to the soul."""
-    made = etree.Element(tag, {name: writable(str(value)) for name, value in attributes.items()})
-    made.text = writable(text) or None
+    made = etree.Element(tag, {name: xml_writable(str(value)) for name, value in attributes.items()})
+    made.text = xml_writable(text) or None
     return etree.tostring(made, encoding="unicode")
 
 
-class _Reading:
+class _PayloadParser:
     """One answer while it is read."""
 
     def __init__(self, text: str, slug: str, actions: Collection[str]) -> None:
@@ -163,25 +173,25 @@ class _Reading:
         self._slug = slug
         self._calls = frozenset(self_tags(slug)).difference(actions)
         self._words_only = (final, *WORDS)
-        self._offered = (slug, final, *ROOTS, *actions)
+        self._offered = (slug, final, *ROOT_TAGS, *actions)
         self._known = self._calls.union(self._offered)
-        self._text = writable(text[:LONGEST])
-        self._markup = Markup(self._text, self._known)
+        self._text = xml_writable(text[:LONGEST])
+        self._markup = MarkupTags(self._text, self._known)
         self._thought: list[tuple[int, str]] = []
         """By where it stands."""
-        self._strangers: list[Tag] = []
+        self._strangers: list[MarkupTag] = []
         """Tags of unknown names that stand where a payload may."""
-        self._missed: list[Misspelt] = []
+        self._missed: list[MisspeltTag] = []
         """Tags of unknown names that stand where a step or an item may."""
         self._payloads: list[Payload] = []
         self._begun = 0
         """How many payloads were read, or begun to be."""
         self._children = 0
-        self._faults: list[Fault] = []
+        self._faults: list[PayloadFault] = []
         if len(text) > LONGEST:
             self._fault(LONGEST, f"The answer was cut here: write at most {LONGEST:,} characters.")
 
-    def parsed(self) -> Parsed:
+    def parsed(self) -> ParsedAnswer:
         """What there is in it."""
         for tag in self._markup.tags:
             if tag.kind == "doctype":
@@ -192,18 +202,18 @@ class _Reading:
             self._thought.append((start, self._text[start:end]))
         thought = [text.strip() for _, text in sorted(self._thought)]
         position = attrgetter("position")
-        return Parsed(
+        return ParsedAnswer(
             thought="\n\n".join(text for text in thought if text),
             payloads=tuple(sorted(self._payloads, key=position)),
             faults=tuple(sorted(self._faults, key=position)),
             misspelt=self._misspelt(),
         )
 
-    def _misspelt(self) -> tuple[Misspelt, ...]:
+    def _misspelt(self) -> tuple[MisspeltTag, ...]:
         """Return the unknown tags that were meant to be carried out; of misspelt thoughts nothing is lost."""
-        silent = (f"{self._slug}-response", *SYSTEM, *PARTS.values())
-        attempts = Attempts(self._markup, self._offered, silent)
-        found = [one for one in attempts.find_among(self._strangers) if one.nearest != THOUGHT]
+        silent = (f"{self._slug}-response", *SYSTEM_TAGS, *PARTS.values())
+        attempts = MisspeltTagFinder(self._markup, self._offered, silent)
+        found = [one for one in attempts.find_among(self._strangers) if one.nearest != THOUGHT_TAG]
         return tuple(sorted([*found, *self._missed], key=attrgetter("position")))
 
     def _level(self, start: int, end: int, *, within: bool) -> list[tuple[int, int]]:
@@ -219,7 +229,7 @@ class _Reading:
                 if tag.begins:
                     self._strangers.append(tag)
                 continue
-            if self._begun == MOST_PAYLOADS and tag.kind != "close" and tag.name != THOUGHT:
+            if self._begun == MOST_PAYLOADS and tag.kind != "close" and tag.name != THOUGHT_TAG:
                 self._note(tag.start, TOO_MANY, repaired=False)
                 break
             words.append((start, tag.start))
@@ -233,21 +243,21 @@ class _Reading:
                 start = self._take(tag, end)
         return [*words, (start, end)]
 
-    def _take(self, tag: Tag, end: int) -> int:
+    def _take(self, tag: MarkupTag, end: int) -> int:
         """Read a payload or thought that ends there at the latest. Returns where the text goes on."""
         extent = self._extent(tag, end, self._known)
-        if tag.name == THOUGHT and tag.begins:
+        if tag.name == THOUGHT_TAG and tag.begins:
             self._thought.append((tag.start, self._decoded(extent.start, extent.end)))
             return extent.after
         self._begun += 1
         try:
             self._payloads.append(self._payload(tag, extent))
-        except Unreadable as error:
+        except ElementUnreadable as error:
             self._fault(error.position, str(error))
             self._thought.append((tag.start, self._text[tag.start : extent.after]))
         return extent.after
 
-    def _payload(self, tag: Tag, extent: Extent) -> Payload:
+    def _payload(self, tag: MarkupTag, extent: ElementExtent) -> Payload:
         if tag.name not in self._calls:
             return self._element(tag, extent, depth=1)
         attributes = self._attributes(tag)
@@ -257,8 +267,8 @@ class _Reading:
 
     def _made(
         self,
-        tag: Tag,
-        extent: Extent,
+        tag: MarkupTag,
+        extent: ElementExtent,
         attributes: Mapping[str, str],
         texts: Sequence[str],
         children: Sequence[Payload] = (),
@@ -275,13 +285,15 @@ class _Reading:
             position=tag.start,
         )
 
-    def _element(self, tag: Tag, extent: Extent, depth: int) -> Payload:
+    def _element(self, tag: MarkupTag, extent: ElementExtent, depth: int) -> Payload:
         if depth > DEEPEST:
-            raise Unreadable(tag.start, f"The tags stand too deep in each other: at most {DEEPEST} may.")
+            raise ElementUnreadable(
+                tag.start, f"The tags stand too deep in each other: at most {DEEPEST} may."
+            )
         if depth > 1:
             self._children += 1
             if self._children > MOST_CHILDREN:
-                raise Unreadable(tag.start, TOO_MANY_WITHIN)
+                raise ElementUnreadable(tag.start, TOO_MANY_WITHIN)
         attributes = self._attributes(tag)
         part = LISTS.get(tag.name, "")
         texts: list[str] = []
@@ -312,11 +324,11 @@ class _Reading:
             if tag.start < start or not tag.begins or closing is None or closing.end > end:
                 continue
             start = closing.end
-            told = len(self._missed) == MOST or any(one.tag == tag.name for one in self._missed)
-            if not told and tag.name not in self._known and kind_of(tag.name, (), PRIVATE) == "other":
-                self._missed.append(Misspelt(position=tag.start, tag=tag.name, nearest=part))
+            told = len(self._missed) == MOST_MISSPELT or any(one.tag == tag.name for one in self._missed)
+            if not told and tag.name not in self._known and tag_kind(tag.name, (), PRIVATE_TAGS) == "other":
+                self._missed.append(MisspeltTag(position=tag.start, tag=tag.name, nearest=part))
 
-    def _child(self, parent: Tag, start: int, end: int) -> Tag | None:
+    def _child(self, parent: MarkupTag, start: int, end: int) -> MarkupTag | None:
         """The next child in this rest of an element: a part, or a tag with which it begins."""
         if parent.name in self._words_only:
             return None
@@ -328,18 +340,18 @@ class _Reading:
                 return tag
         return None
 
-    def _extent(self, tag: Tag, end: int, until: Collection[str]) -> Extent:
+    def _extent(self, tag: MarkupTag, end: int, until: Collection[str]) -> ElementExtent:
         """Of an element; one that is not closed ends before the next that begins of `until`, or at `end`."""
         closing = self._markup.closed_by.get(tag.start)
         if tag.kind == "empty":
-            return Extent(start=tag.end, end=tag.end, after=tag.end)
+            return ElementExtent(start=tag.end, end=tag.end, after=tag.end)
         if closing and closing.end <= end:
-            return Extent(start=tag.end, end=closing.start, after=closing.end)
+            return ElementExtent(start=tag.end, end=closing.start, after=closing.end)
         if tag.begins:
             self._note(tag.start, f"<{tag.name}> was not closed where it should be: write </{tag.name}>.")
         if until:
             end = self._first_of(until, tag.end, end)
-        return Extent(start=tag.end, end=end, after=end)
+        return ElementExtent(start=tag.end, end=end, after=end)
 
     def _first_of(self, names: Collection[str], start: int, end: int) -> int:
         """Where the first tag of these names begins, if one does there; else the end."""
@@ -348,13 +360,13 @@ class _Reading:
                 return tag.start
         return end
 
-    def _attributes(self, tag: Tag) -> Mapping[str, str]:
+    def _attributes(self, tag: MarkupTag) -> Mapping[str, str]:
         written = self._text[tag.start : tag.end]
         found = None
         if tag.begins:
-            found = attributes_of(tag.name, written)
+            found = parse_attributes(tag.name, written)
         if found is None:
-            raise Unreadable(
+            raise ElementUnreadable(
                 tag.start,
                 f'<{tag.name}> could not be read: write each attribute once, as name="value", and then >.',
             )
@@ -365,14 +377,14 @@ class _Reading:
         pieces = []
         for tag in self._markup.between(start, end):
             if tag.kind in ("comment", "cdata"):
-                pieces.append(decoded(self._text[start : tag.start]))
+                pieces.append(decode_xml_entities(self._text[start : tag.start]))
                 if tag.kind == "cdata":
                     pieces.append(self._text[tag.start + len("<![CDATA[") : tag.end - len("]]>")])
                 start = tag.end
-        pieces.append(decoded(self._text[start:end]))
+        pieces.append(decode_xml_entities(self._text[start:end]))
         return "".join(pieces)
 
-    def _names_ours(self, tag: Tag) -> bool:
+    def _names_ours(self, tag: MarkupTag) -> bool:
         names = "|".join(map(re.escape, self._known))
         return re.search(rf"</?(?:{names})[\s/>]", self._text[tag.start :]) is not None
 
@@ -382,7 +394,7 @@ class _Reading:
             return
         notes = sum(fault.repaired for fault in self._faults)
         if notes < MOST_NOTES or not repaired:
-            self._faults.append(Fault(position=position, what=what, repaired=repaired))
+            self._faults.append(PayloadFault(position=position, what=what, repaired=repaired))
 
     def _fault(self, position: int, what: str) -> None:
-        self._faults.append(Fault(position=position, what=what, repaired=False))
+        self._faults.append(PayloadFault(position=position, what=what, repaired=False))

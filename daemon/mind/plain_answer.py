@@ -11,17 +11,17 @@ import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from daemon.mind.json_answer import CODE, KEY, SECTIONS, without_code
-from daemon.mind.payloads import NAMES
-from daemon.mind.recall import OURS
+from daemon.mind.json_answer import CODE_PATTERN, JSON_KEY, SECTION_TAGS, blank_code
+from daemon.mind.payloads import PAYLOAD_NAMES
+from daemon.mind.recall import OUR_TAG_PATTERN
 from daemon.mind.wording import Mood
 
 ROLES = ("user", "human", "system", "person", "customer")
 OWN_ROLES = ("assistant", "ai", "bot", "model", "answer", "response", "reply")
 CONTROL = re.compile(r"<\|[^|<>\n]{1,40}\|?>|<\uff5c[^<>\n]{1,40}>|<(?:start|end)_of_turn>|\[/?INST\]|</s>")
-FRAME = re.compile(rf"</?\s*(?:message|{'|'.join(NAMES)})\b", re.IGNORECASE)
+FRAME = re.compile(rf"</?\s*(?:message|{'|'.join(PAYLOAD_NAMES)})\b", re.IGNORECASE)
 """The beginning of a frame of ours that a model goes on with: what follows is nobody's answer."""
-TAG = re.compile(rf"</?\s*(?:{OURS})(?:-\w*)?(?:\s[^<>]*)?/?>", re.IGNORECASE)
+TAG = re.compile(rf"</?\s*(?:{OUR_TAG_PATTERN})(?:-\w*)?(?:\s[^<>]*)?/?>", re.IGNORECASE)
 """Our tags, with all of our suffix, a part of it, or none."""
 FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,}).*$", re.MULTILINE)
 QUOTED = re.compile(r"[\"“„«](?P<words>[^\"“”„«»]+)[\"”“»]")
@@ -30,14 +30,14 @@ LONGEST_UNIT = 60
 MOST_WORDS = 2_000
 TIMES = {1: 6, 2: 4}
 """Times that so many words in a row make a repetition; for more words it is three."""
-OUR_KEYS = frozenset({*SECTIONS, "actions", "why", "args", "statement", "is_true"})
+OUR_KEYS = frozenset({*SECTION_TAGS, "actions", "why", "args", "statement", "is_true"})
 """Keys of the JSON that other calls ask for."""
 FEW = 4
 """Words that an answer may repeat whole: a greeting is answered with a greeting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class AnswerSurroundings:
     """The surroundings of an answer: names, what was said, and the owner's moods.
 
     `name` is the soul's, `people` are those of the others; `asked` is the newest message, `said` what the
@@ -51,22 +51,22 @@ class Around:
     moods: Mapping[str, Mood]
 
 
-def own_words(text: str, around: Around) -> str:
+def extract_own_words(text: str, around: AnswerSurroundings) -> str:
     """Return what may be said of the words of an answer; empty where that is no answer."""
     text = CONTROL.split(text.strip(), maxsplit=1)[0]
-    frame = FRAME.search(without_code(text))
+    frame = FRAME.search(blank_code(text))
     if frame:
         text = text[: frame.start()]
     text = _own_turn(text, around)
     text = _without_tags(text)
     text = _without_broken_json(text)
-    text = unrepeated(_first_person(text.strip(), around))
+    text = cut_repetition(_first_person(text.strip(), around))
     if not _says_something(text) or _is_repeated(text, [around.asked, *around.said]):
         return ""
     return text.strip()
 
 
-def _own_turn(text: str, around: Around) -> str:
+def _own_turn(text: str, around: AnswerSurroundings) -> str:
     """Return the soul's own turn of a conversation that the model goes on with by itself."""
     own = _names([around.name, *OWN_ROLES])
     begun = re.match(own, text, re.IGNORECASE)
@@ -98,7 +98,7 @@ def _names(names: Collection[str]) -> str:
 
 def _without_tags(text: str) -> str:
     """Take tags of ours out of what is no code."""
-    places = [code.span() for code in CODE.finditer(text)]
+    places = [code.span() for code in CODE_PATTERN.finditer(text)]
 
     def taken(tag: re.Match[str]) -> str:
         return tag[0] if any(begin <= tag.start() < end for begin, end in places) else ""
@@ -108,8 +108,8 @@ def _without_tags(text: str) -> str:
 
 def _without_broken_json(text: str) -> str:
     """Cut a text where JSON begins outside of code that never ends, or that another call would ask for."""
-    blank = without_code(text)
-    for key in KEY.finditer(blank):
+    blank = blank_code(text)
+    for key in JSON_KEY.finditer(blank):
         rest = blank[key.start() :]
         if text[key.start()] == ",":
             continue
@@ -128,7 +128,7 @@ def _closes(text: str) -> bool:
     return False
 
 
-def _first_person(text: str, around: Around) -> str:
+def _first_person(text: str, around: AnswerSurroundings) -> str:
     """Return what the soul says, if the model tells of it in the third person; nothing of its thoughts."""
     told = re.match(rf"[*_(]{{0,2}}{re.escape(around.name)}\s+(?P<verb>\w+)(?:\s+(?P<more>\w+))?", text)
     if told is None:
@@ -143,12 +143,12 @@ def _first_person(text: str, around: Around) -> str:
     return text
 
 
-def _states(around: Around) -> Collection[str]:
+def _states(around: AnswerSurroundings) -> Collection[str]:
     """Return the first two words of each status line: "is musing"."""
     return {" ".join(mood.status.rstrip("….").split()[:2]).casefold() for mood in around.moods.values()}
 
 
-def unrepeated(text: str) -> str:
+def cut_repetition(text: str) -> str:
     """Return a text up to where it begins to repeat itself; nothing of a word that stands there alone."""
     words = [(found[0].casefold(), found.end()) for found in re.finditer(r"\S+", text)][:MOST_WORDS]
     bare = [word for word, _ in words]

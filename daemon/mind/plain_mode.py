@@ -15,15 +15,22 @@ from functools import partial
 from daemon.engine.event import Entry
 from daemon.kinds import ModelCall
 from daemon.memory import CORE, FORM, WorkingMemory, working_memory
-from daemon.mind.answer import PLAIN, Answer
-from daemon.mind.echoes import echoes
-from daemon.mind.listening import Listening, ModelQuestion, note_form
-from daemon.mind.plain_answer import Around, own_words
-from daemon.mind.plain_prompt import plainly
+from daemon.mind.answer import PLAIN_CALL, PipelineAnswer
+from daemon.mind.echoes import repeats_instructions
+from daemon.mind.listening import ModelQuestion, StreamedQuestion, note_kept_form
+from daemon.mind.plain_answer import AnswerSurroundings, extract_own_words
+from daemon.mind.plain_prompt import as_plain_turns
 from daemon.mind.private_words import PrivateWords
-from daemon.mind.prompting import form_of, time_of
-from daemon.mind.recall import fenced, listed, plain
-from daemon.mind.wording import MOODS, SOUL, moods, name_of, when_words, worded
+from daemon.mind.prompting import answer_form, time_placeholders
+from daemon.mind.recall import clean_name_text, escape_tags, names_in_words
+from daemon.mind.wording import (
+    MOODS_TEXT,
+    SOUL_TEXT,
+    fill_prompt,
+    parse_moods,
+    parse_process_words,
+    soul_name_in,
+)
 from daemon.ports import Role
 from daemon.process import Speech, Turn
 
@@ -37,7 +44,7 @@ LONGEST_CHARACTER = 600
 """Characters of soul.md that a small model is told: whole paragraphs, from the first one on."""
 
 
-class PlainAnswer(Answer):
+class PlainAnswer(PipelineAnswer):
     """An answer of words alone. `words` is what may be said of them."""
 
     def __init__(self, call: Entry[ModelCall], words: str) -> None:
@@ -75,15 +82,22 @@ class PlainReply:
     answer: PlainAnswer
 
 
-async def ask_plainly(turn: Turn, memory: WorkingMemory, role: Role, guidance: str, notes: str) -> PlainReply:
+async def ask_in_plain_mode(
+    turn: Turn, memory: WorkingMemory, role: Role, guidance: str, notes: str
+) -> PlainReply:
     """Ask for the dialogue alone, and once more where what came is no answer."""
     seen = await _prompt(turn, memory)
-    asking = Listening(turn, seen)
+    asking = StreamedQuestion(turn, seen)
     note = _note(turn, guidance, notes, **_facts(turn))
-    rules = [worded(turn, SYSTEM, character="", **NO_TIME), worded(turn, AGAIN), guidance, _note(turn)]
-    rules += form_of(turn)
-    check = partial(checked, turn, seen, rules)
-    said = [one.content for one in plainly(seen).conversation if one.role == "assistant"]
+    rules = [
+        fill_prompt(turn, SYSTEM, character="", **NO_TIME),
+        fill_prompt(turn, AGAIN),
+        guidance,
+        _note(turn),
+    ]
+    rules += answer_form(turn)
+    check = partial(check_plain_answer, turn, seen, rules)
+    said = [one.content for one in as_plain_turns(seen).conversation if one.role == "assistant"]
     answer = first = check(await asking.ask(_question(role, note), None), said)
     if (
         answer.speakable_dialogue is None
@@ -92,34 +106,34 @@ async def ask_plainly(turn: Turn, memory: WorkingMemory, role: Role, guidance: s
     ):
         if answer.outcome == "refused":
             role = "fallback"
-        again = worded(turn, AGAIN)
+        again = fill_prompt(turn, AGAIN)
         memory = memory.with_memory(*asking.memory.heard_since(seen))
         asking.memory = seen = _newest_alone(turn, asking.memory)
         answer = check(await asking.ask(_question(role, f"{note}\n{again}".strip()), None))
-    note_form(turn, role, first, answer)
+    note_kept_form(turn, role, first, answer)
     memory = memory.with_memory(*asking.memory.heard_since(seen))
     return PlainReply(memory=memory, speech=asking.speech, answer=answer)
 
 
 def _question(role: Role, note: str) -> ModelQuestion:
-    return ModelQuestion(name=PLAIN, instruction=note, role=role)
+    return ModelQuestion(name=PLAIN_CALL, instruction=note, role=role)
 
 
-def led_to(turn: Turn) -> str:
+def process_led_to(turn: Turn) -> str:
     """Return the process that the newest message leads to by one of the owner's words; empty: none."""
     said = " ".join(_newest(turn).casefold().split())
-    for process, words in when_words(turn.text(WORDS)).items():
+    for process, words in parse_process_words(turn.text(WORDS)).items():
         if process in turn.processes and any(_stands_in(word, said) for word in words):
             return process
     return ""
 
 
-def is_meant(turn: Turn, memory: WorkingMemory) -> bool:
+def is_answer_due(turn: Turn, memory: WorkingMemory) -> bool:
     """Return True if an answer is due: among several people only where the soul is named or spoken to."""
     if turn.must_answer:
         return True
     people = {one.name for one in memory.conversation if one.role == "user" and one.name}
-    name = name_of(turn.text(SOUL))
+    name = soul_name_in(turn.text(SOUL_TEXT))
     return len(people) < 2 or _stands_in(name.casefold(), _newest(turn).casefold())
 
 
@@ -128,12 +142,12 @@ def _newest_alone(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     asked = {entry.seq for entry in turn.answers}
     earlier = [one for one in memory.conversation if one.seq not in asked and (one.seq or 0) < turn.began_seq]
     rest = [one for one in memory.memories if one not in earlier]
-    return working_memory(rest).with_beginning(f"{name_of(turn.text(SOUL))}:")
+    return working_memory(rest).with_beginning(f"{soul_name_in(turn.text(SOUL_TEXT))}:")
 
 
 async def _prompt(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """Return the memory with a short system text for the long ones: it may name the day, not the time."""
-    text = worded(turn, SYSTEM, character=_character(turn), **time_of(turn))
+    text = fill_prompt(turn, SYSTEM, character=_character(turn), **time_placeholders(turn))
     core = await turn.record_text(SYSTEM, text)
     rest = [one for one in memory.memories if one.region not in (CORE, FORM)]
     return working_memory([core, *rest])
@@ -142,7 +156,7 @@ async def _prompt(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
 def _character(turn: Turn) -> str:
     """Return as many whole paragraphs of the soul's character as a small model is told."""
     told = ""
-    for paragraph in re.split(r"\n\s*\n", turn.text(SOUL).strip()):
+    for paragraph in re.split(r"\n\s*\n", turn.text(SOUL_TEXT).strip()):
         if told and len(told) + len(paragraph) > LONGEST_CHARACTER:
             break
         told += f"\n\n{paragraph}"
@@ -152,21 +166,21 @@ def _character(turn: Turn) -> str:
 def _note(turn: Turn, guidance: str = "", notes: str = "", **facts: str) -> str:
     """Word the note above the newest message: who wrote it, these facts, what is found out, what to do."""
     known = {**NO_TIME, "known": "", **facts}
-    names = listed(entry.event.name for entry in turn.answers)
-    note = worded(turn, NOTE, names=names, place=turn.place, guidance=guidance, **known)
+    names = names_in_words(entry.event.name for entry in turn.answers)
+    note = fill_prompt(turn, NOTE, names=names, place=turn.place, guidance=guidance, **known)
     return f"{notes}\n\n{note}".strip()
 
 
 def _facts(turn: Turn) -> dict[str, str]:
     """Return the time and what is known of those who spoke, for the note: words that may be said, too."""
     known = [
-        worded(turn, KNOWN, person=plain(person), notes=" ".join(fenced(told).split()))
+        fill_prompt(turn, KNOWN, person=clean_name_text(person), notes=" ".join(escape_tags(told).split()))
         for person, told in turn.known_people
     ]
-    return {**time_of(turn), "known": " ".join(known)}
+    return {**time_placeholders(turn), "known": " ".join(known)}
 
 
-def checked(
+def check_plain_answer(
     turn: Turn,
     seen: WorkingMemory,
     instructions: Sequence[str],
@@ -179,16 +193,16 @@ def checked(
     of what soul.md tells the soul, or of an earlier private thought, nor of one that was `said` so before.
     """
     names = [one.name for one in seen.conversation if one.role == "user" and one.name]
-    around = Around(
-        name=name_of(turn.text(SOUL)),
+    around = AnswerSurroundings(
+        name=soul_name_in(turn.text(SOUL_TEXT)),
         people=[*dict.fromkeys(names)],
         asked=_newest(turn),
         said=said,
-        moods=moods(turn.text(MOODS)),
+        moods=parse_moods(turn.text(MOODS_TEXT)),
     )
-    words = own_words(Answer(call).speakable_dialogue or "", around)
-    heard = (one.content for one in plainly(seen).conversation)
-    if echoes(words, instructions, turn.text(SOUL), heard):
+    words = extract_own_words(PipelineAnswer(call).speakable_dialogue or "", around)
+    heard = (one.content for one in as_plain_turns(seen).conversation)
+    if repeats_instructions(words, instructions, turn.text(SOUL_TEXT), heard):
         words = ""
     if PrivateWords(seen).are_in(words):
         words = ""

@@ -10,15 +10,15 @@ import re
 from dataclasses import replace
 
 from daemon.memory import DEFAULT, Memory, WorkingMemory, working_memory
-from daemon.mind.answer import PLAIN
-from daemon.mind.sections import sections
-from daemon.mind.tags import BARE, PRIVATE, SAY, TAGS, SectionTags
+from daemon.mind.answer import PLAIN_CALL
+from daemon.mind.sections import split_sections
+from daemon.mind.tags import PRIVATE_TAGS, SAY_TAG, SECTION_NAMES, UNSUFFIXED_TAGS, SectionTags
 
 MESSAGE = re.compile(
     r'<message from="(?P<name>[^"<>]*)"(?: owner="yes")?>\n(?P<text>.*)\n</message>', re.DOTALL
 )
 """A message of which nothing is told but who said it: its frame can go."""
-MARKED = re.compile(rf"<(?:{'|'.join(TAGS)})-(?P<suffix>\w+)>")
+MARKED = re.compile(rf"<(?:{'|'.join(SECTION_NAMES)})-(?P<suffix>\w+)>")
 """The first tag of a remembered answer whose tags have a suffix."""
 CONTROL = re.compile(r"<(?=\|[\w ]{1,40}\|?>|\uff5c|/?s>|<SYS>>|</SYS>>)|\[(?=/?INST\])")
 """The beginning of words of people that would be a control token of a model, and end their turn."""
@@ -26,14 +26,14 @@ ROLE = re.compile(r"^(?=[ \t]*(?:system|assistant|user|human)[ \t]*:)", re.IGNOR
 """The beginning of a line that would pose as another turn."""
 
 
-def as_asked(name: str, memory: WorkingMemory) -> WorkingMemory:
+def memory_as_shown(name: str, memory: WorkingMemory) -> WorkingMemory:
     """Return what a call of this name shows of a memory."""
-    if name == PLAIN:
-        return plainly(memory)
+    if name == PLAIN_CALL:
+        return as_plain_turns(memory)
     return memory
 
 
-def plainly(memory: WorkingMemory) -> WorkingMemory:
+def as_plain_turns(memory: WorkingMemory) -> WorkingMemory:
     """Return the memory as plain turns: what the soul only thought is left out.
 
     Once a second person has spoken, their names stand before what people say.
@@ -44,7 +44,7 @@ def plainly(memory: WorkingMemory) -> WorkingMemory:
         if one.region != DEFAULT:
             shown.append(one)
             continue
-        content = said_in(one.content) if one.role == "assistant" else _heard(one.content, names)
+        content = spoken_in_answer(one.content) if one.role == "assistant" else _heard(one.content, names)
         if content.strip():
             shown.append(replace(one, content=content))
     return _note_first(working_memory(shown))
@@ -62,13 +62,13 @@ def _note_first(memory: WorkingMemory) -> WorkingMemory:
     return working_memory([*memory.system, *shown]).with_beginning(beginning)
 
 
-def said_in(answer: str) -> str:
+def spoken_in_answer(answer: str) -> str:
     """Return what was said in an earlier answer, without its other sections."""
     marked = MARKED.search(answer)
-    tags = SectionTags(suffix=marked["suffix"]) if marked else BARE
-    parsed = sections(answer, TAGS, PRIVATE, tags)
-    if SAY in parsed.text:
-        return parsed.section_text(SAY).strip()
+    tags = SectionTags(suffix=marked["suffix"]) if marked else UNSUFFIXED_TAGS
+    parsed = split_sections(answer, SECTION_NAMES, PRIVATE_TAGS, tags)
+    if SAY_TAG in parsed.text:
+        return parsed.section_text(SAY_TAG).strip()
     return parsed.text_outside.strip()
 
 

@@ -16,12 +16,12 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from daemon.limits import Limits
-from daemon.setting import duration
+from daemon.setting import read_duration
 
-PLAYBOOKS = "playbooks/"
+PLAYBOOK_FOLDER = "playbooks/"
 """How the names of playbooks begin, as texts of the owner."""
 FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*$\n?(.*)\Z", re.DOTALL | re.MULTILINE)
-NAME = re.compile(r"[a-z][a-z0-9_]*")
+PLAYBOOK_NAME = re.compile(r"[a-z][a-z0-9_]*")
 LINES = "where lines of the form `name: …` belong"
 SHAPES = {
     "string_type": "where a text belongs: put it in quotes if it holds a colon",
@@ -63,18 +63,18 @@ class Playbook:
 
 
 @functools.lru_cache
-def playbook(name: str, text: str) -> Playbook:
+def parse_playbook(name: str, text: str) -> Playbook:
     """The playbook of this process; raises ValueError with what is wrong and what to do, in a sentence.
 
     It is asked for in each turn, and to read one takes some milliseconds.
     """
-    if not NAME.fullmatch(name):
+    if not PLAYBOOK_NAME.fullmatch(name):
         raise ValueError("its name is that of a process: use a-z, 0-9 and _ alone, a letter first")
     parts = FRONT.match(text)
     if parts is None:
         raise ValueError("it does not begin with front matter: lines like `goal: …` between two lines `---`")
     try:
-        front = _Front.model_validate(_read(parts[1]))
+        front = _FrontMatter.model_validate(_read(parts[1]))
     except ValidationError as error:
         raise ValueError("; ".join(map(_said, error.errors()))) from None
     problems = list(_contradictions(name, front))
@@ -96,14 +96,14 @@ def playbook(name: str, text: str) -> Playbook:
 
 
 def _seconds(given: object) -> float:
-    return duration(str(given))
+    return read_duration(str(given))
 
 
-class _Strict(BaseModel):
+class _StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=True, str_min_length=1)
 
 
-class _Bounds(_Strict):
+class _LimitsForm(_StrictModel):
     loops: int | None = Field(default=None, ge=1, le=50)
     calls: int | None = Field(default=None, ge=1)
     tokens: int | None = Field(default=None, ge=1)
@@ -111,17 +111,17 @@ class _Bounds(_Strict):
     time: Annotated[float, BeforeValidator(_seconds), Field(gt=0)] | None = None
 
 
-class _Front(_Strict):
+class _FrontMatter(_StrictModel):
     goal: str
     rules: list[str] = []
     actions: list[str] = Field(min_length=1)
-    limits: _Bounds = Field(default_factory=_Bounds)
+    limits: _LimitsForm = Field(default_factory=_LimitsForm)
     transitions: dict[str, str] = {}
     then: str = "conversation"
     when: str = ""
 
 
-class _Plain(yaml.BaseLoader):
+class _TextYamlLoader(yaml.BaseLoader):
     """YAML in which every value is a text (no "no" that means false), and no key stands twice."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
@@ -139,7 +139,7 @@ def _twice(names: Iterable[str]) -> Sequence[str]:
 def _read(front: str) -> Any:
     """The front matter as texts, lists and mappings; a key with nothing after it is not there."""
     try:
-        found = yaml.load(front, _Plain)
+        found = yaml.load(front, _TextYamlLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
@@ -164,9 +164,9 @@ def _said(error: Mapping[str, Any]) -> str:
         case "missing":
             return f"{where} is missing: write a line `{key}: …`"
         case "extra_forbidden" if len(error["loc"]) == 1:
-            return f"{where} is not known here: write one of {', '.join(_Front.model_fields)}"
+            return f"{where} is not known here: write one of {', '.join(_FrontMatter.model_fields)}"
         case "extra_forbidden":
-            return f"{where} is not known here: write one of {', '.join(_Bounds.model_fields)}"
+            return f"{where} is not known here: write one of {', '.join(_LimitsForm.model_fields)}"
         case "value_error":
             return f"{where} {error['ctx']['error']}"
     if error["type"] in SHAPES:
@@ -174,7 +174,7 @@ def _said(error: Mapping[str, Any]) -> str:
     return f"{where} cannot be used: {error['msg'].replace('Input', 'it')}"
 
 
-def _contradictions(name: str, front: _Front) -> Iterator[str]:
+def _contradictions(name: str, front: _FrontMatter) -> Iterator[str]:
     """What no single value says wrong."""
     for action in _twice(front.actions):
         yield f"the action {action} stands there twice: take one away"

@@ -15,22 +15,22 @@ from itertools import pairwise
 from unicodedata import normalize
 
 from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.mind.marks import INVISIBLE
-from daemon.mind.payloads import THOUGHT
-from daemon.mind.tags import ASIDE, SAY
+from daemon.mind.marks import INVISIBLE_CHARACTERS
+from daemon.mind.payloads import THOUGHT_TAG
+from daemon.mind.tags import ASIDE_TAG, SAY_TAG
 
-RUN = 8
+HIDDEN_RUN_LENGTH = 8
 """Words in a row that give a private thought away."""
 BEGINS = 2
 """Words in a row that may be read of a run, until it breaks off."""
 DENSE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 """Scripts without spaces between words: each letter counts as half a word."""
-HIDDEN = "".join(map(re.escape, INVISIBLE))
+HIDDEN = "".join(map(re.escape, INVISIBLE_CHARACTERS))
 ACCENTS = "\u0300-\u036f"
 """Signs on the letter before them, where that is not one sign with it."""
-WORD = re.compile(rf"[{DENSE}]|[^\W_{DENSE}]+(?:[{HIDDEN}{ACCENTS}]+[^\W_{DENSE}]+)*[{ACCENTS}]*")
+COMPARED_WORD = re.compile(rf"[{DENSE}]|[^\W_{DENSE}]+(?:[{HIDDEN}{ACCENTS}]+[^\W_{DENSE}]+)*[{ACCENTS}]*")
 DENSE_LETTER = re.compile(f"[{DENSE}]")
-UNSEEN = min(INVISIBLE)
+UNSEEN = min(INVISIBLE_CHARACTERS)
 INVISIBLES = re.compile(f"[{HIDDEN}]")
 LONGEST_ENTITY = 34
 ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
@@ -38,14 +38,16 @@ HALF_ENTITY = re.compile(r"&#?[A-Za-z0-9]{0,32}\Z")
 """The end of a text that may yet become an entity."""
 MARK = r"(?P<mark>-\w+)?[^<>]*>"
 ENDS = r"(?:(?(mark)</(?P=tag)(?P=mark)\s*>|</(?P=tag)\s*>)|\Z)"
-PRIVATE_SECTION = re.compile(rf"<(?P<tag>{ASIDE}|{THOUGHT}){MARK}(?P<text>.*?){ENDS}", re.DOTALL)
+PRIVATE_SECTION = re.compile(rf"<(?P<tag>{ASIDE_TAG}|{THOUGHT_TAG}){MARK}(?P<text>.*?){ENDS}", re.DOTALL)
 """As it stands in a remembered answer, with the suffix of an installation or without."""
-SPOKEN = rf"{SAY}|[\w.-]+-response"
-SECTION = re.compile(rf"<(?P<tag>(?P<said>{SPOKEN})|{ASIDE}|{THOUGHT}){MARK}(?P<text>.*?){ENDS}", re.DOTALL)
+SPOKEN = rf"{SAY_TAG}|[\w.-]+-response"
+SECTION = re.compile(
+    rf"<(?P<tag>(?P<said>{SPOKEN})|{ASIDE_TAG}|{THOUGHT_TAG}){MARK}(?P<text>.*?){ENDS}", re.DOTALL
+)
 """A private or spoken section: what is drafted in a private one was not said."""
 
 
-def without_private(memory: WorkingMemory) -> WorkingMemory:
+def without_private_sections(memory: WorkingMemory) -> WorkingMemory:
     """Return the same memory without the private sections of the soul's earlier answers."""
     return working_memory(map(_without_private, memory.memories))
 
@@ -70,13 +72,13 @@ class HiddenWords:
 
     def are_in(self, text: str) -> bool:
         """Return True if a run of them stands in this text."""
-        watch = Watch(self)
+        watch = HiddenWordsGuard(self)
         watch.safe_part(f"{text}\n")
         return watch.found
 
     def text_before_run(self, text: str) -> str:
         """Return the text up to where it may begin to give one of them away."""
-        return Watch(self).safe_part(text)
+        return HiddenWordsGuard(self).safe_part(text)
 
     # What a Watch asks
 
@@ -92,14 +94,14 @@ class HiddenWords:
         """Return the run that begins here; none where its section ends before it, or where it is known."""
         run: list[str] = []
         size = 0.0
-        while size < RUN:
+        while size < HIDDEN_RUN_LENGTH:
             word = self.word(place + len(run))
             if not word:
                 return ()
             run.append(word)
             size += 0.5 if DENSE_LETTER.match(word) else 1.0
         if self._known is None:
-            self._known = " ".join(["", *words("\n".join(self._known_texts())), ""])
+            self._known = " ".join(["", *comparable_words("\n".join(self._known_texts())), ""])
         return () if f" {' '.join(run)} " in self._known else run
 
 
@@ -117,7 +119,7 @@ def _private_sections(memory: WorkingMemory, *, thinks: bool) -> Iterator[str]:
     for one in memory.conversation:
         if one.role == "assistant":
             for section in PRIVATE_SECTION.finditer(one.content):
-                if section["tag"] == ASIDE or not thinks:
+                if section["tag"] == ASIDE_TAG or not thinks:
                     yield section["text"]
 
 
@@ -132,7 +134,7 @@ def _said(memory: WorkingMemory) -> Iterator[str]:
 @functools.lru_cache
 def _indexed(texts: tuple[str, ...]) -> tuple[Sequence[str], Mapping[tuple[str, str], Sequence[int]]]:
     """Return the words of these texts, with an empty one after each text, and where two of them stand."""
-    found = [word for text in texts for word in (*words(text), "")]
+    found = [word for text in texts for word in (*comparable_words(text), "")]
     places: dict[tuple[str, str], list[int]] = {}
     for place, pair in enumerate(pairwise(found)):
         places.setdefault(pair, []).append(place)
@@ -140,7 +142,7 @@ def _indexed(texts: tuple[str, ...]) -> tuple[Sequence[str], Mapping[tuple[str, 
 
 
 @dataclass(slots=True, kw_only=True)
-class Run:
+class HiddenRun:
     """A run that a text is in: its words, how many of them have come, and where the third one begins."""
 
     words: Sequence[str]
@@ -148,7 +150,7 @@ class Run:
     came: int = BEGINS + 1
 
 
-class Watch:
+class HiddenWordsGuard:
     """One text that is to be said, as it grows: what of it may be read, and if it gives a hidden run away."""
 
     def __init__(self, hidden: HiddenWords) -> None:
@@ -165,7 +167,7 @@ class Watch:
         """Its last whole word."""
         self._places: Sequence[int] = ()
         """Places of its last two words in what is private."""
-        self._runs: list[Run] = []
+        self._runs: list[HiddenRun] = []
 
     def safe_part(self, text: str) -> str:
         """Return what of the text so far may be read: all but what may become a run."""
@@ -177,14 +179,14 @@ class Watch:
         begun = self._read
         half = HALF_ENTITY.search(text, max(begun, len(text) - LONGEST_ENTITY))
         end = held = half.start() if half else len(text)
-        for word in WORD.finditer(decoded(text[begun:end])):
+        for word in COMPARED_WORD.finditer(decode_entities(text[begun:end])):
             if self.found:
                 break
             if begun + word.end() == end and not DENSE_LETTER.match(word[0]):
-                if self._may_go_on(plain(word[0])):
+                if self._may_go_on(comparable_word(word[0])):
                     held = begun + word.start()
                 break
-            self._take(plain(word[0]), begun + word.start())
+            self._take(comparable_word(word[0]), begun + word.start())
             self._read = begun + word.end()
         return text[: min([held, *(run.third for run in self._runs)])]
 
@@ -201,25 +203,25 @@ class Watch:
             if self._hidden.word(place + BEGINS) == word:
                 run_of_words = self._hidden.run(place)
                 if run_of_words:
-                    runs.append(Run(words=run_of_words, third=at))
+                    runs.append(HiddenRun(words=run_of_words, third=at))
         self.found = any(run.came == len(run.words) for run in runs)
         self._runs = runs
         self._places = self._hidden.places(self._last, word)
         self._last = word
 
 
-def words(text: str) -> list[str]:
+def comparable_words(text: str) -> list[str]:
     """Return the words of a text as they are compared."""
-    return [plain(word) for word in WORD.findall(decoded(text))]
+    return [comparable_word(word) for word in COMPARED_WORD.findall(decode_entities(text))]
 
 
-def decoded(text: str) -> str:
+def decode_entities(text: str) -> str:
     """Return a text of the same length in which people read no entity, but the character it stands for."""
     if "&" not in text:
         return text
     return ENTITY.sub(lambda found: html.unescape(found[0]).ljust(len(found[0]), UNSEEN), text)
 
 
-def plain(word: str) -> str:
+def comparable_word(word: str) -> str:
     """Return a word as it is compared: without case, or characters that nobody sees."""
     return normalize("NFKC", INVISIBLES.sub("", word)).casefold()

@@ -14,13 +14,13 @@ KNOWN = (*WORKING, *INTERNAL)
 
 
 @dataclass(frozen=True, slots=True)
-class Recursion:
+class RunContinuation:
     """The run goes on; None leaves a memory as it is. May be awaited, which comes to the same."""
 
     working: str | WorkingMemory | None = None
     internal: tuple[str, ...] = ()
 
-    def __await__(self) -> Generator[None, None, Recursion]:
+    def __await__(self) -> Generator[None, None, RunContinuation]:
         yield from ()
         return self
 
@@ -32,7 +32,7 @@ class FinalMemory:
     memory: str
 
 
-class Recurse:
+class RecurseFunction:
     """The function that a handler is given to let its run go on.
 
     A handler writes `return recurse({"workingMemory": memory, "internalMemory": memory})`.
@@ -40,9 +40,9 @@ class Recurse:
     """
 
     def __init__(self) -> None:
-        self.asked: Recursion | None = None
+        self.asked: RunContinuation | None = None
 
-    def __call__(self, *memories: Any, **named: Any) -> Recursion:
+    def __call__(self, *memories: Any, **named: Any) -> RunContinuation:
         """Let the run go on. Raises TypeError for what is no memory."""
         given = dict(named)
         if len(memories) == 1 and isinstance(memories[0], Mapping):
@@ -53,7 +53,9 @@ class Recurse:
         if unknown or len(memories) > 2:
             got = ", ".join(unknown) or f"{len(memories)} values"
             raise TypeError(f"recurse takes workingMemory and internalMemory, not {got}")
-        self.asked = Recursion(_working(_first(given, WORKING)), tuple(_internal(_first(given, INTERNAL))))
+        self.asked = RunContinuation(
+            _working(_first(given, WORKING)), tuple(_internal(_first(given, INTERNAL)))
+        )
         return self.asked
 
 
@@ -72,7 +74,7 @@ def _internal(memory: object) -> list[str]:
     if memory is None:
         return []
     if isinstance(memory, str | WorkingMemory):
-        return [as_text(memory)]
+        return [memory_as_text(memory)]
     if isinstance(memory, list | tuple) and all(isinstance(line, str) for line in memory):
         return [*memory]
     raise TypeError(
@@ -80,16 +82,16 @@ def _internal(memory: object) -> list[str]:
     )
 
 
-def as_text(memory: str | WorkingMemory) -> str:
+def memory_as_text(memory: str | WorkingMemory) -> str:
     """The memory as one text."""
     if isinstance(memory, str):
         return memory
     return "\n\n".join(one.content for one in memory.conversation)
 
 
-def added(before: str | WorkingMemory, now: str | WorkingMemory) -> tuple[str, bool]:
+def added_memory(before: str | WorkingMemory, now: str | WorkingMemory) -> tuple[str, bool]:
     """Return the part of a memory that was not there before, and True if the rest is what was there."""
-    old, new = as_text(before), as_text(now)
+    old, new = memory_as_text(before), memory_as_text(now)
     if new.startswith(old):
         return new.removeprefix(old).strip(), True
     return new.strip(), False

@@ -14,10 +14,10 @@ from daemon.engine.event import Entry
 from daemon.kinds import CellRan, Ending, ModelCall, ReadingBegan, ReadingEnded, SystemMessage
 from daemon.limits import ReadingLimits
 from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.mind.recall import fenced, remember
-from daemon.mind.sections import without_thoughts
-from daemon.mind.stagnation import Stagnation
-from daemon.mind.writing import Written, written
+from daemon.mind.recall import entry_as_memory, escape_tags
+from daemon.mind.sections import strip_thoughts
+from daemon.mind.stagnation import RepetitionDetector
+from daemon.mind.writing import ReaderAnswer, parse_reader_answer
 from daemon.process import Interrupt
 
 Ended = Entry[ReadingEnded]
@@ -27,7 +27,7 @@ SILENT = 3
 """Answers in a row with nothing to run, after which it goes no further."""
 
 
-class Node(Protocol):
+class ReadingHost(Protocol):
     """One reading: the root, or one that a cell called. Each of its steps is recorded, and read back."""
 
     limits: ReadingLimits
@@ -57,7 +57,7 @@ class Node(Protocol):
         """It has come to this."""
 
 
-async def run_recursion(node: Node, question: str, interrupt: Interrupt | None = None) -> Ended:
+async def run_reading(node: ReadingHost, question: str, interrupt: Interrupt | None = None) -> Ended:
     """Answer a question about the context of this node.
 
     What is long never stands in a prompt, only its shape does; what is short is read in one call, which does
@@ -66,37 +66,39 @@ async def run_recursion(node: Node, question: str, interrupt: Interrupt | None =
     began = await node.begin(question)
     if began.event.fault:
         return await node.end(began.event.fault, "unreadable", partial=True, iterations=0)
-    reading = Recursion(node, interrupt, began)
+    reading = ReadingLoop(node, interrupt, began)
     if began.event.short:
         ended = await reading.answer_in_one_call()
         if ended:
             return ended
-        reading = Recursion(node, interrupt, await node.begin(question, whole=False))
+        reading = ReadingLoop(node, interrupt, await node.begin(question, whole=False))
     return await reading.run()
 
 
-class Recursion:
+class ReadingLoop:
     """One reading on its way. The prompt only grows."""
 
-    def __init__(self, node: Node, interrupt: Interrupt | None, began: Entry[ReadingBegan]) -> None:
+    def __init__(self, node: ReadingHost, interrupt: Interrupt | None, began: Entry[ReadingBegan]) -> None:
         self._node = node
         self._began = began
         self._interrupt = interrupt
-        self._memory = working_memory([node.system(), remember(began)])
+        self._memory = working_memory([node.system(), entry_as_memory(began)])
         self._iterations = 0
         self._silent = 0
         """How many answers in a row had nothing to run."""
-        self._circles = Stagnation(exact=True)
+        self._circles = RepetitionDetector(exact=True)
 
     async def answer_in_one_call(self) -> Ended | None:
         """In one call, which sees it all; None where that is too long for the model."""
         self._iterations = 1
         began = self._began.event
-        words = self._node.prompt("short", question=fenced(began.question), context=fenced(began.shape))
+        words = self._node.prompt(
+            "short", question=escape_tags(began.question), context=escape_tags(began.shape)
+        )
         call = await self._node.ask("read", working_memory([]).with_region("instruction", words))
         outcome = call.event.outcome
         if call.event.is_usable:
-            text = without_thoughts(call.event.text).strip()
+            text = strip_thoughts(call.event.text).strip()
             return await self._answered(text, partial=outcome == "cut")
         if call.event.is_too_long:
             return None
@@ -147,13 +149,13 @@ class Recursion:
                 return await self._unfinished("money")
         if not call.event.is_usable:
             return await self._ended("failed")
-        self._memory = self._memory.with_memory(remember(call))
-        text = without_thoughts(call.event.text)
-        wrote = written(text, whole=call.event.outcome == "ok")
+        self._memory = self._memory.with_memory(entry_as_memory(call))
+        text = strip_thoughts(call.event.text)
+        wrote = parse_reader_answer(text, whole=call.event.outcome == "ok")
         if wrote.final is not None:
             return await self._answered(wrote.final)
         if wrote.variable:
-            wrote = Written(cells=(f"FINAL_VAR({wrote.variable!r})",))
+            wrote = ReaderAnswer(cells=(f"FINAL_VAR({wrote.variable!r})",))
         if not wrote.cells:
             return await self._nothing_to_run(wrote)
         self._silent = 0
@@ -163,7 +165,7 @@ class Recursion:
         came = []
         for code in cells:
             ran = await self._node.run(code)
-            self._memory = self._memory.with_memory(remember(ran))
+            self._memory = self._memory.with_memory(entry_as_memory(ran))
             if ran.event.final is not None:
                 return await self._answered(ran.event.final)
             came.append(f"{code}\n{ran.event.text}")
@@ -174,7 +176,7 @@ class Recursion:
                 return await self._unfinished("stuck")
         return None
 
-    async def _nothing_to_run(self, wrote: Written) -> Ended | None:
+    async def _nothing_to_run(self, wrote: ReaderAnswer) -> Ended | None:
         """An answer without a cell is no answer yet: it may have been a thought."""
         self._silent += 1
         if self._silent >= SILENT:
@@ -187,7 +189,7 @@ class Recursion:
 
     async def _tell(self, name: str) -> None:
         told = await self._node.tell_model(self._node.prompt(name))
-        self._memory = self._memory.with_memory(remember(told))
+        self._memory = self._memory.with_memory(entry_as_memory(told))
 
     async def _broken_off(self, call: ModelCall) -> Ended:
         """A call was broken off: the time is over, or somebody did that. What is known by now is said."""
@@ -208,8 +210,8 @@ class Recursion:
             return await self._stopped()
         answer = ""
         if call.event.is_usable:
-            text = without_thoughts(call.event.text)
-            answer = written(text).final or text.strip()
+            text = strip_thoughts(call.event.text)
+            answer = parse_reader_answer(text).final or text.strip()
         return await self._ended(reason, answer)
 
     async def _answered(self, answer: str, *, partial: bool = False) -> Ended:

@@ -10,31 +10,31 @@ from collections.abc import Generator, Iterable
 from dataclasses import replace
 from unicodedata import normalize
 
-from daemon.mind.code import LONGEST, Code
-from daemon.mind.headings import COLONS, DECORATION, heading, label
+from daemon.mind.code import MOST_HELD_BACK, CodeTracker
+from daemon.mind.headings import COLONS, DECORATION, match_heading, match_label
 from daemon.mind.marks import (
     BRACKETED,
     CLOSERS,
     ESCAPED_CLOSERS,
     ESCAPED_OPENERS,
-    INVISIBLE,
+    INVISIBLE_CHARACTERS,
     LINKED,
     LONGEST_NAME,
     OPENERS,
     SLASHES,
-    THOUGHTS,
+    THOUGHT_TAGS,
     WIDE_OPENERS,
-    Mark,
+    AnswerMark,
     TagKind,
     Token,
-    begins_any,
-    kind_of,
+    begins_any_name,
+    tag_kind,
 )
 
 PLAIN = re.compile(r"[^<◁\uff1c\ufe64&\\\[`\n]+")
 """What cannot begin a mark within a line."""
 ESCAPES = frozenset("&\\")
-GAPS = INVISIBLE | {"\\"}
+GAPS = INVISIBLE_CHARACTERS | {"\\"}
 """What may stand between the brackets of a tag and its name, besides white space."""
 BRACKETS = OPENERS | CLOSERS | {""}
 ENDS = BRACKETS | {"`"}
@@ -53,7 +53,7 @@ Reader = Generator[None, str, str]
 """Takes one character at a time, "" at the end; returns the first one that it did not use."""
 
 
-class Scanner:
+class AnswerScanner:
     """Splits an answer into texts and marks, in order. Within code only our own tags are marks (see code.py).
 
     `hidden` are those of our tags in which nothing is spoken: they are open even where a bracket is missing.
@@ -69,7 +69,7 @@ class Scanner:
             exact = re.escape(suffix)
             self._suffixed = re.compile(rf"(?P<tag>{names})(?:(?P<exact>-{exact})|[-_.:]?{exact}|{SLIP})")
         self._bracketed = BRACKETED | self._hidden
-        self._code = Code(self._hidden)
+        self._code = CodeTracker(self._hidden)
         self._out: list[Token] = []
         self._is_tagged = False
         """Was one of our tags written as it was asked for?"""
@@ -109,7 +109,7 @@ class Scanner:
 
     def _known(self, name: str) -> tuple[TagKind, str, bool]:
         """Return the kind of a tag of this name, the bare name, and True if its suffix is the right one."""
-        kind, tag, exact = kind_of(name, self._tags, self._hidden), name.lower(), False
+        kind, tag, exact = tag_kind(name, self._tags, self._hidden), name.lower(), False
         ours = self._suffixed and self._suffixed.fullmatch(tag)
         if ours:
             kind, tag, exact = "tag", ours["tag"], ours["exact"] is not None
@@ -134,7 +134,7 @@ class Scanner:
             elif char == "`" or (char == "~" and self._code.at_start):
                 char = yield from self._fence(char)
             elif self._code.may_label and (char.isalpha() or (char in DECORATION and char.strip())):
-                token, char = yield from heading(char, self._tags)
+                token, char = yield from match_heading(char, self._tags)
                 self._emit(token)
             else:
                 self._emit(char)
@@ -154,12 +154,12 @@ class Scanner:
     def _escaped(self, held: str) -> Reader:
         """`&` or a backslash, which may begin a bracket that is written otherwise."""
         char = yield
-        while char and begins_any((held + char).lower(), ESCAPED_OPENERS):
+        while char and begins_any_name((held + char).lower(), ESCAPED_OPENERS):
             held += char
             if held.lower() in ESCAPED_OPENERS:
                 return (yield from self._angle(held, escaped=True))
             char = yield
-        if char or not begins_any(held.lower(), ESCAPED_OPENERS) or len(held) == 1:
+        if char or not begins_any_name(held.lower(), ESCAPED_OPENERS) or len(held) == 1:
             self._emit(held)
         return char
 
@@ -174,14 +174,16 @@ class Scanner:
         while char.isspace() or char in GAPS or (char in SLASHES and not closing):
             closing = closing or char in SLASHES
             held += char
-            if len(held) > LONGEST:  # only white space: it may be seen, and is not kept back
+            if len(held) > MOST_HELD_BACK:  # only white space: it may be seen, and is not kept back
                 self._emit(held)
                 held = ""
             char = yield
         name = ""
-        while (char.isalnum() or char in TAG_SIGNS or char in INVISIBLE) and len(name) <= LONGEST_NAME:
+        while (char.isalnum() or char in TAG_SIGNS or char in INVISIBLE_CHARACTERS) and len(
+            name
+        ) <= LONGEST_NAME:
             held += char
-            if char not in INVISIBLE:
+            if char not in INVISIBLE_CHARACTERS:
                 name += char
             char = yield
         name = normalize("NFKC", name)
@@ -194,22 +196,22 @@ class Scanner:
         kind, name, exact = self._known(name)
         is_private = kind == "thought" or name in self._hidden
         if kind not in ("tag", "thought") or (self._is_tagged and not is_private):
-            if char or not begins_any(name, self._tags | THOUGHTS):
+            if char or not begins_any_name(name, self._tags | THOUGHT_TAGS):
                 self._emit(held)
             return char
         closer = ""
-        while char and begins_any((closer + char).lower(), (*ESCAPED_CLOSERS, *CLOSERS)):
+        while char and begins_any_name((closer + char).lower(), (*ESCAPED_CLOSERS, *CLOSERS)):
             closer += char
             char = yield
             if closer.lower() in ESCAPED_CLOSERS or closer in CLOSERS:
-                mark = Mark(kind=kind, name=name, raw=held + closer, closing=closing, exact=exact)
+                mark = AnswerMark(kind=kind, name=name, raw=held + closer, closing=closing, exact=exact)
                 self._emit(self._counted(mark))
                 return char
         if char:
             self._emit(held + closer)
         return char
 
-    def _counted(self, mark: Mark) -> Mark:
+    def _counted(self, mark: AnswerMark) -> AnswerMark:
         """A mark as it counts: a private tag of ours that closes nothing is like one of a thought."""
         if mark.kind == "tag" and mark.closing and mark.name in self._hidden and not self._code.hides:
             return replace(mark, kind="thought")
@@ -224,7 +226,7 @@ class Scanner:
         if held != COMMENT:
             self._emit(held)
             return char
-        while char.isspace() and len(held) < LONGEST:
+        while char.isspace() and len(held) < MOST_HELD_BACK:
             held += char
             char = yield
         closing = char == "/"
@@ -234,18 +236,18 @@ class Scanner:
             if char != "/":
                 name += char
             char = yield
-        kind = kind_of(name, self._tags, self._hidden)
+        kind = tag_kind(name, self._tags, self._hidden)
         if kind != "thought" and name.lower() not in self._hidden:
-            if char or not begins_any(name.lower(), self._tags | THOUGHTS):
+            if char or not begins_any_name(name.lower(), self._tags | THOUGHT_TAGS):
                 self._emit(held)
             return char
-        mark = Mark(kind="thought", name=name.lower(), raw=held, closing=closing)
+        mark = AnswerMark(kind="thought", name=name.lower(), raw=held, closing=closing)
         return (yield from self._private_comment(mark, char))
 
-    def _private_comment(self, mark: Mark, char: str) -> Reader:
+    def _private_comment(self, mark: AnswerMark, char: str) -> Reader:
         """A comment with the name of a thought: alone it stands for its tag, else it holds the thought."""
         held = mark.raw
-        while char.isspace() and len(held) < LONGEST:
+        while char.isspace() and len(held) < MOST_HELD_BACK:
             held += char
             char = yield
         ends = ""
@@ -264,19 +266,19 @@ class Scanner:
                 last = last[1:]
             char = yield
         if last == COMMENT_ENDS:
-            self._emit(Mark(kind="thought", name=COMMENT, raw=COMMENT_ENDS, closing=True))
+            self._emit(AnswerMark(kind="thought", name=COMMENT, raw=COMMENT_ENDS, closing=True))
         return char
 
     def _named(self, held: str, name: str, char: str, *, closing: bool) -> Reader:
         """What comes after `<` and this name."""
         kind, name, exact = self._known(name)
-        if not char and kind != "thought" and begins_any(name, self._tags | THOUGHTS):
+        if not char and kind != "thought" and begins_any_name(name, self._tags | THOUGHT_TAGS):
             return char  # it breaks off in what could have become a mark
         if kind == "text":
             self._emit(held)
             return char
         self._is_tagged = self._is_tagged or kind == "tag"
-        mark = self._counted(Mark(kind=kind, name=name, raw=held, closing=closing, exact=exact))
+        mark = self._counted(AnswerMark(kind=kind, name=name, raw=held, closing=closing, exact=exact))
         match mark.kind:
             case "stray":
                 return (yield from self._stray(mark, char))
@@ -290,10 +292,10 @@ class Scanner:
             return (yield from self._rest_of_hidden(mark, char))
         return (yield from self._open_hidden(mark, char))
 
-    def _stray(self, mark: Mark, char: str) -> Reader:
+    def _stray(self, mark: AnswerMark, char: str) -> Reader:
         """A tag of ours without the suffix, where others have it; what stands behind its name is text."""
         held = mark.raw
-        while mark.closing and (char.isspace() or char in GAPS) and len(held) < LONGEST:
+        while mark.closing and (char.isspace() or char in GAPS) and len(held) < MOST_HELD_BACK:
             held += char
             char = yield
         if char in CLOSERS:
@@ -303,10 +305,10 @@ class Scanner:
             self._emit(replace(mark, raw=held, broken=True))
         return char
 
-    def _rest_of_tag(self, mark: Mark, char: str) -> Reader:
+    def _rest_of_tag(self, mark: AnswerMark, char: str) -> Reader:
         """A tag of ours up to its last bracket. One that closes what is spoken closes it without one, too."""
         held = mark.raw
-        while char not in ENDS and len(held) < LONGEST:
+        while char not in ENDS and len(held) < MOST_HELD_BACK:
             held += char
             char = yield
         if char in CLOSERS:
@@ -318,7 +320,7 @@ class Scanner:
             self._emit(held)
         return char
 
-    def _rest_of_hidden(self, mark: Mark, char: str) -> Reader:
+    def _rest_of_hidden(self, mark: AnswerMark, char: str) -> Reader:
         """Read up to its last bracket a tag that begins a private section, unless a span of code holds it."""
         held = mark.raw
         while char not in ENDS and char != "\n":
@@ -330,7 +332,7 @@ class Scanner:
         self._emit(replace(mark, raw=held))
         return char
 
-    def _open_hidden(self, mark: Mark, char: str) -> Reader:
+    def _open_hidden(self, mark: AnswerMark, char: str) -> Reader:
         """It is open at once: what stands within the bracket is as private as what comes after it."""
         self._emit(replace(mark, raw=f"{mark.raw}>"))
         while char not in BRACKETS:
@@ -339,10 +341,10 @@ class Scanner:
             return (yield)
         return char
 
-    def _thought(self, mark: Mark, char: str) -> Reader:
+    def _thought(self, mark: AnswerMark, char: str) -> Reader:
         """It is open at once; only a whole tag closes it."""
         held = mark.raw
-        while mark.closing and (char.isspace() or char in GAPS) and len(held) < LONGEST:
+        while mark.closing and (char.isspace() or char in GAPS) and len(held) < MOST_HELD_BACK:
             held += char
             char = yield
         if char in CLOSERS:
@@ -351,10 +353,10 @@ class Scanner:
         self._emit(replace(mark, raw=held, broken=mark.closing))
         return char
 
-    def _other(self, mark: Mark, char: str) -> Reader:
+    def _other(self, mark: AnswerMark, char: str) -> Reader:
         """A tag that nobody knows; without its last bracket in the same line it is text."""
         held = mark.raw
-        while char not in ENDS and char != "\n" and len(held) < LONGEST:
+        while char not in ENDS and char != "\n" and len(held) < MOST_HELD_BACK:
             held += char
             char = yield
         if char not in CLOSERS:
@@ -379,7 +381,7 @@ class Scanner:
             held += char
             char = yield
             if char in CLOSERS:
-                self._emit(Mark(kind="token", name=name.lower().replace("▁", "_"), raw=held + char))
+                self._emit(AnswerMark(kind="token", name=name.lower().replace("▁", "_"), raw=held + char))
                 return (yield)
         if char:
             self._emit(held)
@@ -400,7 +402,9 @@ class Scanner:
         held += name
         kind, tag, exact = self._known(name)
         if exact and char == "]":
-            self._emit(self._counted(Mark(kind="tag", name=tag, raw=f"{held}]", closing=closing, exact=True)))
+            self._emit(
+                self._counted(AnswerMark(kind="tag", name=tag, raw=f"{held}]", closing=closing, exact=True))
+            )
             return (yield)
         if kind == "stray" and char == "]":
             self._emit(f"{held}]")
@@ -408,7 +412,7 @@ class Scanner:
         if tag in self._hidden:
             name = tag
         if may_label and char in COLONS and name.lower() in self._tags:
-            token, char = yield from label(held, name.lower(), char)
+            token, char = yield from match_label(held, name.lower(), char)
             self._emit(token)
             return char
         return (yield from self._bracketed_thought(held, name, char, closing=closing))
@@ -417,7 +421,7 @@ class Scanner:
         """What comes after `[` and this name."""
         may_be_link = not closing and name in LINKED
         name = name.lower()
-        if not char and begins_any(name, self._bracketed):
+        if not char and begins_any_name(name, self._bracketed):
             return char  # it breaks off in what could have become a mark
         if char != "]" or name not in self._bracketed:
             self._emit(held)
@@ -427,5 +431,5 @@ class Scanner:
         if char == "(" and may_be_link:
             self._emit(held)
         else:
-            self._emit(Mark(kind="thought", name=f"[{name}]", raw=held, closing=closing))
+            self._emit(AnswerMark(kind="thought", name=f"[{name}]", raw=held, closing=closing))
         return char

@@ -29,7 +29,7 @@ NAMED = ("properties", "$defs")
 Schema = dict[str, Any]
 
 
-class _Open(Exception):
+class _SchemaNotClosable(Exception):
     """This cannot be said in a closed schema."""
 
 
@@ -64,7 +64,7 @@ def answer_schema(model: type[BaseModel]) -> Schema | None:
     return schema
 
 
-def in_words(model: type[BaseModel]) -> str:
+def arguments_in_words(model: type[BaseModel]) -> str:
     """Say in a line which arguments these are: `name: description; other? (kind): …`.
 
     One with a question mark may be left out; the kind is a text where none is said. Arguments that are no
@@ -132,7 +132,7 @@ def _arguments(model: type[BaseModel], *, described: bool = True) -> Schema:
         whole = _without(whole, "description")
     try:
         return _closed(whole, whole.get("$defs", {}), ())
-    except _Open:
+    except _SchemaNotClosable:
         return AS_TEXT
 
 
@@ -161,7 +161,7 @@ def _closed(schema: Schema, defs: Schema, within: tuple[str, ...]) -> Schema:
     if "$ref" in rest:
         name = rest.pop("$ref").rpartition("/")[2]
         if name in within:
-            raise _Open
+            raise _SchemaNotClosable
         return _closed({**defs[name], **rest}, defs, (*within, name))
     shape = _shape(rest, defs, within)
     description = rest.pop("description", "")
@@ -194,4 +194,4 @@ def _shape(rest: Schema, defs: Schema, within: tuple[str, ...]) -> Schema:
             return {"type": kind, "format": rest.pop("format")}
         case "string" | "integer" | "number" | "boolean" | "null":
             return {"type": kind}
-    raise _Open
+    raise _SchemaNotClosable

@@ -11,26 +11,26 @@ import json
 import re
 from collections.abc import Iterable
 
-from daemon.mind.growing import Frame, Text
-from daemon.mind.marks import THOUGHTS, Mark, Token
-from daemon.mind.mentions import Transcript, ends_sentence
-from daemon.mind.scanner import Scanner
-from daemon.mind.tags import BARE, SAY, SectionTags
-from daemon.mind.unmarked import Unmarked
+from daemon.mind.growing import GrowingText, OpenSection
+from daemon.mind.marks import THOUGHT_TAGS, AnswerMark, Token
+from daemon.mind.mentions import SectionTranscript, ends_sentence
+from daemon.mind.scanner import AnswerScanner
+from daemon.mind.tags import SAY_TAG, UNSUFFIXED_TAGS, SectionTags
+from daemon.mind.unmarked import UnmarkedHarmonyFilter
 
-FRAMES = frozenset(
+FRAME_TAGS = frozenset(
     {"answer", "response", "reply", "output", "final", "final_answer", "message", "assistant", "dialogue"}
 )
 """Tags that some models put around all that they say: what stands in them is said, they are not."""
-FINAL = "final"
+FINAL_CHANNEL = "final"
 """The one channel of harmony that people read."""
 LONGEST_HEADER = 100
 """Characters of what stands between a channel's token and its message that are looked at."""
 OUTSIDE = ""
-NOTHING_OPEN = Frame(kind="outside", name=OUTSIDE)
+NOTHING_OPEN = OpenSection(kind="outside", name=OUTSIDE)
 
 
-class Sections:
+class SpeechGate:
     """Feed it deltas; it knows each section's text so far.
 
     A private tag inside another section opens the private one until it is closed; any other tag inside a
@@ -39,17 +39,19 @@ class Sections:
     whose tag has the suffix takes the place of one whose tag has none.
     """
 
-    def __init__(self, tags: Iterable[str], private: Iterable[str] = (), written: SectionTags = BARE) -> None:
+    def __init__(
+        self, tags: Iterable[str], private: Iterable[str] = (), written: SectionTags = UNSUFFIXED_TAGS
+    ) -> None:
         """`written` says how these tags are written: in an answer that has them so, bare ones are text."""
         self._private = frozenset(private)
         self._written = written
-        self._unmarked = Unmarked()
-        self._scanner = Scanner(tags, self._private, written.suffix)
-        self._texts: dict[str, Text] = {OUTSIDE: Text()}
-        self._kept = Text()
-        self._transcript = Transcript({}, "", self._private)
+        self._unmarked = UnmarkedHarmonyFilter()
+        self._scanner = AnswerScanner(tags, self._private, written.suffix)
+        self._texts: dict[str, GrowingText] = {OUTSIDE: GrowingText()}
+        self._kept = GrowingText()
+        self._transcript = SectionTranscript({}, "", self._private)
         """Of the public section that was opened last, or of what stands before any."""
-        self._frames: list[Frame] = []
+        self._frames: list[OpenSection] = []
         self._framed = ""
         """The tag around all that is said, if there is one."""
         self._labelled = False
@@ -95,7 +97,7 @@ class Sections:
         opened = [frame for frame in self._frames if frame.kind in ("foreign", "token") and not frame.blank]
         return self._torn or (bool(opened) and self._within_sentence)
 
-    def _may_be_part(self, thought: Frame) -> bool:
+    def _may_be_part(self, thought: OpenSection) -> bool:
         """Return True if what looked like a thought may be a part of the sentence around it.
 
         Whoever speaks of a tag leaves a space before it, and ends no sentence before its closing tag.
@@ -144,7 +146,7 @@ class Sections:
 
     def _take(self, tokens: Iterable[Token]) -> None:
         for token in tokens:
-            if isinstance(token, Mark) and token.kind == "tag" and token.closing:
+            if isinstance(token, AnswerMark) and token.kind == "tag" and token.closing:
                 self._end_transcript(token)
             if self._slip and self._judge_slip(token):
                 continue
@@ -167,7 +169,7 @@ class Sections:
         if isinstance(token, str) and not token.strip():
             self._slip += token
             return True
-        if isinstance(token, Mark) and token.begins_section and token.name != self._section:
+        if isinstance(token, AnswerMark) and token.begins_section and token.name != self._section:
             self._end_by_slip()
             return False
         slip, self._slip = self._slip, ""
@@ -179,9 +181,9 @@ class Sections:
         section = self._section
         self._slip = ""
         self._restore_mentions()
-        self._close(Mark(kind="tag", name=section, raw=self._written.closing(section), closing=True))
+        self._close(AnswerMark(kind="tag", name=section, raw=self._written.closing(section), closing=True))
 
-    def _end_transcript(self, mark: Mark) -> None:
+    def _end_transcript(self, mark: AnswerMark) -> None:
         """Restore the mentions of tags before a tag that may close a public section."""
         if mark.name not in self._private and mark.name == self._section:
             self._restore_mentions()
@@ -206,7 +208,7 @@ class Sections:
         self._kept.append(self._transcript.kept + self._transcript.text)
 
     @property
-    def _here(self) -> Frame:
+    def _here(self) -> OpenSection:
         """What was opened last of all that is open."""
         if not self._frames:
             return NOTHING_OPEN
@@ -220,7 +222,7 @@ class Sections:
                 return frame.name
         return OUTSIDE
 
-    def _mark(self, mark: Mark) -> None:
+    def _mark(self, mark: AnswerMark) -> None:
         here = self._here
         if here.kind == "foreign":
             self._within_thought(here, mark)
@@ -241,17 +243,17 @@ class Sections:
         else:
             self._other(mark)
 
-    def _within_thought(self, here: Frame, mark: Mark) -> None:
+    def _within_thought(self, here: OpenSection, mark: AnswerMark) -> None:
         """Nothing that stands in a thought is anything else."""
         if mark.kind != "thought" or mark.name != here.name:
             here.blank = False
         elif not mark.closing:
-            self._frames.append(Frame(kind="foreign", name=mark.name))
+            self._frames.append(OpenSection(kind="foreign", name=mark.name))
         elif not mark.broken:
             self._frames.pop()
             self._torn = self._torn or self._may_be_part(here)
 
-    def _stray(self, mark: Mark) -> None:
+    def _stray(self, mark: AnswerMark) -> None:
         """A tag of ours without the suffix: text, but the end of a section by mistake."""
         if self._here.kind != "section" or mark.name != self._here.name:
             self._emit(mark.raw)
@@ -266,7 +268,7 @@ class Sections:
         else:
             self._slip = mark.raw
 
-    def _tag(self, mark: Mark) -> None:
+    def _tag(self, mark: AnswerMark) -> None:
         self._end_labels()
         here = self._here
         if here.kind == "token":
@@ -276,14 +278,14 @@ class Sections:
         elif here.name in self._private:
             self._kept.append(self._remembered(mark))
             if mark.name == here.name:
-                self._frames.append(Frame(kind="section", name=mark.name))
+                self._frames.append(OpenSection(kind="section", name=mark.name))
         else:
             self._open(mark)
 
-    def _open(self, mark: Mark) -> None:
+    def _open(self, mark: AnswerMark) -> None:
         if mark.name not in self._private:
             self._frames.clear()
-        text = self._texts.setdefault(mark.name, Text())
+        text = self._texts.setdefault(mark.name, GrowingText())
         self._strays = 0
         if mark.exact and mark.name in self._bare:
             text.clear()
@@ -291,7 +293,7 @@ class Sections:
         elif not mark.exact:
             self._bare.add(mark.name)
         again = not text.blank and mark.name not in self._private
-        self._frames.append(Frame(kind="section", name=mark.name, again=again))
+        self._frames.append(OpenSection(kind="section", name=mark.name, again=again))
         if again:  # an answer says a thing once
             self.repeats = True
             return
@@ -300,9 +302,9 @@ class Sections:
         self._kept.append(self._remembered(mark))
         if mark.name not in self._private:
             before = {name: str(text) for name, text in self._texts.items()}
-            self._transcript = Transcript(before, str(self._kept), self._private)
+            self._transcript = SectionTranscript(before, str(self._kept), self._private)
 
-    def _close(self, mark: Mark) -> None:
+    def _close(self, mark: AnswerMark) -> None:
         if self._here.kind == "doubt" and mark.name == self._section:
             self._believe()
         if self._here.kind == "section" and self._here.name == mark.name:
@@ -312,7 +314,7 @@ class Sections:
         elif self._here.name in self._private:
             self._kept.append(mark.raw)
 
-    def _remembered(self, mark: Mark) -> str:
+    def _remembered(self, mark: AnswerMark) -> str:
         """Return how a tag of ours that counts is remembered: with the suffix, if there is one."""
         if not self._written.suffix:
             return mark.raw
@@ -320,7 +322,7 @@ class Sections:
             return self._written.closing(mark.name)
         return self._written.opening(mark.name)
 
-    def _thought(self, mark: Mark) -> None:
+    def _thought(self, mark: AnswerMark) -> None:
         """A mark of another model's kind, where no thought is open."""
         if mark.closing and mark.name in self._private and self._section == OUTSIDE and len(self._texts) > 1:
             return  # it closes nothing, beside what is said
@@ -328,7 +330,7 @@ class Sections:
         if mark.closing:
             self._take_back()
         else:
-            self._frames.append(Frame(kind="foreign", name=mark.name))
+            self._frames.append(OpenSection(kind="foreign", name=mark.name))
 
     def _take_back(self) -> None:
         """What stands before this was a thought."""
@@ -342,12 +344,12 @@ class Sections:
                 self._kept.append(self._written.opening(frame.name))
         self._frames = [frame for frame in self._frames if frame.kind != "doubt"]
 
-    def _token(self, mark: Mark) -> None:
+    def _token(self, mark: AnswerMark) -> None:
         """Harmony: of all channels only the final one is read. What comes after any other token is not."""
         self.foreign = True
         here = self._here
         if here.kind != "token":
-            here = Frame(kind="token", name=mark.name)
+            here = OpenSection(kind="token", name=mark.name)
             self._frames.append(here)
         match mark.name:
             case "channel" | "start":
@@ -355,7 +357,7 @@ class Sections:
                     self._take_back()
                 here.in_header = mark.name == "channel"
                 here.header = ""
-            case "message" if here.in_header and here.header.split()[:1] == [FINAL]:
+            case "message" if here.in_header and here.header.split()[:1] == [FINAL_CHANNEL]:
                 self._frames.pop()
                 self._final = True
             case "constrain":
@@ -363,17 +365,17 @@ class Sections:
             case _:
                 here.in_header = False
 
-    def _label(self, mark: Mark) -> None:
+    def _label(self, mark: AnswerMark) -> None:
         """A heading that names one of our sections; once one named a private one, the others count, too."""
         if mark.name in self._private:
             self.foreign = True
             self._labelled = True
             if self._here.kind != "label":
-                self._frames.append(Frame(kind="label", name=mark.name))
+                self._frames.append(OpenSection(kind="label", name=mark.name))
         elif self._labelled:
             self._end_labels()
-            if mark.name != SAY:
-                self._frames.append(Frame(kind="label", name=mark.name))
+            if mark.name != SAY_TAG:
+                self._frames.append(OpenSection(kind="label", name=mark.name))
         else:
             self._emit(mark.raw)
 
@@ -381,7 +383,7 @@ class Sections:
         while self._here.kind == "label":
             self._frames.pop()
 
-    def _other(self, mark: Mark) -> None:
+    def _other(self, mark: AnswerMark) -> None:
         """A tag that nobody knows: text, unless nothing was said before it."""
         here = self._here
         said = not self._texts[self._section].blank
@@ -392,13 +394,13 @@ class Sections:
             self._frames.pop()
         elif mark.closing or said or here.kind in ("doubt", "label") or self._is_shown(mark):
             self._emit(mark.raw)
-        elif mark.name in FRAMES:
+        elif mark.name in FRAME_TAGS:
             self.foreign = True
             self._framed = mark.name
         else:
-            self._frames.append(Frame(kind="doubt", name=mark.name, raw=mark.raw))
+            self._frames.append(OpenSection(kind="doubt", name=mark.name, raw=mark.raw))
 
-    def _is_shown(self, mark: Mark) -> bool:
+    def _is_shown(self, mark: AnswerMark) -> bool:
         """True for a tag like TwiML's `<Response>` in what is said: a model's own is in small letters."""
         return self.is_marked and mark.name not in mark.raw
 
@@ -424,35 +426,35 @@ class Sections:
                 here.header = (here.header + text)[:LONGEST_HEADER]
 
 
-def sections(
-    text: str, tags: Iterable[str], private: Iterable[str] = (), written: SectionTags = BARE
-) -> Sections:
+def split_sections(
+    text: str, tags: Iterable[str], private: Iterable[str] = (), written: SectionTags = UNSUFFIXED_TAGS
+) -> SpeechGate:
     """The sections of a whole answer."""
-    parsed = Sections(tags, private, written)
+    parsed = SpeechGate(tags, private, written)
     parsed.feed(text)
     parsed.end()
     return parsed
 
 
-def spoken(text: str) -> str:
+def spoken_text(text: str) -> str:
     """What is left of a whole answer, of which no sections were asked, without the thoughts in it.
 
     JSON stays as it is: no mark in its strings is one.
     """
     if _is_json(text):
         return text.strip()
-    return sections(text, ()).text_outside.strip()
+    return split_sections(text, ()).text_outside.strip()
 
 
 TAG = re.compile(r"<([A-Za-z][\w-]*)")
-FOREIGN = THOUGHTS - {"thought"}
+FOREIGN = THOUGHT_TAGS - {"thought"}
 """In `<thought>`, a tag of open thought, nothing is said to people, but much to the soul itself."""
 
 
-def without_thoughts(text: str) -> str:
+def strip_thoughts(text: str) -> str:
     """A whole answer as it came, tags and all, but for the thoughts in it that are another model's way."""
     names = {name.lower() for name in TAG.findall(text)}
-    parsed = sections(text, names - FOREIGN)
+    parsed = split_sections(text, names - FOREIGN)
     if parsed.foreign:
         return parsed.own_text
     return text

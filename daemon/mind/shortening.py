@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from daemon.kinds import PromptShortened
 from daemon.memory import DEFAULT, TRAILING, Memory, WorkingMemory, working_memory
-from daemon.mind.observing import cut
+from daemon.mind.observing import cut_middle
 
 Count = Callable[[str], int]
 """How many tokens a text has, at the most."""
@@ -41,7 +41,7 @@ CUTTABLE = frozenset(TRAILING) - {"instruction"}
 """What trails a conversation and may be cut, too: all but what the model is asked to do."""
 
 
-def shortening(
+def plan_shortening(
     memory: WorkingMemory, over: int, essential: Set[int], count: Count, *, model: str, refused: bool
 ) -> PromptShortened | None:
     """What to leave out of this memory so that it has so many tokens less; None where that much cannot go.
@@ -69,7 +69,7 @@ def shortening(
     return PromptShortened(model=model, left_out=tuple(gone), longest=longest, refused=refused)
 
 
-def is_cuttable(memory: WorkingMemory) -> bool:
+def can_be_shortened(memory: WorkingMemory) -> bool:
     """Whether anything of it could be left out."""
     return any(one.region == DEFAULT or one.region in CUTTABLE for one in memory.memories)
 
@@ -105,20 +105,20 @@ def _gone(places: Sequence[int], costs: Sequence[int], room: int, step: int) -> 
     return places
 
 
-def shortened(memory: WorkingMemory, made: PromptShortened, mark: Memory) -> WorkingMemory:
+def shorten_memory(memory: WorkingMemory, made: PromptShortened, mark: Memory) -> WorkingMemory:
     """The memory as the model is shown it, with the mark that says so after the first of it."""
     kept = [one for place, one in enumerate(memory.conversation) if place not in {*made.left_out}]
     beside = [one for one in memory.memories if one.region in TRAILING]
     whole = working_memory([*memory.system, *kept[:1], mark, *kept[1:], *beside])
-    return cut_to(whole, made.longest, CUTTABLE)
+    return cut_memories(whole, made.longest, CUTTABLE)
 
 
-def cut_to(memory: WorkingMemory, longest: int, beside: Collection[str] = ()) -> WorkingMemory:
+def cut_memories(memory: WorkingMemory, longest: int, beside: Collection[str] = ()) -> WorkingMemory:
     """The conversation, and what stands `beside` it, without the middle of each memory that is longer."""
     if not longest:
         return memory
     cuttable = {DEFAULT, *beside}
     return working_memory(
-        replace(one, content=cut(one.content, longest)) if one.region in cuttable else one
+        replace(one, content=cut_middle(one.content, longest)) if one.region in cuttable else one
         for one in memory.memories
     )

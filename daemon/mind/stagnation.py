@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
-from daemon.engine.writable import in_form
+from daemon.engine.writable import normalized
 from daemon.memory import Memory
-from daemon.mind.payloads import SYSTEM
+from daemon.mind.payloads import SYSTEM_TAGS
 
 ALIKE = {
     "'": "\u2018\u2019\u201a\u201b",
@@ -53,7 +53,7 @@ WORD = re.compile(rf"[{IDEOGRAPHS}]|[^\s{IDEOGRAPHS}]+")
 """Where words are written without spaces, each character is taken as one."""
 
 NEWS = ("timer-fired", "fan-out-complete")
-TOLD = ("<sent", *(f"<{name}" for name in SYSTEM if name not in NEWS))
+TOLD = ("<sent", *(f"<{name}" for name in SYSTEM_TAGS if name not in NEWS))
 """How begins what the core says of what the soul itself wrote."""
 FRAME = '<message from="'
 """How begins what came from an action, another thread or a person."""
@@ -63,7 +63,7 @@ Seen = Literal["", "nudge", "end"]
 """What a round calls for: nothing, a nudge where it closes a circle, the end where a nudge was in vain."""
 
 
-def normalised(text: str) -> str:
+def normalized_text(text: str) -> str:
     """The text without what makes no difference: how it is set, and numbers that only count on.
 
     Letters are folded (NFKC, case), white space and the marks between words become one space, what stands for
@@ -75,7 +75,7 @@ def normalised(text: str) -> str:
 
 def _words(text: str) -> Sequence[str]:
     """The words and signs that count. Replacing one character everywhere is by far the fastest there is."""
-    plain = in_form("NFKC", text).casefold()
+    plain = normalized("NFKC", text).casefold()
     for one, others in ALIKE.items():
         for other in others:
             plain = plain.replace(other, one)
@@ -91,24 +91,24 @@ def _words(text: str) -> Sequence[str]:
     return words or text.split()
 
 
-def mark_of(text: str) -> str:
+def text_hash(text: str) -> str:
     """A hash that is the same for the same text, however it is written."""
-    return hashlib.sha256(normalised(text).encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(normalized_text(text).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def same(one: str, other: str) -> bool:
+def reads_the_same(one: str, other: str) -> bool:
     """Do they read the same?"""
-    return one == other or mark_of(one) == mark_of(other)
+    return one == other or text_hash(one) == text_hash(other)
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class TextProfile:
     """What a text is compared by: the words in it, and which of them stand side by side."""
 
     words: Set[str]
     pairs: Set[tuple[str, str]]
 
-    def similarity_to(self, other: Profile) -> float:
+    def similarity_to(self, other: TextProfile) -> float:
         """How alike they are, from 0 (no word in common) to 1 (the same), whichever is asked.
 
         Half of it are the words that they share, half the pairs, since all texts of a language share words.
@@ -120,13 +120,13 @@ class Profile:
         return (words + _shared(self.pairs, other.pairs)) / 2
 
 
-def profile(text: str) -> Profile:
+def make_text_profile(text: str) -> TextProfile:
     """What this text is compared by; made once where it is compared with many.
 
     To compare two texts of 20 kB takes some 4 ms.
     """
     words = _words(text)
-    return Profile(set(words), set(pairwise(words)))
+    return TextProfile(set(words), set(pairwise(words)))
 
 
 def _shared(one: Set[Any], other: Set[Any]) -> float:
@@ -137,7 +137,7 @@ def _shared(one: Set[Any], other: Set[Any]) -> float:
     return 2 * len(one & other) / whole
 
 
-class Stagnation:
+class RepetitionDetector:
     """Is told of each round, as a text that is the same for the same choice, arguments and results.
 
     With `exact` a round is another one if a single character is: in a program each may count.
@@ -151,7 +151,7 @@ class Stagnation:
     def observe_round(self, this: str) -> Seen:
         """What this round calls for."""
         if not self._exact:
-            this = mark_of(this)
+            this = text_hash(this)
         self._rounds.append(this)
         if not self._circles():
             self._nudged = False
@@ -177,7 +177,7 @@ class Stagnation:
         return self._rounds[-length:] == before
 
 
-def repeats(answer: str, conversation: Sequence[Memory]) -> bool:
+def repeats_last_answer(answer: str, conversation: Sequence[Memory]) -> bool:
     """Does the soul say again what it said last in this conversation, though nothing new has come since?
 
     What the core says of the soul's own words is nothing new, and neither is what an action comes to for the
@@ -191,11 +191,11 @@ def repeats(answer: str, conversation: Sequence[Memory]) -> bool:
             last, before, since = memory, since, []
         elif last:
             since.append(memory)
-    if last is None or not same(answer, last.content):
+    if last is None or not reads_the_same(answer, last.content):
         return False
-    known = {mark_of(memory.content) for memory in before}
+    known = {text_hash(memory.content) for memory in before}
     for memory in since:
-        is_again = _is_result(memory) and mark_of(memory.content) in known
+        is_again = _is_result(memory) and text_hash(memory.content) in known
         if _is_news(memory) and not is_again:
             return False
     return True

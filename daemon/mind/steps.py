@@ -15,28 +15,28 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from daemon.memory import WorkingMemory
-from daemon.mind.answer import MONOLOGUE, Answer
-from daemon.mind.asking_model import Ask, openly, speechless
-from daemon.mind.choice import Unreadable, json_values
-from daemon.mind.choosing import fenced, wrong_in
+from daemon.mind.answer import MONOLOGUE, PipelineAnswer
+from daemon.mind.asking_model import Ask, apologize, ask_for_person
+from daemon.mind.choice import ChoiceUnreadable, find_json_values
+from daemon.mind.choosing import fence_result, validation_fault
 from daemon.mind.pipeline import converse
-from daemon.mind.prompting import ends_with, in_sections
-from daemon.mind.recall import remember
+from daemon.mind.prompting import end_mark, pipeline_question
+from daemon.mind.recall import entry_as_memory
 from daemon.mind.schemas import answer_schema
-from daemon.mind.sections import spoken
-from daemon.mind.tags import STEPS
-from daemon.mind.wording import worded
+from daemon.mind.sections import spoken_text
+from daemon.mind.tags import STEPS_BY_NAME
+from daemon.mind.wording import fill_prompt
 from daemon.ports import Role
-from daemon.process import Turn, Words
+from daemon.process import Placeholders, Turn
 
 M = TypeVar("M", bound=BaseModel)
-STEP_TEXTS: Mapping[str, Words] = {
-    "prompts/steps/decision": Words({"question", "choices", "name"}, "choices"),
-    "prompts/steps/mental_query": Words({"statement", "name"}, "statement"),
-    "prompts/steps/brainstorm": Words({"question", "name"}, "question"),
-    "prompts/steps/summarize": Words({"name"}),
-    "prompts/steps/extract": Words({"question", "schema", "name"}, "schema"),
-    "prompts/steps/unreadable": Words({"error"}),
+STEP_TEXTS: Mapping[str, Placeholders] = {
+    "prompts/steps/decision": Placeholders({"question", "choices", "name"}, "choices"),
+    "prompts/steps/mental_query": Placeholders({"statement", "name"}, "statement"),
+    "prompts/steps/brainstorm": Placeholders({"question", "name"}, "question"),
+    "prompts/steps/summarize": Placeholders({"name"}),
+    "prompts/steps/extract": Placeholders({"question", "schema", "name"}, "schema"),
+    "prompts/steps/unreadable": Placeholders({"error"}),
 }
 """The texts of the steps, and the placeholders of each. A new step needs its line here, and its file."""
 TRIES = 4
@@ -61,13 +61,13 @@ async def internal_monologue(
     turn: Turn, memory: WorkingMemory, guidance: str = "", *, role: Role = "speak", ask: Ask | None = None
 ) -> tuple[WorkingMemory, str | None]:
     """A thought that nobody else reads, in character."""
-    question = in_sections(turn, [STEPS[MONOLOGUE]], guidance)
-    asking = ask or partial(openly, turn)
-    ends = ends_with(turn, [STEPS[MONOLOGUE]])
+    question = pipeline_question(turn, [STEPS_BY_NAME[MONOLOGUE]], guidance)
+    asking = ask or partial(ask_for_person, turn)
+    ends = end_mark(turn, [STEPS_BY_NAME[MONOLOGUE]])
     memory, call = await asking(MONOLOGUE, memory, question, role, None, ends)
     if call is None:
         return memory, None
-    return memory.with_memory(remember(call, turn.tag_suffix)), Answer(call).monologue
+    return memory.with_memory(entry_as_memory(call, turn.tag_suffix)), PipelineAnswer(call).monologue
 
 
 async def external_dialogue(
@@ -126,11 +126,11 @@ async def instruction(
     ask: Ask | None = None,
 ) -> tuple[WorkingMemory, str | None]:
     """Free words in answer to free words: one of the owner's texts, filled. Nobody else reads them."""
-    asking = ask or partial(openly, turn)
+    asking = ask or partial(ask_for_person, turn)
     memory, call = await asking(name, memory, words, role, None, ())
     if call is None:
         return memory, None
-    return memory.with_memory(remember(call)), spoken(call.event.text)
+    return memory.with_memory(entry_as_memory(call)), spoken_text(call.event.text)
 
 
 async def summarize(
@@ -174,7 +174,7 @@ async def _extracted(
     tries: int = TRIES,
 ) -> tuple[WorkingMemory, M | None]:
     """An answer of this form, asked for again with what was wrong with it."""
-    asking = ask or partial(openly, turn)
+    asking = ask or partial(ask_for_person, turn)
     schema = answer_schema(model)
     asked = question
     for _ in range(tries):
@@ -182,35 +182,35 @@ async def _extracted(
         if call is None:
             return memory, None
         try:
-            value = read(call.event.text, model)
-        except Unreadable as error:
-            wrong = _words(turn, "unreadable", error=fenced(str(error)))
+            value = parse_extract(call.event.text, model)
+        except ChoiceUnreadable as error:
+            wrong = _words(turn, "unreadable", error=fence_result(str(error)))
             asked = f"{question}\n\n{wrong}"
         else:
-            return memory.with_memory(remember(call)), value
+            return memory.with_memory(entry_as_memory(call)), value
     if ask is None:
-        memory = await speechless(turn, memory)
+        memory = await apologize(turn, memory)
     return memory, None
 
 
-def read(reply: str, model: type[M]) -> M:
+def parse_extract(reply: str, model: type[M]) -> M:
     """The one value of this form in a model's answer. Raises Unreadable, with what is wrong for the model."""
     found: list[M] = []
     wrong = "there is no whole JSON object in it"
-    for value, sound in json_values(spoken(reply)):
+    for value, sound in find_json_values(spoken_text(reply)):
         if not sound:
             continue
         try:
             found.append(model.model_validate(value))
         except ValidationError as error:
-            wrong = wrong_in(error)
+            wrong = validation_fault(error)
     if not found:
-        raise Unreadable(wrong)
+        raise ChoiceUnreadable(wrong)
     if any(one != found[0] for one in found):
-        raise Unreadable("it holds more than one answer")
+        raise ChoiceUnreadable("it holds more than one answer")
     return found[0]
 
 
 def _words(turn: Turn, step: str, **words: str) -> str:
     """The owner's question of a step."""
-    return worded(turn, f"prompts/steps/{step}", **words)
+    return fill_prompt(turn, f"prompts/steps/{step}", **words)

@@ -11,28 +11,28 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from daemon.engine.writable import writable
-from daemon.mind.playbook import PLAYBOOKS, Playbook, playbook
-from daemon.mind.tags import STEPS, CognitiveStep
+from daemon.engine.writable import storable_text
+from daemon.mind.playbook import PLAYBOOK_FOLDER, Playbook, parse_playbook
+from daemon.mind.tags import STEPS_BY_NAME, CognitiveStep
 from daemon.mind.wording import (
-    ABILITIES,
-    FORM,
-    LABELS,
-    MOODS,
-    SOUL,
+    ABILITIES_TEXT,
+    FORM_TEXT,
+    LABELS_TEXT,
+    MOODS_TEXT,
+    SOUL_TEXT,
     Mood,
-    Owned,
-    fill,
-    labels,
-    moods,
-    name_of,
-    placeholders,
-    when_of,
-    worded,
+    OwnerTextSource,
+    fill_placeholders,
+    fill_prompt,
+    parse_labels,
+    parse_moods,
+    placeholder_names,
+    process_reason,
+    soul_name_in,
 )
 from daemon.process import OwnAction
 
-MADE = (f"made/{ABILITIES}", f"made/{FORM}")
+MADE_TEXTS = (f"made/{ABILITIES_TEXT}", f"made/{FORM_TEXT}")
 """The names of the made texts, in their order, among those that a turn begins with."""
 CONDITION = re.compile(r"^(?P<mark>[ \t]*[-*] )\[(?P<name>\w+)\][ \t]*")
 """The beginning of a line that holds where there is a process or an action of this name."""
@@ -44,7 +44,7 @@ SHOWN = ("internal_monologue", "next_process", "external_dialogue", "emotional_s
 """The order in which the form explains the sections: that of a whole answer."""
 
 
-class Behaving(Owned, Protocol):
+class SystemTextSource(OwnerTextSource, Protocol):
     """Whose processes are explained: a turn, or what the daemon is configured to be."""
 
     @property
@@ -57,7 +57,7 @@ class Behaving(Owned, Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Configured:
+class ConfiguredBehaviour:
     """The owner's texts by name, and what of the soul is configured.
 
     `at_once` are the processes that go to work at once, among them those that choose among `actions`.
@@ -86,52 +86,52 @@ class Configured:
 
     def _playbooks(self) -> Iterator[Playbook]:
         for name in self.processes:
-            source = f"{PLAYBOOKS}{name}"
+            source = f"{PLAYBOOK_FOLDER}{name}"
             if name in self.at_once and source in self.texts:
-                yield playbook(name, self.texts[source])
+                yield parse_playbook(name, self.texts[source])
 
 
-def made_texts(soul: Configured) -> Mapping[str, str]:
+def make_system_texts(soul: ConfiguredBehaviour) -> Mapping[str, str]:
     """Make the texts by their names; empty where the owner's texts do not say how."""
-    if ABILITIES not in soul.texts or FORM not in soul.texts:
+    if ABILITIES_TEXT not in soul.texts or FORM_TEXT not in soul.texts:
         return {}
     made = (_abilities(soul), _form(soul))
-    return dict(zip(MADE, map(writable, made), strict=True))
+    return dict(zip(MADE_TEXTS, map(storable_text, made), strict=True))
 
 
-def _abilities(soul: Configured) -> str:
+def _abilities(soul: ConfiguredBehaviour) -> str:
     """Fill what the soul can do here."""
     own = ", ".join(soul.own_action_names())
-    text = those_that_hold(soul.text(ABILITIES), soul.known_names(), own)
-    return fill(text, name=name_of(soul.text(SOUL)), actions=own)
+    text = lines_that_apply(soul.text(ABILITIES_TEXT), soul.known_names(), own)
+    return fill_placeholders(text, name=soul_name_in(soul.text(SOUL_TEXT)), actions=own)
 
 
-def those_that_hold(text: str, there: Collection[str], own: str) -> str:
+def lines_that_apply(text: str, there: Collection[str], own: str) -> str:
     """Return the lines whose condition is there, without it; of `own` actions only where there are any."""
     lines = []
     for line in text.splitlines():
         found = CONDITION.match(line)
         if found and found["name"] not in there:
             continue
-        if own or "actions" not in placeholders(line):
+        if own or "actions" not in placeholder_names(line):
             lines.append(CONDITION.sub(r"\g<mark>", line))
     return "\n".join(lines)
 
 
-def conditions(text: str) -> Sequence[str]:
+def condition_names(text: str) -> Sequence[str]:
     """Return the names of the processes and actions for which lines of this text are told."""
     found = [CONDITION.match(line) for line in text.splitlines()]
     return list(dict.fromkeys(one["name"] for one in found if one))
 
 
-def _form(soul: Configured) -> str:
-    table = moods(soul.text(MOODS))
+def _form(soul: ConfiguredBehaviour) -> str:
+    table = parse_moods(soul.text(MOODS_TEXT))
     usual = next(iter(table.values()))
-    sections = [section(soul, STEPS[name], usual) for name in SHOWN]
+    sections = [section_instruction(soul, STEPS_BY_NAME[name], usual) for name in SHOWN]
     manners = "; ".join(f"{mood.name} ({mood.thinks}, {mood.says})" for mood in table.values())
-    return worded(
+    return fill_prompt(
         soul,
-        FORM,
+        FORM_TEXT,
         sections="\n".join(sections),
         moods=manners,
         mood=usual.name,
@@ -139,7 +139,7 @@ def _form(soul: Configured) -> str:
     )
 
 
-def section(soul: Behaving, step: CognitiveStep, mood: Mood) -> str:
+def section_instruction(soul: SystemTextSource, step: CognitiveStep, mood: Mood) -> str:
     """Return what belongs into one section, as the owner words it."""
     verb = mood.says
     if step.private:
@@ -147,40 +147,40 @@ def section(soul: Behaving, step: CognitiveStep, mood: Mood) -> str:
     reasons: Sequence[str] = ()
     if step.name == "next_process":
         reasons = [*_reasons(soul)]
-    return worded(
+    return fill_prompt(
         soul,
         step.prompt,
         tag=step.tag,
         verb=verb,
-        moods=", ".join(moods(soul.text(MOODS))),
+        moods=", ".join(parse_moods(soul.text(MOODS_TEXT))),
         processes=", ".join(soul.processes),
         reasons=" ".join(reasons),
         ways="\n".join(f"- {reason}" for reason in reasons),
     )
 
 
-def _reasons(soul: Behaving) -> Iterator[str]:
+def _reasons(soul: SystemTextSource) -> Iterator[str]:
     """Say of each process when one goes over into it, in its own words or those of its playbook."""
     for name, sources in soul.processes.items():
         for source in sources:
-            when = when_of(soul, source)
+            when = process_reason(soul, source)
             if when:
                 yield f"{name}: {when}{_own_actions(soul, sources)}"
                 break
 
 
-def _own_actions(soul: Behaving, sources: Sequence[str]) -> str:
+def _own_actions(soul: SystemTextSource, sources: Sequence[str]) -> str:
     """Name the owner's actions that there are: the soul cannot turn to what it does not know of."""
     books = [
-        playbook(source.removeprefix(PLAYBOOKS), soul.text(source))
+        parse_playbook(source.removeprefix(PLAYBOOK_FOLDER), soul.text(source))
         for source in sources
-        if soul.own_actions and source.startswith(PLAYBOOKS)
+        if soul.own_actions and source.startswith(PLAYBOOK_FOLDER)
     ]
     own = _offered(soul.own_actions, books)
     if not own:
         return ""
     told = "; ".join(f"{one.name} — {one.about[:LONGEST].rstrip(' .')}" for one in own)
-    return f" {labels(soul.text(LABELS)).get(OWN, OWN)}: {told}."
+    return f" {parse_labels(soul.text(LABELS_TEXT)).get(OWN, OWN)}: {told}."
 
 
 def _offered(actions: Sequence[OwnAction], books: Sequence[Playbook]) -> Sequence[OwnAction]:

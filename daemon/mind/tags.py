@@ -34,12 +34,12 @@ _ALL = (
     CognitiveStep(name="next_process", tag="next"),
     CognitiveStep(name="learned", tag="learned"),
 )
-STEPS = {step.name: step for step in _ALL}
-TAGS = tuple(step.tag for step in _ALL)
-ASIDE = MONOLOGUE.tag
-SAY = DIALOGUE.tag
-PRIVATE = frozenset({ASIDE})
-BARE_TAG = re.compile(rf"(?P<opens><\s*/?\s*)(?P<tag>{'|'.join(TAGS)})(?=\s*/?>)")
+STEPS_BY_NAME = {step.name: step for step in _ALL}
+SECTION_NAMES = tuple(step.tag for step in _ALL)
+ASIDE_TAG = MONOLOGUE.tag
+SAY_TAG = DIALOGUE.tag
+PRIVATE_TAGS = frozenset({ASIDE_TAG})
+BARE_TAG = re.compile(rf"(?P<opens><\s*/?\s*)(?P<tag>{'|'.join(SECTION_NAMES)})(?=\s*/?>)")
 """A tag of a section in a text of the owner's, which knows no suffix."""
 
 
@@ -81,5 +81,5 @@ def _marked(text: str, suffix: str) -> str:
     return BARE_TAG.sub(rf"\g<opens>\g<tag>-{suffix}", text)
 
 
-BARE = SectionTags()
+UNSUFFIXED_TAGS = SectionTags()
 """The tags of journals from before the suffix was drawn, and those that are no section's."""

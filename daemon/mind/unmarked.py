@@ -6,12 +6,12 @@ Only an answer that begins so is one; sections.py reads what is left.
 from __future__ import annotations
 
 CHANNELS = ("analysis", "commentary", "assistantanalysis", "assistantcommentary")
-FINAL = "assistantfinal"
+HARMONY_FINAL_TEXT = "assistantfinal"
 LONGEST = 1_000
 """Characters that are kept back at the most, until it is known how an answer begins."""
 
 
-class Unmarked:
+class UnmarkedHarmonyFilter:
     """Takes such a thought, which no mark of its own closes, out of an answer that comes in pieces."""
 
     def __init__(self) -> None:
@@ -27,17 +27,17 @@ class Unmarked:
             return delta
         self._kept += delta
         if not self.found:
-            begun = begins(self._kept)
+            begun = begins_channel(self._kept)
             if begun is None and len(self._kept) <= LONGEST:
                 return ""
             if not begun:
                 return self.end()
             self.found = True
-        _, final, rest = self._kept.partition(FINAL)
+        _, final, rest = self._kept.partition(HARMONY_FINAL_TEXT)
         if final:
             self._passes = True
         else:
-            self._kept = self._kept[1 - len(FINAL) :]
+            self._kept = self._kept[1 - len(HARMONY_FINAL_TEXT) :]
         return rest
 
     def end(self) -> str:
@@ -49,7 +49,7 @@ class Unmarked:
         return kept
 
 
-def begins(text: str) -> bool | None:
+def begins_channel(text: str) -> bool | None:
     """Does an answer that begins so begin with a channel's name? None: that is not known yet.
 
     A word that is no more than the name of a channel stands before what begins a sentence.

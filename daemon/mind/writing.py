@@ -52,7 +52,7 @@ LABEL = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class ReaderAnswer:
     """What a model wrote: its cells in order; where there is none, its final answer.
 
     `final` is the text of it, `variable` the name of the variable that holds it. `finals` counts how many
@@ -65,22 +65,22 @@ class Written:
     finals: int = 0
 
 
-def written(text: str, *, whole: bool = True) -> Written:
+def parse_reader_answer(text: str, *, whole: bool = True) -> ReaderAnswer:
     """What stands in this answer. What is not closed counts only where the answer is `whole`."""
     lines = LINE.split(text)
     cells, prose = _split(lines, whole)
     if cells:
-        return Written(cells=tuple(cells))
+        return ReaderAnswer(cells=tuple(cells))
     finals = _finals([*prose.values()])
     if whole and not finals:
         finals = _labelled(lines, prose)
     found = list(dict.fromkeys(finals))
     if len(found) != 1:
-        return Written(finals=len(found))
+        return ReaderAnswer(finals=len(found))
     name, content = found[0]
     if name == "FINAL_VAR":
-        return Written(variable=_unquoted(content), finals=1)
-    return Written(final=_unquoted(content), finals=1)
+        return ReaderAnswer(variable=_unquoted(content), finals=1)
+    return ReaderAnswer(final=_unquoted(content), finals=1)
 
 
 def _split(lines: Sequence[str], whole: bool) -> tuple[list[str], dict[int, str]]:

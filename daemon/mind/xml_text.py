@@ -16,12 +16,12 @@ PARSER = etree.XMLParser(
 """It recovers from undeclared prefixes alone: all else that it has to mend in a tag is a fault."""
 
 
-def writable(text: str) -> str:
+def xml_writable(text: str) -> str:
     """The text with a replacement for each character that XML does not know."""
     return NOT_XML.sub("\ufffd", text)
 
 
-def decoded(text: str) -> str:
+def decode_xml_entities(text: str) -> str:
     """The text with its entities decoded; what is none stays as it was written."""
     if "&" not in text:
         return text
@@ -52,7 +52,7 @@ def _is_character(number: int) -> bool:
     return 0 < number < 0x110000 and not NOT_XML.match(chr(number))
 
 
-def attributes_of(name: str, written: str) -> Mapping[str, str] | None:
+def parse_attributes(name: str, written: str) -> Mapping[str, str] | None:
     """The attributes of this tag, by their names without a prefix; declarations of namespaces are none.
 
     None: it cannot be read.

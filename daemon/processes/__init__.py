@@ -11,36 +11,32 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from daemon.actions.registry import Registry
-from daemon.actions.run import Player
-from daemon.actions.sources import Shelf
-from daemon.errors import UNLOADED, unloaded
-from daemon.mind.playbook import NAME as PLAIN
-from daemon.mind.playbook import PLAYBOOKS
-from daemon.mind.wording import WHEN, are_texts
+from daemon.actions.registry import ActionRegistry
+from daemon.actions.run import PlaybookPlayer
+from daemon.actions.sources import SourceProvider
+from daemon.errors import UNLOADED, unloadable_reason
+from daemon.mind.playbook import PLAYBOOK_FOLDER
+from daemon.mind.playbook import PLAYBOOK_NAME as PLAIN
+from daemon.mind.wording import WHEN_FOLDER, are_prompt_texts
 from daemon.ports import Library, Role
 from daemon.process import MentalProcess, Process
-from daemon.processes.deep_reading import NAME as DEEP_READING
-from daemon.processes.deep_reading import DeepReading
-from daemon.processes.deliberation import ASKED, Deliberation
-from daemon.processes.deliberation import NAME as DELIBERATION
-from daemon.processes.inner_life import NAME as INNER_LIFE
-from daemon.processes.inner_life import InnerLife, Life
-from daemon.processes.remembering import NAME as REMEMBERING
-from daemon.processes.remembering import Notes, Remembering
+from daemon.processes.deep_reading import DEEP_READING_PROCESS, DeepReadingProcess
+from daemon.processes.deliberation import DELIBERATION_PROCESS, SELF_CALL_TEXT, DeliberationProcess
+from daemon.processes.inner_life import INNER_LIFE_PROCESS, InnerLifeProcess, InnerLifeSetup
+from daemon.processes.remembering import REMEMBERING_PROCESS, PersonNoteSource, RememberingProcess
 
-INITIAL = "conversation"
+INITIAL_PROCESS = "conversation"
 """Where every thread begins."""
 COMMAND = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 """What may stand after the `!` of a command."""
 STOP = "stop"
-EXPERT = "expert"
+EXPERT_PROCESS = "expert"
 """The playbook that only Escalate leads to, with a model of its own."""
 PACKAGE = "daemon.processes"
 """The package of which each module is a process."""
 
 
-def found(package: str = PACKAGE) -> tuple[Mapping[str, MentalProcess], Mapping[str, Sequence[str]]]:
+def find_processes(package: str = PACKAGE) -> tuple[Mapping[str, MentalProcess], Mapping[str, Sequence[str]]]:
     """What the files of this package say: name to process; and of each file that can be none, why not."""
     processes: dict[str, MentalProcess] = {}
     files: dict[str, str] = {}
@@ -50,7 +46,7 @@ def found(package: str = PACKAGE) -> tuple[Mapping[str, MentalProcess], Mapping[
             try:
                 module = import_module(f"{package}.{file.name}")
             except UNLOADED as error:
-                said = unloaded(error, Path(folder, f"{file.name}.py"))
+                said = unloadable_reason(error, Path(folder, f"{file.name}.py"))
                 faults[file.name] = [f"{said}: mend it, or take it away"]
                 continue
             process: Any = getattr(module, "PROCESS", None)
@@ -80,7 +76,7 @@ def _faults(process: object) -> Iterator[str]:
             yield f'`{name}` is a text where a tuple belongs: write `{name}=("{given}",)`, with the comma'
     if not isinstance(process.commands, str):
         yield from filter(None, map(_command_fault, process.commands))
-    if not are_texts(process.texts):
+    if not are_prompt_texts(process.texts):
         yield 'its `texts` name no `Words`: write `texts={"prompts/…": Words()}`'
 
 
@@ -93,50 +89,57 @@ def _command_fault(command: object) -> str:
     return f"{command!r} is no command: write the word alone, without `!`, in small letters"
 
 
-PROCESSES, FAULTS = found()
+PROCESSES, PROCESS_FAULTS = find_processes()
 """Everything in fixed steps, as it is without the ISM; and of each file that can be no process, why not."""
 
 
-def thinking(
-    processes: Mapping[str, MentalProcess], registry: Registry, capacity: str
+def with_open_thought(
+    processes: Mapping[str, MentalProcess], registry: ActionRegistry, capacity: str
 ) -> Mapping[str, MentalProcess]:
     """All of these, where open thought has these actions and goes so far."""
-    run = Deliberation(registry=registry, capacity=capacity)
-    return {**processes, DELIBERATION: replace(processes[DELIBERATION], run=run)}
+    run = DeliberationProcess(registry=registry, capacity=capacity)
+    return {**processes, DELIBERATION_PROCESS: replace(processes[DELIBERATION_PROCESS], run=run)}
 
 
-def reading(
-    processes: Mapping[str, MentalProcess], shelf: Shelf, folders: Library | None
+def with_deep_reading(
+    processes: Mapping[str, MentalProcess], shelf: SourceProvider, folders: Library | None
 ) -> Mapping[str, MentalProcess]:
     """All of these, where what people share can be read, and what stands in the owner's folders."""
-    run = DeepReading(shelf=shelf, folders=folders)
-    return {**processes, DEEP_READING: replace(processes[DEEP_READING], run=run)}
+    run = DeepReadingProcess(shelf=shelf, folders=folders)
+    return {**processes, DEEP_READING_PROCESS: replace(processes[DEEP_READING_PROCESS], run=run)}
 
 
-def living(processes: Mapping[str, MentalProcess], life: Life) -> Mapping[str, MentalProcess]:
+def with_inner_life(
+    processes: Mapping[str, MentalProcess], life: InnerLifeSetup
+) -> Mapping[str, MentalProcess]:
     """All of these, where the soul thinks on its own, too."""
-    return {**processes, INNER_LIFE: replace(processes[INNER_LIFE], run=InnerLife(life=life))}
+    return {
+        **processes,
+        INNER_LIFE_PROCESS: replace(processes[INNER_LIFE_PROCESS], run=InnerLifeProcess(life=life)),
+    }
 
 
-def remembering(processes: Mapping[str, Process], notes: Notes, *, local: bool) -> Mapping[str, Process]:
+def with_person_notes(
+    processes: Mapping[str, Process], notes: PersonNoteSource, *, local: bool
+) -> Mapping[str, Process]:
     """All of these, where people can see what is noted about them, and have it forgotten.
 
     `local`: the workspace is rehearsed, and forgets as well.
     """
-    run = Remembering(notes=notes, local=local)
-    return {**processes, REMEMBERING: replace(PROCESSES[REMEMBERING], run=run)}
+    run = RememberingProcess(notes=notes, local=local)
+    return {**processes, REMEMBERING_PROCESS: replace(PROCESSES[REMEMBERING_PROCESS], run=run)}
 
 
-def played(
-    known: Mapping[str, MentalProcess], player: Player, playbooks: Iterable[str], *, expert: bool
+def with_playbooks(
+    known: Mapping[str, MentalProcess], player: PlaybookPlayer, playbooks: Iterable[str], *, expert: bool
 ) -> Mapping[str, MentalProcess]:
     """These processes, where those that have a playbook find their own way.
 
     `expert`: is there a model for the expert?
     """
-    roles: dict[str, Role] = {name: "speak" for name in playbooks if name != DELIBERATION}
+    roles: dict[str, Role] = {name: "speak" for name in playbooks if name != DELIBERATION_PROCESS}
     if expert:
-        roles[EXPERT] = "expert"
+        roles[EXPERT_PROCESS] = "expert"
     processes = dict(known)
     for name, role in roles.items():
         run = player.process(name, role)
@@ -145,7 +148,7 @@ def played(
     return processes
 
 
-def offered(
+def offered_processes(
     processes: Mapping[str, Process], playbooks: Iterable[str], *, iterates: bool = True
 ) -> Mapping[str, tuple[str, ...]]:
     """What one may go over into: name to the texts that say when, the first that does.
@@ -154,17 +157,17 @@ def offered(
     """
     books = set(playbooks)
     ways: dict[str, tuple[str, ...]] = {}
-    for name in dict.fromkeys((INITIAL, *sorted(processes), *sorted(books))):
+    for name in dict.fromkeys((INITIAL_PROCESS, *sorted(processes), *sorted(books))):
         sources = []
         if name in books:
-            sources.append(f"{PLAYBOOKS}{name}")
+            sources.append(f"{PLAYBOOK_FOLDER}{name}")
         process = processes.get(name)
         if not isinstance(process, MentalProcess):
             process = PROCESSES.get(name)
         if process and process.when:
-            sources.append(f"{WHEN}{name}")
-        if name == DELIBERATION and not iterates:
-            sources = [ASKED]
+            sources.append(f"{WHEN_FOLDER}{name}")
+        if name == DELIBERATION_PROCESS and not iterates:
+            sources = [SELF_CALL_TEXT]
         if sources:
             ways[name] = tuple(sources)
     return ways

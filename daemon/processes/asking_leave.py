@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from daemon.actions.message_commands import quoted
-from daemon.kinds import ToSay
+from daemon.actions.message_commands import as_quotation
+from daemon.kinds import UnpromptedMessage
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import plain
-from daemon.mind.sections import spoken
-from daemon.mind.wording import LABELS, buttons, worded
-from daemon.process import MentalProcess, Question, Turn, Words
+from daemon.mind.recall import clean_name_text
+from daemon.mind.sections import spoken_text
+from daemon.mind.wording import LABELS_TEXT, fill_prompt, two_buttons
+from daemon.process import MentalProcess, Placeholders, Question, Turn
 
 LEAVE = "prompts/sentences/leave"
 PATIENCE = 86_400.0
@@ -24,7 +24,7 @@ async def asking_leave(turn: Turn) -> WorkingMemory:
     """Ask; on yes the conversation that it is for gets it. Each thing to be said waits by itself."""
     wanted = turn.unprompted_message
     assert wanted is not None
-    text = spoken(wanted.text)
+    text = spoken_text(wanted.text)
     if not (text and turn.deciders):
         await turn.report_unprompted_outcome("refused")
         return turn.memory
@@ -40,14 +40,14 @@ async def asking_leave(turn: Turn) -> WorkingMemory:
     return turn.memory.with_memory(*answer.memories)
 
 
-def _question(turn: Turn, wanted: ToSay, text: str) -> Question:
-    owners, place = turn.deciders, plain(wanted.place)
-    asked = worded(turn, LEAVE, owner=f"<@{owners[0]}>", place=place, text=quoted(text))
+def _question(turn: Turn, wanted: UnpromptedMessage, text: str) -> Question:
+    owners, place = turn.deciders, clean_name_text(wanted.place)
+    asked = fill_prompt(turn, LEAVE, owner=f"<@{owners[0]}>", place=place, text=as_quotation(text))
     return Question(
         text=asked,
         to=owners,
         owners=owners,
-        choices=buttons(turn.text(LABELS), "approve", "decline"),
+        choices=two_buttons(turn.text(LABELS_TEXT), "approve", "decline"),
         wait=PATIENCE,
     )
 
@@ -56,5 +56,5 @@ PROCESS = MentalProcess(
     name="asking_leave",
     run=asking_leave,
     called="the inner life wants something said where an owner has to agree",
-    texts={LEAVE: Words({"owner", "place", "text"}, "text")},
+    texts={LEAVE: Placeholders({"owner", "place", "text"}, "text")},
 )

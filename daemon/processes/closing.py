@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from daemon.memory import WorkingMemory
 from daemon.mind.pipeline import converse
-from daemon.mind.wording import worded
-from daemon.process import MentalProcess, Transition, Turn, Words
+from daemon.mind.wording import fill_prompt
+from daemon.process import MentalProcess, Placeholders, Transition, Turn
 
 COGNITIVE_STEPS = ["internal_monologue", "external_dialogue", "emotional_state"]
 
 
 async def closing(turn: Turn) -> WorkingMemory | Transition:
     """Say goodbye."""
-    said = await converse(turn, COGNITIVE_STEPS, worded(turn, "prompts/closing"))
+    said = await converse(turn, COGNITIVE_STEPS, fill_prompt(turn, "prompts/closing"))
     return Transition(to="conversation", memory=said.memory)
 
 
@@ -21,5 +21,5 @@ PROCESS = MentalProcess(
     run=closing,
     when="they are saying goodbye.",
     leads_to=("conversation",),
-    texts={"prompts/closing": Words({"name"})},
+    texts={"prompts/closing": Placeholders({"name"})},
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daemon.memory import WorkingMemory
-from daemon.mind.newcomers import newcomers
+from daemon.mind.newcomers import claim_newcomers
 from daemon.mind.pipeline import converse
 from daemon.process import MentalProcess, Transition, Turn
 
@@ -12,7 +12,7 @@ COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "e
 
 async def conversation(turn: Turn) -> WorkingMemory | Transition:
     """Answer whoever spoke; someone never met before is greeted in the same answer."""
-    new = await newcomers(turn)
+    new = await claim_newcomers(turn)
     if new:
         return Transition(to="greeting", memory=turn.memory, execute_now=True, params={"new": new})
     said = await converse(turn, COGNITIVE_STEPS)

@@ -9,48 +9,48 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from daemon.actions.action import Definition
-from daemon.actions.deeds import Deeds
-from daemon.actions.registry import Registry
-from daemon.engine.event import Entry, only, seqs_of
-from daemon.kinds import InnerMessage, Limited, PlanMade, SelfCall, SystemMessage
+from daemon.actions.action import ActionDefinition
+from daemon.actions.deeds import PayloadExecutor
+from daemon.actions.registry import ActionRegistry
+from daemon.engine.event import Entry, of_kind, seqs_of
+from daemon.kinds import InternalMessage, LimitReached, PlanChanged, SelfCall, SystemMessage
 from daemon.limits import CONTINUE, ITERATIONS
 from daemon.memory import WorkingMemory
 from daemon.mind.asking_model import (
-    cut_short,
-    made_short,
-    sentence,
-    standing,
-    stopped,
-    without_question,
+    drop_too_long,
+    handle_stop,
+    owner_sentence,
+    posted_receipts,
+    with_cut_note,
+    without_refused_question,
 )
-from daemon.mind.consent import at_bound, consent, day_of, named
-from daemon.mind.open_thought import Thinking, Thought, advances, last_plan
+from daemon.mind.consent import ask_owner_to_continue, limit_key, limit_that_refused, stop_at_limit
+from daemon.mind.open_thought import OpenThought, ThoughtStep, closes_new_step, last_plan
 from daemon.mind.payloads import (
-    EXPLAIN,
-    ROOTS,
-    THOUGHT,
+    EXPLAIN_TAG,
+    ROOT_TAGS,
+    THOUGHT_TAG,
     TODO_UNTIL,
-    Fault,
-    Parsed,
+    ParsedAnswer,
     Payload,
-    element,
-    parse,
-    slug_of,
+    PayloadFault,
+    make_element,
+    parse_payloads,
+    tag_slug,
 )
-from daemon.mind.playbook import PLAYBOOKS, playbook
-from daemon.mind.recall import remember
-from daemon.mind.stagnation import repeats
-from daemon.mind.wording import SOUL, labels, name_of, sections_of, worded
-from daemon.process import MentalProcess, Speech, Transition, Turn, Words
+from daemon.mind.playbook import PLAYBOOK_FOLDER, parse_playbook
+from daemon.mind.recall import entry_as_memory
+from daemon.mind.stagnation import repeats_last_answer
+from daemon.mind.wording import SOUL_TEXT, fill_prompt, parse_labels, soul_name_in, split_by_headings
+from daemon.process import MentalProcess, Placeholders, Speech, Transition, Turn
 
-NAME = "deliberation"
+DELIBERATION_PROCESS = "deliberation"
 THEN = "conversation"
 """Where a thread goes when it has come to an end."""
 SELF_CALLS: Mapping[str, int] = {"high": 30, "medium": 10, "low": 3, "none": 0}
 """How often the soul may call itself for one message of a person, in the thread and all under it."""
-NO_ACTIONS = Registry(())
-ASKED = "prompts/open/asked"
+NO_ACTIONS = ActionRegistry(())
+SELF_CALL_TEXT = "prompts/open/asked"
 """The text that says when one goes there, where the soul does not by itself."""
 IN_THREAD = "prompts/open/thread"
 """The text that names the thread; executions that were begun before there was one have not been told it."""
@@ -71,34 +71,36 @@ ALONE = frozenset({"alone", "capped", "not-allowed", "three-times"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deliberation:
+class DeliberationProcess:
     """How far it goes, and which actions there are."""
 
-    registry: Registry = NO_ACTIONS
+    registry: ActionRegistry = NO_ACTIONS
     capacity: str = "medium"
 
     async def __call__(self, turn: Turn) -> WorkingMemory | Transition:
         """Take up what came, think one step, and see to what follows."""
         if turn.is_late:
             return turn.memory  # it is in the journal, but what it was for is over
-        book = playbook(NAME, turn.text(f"{PLAYBOOKS}{NAME}"))
+        book = parse_playbook(DELIBERATION_PROCESS, turn.text(f"{PLAYBOOK_FOLDER}{DELIBERATION_PROCESS}"))
         actions = self.registry.callable_in_open_thought(book)
-        return await _Round(turn, self.capacity, actions, book.text).live()
+        return await _DeliberationTurn(turn, self.capacity, actions, book.text).live()
 
 
-class _Round:
+class _DeliberationTurn:
     """One turn of it."""
 
-    def __init__(self, turn: Turn, capacity: str, definitions: Sequence[Definition], rules: str) -> None:
+    def __init__(
+        self, turn: Turn, capacity: str, definitions: Sequence[ActionDefinition], rules: str
+    ) -> None:
         self._turn = turn
         self._capacity = capacity
         self._definitions = definitions
         self._rules = rules
         self._actions = [one.name for one in definitions]
-        self._slug = slug_of(name_of(turn.text(SOUL)))
+        self._slug = tag_slug(soul_name_in(turn.text(SOUL_TEXT)))
         self._final_tag = f"{self._slug}-response"
-        self._words = labels(turn.text("prompts/open/words"))
-        self._came = [entry.event for entry in only(InnerMessage, turn.internal_inputs)]
+        self._words = parse_labels(turn.text("prompts/open/words"))
+        self._came = [entry.event for entry in of_kind(InternalMessage, turn.internal_inputs)]
         self._codes = {event.code for event in self._came}
         self._left = SELF_CALLS[capacity] - turn.self_calls()
         self._is_branch = bool(turn.branches.parent)
@@ -112,7 +114,7 @@ class _Round:
         memory = self._turn.memory
         warning = await self._turn.budget_warning()
         if warning:
-            memory = memory.with_memory(remember(warning))
+            memory = memory.with_memory(entry_as_memory(warning))
         limited = await self._turn.limit()
         if limited:
             if not await self._meets_first(limited):
@@ -122,7 +124,7 @@ class _Round:
                 return await self._given_up(memory)
         thought, speech = await self._think(memory)
         if thought.call.event.outcome == "cancelled":
-            memory = await stopped(self._turn, thought.memory, speech, thought.call, thought.final)
+            memory = await handle_stop(self._turn, thought.memory, speech, thought.call, thought.final)
             if self._is_branch:
                 return memory  # whoever stopped it is heard by the next turn
             return Transition(to=THEN, memory=memory)
@@ -139,7 +141,7 @@ class _Round:
         [begun_with] = self._came
         if len(self._turn.memory.conversation) > 1 or begun_with.sender != self._turn.branches.parent:
             return None
-        parsed = parse(begun_with.text, slug=self._slug, actions=self._actions)
+        parsed = parse_payloads(begun_with.text, slug=self._slug, actions=self._actions)
         if len(parsed.payloads) != 1 or parsed.thought.strip():
             return None
         [first] = parsed.payloads
@@ -153,32 +155,32 @@ class _Round:
         await deeds.carry_out([action])
         return deeds.memory
 
-    def _deeds(self, memory: WorkingMemory) -> Deeds:
-        return Deeds(self._turn, memory, self._definitions, self._words, self._explanations())
+    def _deeds(self, memory: WorkingMemory) -> PayloadExecutor:
+        return PayloadExecutor(self._turn, memory, self._definitions, self._words, self._explanations())
 
     def _explanations(self) -> Mapping[str, str]:
         """Return an explanation of each tag, in the owner's words; of an action its arguments."""
         found: dict[str, str] = {}
         if self._turn.has_text(TAGS):
-            found |= sections_of(self._turn.text(TAGS))
+            found |= split_by_headings(self._turn.text(TAGS))
         return found | {one.name: _described([one]) for one in self._definitions}
 
-    async def _meets_first(self, limited: Limited) -> bool:
+    async def _meets_first(self, limited: LimitReached) -> bool:
         """Did nothing else that came of the same words meet this bound? Else an owner is asked, or people
         know, for all of it. Of each branch, and where a timer fires, it is said anew.
         """
         if self._is_branch or "timer-fired" in self._codes:
             return True
         said = seqs_of(self._turn.answers)
-        return await self._turn.claim(f"met:{self._turn.thread}:{said}:{named(limited)}")
+        return await self._turn.claim(f"met:{self._turn.thread}:{said}:{limit_key(limited)}")
 
-    async def _at_bound(self, memory: WorkingMemory, limited: Limited) -> tuple[WorkingMemory, bool]:
+    async def _at_bound(self, memory: WorkingMemory, limited: LimitReached) -> tuple[WorkingMemory, bool]:
         """A branch asks in its root's conversation."""
         if not self._is_branch:
-            return await at_bound(self._turn, memory, limited)
+            return await stop_at_limit(self._turn, memory, limited)
         if limited.final or not self._turn.deciders:
             return memory, False
-        answered = await consent(self._turn, limited)
+        answered = await ask_owner_to_continue(self._turn, limited)
         return memory.with_memory(*answered.memories), answered.value == CONTINUE
 
     async def _given_up(self, memory: WorkingMemory) -> WorkingMemory | Transition:
@@ -191,11 +193,11 @@ class _Round:
 
     # It thinks
 
-    async def _think(self, memory: WorkingMemory) -> tuple[Thought, Speech]:
+    async def _think(self, memory: WorkingMemory) -> tuple[OpenThought, Speech]:
         """One step; where the model refused, or repeated a private thought, another one for the final answer
         alone."""
         is_open = bool(self._open_steps())
-        thinking = Thinking(self._turn, memory, self._slug, self._actions, plan_is_open=is_open)
+        thinking = ThoughtStep(self._turn, memory, self._slug, self._actions, plan_is_open=is_open)
         thought = await thinking.ask(self._instruction(), alone=self._alone)
         if thought.call.event.outcome == "refused":
             self._alone = True
@@ -212,7 +214,7 @@ class _Round:
         actions = _described(self._definitions)
         asked = self._text("deliberation", actions=actions, rules=self._rules, capacity=capacity)
         if self._turn.has_text(IN_THREAD):
-            asked += "\n\n" + worded(self._turn, IN_THREAD, thread=self._turn.thread)
+            asked += "\n\n" + fill_prompt(self._turn, IN_THREAD, thread=self._turn.thread)
         return asked + self._of_branch()
 
     def _of_branch(self) -> str:
@@ -224,21 +226,21 @@ class _Round:
     def _text(self, text: str, **words: str) -> str:
         """One of the owner's texts about open thought, filled."""
         name = f"prompts/open/{text}"
-        return worded(self._turn, name, self=self._slug, final=self._final_tag, **words)
+        return fill_prompt(self._turn, name, self=self._slug, final=self._final_tag, **words)
 
-    async def _wordless(self, thought: Thought, speech: Speech) -> WorkingMemory | Transition:
+    async def _wordless(self, thought: OpenThought, speech: Speech) -> WorkingMemory | Transition:
         """There is no answer, and there will be none."""
         memory = thought.memory
         if thought.call.event.outcome == "over-budget":
             await speech.settle()
-            memory, on = await self._at_bound(memory, day_of(thought.call))
+            memory, on = await self._at_bound(memory, limit_that_refused(thought.call))
             if on:
                 await self._deeds(memory).add_remark("continue")
                 return memory
             return await self._given_up(memory)
         if thought.call.event.is_too_long:
-            return await self._lost(await made_short(self._turn, memory), speech, "too_long")
-        return await self._lost(without_question(self._turn, memory), speech)
+            return await self._lost(await drop_too_long(self._turn, memory), speech, "too_long")
+        return await self._lost(without_refused_question(self._turn, memory), speech)
 
     async def _lost(
         self, memory: WorkingMemory, speech: Speech, why: str = "lost_words"
@@ -250,25 +252,25 @@ class _Round:
         await self._turn.branches.cancel()
         words = ""
         if self._turn.must_answer:
-            words = sentence(self._turn, why)
-        spoken = standing(await speech.finish(words))
-        return Transition(to=THEN, memory=memory.with_memory(*map(remember, spoken)))
+            words = owner_sentence(self._turn, why)
+        spoken = posted_receipts(await speech.finish(words))
+        return Transition(to=THEN, memory=memory.with_memory(*map(entry_as_memory, spoken)))
 
     # What follows
 
-    async def _follow(self, thought: Thought, speech: Speech) -> WorkingMemory | Transition:
+    async def _follow(self, thought: OpenThought, speech: Speech) -> WorkingMemory | Transition:
         """Carry out what is in the answer, then tell what is misspelt in it.
 
         So the steps that an older version recorded, which told nothing of that, keep their order.
         """
         outcome = await self._carried_out(thought, speech)
-        told = [remember(entry) for entry in await self._told_misspelt(thought.parsed)]
+        told = [entry_as_memory(entry) for entry in await self._told_misspelt(thought.parsed)]
         if isinstance(outcome, Transition):
             return replace(outcome, memory=outcome.memory.with_memory(*told))
         return outcome.with_memory(*told)
 
-    async def _carried_out(self, thought: Thought, speech: Speech) -> WorkingMemory | Transition:
-        deeds = self._deeds(thought.memory.with_memory(remember(thought.call)))
+    async def _carried_out(self, thought: OpenThought, speech: Speech) -> WorkingMemory | Transition:
+        deeds = self._deeds(thought.memory.with_memory(entry_as_memory(thought.call)))
         if self._repeats(thought):
             return await self._remarked("repeated", REMARKED, deeds)
         plan = await self._planned(thought.parsed, deeds)
@@ -281,40 +283,40 @@ class _Round:
         await deeds.carry_out(self._wishes(thought))
         await self._call_itself(thought, deeds)
         if deeds.explained and not deeds.called:
-            await self._go_on(", ".join(f"<{EXPLAIN}> {tag}" for tag in deeds.explained), deeds)
+            await self._go_on(", ".join(f"<{EXPLAIN_TAG}> {tag}" for tag in deeds.explained), deeds)
         if deeds.called or deeds.waits or unreadable or self._turn.branches.has_pending_waits:
             return deeds.memory
-        if plan and advances(plan, self._turn.plans()):
+        if plan and closes_new_step(plan, self._turn.plans()):
             await self._go_on(f"{plan.done_count}/{len(plan.steps)}: {plan.condition}", deeds)
             return deeds.memory
         return await self._remarked("empty", {"empty"}, deeds)
 
-    async def _remarked(self, meaning: str, before: Set[str], deeds: Deeds) -> WorkingMemory:
+    async def _remarked(self, meaning: str, before: Set[str], deeds: PayloadExecutor) -> WorkingMemory:
         """It is told so; where it was told one of these just before, only its final answer is asked for."""
         if self._codes & before:
             meaning = "alone"
         await deeds.add_remark(meaning)
         return deeds.memory
 
-    def _self_calls(self, thought: Thought) -> Sequence[Payload]:
+    def _self_calls(self, thought: OpenThought) -> Sequence[Payload]:
         return [one for one in thought.parsed.payloads if one.tag == self._slug]
 
-    def _wishes(self, thought: Thought) -> Sequence[Payload]:
+    def _wishes(self, thought: OpenThought) -> Sequence[Payload]:
         """What it wants done besides."""
-        other = (self._slug, self._final_tag, TODO_UNTIL, THOUGHT)
+        other = (self._slug, self._final_tag, TODO_UNTIL, THOUGHT_TAG)
         return [one for one in thought.parsed.payloads if one.tag not in other]
 
-    def _repeats(self, thought: Thought) -> bool:
+    def _repeats(self, thought: OpenThought) -> bool:
         """Is it what it wrote last, and no end? Then it is not carried out once more.
 
         Read from what is recorded, so that the next life sees the same. What cannot be read is asked again.
         """
         if thought.final or self._alone or _unread(thought.parsed):
             return False
-        return repeats(remember(thought.call).content, thought.memory.conversation)
+        return repeats_last_answer(entry_as_memory(thought.call).content, thought.memory.conversation)
 
     async def _answer(
-        self, thought: Thought, speech: Speech, deeds: Deeds, plan: PlanMade | None
+        self, thought: OpenThought, speech: Speech, deeds: PayloadExecutor, plan: PlanChanged | None
     ) -> WorkingMemory | Transition:
         """It has come to its final answer; one with open steps is questioned, once."""
         again = self._self_calls(thought)
@@ -332,27 +334,27 @@ class _Round:
             return deeds.memory
         words = thought.final
         if thought.unfinished:
-            words = cut_short(self._turn, words)
+            words = with_cut_note(self._turn, words)
         await speech.finish(words)
         if again and not self._alone:
             await self._call_itself(thought, deeds)
             return deeds.memory
         for ended in await self._turn.branches.cancel():
-            await deeds.add_note(element("thread-cancelled", id=ended))
+            await deeds.add_note(make_element("thread-cancelled", id=ended))
         return await self._after_the_end(deeds)
 
-    async def _after_the_end(self, deeds: Deeds) -> WorkingMemory | Transition:
+    async def _after_the_end(self, deeds: PayloadExecutor) -> WorkingMemory | Transition:
         """Where it ended for its steps were used up, an owner may let it go on."""
         if "capped" in self._codes and self._turn.deciders:
-            limited = Limited(bound=ITERATIONS, resets=ITERATIONS)
-            answered = await consent(self._turn, limited)
+            limited = LimitReached(bound=ITERATIONS, resets=ITERATIONS)
+            answered = await ask_owner_to_continue(self._turn, limited)
             deeds.memory = deeds.memory.with_memory(*answered.memories)
             if answered.value == CONTINUE:
                 await deeds.add_remark("continue")
                 return deeds.memory
         return Transition(to=THEN, memory=deeds.memory)
 
-    async def _call_itself(self, thought: Thought, deeds: Deeds) -> None:
+    async def _call_itself(self, thought: OpenThought, deeds: PayloadExecutor) -> None:
         """Its next thought is a message to its own thread."""
         for call in self._self_calls(thought):
             convo = call.attributes.get("convo_id", "").strip()
@@ -361,7 +363,7 @@ class _Round:
             else:
                 await self._go_on(call.text.strip(), deeds)
 
-    async def _go_on(self, text: str, deeds: Deeds) -> None:
+    async def _go_on(self, text: str, deeds: PayloadExecutor) -> None:
         """Let the soul be called again, as long as there are steps left."""
         if self._left > 0:
             self._left -= 1
@@ -382,7 +384,7 @@ class _Round:
             return ()
         return self._turn.open_steps()
 
-    async def _planned(self, parsed: Parsed, deeds: Deeds) -> PlanMade | None:
+    async def _planned(self, parsed: ParsedAnswer, deeds: PayloadExecutor) -> PlanChanged | None:
         """The last plan in the answer is the thread's plan from now on."""
         plan = last_plan(parsed)
         if plan is None:
@@ -397,11 +399,13 @@ class _Round:
         await self._turn.show_plan(plan)
         return plan
 
-    async def _faults(self, parsed: Parsed, deeds: Deeds) -> bool:
+    async def _faults(self, parsed: ParsedAnswer, deeds: PayloadExecutor) -> bool:
         """What could not be read is told; was there any of that, so that it is asked again?"""
         for fault in parsed.faults:
             if fault.repaired:
-                await deeds.add_note(element("huh", fault.what, position=fault.position, repaired="true"))
+                await deeds.add_note(
+                    make_element("huh", fault.what, position=fault.position, repaired="true")
+                )
         unread = _unread(parsed)
         if not unread:
             return False
@@ -410,30 +414,30 @@ class _Round:
         if count >= IN_A_ROW and not self._alone:
             await deeds.add_remark("three times")
             return True
-        said = "\n".join(element("huh", fault.what, position=fault.position) for fault in unread)
+        said = "\n".join(make_element("huh", fault.what, position=fault.position) for fault in unread)
         await deeds.call_soul_again(said, code="huh", count=count)
         return True
 
-    async def _told_misspelt(self, parsed: Parsed) -> Sequence[Entry[SystemMessage]]:
+    async def _told_misspelt(self, parsed: ParsedAnswer) -> Sequence[Entry[SystemMessage]]:
         """Tell of each tag that nobody knows the nearest known one, or all that there are."""
         told = []
         for wrong in parsed.misspelt:
-            near, meaning = [self._slug, self._final_tag, *ROOTS, *self._actions], "no such tag, only"
+            near, meaning = [self._slug, self._final_tag, *ROOT_TAGS, *self._actions], "no such tag, only"
             if wrong.nearest:
                 near, meaning = [wrong.nearest], "no such tag, but"
             named = ", ".join(f"<{name}>" for name in near)
             said = f"<{wrong.tag}>: {self._words.get(meaning, meaning)} {named}."
-            huh = element("huh", said, position=wrong.position, unknown_tag=wrong.tag)
+            huh = make_element("huh", said, position=wrong.position, unknown_tag=wrong.tag)
             told.append(await self._turn.record(SystemMessage(text=huh)))
         return told
 
 
-def _unread(parsed: Parsed) -> Sequence[Fault]:
+def _unread(parsed: ParsedAnswer) -> Sequence[PayloadFault]:
     """What was not understood: it has to be asked for again."""
     return [fault for fault in parsed.faults if not fault.repaired]
 
 
-def _described(definitions: Sequence[Definition]) -> str:
+def _described(definitions: Sequence[ActionDefinition]) -> str:
     """The actions that may be called, a line each."""
     lines = []
     for one in definitions:
@@ -446,27 +450,27 @@ def _described(definitions: Sequence[Definition]) -> str:
     return "\n".join(lines)
 
 
-CAPACITY = Words({"self", "final", "name", "left"})
+CAPACITY = Placeholders({"self", "final", "name", "left"})
 PROCESS = MentalProcess(
-    name=NAME,
-    run=Deliberation(),
+    name=DELIBERATION_PROCESS,
+    run=DeliberationProcess(),
     when="they ask you to think something through, or it has several parts that deserve to be worked out one"
     " by one before you answer; then say nothing in <say> but a greeting that is due.",
     leads_to=(THEN,),
     texts={
-        "prompts/open/deliberation": Words(
+        "prompts/open/deliberation": Placeholders(
             {"self", "final", "name", "actions", "rules", "capacity"}, "final"
         ),
-        "prompts/open/alone": Words({"self", "final", "name"}, "final"),
-        "prompts/open/words": Words(None),
-        ASKED: Words({"name"}),
-        BRANCH: Words({"parent", "self", "final", "name"}, "parent"),
-        IN_THREAD: Words({"thread", "name"}, "thread"),
-        TAGS: Words(None),
+        "prompts/open/alone": Placeholders({"self", "final", "name"}, "final"),
+        "prompts/open/words": Placeholders(None),
+        SELF_CALL_TEXT: Placeholders({"name"}),
+        BRANCH: Placeholders({"parent", "self", "final", "name"}, "parent"),
+        IN_THREAD: Placeholders({"thread", "name"}, "thread"),
+        TAGS: Placeholders(None),
         "prompts/open/high": CAPACITY,
         "prompts/open/medium": CAPACITY,
         "prompts/open/low": CAPACITY,
         "prompts/open/none": CAPACITY,
-        f"{PLAYBOOKS}{NAME}": Words(None),
+        f"{PLAYBOOK_FOLDER}{DELIBERATION_PROCESS}": Placeholders(None),
     },
 )

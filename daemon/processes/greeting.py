@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from daemon.memory import WorkingMemory
-from daemon.mind.newcomers import newcomers
+from daemon.mind.newcomers import claim_newcomers
 from daemon.mind.pipeline import converse
-from daemon.mind.recall import listed
-from daemon.mind.wording import worded
-from daemon.process import MentalProcess, Transition, Turn, Words
+from daemon.mind.recall import names_in_words
+from daemon.mind.wording import fill_prompt
+from daemon.process import MentalProcess, Placeholders, Transition, Turn
 
 COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "emotional_state", "learned"]
 
 
 async def greeting(turn: Turn) -> WorkingMemory | Transition:
     """Greet who is new here, and answer what they said, in the same message."""
-    new = [*turn.params.get("new", ()), *await newcomers(turn)]
+    new = [*turn.params.get("new", ()), *await claim_newcomers(turn)]
     welcome = ""
     if new:
-        welcome = worded(turn, "prompts/greeting", names=listed(new))
+        welcome = fill_prompt(turn, "prompts/greeting", names=names_in_words(new))
     said = await converse(turn, COGNITIVE_STEPS, welcome)
     to = said.values.get("next_process", "")
     if to not in turn.processes:
@@ -29,5 +29,5 @@ PROCESS = MentalProcess(
     name="greeting",
     run=greeting,
     leads_to=("conversation",),
-    texts={"prompts/greeting": Words({"names", "name"})},
+    texts={"prompts/greeting": Placeholders({"names", "name"})},
 )

@@ -5,45 +5,51 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from daemon.actions.action import Definition
-from daemon.actions.breaking_out import BreakingOut
-from daemon.actions.commanding import Commanding
-from daemon.engine.event import Entry, only, seqs_of
+from daemon.actions.action import ActionDefinition
+from daemon.actions.breaking_out import TickReflex
+from daemon.actions.commanding import TickCommands
+from daemon.engine.event import Entry, of_kind, seqs_of
 from daemon.engine.keys import root_of
-from daemon.engine.kinds import Match, Waiting
-from daemon.inner.agent_log import done
-from daemon.inner.contexts import Contexts, Now
-from daemon.inner.grammar import Written, read
+from daemon.engine.kinds import EntryMatch, WaitBegan
+from daemon.inner.agent_log import successful_commands
+from daemon.inner.contexts import TickContexts, TickMoment
+from daemon.inner.grammar import ParsedCommands, parse_commands
 from daemon.inner.note import Note
-from daemon.inner.reflex import only_waits
-from daemon.inner.state import State
+from daemon.inner.reflex import is_only_waiting
+from daemon.inner.state import InnerLifeState
 from daemon.inner.unseen import unseen_dms
 from daemon.kinds import (
     INNER_WAIT,
+    AmbientMessage,
     CommandRan,
-    Heard,
-    InnerBegan,
-    InnerMessage,
-    Message,
+    IncomingMessage,
+    InnerLifeStarted,
+    InternalMessage,
     ModelCall,
-    Noticed,
-    ProcessEnded,
-    Reacted,
+    OverheardMessage,
+    ProgramEnded,
+    ReactionChanged,
     TickDue,
-    Ticked,
+    TickLogged,
 )
 from daemon.knowledge.views import PUBLIC
 from daemon.limits import DAY, InnerLimits
 from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.sections import without_thoughts
-from daemon.mind.wording import SOUL, fill, name_of
-from daemon.process import MentalProcess, Turn, Words
+from daemon.mind.sections import strip_thoughts
+from daemon.mind.wording import SOUL_TEXT, fill_placeholders, soul_name_in
+from daemon.process import MentalProcess, Placeholders, Turn
 
-NAME = "inner_life"
+INNER_LIFE_PROCESS = "inner_life"
 SYSTEM = "prompts/inner_life"
 COMMANDS = "prompts/inner/commands"
 ASKS = "prompts/inner/tick"
-NOTES = (Message.kind, Heard.kind, Noticed.kind, Reacted.kind, InnerMessage.kind)
+NOTES = (
+    IncomingMessage.kind,
+    OverheardMessage.kind,
+    AmbientMessage.kind,
+    ReactionChanged.kind,
+    InternalMessage.kind,
+)
 """The kinds of entries that are notes."""
 STARTED = "the daemon was started"
 SEEN = "what you asked for before your sleep is here"
@@ -56,15 +62,15 @@ FAILED = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Life:
+class InnerLifeSetup:
     """What the inner life consists of: all that it knows, may do, and may use.
 
     `help` explains its commands, a line each: always the same, and dear to make. `said` is what it answered
     in the model call of a seq.
     """
 
-    state: State
-    definitions: Mapping[str, Definition]
+    state: InnerLifeState
+    definitions: Mapping[str, ActionDefinition]
     help: str
     limits: InnerLimits
     said: Callable[[int], str]
@@ -72,15 +78,15 @@ class Life:
     neighbours: Sequence[str] = ()
 
 
-class Tick:
+class TickRun:
     """One execution of the thread: a tick, or what happens while it waits."""
 
-    def __init__(self, turn: Turn, life: Life) -> None:
+    def __init__(self, turn: Turn, life: InnerLifeSetup) -> None:
         self._turn = turn
         self._life = life
         self._state = life.state
         self._now = turn.began_at
-        self._due = only(TickDue, turn.inputs)
+        self._due = of_kind(TickDue, turn.inputs)
         self._why = STARTED
         self._woke = list[int]()
         """The notes that woke it."""
@@ -92,7 +98,7 @@ class Tick:
         """Think, if the time has come; else write down what came, and wait on."""
         system = await self._system()
         await self._state.update(self._turn.began_seq)
-        if only(InnerBegan, self._turn.inputs):
+        if of_kind(InnerLifeStarted, self._turn.inputs):
             await self._begins()
         elif not self._due:
             await self._asleep(self._what_came())
@@ -123,12 +129,12 @@ class Tick:
     async def _asleep(self, why: str) -> None:
         """A line of the log, without a call."""
         view = self._state.log.last.tick.view
-        await self._turn.record(Ticked(tick=self._turn.began_seq, outcome="asleep", why=why, view=view))
+        await self._turn.record(TickLogged(tick=self._turn.began_seq, outcome="asleep", why=why, view=view))
 
     def _what_came(self) -> str:
         came = list[str]()
         for entry in self._turn.inputs:
-            if isinstance(entry.event, ProcessEnded):
+            if isinstance(entry.event, ProgramEnded):
                 ended = entry.event
                 came.append(f"process {ended.process} ({ended.name}) ended: {ended.status}")
             else:
@@ -143,7 +149,7 @@ class Tick:
         """Less than a pause after the last tick; one that is dated later than now says nothing of that."""
         return 0 <= self._since_last < self._life.limits.pause - NEARLY
 
-    async def _later(self, seconds: float, waits: Sequence[Entry[Waiting]] = ()) -> None:
+    async def _later(self, seconds: float, waits: Sequence[Entry[WaitBegan]] = ()) -> None:
         """Wait so long first; what woke it is not forgotten, nor what woke it before these waits."""
         why, woke = self._why, self._woke
         for wait in waits:
@@ -161,9 +167,9 @@ class Tick:
         """Who it is, and what its inner life is: byte-stable, with the help of the commands."""
         turn = self._turn
         texts = [
-            await turn.record_text(SOUL, turn.text(SOUL)),
+            await turn.record_text(SOUL_TEXT, turn.text(SOUL_TEXT)),
             await turn.record_text(SYSTEM, turn.text(SYSTEM)),
-            await turn.record_text(COMMANDS, fill(turn.text(COMMANDS), help=self._life.help)),
+            await turn.record_text(COMMANDS, fill_placeholders(turn.text(COMMANDS), help=self._life.help)),
         ]
         return working_memory(texts)
 
@@ -174,7 +180,7 @@ class Tick:
         if self._woke:
             return self._thread_of(self._woke[-1])
         last = self._state.log.last
-        read = done(last.commands, "notes.read")
+        read = successful_commands(last.commands, "notes.read")
         if read and read[-1].shows and not self._slept:
             return self._thread_of(read[-1].shows[-1])
         if unseen:
@@ -192,9 +198,13 @@ class Tick:
     def _slept(self) -> bool:
         """True if it has slept since its last answer: by the cycle.idle of that one, or of the one before."""
         last = self._state.log.last
-        if SEEN in last.tick.why and last.tick.outcome == "waiting" and not done(last.commands, "cycle."):
+        if (
+            SEEN in last.tick.why
+            and last.tick.outcome == "waiting"
+            and not successful_commands(last.commands, "cycle.")
+        ):
             return True
-        return bool(done(last.commands, "cycle.idle")) and not self._sees_first
+        return bool(successful_commands(last.commands, "cycle.idle")) and not self._sees_first
 
     def _thread_of(self, seq: int) -> str:
         note = self._state.notes.get(seq)
@@ -208,22 +218,22 @@ class Tick:
             return ()
         return unseen_dms(self._state)
 
-    def _contexts(self) -> Contexts:
+    def _contexts(self) -> TickContexts:
         life, turn = self._life, self._turn
         unseen = self._unseen()
-        now = Now(
+        now = TickMoment(
             tick=turn.began_seq,
             at=self._now,
             why=self._why,
             view=self._view(unseen),
             unseen=tuple(one.id for one in unseen),
-            name=name_of(turn.text(SOUL)),
+            name=soul_name_in(turn.text(SOUL_TEXT)),
             owners=turn.owners,
             limits=life.limits,
             programs=life.programs,
             neighbours=life.neighbours,
         )
-        return Contexts(state=self._state, now=now, said=life.said)
+        return TickContexts(state=self._state, now=now, said=life.said)
 
     # It thinks
 
@@ -248,41 +258,41 @@ class Tick:
         else:
             await self._fail(contexts, call.event.outcome)
 
-    async def _fail(self, contexts: Contexts, why: str) -> None:
+    async def _fail(self, contexts: TickContexts, why: str) -> None:
         """No model has answered: it is tried again later."""
-        line = Ticked(tick=contexts.now.tick, outcome="failed")
+        line = TickLogged(tick=contexts.now.tick, outcome="failed")
         if why == "refused":
             line = replace(line, outcome="refused")
         await self._write_line(contexts, line)
         await self._later(max(FAILED, self._least_pause))
 
-    async def _over(self, contexts: Contexts) -> None:
+    async def _over(self, contexts: TickContexts) -> None:
         """Nothing may be spent any more today: the next tick comes when the day is over."""
-        await self._write_line(contexts, Ticked(tick=contexts.now.tick, outcome="over-budget"))
+        await self._write_line(contexts, TickLogged(tick=contexts.now.tick, outcome="over-budget"))
         why = "a new day has begun"
         if self._woke or self._sees_first:
             why = f"{self._why}; {why}"
         within = max(DAY - self._now % DAY, self._life.limits.pause)
         await self._turn.wait(within=within, note={INNER_WAIT: why, "woke": self._woke})
 
-    async def _write_line(self, contexts: Contexts, line: Ticked) -> None:
+    async def _write_line(self, contexts: TickContexts, line: TickLogged) -> None:
         """The line of the log with which the tick ends."""
         now = contexts.now
         saw = tuple(dict.fromkeys(contexts.saw))
         await self._turn.record(replace(line, why=now.why, view=now.view, saw=saw))
 
-    async def _follow(self, contexts: Contexts, call: Entry[ModelCall]) -> None:
+    async def _follow(self, contexts: TickContexts, call: Entry[ModelCall]) -> None:
         """Do what the answer asks for, unless it says what was said before."""
         known = {name: one.args for name, one in self._life.definitions.items()}
-        answer = without_thoughts(call.event.text)
-        written = read(answer, known)
+        answer = strip_thoughts(call.event.text)
+        written = parse_commands(answer, known)
         wrong = [fault for fault in written.faults if not fault.repaired]
-        wanted = done(self._state.log.last.commands, "cycle.idle")
+        wanted = successful_commands(self._state.log.last.commands, "cycle.idle")
         sleeps_on = bool(wanted) and self._sees_first and not (written.commands or wrong)
-        waits = sleeps_on or (only_waits([one.name for one in written.commands]) and not wrong)
-        reflex = BreakingOut(turn=self._turn, contexts=contexts, known=known)
+        waits = sleeps_on or (is_only_waiting([one.name for one in written.commands]) and not wrong)
+        reflex = TickReflex(turn=self._turn, contexts=contexts, known=known)
         repeated, found = await reflex.judge_answer(answer, written, waits)
-        line = Ticked(tick=contexts.now.tick, outcome="thought", answer=call.seq, novelty=found.novelty)
+        line = TickLogged(tick=contexts.now.tick, outcome="thought", answer=call.seq, novelty=found.novelty)
         if waits:
             line = replace(line, outcome="waiting")
         if repeated:
@@ -295,7 +305,9 @@ class Tick:
         else:
             await self._wait_for(ran)
 
-    async def _break_out(self, contexts: Contexts, line: Ticked, reflex: BreakingOut, answer: str) -> None:
+    async def _break_out(
+        self, contexts: TickContexts, line: TickLogged, reflex: TickReflex, answer: str
+    ) -> None:
         """It went in a circle: its commands are not run again, and the next tick is another one."""
         effect, advice = reflex.choose_effect(answer, self._least_pause)
         line = replace(line, outcome="repeated", reflex=effect.name, advice=advice, shows=effect.shows)
@@ -304,9 +316,9 @@ class Tick:
 
     # What it wants done
 
-    async def _carry_out(self, contexts: Contexts, written: Written) -> list[Entry[CommandRan]]:
+    async def _carry_out(self, contexts: TickContexts, written: ParsedCommands) -> list[Entry[CommandRan]]:
         now = contexts.now
-        commanding = Commanding(
+        commanding = TickCommands(
             turn=self._turn,
             id=now.tick,
             view=now.view,
@@ -325,7 +337,7 @@ class Tick:
 
     async def _wait_for(self, ran: Sequence[Entry[CommandRan]]) -> None:
         """Until the pause is over, or as long as it wants to sleep: first it sees what it asked for."""
-        idle = done(ran, "cycle.idle")
+        idle = successful_commands(ran, "cycle.idle")
         if not idle:
             await self._pause(self._least_pause)
         elif any(_is_to_be_seen(one.event) for one in ran):
@@ -341,7 +353,7 @@ class Tick:
             processes, about = idle.shows, {}
         matching = None
         if about is not None:
-            matching = Match(kinds=NOTES, anywhere=True, about=about, after=self._turn.began_seq)
+            matching = EntryMatch(kinds=NOTES, anywhere=True, about=about, after=self._turn.began_seq)
         why = "the time of your sleep is over"
         await self._turn.wait(processes, matching, seconds, note={INNER_WAIT: why, "idle": True})
 
@@ -357,24 +369,24 @@ def _is_to_be_seen(command: CommandRan) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InnerLife:
+class InnerLifeProcess:
     """The process. Without a life nothing is asked of anybody, and nothing is waited for."""
 
-    life: Life | None = None
+    life: InnerLifeSetup | None = None
 
     async def __call__(self, turn: Turn) -> WorkingMemory:
         """Think, if it is time to."""
         if self.life:
-            await Tick(turn, self.life).run()
+            await TickRun(turn, self.life).run()
         return turn.memory
 
 
 PROCESS = MentalProcess(
-    name=NAME,
-    run=InnerLife(),
+    name=INNER_LIFE_PROCESS,
+    run=InnerLifeProcess(),
     called="the inner life is to think, or something has come for it",
     texts={
-        SYSTEM: Words(None),
-        ASKS: Words(None),
+        SYSTEM: Placeholders(None),
+        ASKS: Placeholders(None),
     },
 )

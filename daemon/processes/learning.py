@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from daemon.kinds import PersonLearned
+from daemon.kinds import PersonModelWritten
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.mind.afterthoughts import LEARNING
-from daemon.mind.asking_model import quiet
-from daemon.mind.recall import fenced, plain, shortened
+from daemon.mind.asking_model import ask_in_background
+from daemon.mind.recall import clean_name_text, escape_tags, truncate
 from daemon.mind.steps import instruction
-from daemon.mind.wording import worded
-from daemon.process import MentalProcess, Turn, Words
+from daemon.mind.wording import fill_prompt
+from daemon.process import MentalProcess, Placeholders, Turn
 
 RECENT = 8_000
 """Characters of the conversation that it looks at."""
@@ -29,20 +29,22 @@ async def learns_about_the_person(turn: Turn) -> WorkingMemory:
     """One short call; its last entry, the new notes, is all that comes of it."""
     person, name = turn.params["person"], turn.params["name"]
     since, notes = turn.person_model_base(person)
-    asked = worded(turn, "prompts/learn", person=plain(name), notes=fenced(notes) or NOTHING)
+    asked = fill_prompt(
+        turn, "prompts/learn", person=clean_name_text(name), notes=escape_tags(notes) or NOTHING
+    )
     memory = working_memory(_recent(turn.messages_with_person(person)))
-    asking = quiet(turn, whole=False)
+    asking = ask_in_background(turn, whole=False)
     _, learned = await instruction(turn, memory, asked, name="learn", role="fast", ask=asking)
-    text = as_notes(learned or "")
+    text = parse_notes(learned or "")
     if text and text != notes:
-        await turn.record(PersonLearned(person=person, name=name, text=text, since=since))
+        await turn.record(PersonModelWritten(person=person, name=name, text=text, since=since))
     return working_memory(())
 
 
-def as_notes(answer: str) -> str:
+def parse_notes(answer: str) -> str:
     """Return the first notes of an answer, as they were asked for: short lines, each once, with a dash."""
     found = [note["text"].strip() for note in map(NOTE.fullmatch, answer.splitlines()) if note]
-    notes = list(dict.fromkeys(shortened(note, LONGEST) for note in found))
+    notes = list(dict.fromkeys(truncate(note, LONGEST) for note in found))
     return "\n".join(f"- {note}" for note in notes[:MOST])
 
 
@@ -60,5 +62,5 @@ PROCESS = MentalProcess(
     name=LEARNING,
     run=learns_about_the_person,
     called="someone has told something lasting about themselves",
-    texts={"prompts/learn": Words({"person", "notes", "name"}, "notes")},
+    texts={"prompts/learn": Placeholders({"person", "notes", "name"}, "notes")},
 )

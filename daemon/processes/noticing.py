@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.wording import worded
-from daemon.process import MentalProcess, Turn, Words
+from daemon.mind.wording import fill_prompt
+from daemon.process import MentalProcess, Placeholders, Turn
 
 TEXTS = ("mend", "away", "slow", "refused")
 """The owner's texts that may say it, below prompts/sentences/."""
@@ -15,7 +15,7 @@ async def noticing(turn: Turn) -> WorkingMemory:
     text = turn.params.get("text")
     if text not in TEXTS:
         text = TEXTS[0]
-    words = worded(turn, f"prompts/sentences/{text}", what=str(turn.params["what"]))
+    words = fill_prompt(turn, f"prompts/sentences/{text}", what=str(turn.params["what"]))
     await turn.say(words)
     return working_memory(())
 
@@ -24,5 +24,5 @@ PROCESS = MentalProcess(
     name="noticing",
     run=noticing,
     called="something of the soul needs mending by its owner, a model is away, or Slack refused something",
-    texts={f"prompts/sentences/{text}": Words({"what"}, "what") for text in TEXTS},
+    texts={f"prompts/sentences/{text}": Placeholders({"what"}, "what") for text in TEXTS},
 )

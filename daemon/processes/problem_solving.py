@@ -10,16 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from daemon.actions import thinking
-from daemon.actions.function import Means
+from daemon.actions.function import ActionDependencies
 from daemon.actions.research import research
 from daemon.ism import Action, Invoke, ISMResult, run_ism
 from daemon.memory import WorkingMemory
-from daemon.mind.chooser import CheckInterrupt, asked
+from daemon.mind.chooser import CheckInterrupt, ask_function_chooser
 from daemon.mind.pipeline import converse
-from daemon.mind.playbook import PLAYBOOKS, playbook
-from daemon.mind.wording import LABELS, SOUL, fill, labels, name_of, worded
+from daemon.mind.playbook import PLAYBOOK_FOLDER, parse_playbook
+from daemon.mind.wording import (
+    LABELS_TEXT,
+    SOUL_TEXT,
+    fill_placeholders,
+    fill_prompt,
+    parse_labels,
+    soul_name_in,
+)
 from daemon.ports import Library
-from daemon.process import MentalProcess, Transition, Turn, Words
+from daemon.process import MentalProcess, Placeholders, Transition, Turn
 
 COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "emotional_state"]
 NAME = "problem_solving"
@@ -27,8 +34,8 @@ NAME = "problem_solving"
 
 async def problem_solving(turn: Turn) -> WorkingMemory | Transition:
     """In fixed steps: one call, guided by the playbook's goal and rules."""
-    book = playbook(NAME, turn.text(f"{PLAYBOOKS}{NAME}"))
-    guidance = worded(turn, "prompts/problem", goal=book.goal, rules=book.text)
+    book = parse_playbook(NAME, turn.text(f"{PLAYBOOK_FOLDER}{NAME}"))
+    guidance = fill_prompt(turn, "prompts/problem", goal=book.goal, rules=book.text)
     said = await converse(turn, COGNITIVE_STEPS, guidance)
     to = said.values.get("next_process", NAME)
     if to == NAME or to not in turn.processes:
@@ -48,7 +55,7 @@ async def run_ism_phase(
     There is no turn, no journal and no memory; `library` is what it looks things up in, and without one
     Research says that no folder is set. Raises what `run_ism` raises.
     """
-    book = playbook(NAME, _text(f"{PLAYBOOKS}{NAME}"))
+    book = parse_playbook(NAME, _text(f"{PLAYBOOK_FOLDER}{NAME}"))
     actions = _actions(prompt_context, invoke_llm, library)
     return await run_ism(
         prompt_context, book.goal, book.text, actions, invoke_llm, check_interrupt=check_interrupt
@@ -59,8 +66,8 @@ def _actions(prompt_context: str, invoke_llm: Invoke, library: Library | None) -
     """Think, Research and Respond, which ask this function and look things up here."""
 
     async def say(guidance: str, log: Sequence[str]) -> str:
-        words = fill(_text(guidance), name=name_of(_text(SOUL)))
-        answer = await asked(invoke_llm, "\n\n".join([prompt_context, *log, words]))
+        words = fill_placeholders(_text(guidance), name=soul_name_in(_text(SOUL_TEXT)))
+        answer = await ask_function_chooser(invoke_llm, "\n\n".join([prompt_context, *log, words]))
         return answer.strip()
 
     async def think(_context: str, log: list[str]) -> None:
@@ -78,8 +85,8 @@ def _actions(prompt_context: str, invoke_llm: Invoke, library: Library | None) -
 
 def _research(library: Library | None) -> Action:
     """Research in this library; without one it needs no arguments, and says that no folder is set."""
-    words = labels(_text(LABELS))
-    one = research.definition(Means(library=library))
+    words = parse_labels(_text(LABELS_TEXT))
+    one = research.definition(ActionDependencies(library=library))
     if library is None:
 
         async def unable(_context: str, _log: list[str]) -> str:
@@ -105,5 +112,8 @@ PROCESS = MentalProcess(
     when="they want something worked out that takes several steps, looking things up, or care; then tell them"
     " in <say> only, in a few words, that you are on it.",
     leads_to=("conversation",),
-    texts={"prompts/problem": Words({"goal", "rules", "name"}), f"{PLAYBOOKS}{NAME}": Words(None)},
+    texts={
+        "prompts/problem": Placeholders({"goal", "rules", "name"}),
+        f"{PLAYBOOK_FOLDER}{NAME}": Placeholders(None),
+    },
 )

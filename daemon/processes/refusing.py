@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.asking_model import sentence
-from daemon.process import MentalProcess, Turn, Words
+from daemon.mind.asking_model import owner_sentence
+from daemon.process import MentalProcess, Placeholders, Turn
 
 SENTENCES = {"stranger": "not_yours", "stale": "stale"}
 
@@ -12,7 +12,7 @@ SENTENCES = {"stranger": "not_yours", "stale": "stale"}
 async def refusing(turn: Turn) -> WorkingMemory:
     """Tell whoever pressed, and nobody else; the thread remembers nothing of it."""
     for press in turn.answers:
-        words = sentence(turn, SENTENCES[turn.params["why"]])
+        words = owner_sentence(turn, SENTENCES[turn.params["why"]])
         await turn.whisper("refuse", press.event.user, words)
     return working_memory(())
 
@@ -21,5 +21,5 @@ PROCESS = MentalProcess(
     name="refusing",
     run=refusing,
     called="a press answers nothing",
-    texts={"prompts/sentences/not_yours": Words(), "prompts/sentences/stale": Words()},
+    texts={"prompts/sentences/not_yours": Placeholders(), "prompts/sentences/stale": Placeholders()},
 )

@@ -14,14 +14,14 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from daemon.engine.event import Entry
-from daemon.engine.kinds import Result
-from daemon.kinds import Corrected, DeleteDone, ForgetDone, Message, NotesShown
+from daemon.engine.kinds import StepResult
+from daemon.kinds import DeletionCompleted, ForgetCompleted, IncomingMessage, NoteCorrected, NotesShown
 from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.wording import LABELS, labels, worded
-from daemon.ports import Choice, KnownNote
-from daemon.process import MentalProcess, Question, Turn, Words
+from daemon.mind.wording import LABELS_TEXT, fill_prompt, parse_labels
+from daemon.ports import Button, PersonNote
+from daemon.process import MentalProcess, Placeholders, Question, Turn
 
-NAME = "remembering"
+REMEMBERING_PROCESS = "remembering"
 READERS = "prompts/readers"
 SENTENCES = "prompts/sentences/memory/"
 LONGEST = 1_500
@@ -36,7 +36,7 @@ ASKED = re.compile(
 BEGINS = re.compile(r"!(?=memory\b|forget\b)", re.IGNORECASE)
 
 
-class Notes(Protocol):
+class PersonNoteSource(Protocol):
     """What is noted about people, and where each is told of it."""
 
     async def find_dm(self, person: str) -> str:
@@ -45,7 +45,7 @@ class Notes(Protocol):
     def is_dm_with(self, thread: str, person: str) -> bool:
         """Is this a DM with them?"""
 
-    async def notes_about(self, person: str, thread: str) -> Sequence[KnownNote]:
+    async def notes_about(self, person: str, thread: str) -> Sequence[PersonNote]:
         """What is noted about them, as far as they are shown it in this DM of theirs."""
 
     async def versions(self, seq: int, person: str) -> tuple[int, ...]:
@@ -59,30 +59,30 @@ class Notes(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remembering:
+class RememberingProcess:
     """The process, where notes are kept. `local`: the workspace is rehearsed, and forgets as well."""
 
-    notes: Notes
+    notes: PersonNoteSource
     local: bool = False
 
     async def __call__(self, turn: Turn) -> WorkingMemory:
         """Do what was asked; or tell that it is done."""
         first = turn.inputs[0].event
-        if isinstance(first, ForgetDone) and first.all:
+        if isinstance(first, ForgetCompleted) and first.all:
             await self._forgotten(turn, first)
-        elif isinstance(first, ForgetDone):
+        elif isinstance(first, ForgetCompleted):
             await _tell(turn, "forgotten_note")
-        elif isinstance(first, DeleteDone):
+        elif isinstance(first, DeletionCompleted):
             await _tell_deleted(turn, first)
-        elif isinstance(first, Message) and not first.bot:
+        elif isinstance(first, IncomingMessage) and not first.bot:
             await self._answer(turn, first)
         return working_memory(())
 
-    async def _answer(self, turn: Turn, asked: Message) -> None:
+    async def _answer(self, turn: Turn, asked: IncomingMessage) -> None:
         if not self.notes.is_dm_with(turn.thread, asked.user):
             await self._hand_on(turn, asked)
             return
-        command, what, text = parsed(asked.text)
+        command, what, text = parse_note_command(asked.text)
         if asked.command == "delete":
             await self._delete(turn, asked.user)
         elif command == "forget" and what == "me":
@@ -97,13 +97,13 @@ class Remembering:
         else:
             await _tell(turn, "help")
 
-    async def _hand_on(self, turn: Turn, asked: Message) -> None:
+    async def _hand_on(self, turn: Turn, asked: IncomingMessage) -> None:
         """It was asked where others read: it is answered in their DM."""
 
-        async def find(_: Turn) -> Result:
-            return Result(value=await self.notes.find_dm(asked.user))
+        async def find(_: Turn) -> StepResult:
+            return StepResult(value=await self.notes.find_dm(asked.user))
 
-        found = await turn.step("direct", asked.user, find, Result)
+        found = await turn.step("direct", asked.user, find, StepResult)
         own = replace(asked, address="dm")
         await turn.send("memory", str(found.event.value), own)
 
@@ -130,7 +130,7 @@ class Remembering:
         question = _words(turn, "forget_note", number=str(number), text=meant.text)
         await self._forget(turn, person, meant.seqs, question)
 
-    async def _correct(self, turn: Turn, asked: Message, number: int, text: str) -> None:
+    async def _correct(self, turn: Turn, asked: IncomingMessage, number: int, text: str) -> None:
         """A note reads so from now on, unless it is fixed."""
         meant = await self._note(turn, asked.user, number)
         if not meant.seqs:
@@ -139,7 +139,7 @@ class Remembering:
             await _tell(turn, "fixed", number=str(number))
         else:
             of, words = meant.seqs[-1], text[:LONGEST]
-            await turn.record(Corrected(of=of, person=asked.user, name=asked.name, text=words))
+            await turn.record(NoteCorrected(of=of, person=asked.user, name=asked.name, text=words))
             await _tell(turn, "corrected", number=str(number))
 
     async def _note(self, turn: Turn, person: str, number: int) -> NotesShown:
@@ -174,7 +174,7 @@ class Remembering:
         await turn.request_forgetting(person, seqs, deletes=answer == BOTH)
         await _tell(turn, "forgetting")
 
-    async def _forgotten(self, turn: Turn, done: ForgetDone) -> None:
+    async def _forgotten(self, turn: Turn, done: ForgetCompleted) -> None:
         """All of them is forgotten; what the soul said to them is deleted next, if they want that."""
         if done.deletes:
             await turn.request_own_deletion(done.person)
@@ -199,7 +199,7 @@ class Remembering:
         await _tell(turn, "deleting")
 
 
-def parsed(text: str) -> tuple[str, str, str]:
+def parse_note_command(text: str) -> tuple[str, str, str]:
     """Which command it is, about which number (or me), and the new words; empty where there is none."""
     begins = BEGINS.search(text)  # nothing but our name stands before it, and that may hold any sign
     if not begins:
@@ -212,9 +212,9 @@ def parsed(text: str) -> tuple[str, str, str]:
     return found[1].lower(), what.lower(), words.strip()
 
 
-def _listed(turn: Turn, known: Sequence[KnownNote]) -> str:
+def _listed(turn: Turn, known: Sequence[PersonNote]) -> str:
     """These notes, numbered, as their person reads them."""
-    known_readers = labels(turn.text(READERS))
+    known_readers = parse_labels(turn.text(READERS))
     unknown = known_readers.get("unknown", "")
     items = []
     for number, note in enumerate(known, 1):
@@ -237,15 +237,15 @@ async def _confirm(
     turn: Turn, name: str, person: str, question: str, values: Sequence[str], no: str = "keep"
 ) -> str:
     """Return the value of the button that they press; one outside of `values` for no, or after a day."""
-    words = labels(turn.text(LABELS))
-    choices = [Choice(label=words.get(value, value), value=value, style="danger") for value in values]
-    choices.append(Choice(label=words.get(no, no), value=no))
+    words = parse_labels(turn.text(LABELS_TEXT))
+    choices = [Button(label=words.get(value, value), value=value, style="danger") for value in values]
+    choices.append(Button(label=words.get(no, no), value=no))
     confirm = Question(text=question, to=(person,), choices=tuple(choices), wait=PATIENCE)
     answer = await turn.ask(name, confirm)
     return answer.value
 
 
-async def _tell_deleted(turn: Turn, done: DeleteDone) -> None:
+async def _tell_deleted(turn: Turn, done: DeletionCompleted) -> None:
     """Tell how many messages are gone, how many Slack left standing and why, and if there may be more."""
     said = [_words(turn, "deleted", deleted=str(done.deleted))]
     if done.left:
@@ -260,7 +260,7 @@ async def _tell(turn: Turn, sentence: str, **words: str) -> None:
 
 
 def _words(turn: Turn, sentence: str, **words: str) -> str:
-    return worded(turn, f"{SENTENCES}{sentence}", **words)
+    return fill_prompt(turn, f"{SENTENCES}{sentence}", **words)
 
 
 async def _nowhere(turn: Turn) -> WorkingMemory:
@@ -270,34 +270,34 @@ async def _nowhere(turn: Turn) -> WorkingMemory:
 
 
 PROCESS = MentalProcess(
-    name=NAME,
+    name=REMEMBERING_PROCESS,
     run=_nowhere,
     commands=("memory", "forget", "delete"),
     called="someone asks with `!memory`, `!forget` or `!delete`",
     texts={
-        READERS: Words(None),
-        "prompts/sentences/memory/notes": Words({"notes"}, "notes"),
-        "prompts/sentences/memory/note": Words({"number", "text", "place", "date", "readers"}, "text"),
-        "prompts/sentences/memory/nothing": Words(),
-        "prompts/sentences/memory/unknown": Words({"number"}),
-        "prompts/sentences/memory/fixed": Words({"number"}),
-        "prompts/sentences/memory/corrected": Words({"number"}),
-        "prompts/sentences/memory/help": Words(),
-        "prompts/sentences/memory/forget_me": Words({"slack"}),
-        "prompts/sentences/memory/forget_note": Words({"number", "text"}, "text"),
-        "prompts/sentences/memory/kept": Words(),
-        "prompts/sentences/memory/forgetting": Words(),
-        "prompts/sentences/memory/forgotten": Words({"slack"}),
-        "prompts/sentences/memory/slack_stays": Words(),
-        "prompts/sentences/memory/slack_stayed": Words(),
-        "prompts/sentences/memory/slack_forgets": Words(),
-        "prompts/sentences/memory/slack_is_cleared": Words(),
-        "prompts/sentences/memory/delete": Words(),
-        "prompts/sentences/memory/deleting": Words(),
-        "prompts/sentences/memory/not_deleted": Words(),
-        "prompts/sentences/memory/deleted": Words({"deleted"}, "deleted"),
-        "prompts/sentences/memory/left": Words({"left", "why"}, "left"),
-        "prompts/sentences/memory/more": Words(),
-        "prompts/sentences/memory/forgotten_note": Words(),
+        READERS: Placeholders(None),
+        "prompts/sentences/memory/notes": Placeholders({"notes"}, "notes"),
+        "prompts/sentences/memory/note": Placeholders({"number", "text", "place", "date", "readers"}, "text"),
+        "prompts/sentences/memory/nothing": Placeholders(),
+        "prompts/sentences/memory/unknown": Placeholders({"number"}),
+        "prompts/sentences/memory/fixed": Placeholders({"number"}),
+        "prompts/sentences/memory/corrected": Placeholders({"number"}),
+        "prompts/sentences/memory/help": Placeholders(),
+        "prompts/sentences/memory/forget_me": Placeholders({"slack"}),
+        "prompts/sentences/memory/forget_note": Placeholders({"number", "text"}, "text"),
+        "prompts/sentences/memory/kept": Placeholders(),
+        "prompts/sentences/memory/forgetting": Placeholders(),
+        "prompts/sentences/memory/forgotten": Placeholders({"slack"}),
+        "prompts/sentences/memory/slack_stays": Placeholders(),
+        "prompts/sentences/memory/slack_stayed": Placeholders(),
+        "prompts/sentences/memory/slack_forgets": Placeholders(),
+        "prompts/sentences/memory/slack_is_cleared": Placeholders(),
+        "prompts/sentences/memory/delete": Placeholders(),
+        "prompts/sentences/memory/deleting": Placeholders(),
+        "prompts/sentences/memory/not_deleted": Placeholders(),
+        "prompts/sentences/memory/deleted": Placeholders({"deleted"}, "deleted"),
+        "prompts/sentences/memory/left": Placeholders({"left", "why"}, "left"),
+        "prompts/sentences/memory/more": Placeholders(),
+        "prompts/sentences/memory/forgotten_note": Placeholders(),
     },
 )

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from daemon.engine.event import Entry, only
-from daemon.kinds import Spoken
+from daemon.engine.event import Entry, of_kind
+from daemon.kinds import SpeechFinished
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import remember
-from daemon.mind.sections import spoken
+from daemon.mind.recall import entry_as_memory
+from daemon.mind.sections import spoken_text
 from daemon.process import MentalProcess, Turn
 
 
@@ -20,15 +20,15 @@ async def saying(turn: Turn) -> WorkingMemory:
     wanted = turn.unprompted_message
     assert wanted is not None
     may_say = await turn.may_still_say()
-    text = spoken(wanted.text)
-    said: Sequence[Entry[Spoken]] = ()
+    text = spoken_text(wanted.text)
+    said: Sequence[Entry[SpeechFinished]] = ()
     if may_say and text:
-        said = only(Spoken, await turn.say(text))
+        said = of_kind(SpeechFinished, await turn.say(text))
     if said:
         await turn.report_unprompted_outcome("said")
     else:
         await turn.report_unprompted_outcome("refused")
-    return turn.memory.with_memory(*map(remember, said))
+    return turn.memory.with_memory(*map(entry_as_memory, said))
 
 
 PROCESS = MentalProcess(name="saying", run=saying, called="the inner life wants something said here")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from daemon.actions.interrupts import tell_stopped
-from daemon.engine.event import only
-from daemon.kinds import Message, StopAsked
+from daemon.actions.interrupts import confirm_stop
+from daemon.engine.event import of_kind
+from daemon.kinds import IncomingMessage, StopRequest
 from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.wording import worded
-from daemon.process import MentalProcess, Transition, Turn, Words
+from daemon.mind.wording import fill_prompt
+from daemon.process import MentalProcess, Placeholders, Transition, Turn
 
 NOTHING = "prompts/sentences/nothing_running"
 FORGETTING = "forgetting"
@@ -23,10 +23,10 @@ async def stopping(turn: Turn) -> WorkingMemory | Transition:
     if turn.branches.parent:
         await turn.branches.end("", status="cancelled")
         return turn.memory
-    messages = only(Message, turn.inputs)
+    messages = of_kind(IncomingMessage, turn.inputs)
     if not (questions or branches or turn.internal_inputs or messages):
         return await _nothing_runs(turn)
-    memory = await tell_stopped(turn, turn.memory)
+    memory = await confirm_stop(turn, turn.memory)
     if branches or turn.internal_inputs:
         return Transition(to="conversation", memory=memory)
     return memory
@@ -34,9 +34,9 @@ async def stopping(turn: Turn) -> WorkingMemory | Transition:
 
 async def _nothing_runs(turn: Turn) -> WorkingMemory:
     """Tell each person once, and nobody else; the thread remembers nothing of it."""
-    stops = [stop.event for stop in only(StopAsked, turn.inputs)]
+    stops = [stop.event for stop in of_kind(StopRequest, turn.inputs)]
     for person in dict.fromkeys(stop.user for stop in stops if not stop.bot and stop.by != FORGETTING):
-        await turn.tell_alone("nothing-running", person, worded(turn, NOTHING))
+        await turn.tell_alone("nothing-running", person, fill_prompt(turn, NOTHING))
     return working_memory(())
 
 
@@ -44,5 +44,5 @@ PROCESS = MentalProcess(
     name="stopping",
     run=stopping,
     called="someone says stop where nothing runs",
-    texts={NOTHING: Words()},
+    texts={NOTHING: Placeholders()},
 )

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from daemon.kinds import ContextCleared, Gathered
+from daemon.kinds import ContextCleared, DmSummaryPlanned
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.mind.afterthoughts import FILLED, SUMMARIZING
-from daemon.mind.asking_model import quiet
+from daemon.mind.asking_model import ask_in_background
 from daemon.mind.steps import summarize
-from daemon.mind.wording import worded
-from daemon.process import MentalProcess, Turn, Words
+from daemon.mind.wording import fill_prompt
+from daemon.process import MentalProcess, Placeholders, Turn
 
 
 async def summarizes_conversation(turn: Turn) -> WorkingMemory:
@@ -30,12 +30,12 @@ async def summarizes_conversation(turn: Turn) -> WorkingMemory:
     made_of: tuple[int, ...] = ()
     if in_dm:
         made_of = memory.seqs
-        await turn.record(Gathered(seqs=made_of))
-    words = worded(turn, "prompts/summarize")
+        await turn.record(DmSummaryPlanned(seqs=made_of))
+    words = fill_prompt(turn, "prompts/summarize")
     summed_up, text = working_memory(()), None
     for piece in _pieces(memory.conversation, int(turn.window_tokens * FILLED)):
         so_far = working_memory([*summed_up.conversation[-1:], *piece])
-        summed_up, text = await summarize(turn, so_far, words, name="sum-up", ask=quiet(turn))
+        summed_up, text = await summarize(turn, so_far, words, name="sum-up", ask=ask_in_background(turn))
         if not text:
             return nothing
     if text:
@@ -60,5 +60,5 @@ PROCESS = MentalProcess(
     name=SUMMARIZING,
     run=summarizes_conversation,
     called="a conversation has become long",
-    texts={"prompts/summarize": Words({"name"})},
+    texts={"prompts/summarize": Placeholders({"name"})},
 )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.figures import REHEARSED, traced
-from daemon.process import MentalProcess, Turn, Words
+from daemon.mind.figures import REHEARSED_TEXT, trace_text
+from daemon.process import MentalProcess, Placeholders, Turn
 
 
 async def tracing(turn: Turn) -> WorkingMemory:
     """Tell whoever asked; the thread remembers nothing of it."""
     for asked in turn.answers:
-        await turn.whisper("trace", asked.event.user, traced(turn))
+        await turn.whisper("trace", asked.event.user, trace_text(turn))
     return working_memory(())
 
 
@@ -19,5 +19,5 @@ PROCESS = MentalProcess(
     run=tracing,
     commands=("trace",),
     called="someone asks with `!trace`",
-    texts={REHEARSED: Words({"worth"}, "worth")},
+    texts={REHEARSED_TEXT: Placeholders({"worth"}, "worth")},
 )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from daemon.kinds import Message
+from daemon.kinds import IncomingMessage
 from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.wording import worded
-from daemon.process import MentalProcess, Turn, Words
+from daemon.mind.wording import fill_prompt
+from daemon.process import MentalProcess, Placeholders, Turn
 from daemon.soul.taking import UNKNOWN as UNKNOWN_COMMAND
 from daemon.soul.taking import command_word
 
@@ -17,12 +17,12 @@ async def usage(turn: Turn) -> WorkingMemory:
     """Tell whoever asked, and nobody else; the thread remembers nothing of it."""
     for asked in turn.answers:
         event = asked.event
-        if event.bot or not isinstance(event, Message):
+        if event.bot or not isinstance(event, IncomingMessage):
             continue
         if event.command == "help":
-            words = worded(turn, HELP)
+            words = fill_prompt(turn, HELP)
         else:
-            words = worded(turn, UNKNOWN, command=command_word(event.text))
+            words = fill_prompt(turn, UNKNOWN, command=command_word(event.text))
         await turn.tell_alone("usage", event.user, words)
     return working_memory(())
 
@@ -32,5 +32,5 @@ PROCESS = MentalProcess(
     run=usage,
     commands=("help", UNKNOWN_COMMAND),
     called="someone asks with `!help`, or writes an unknown command",
-    texts={HELP: Words(), UNKNOWN: Words({"command"}, "command")},
+    texts={HELP: Placeholders(), UNKNOWN: Placeholders({"command"}, "command")},
 )

@@ -29,7 +29,7 @@ UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class PreparedCell:
     """`text` is what monty is given; `awaited` are the bytes, from and to, of calls of the host whose answer
     the cell awaits; `assigned` the names that it may assign; `shims` the modules of ours that it imports."""
 
@@ -39,32 +39,32 @@ class Cell:
     shims: frozenset[str] = frozenset()
 
 
-def prepared(code: str, functions: Collection[str]) -> Cell:
+def prepare_cell(code: str, functions: Collection[str]) -> PreparedCell:
     """The cell of this code; `functions` are the host's. What cannot be parsed stays as it is."""
     text = code.replace("\r\n", "\n").replace("\r", "\n")
     try:
         tree = ast.parse(text)
     except UNREADABLE:
-        return Cell(text=text)
-    changes = [*imports(tree)]
+        return PreparedCell(text=text)
+    changes = [*shim_import_changes(tree)]
     shims = set[str]()
     for _, _, modules in changes:
         shims.update(modules)
     if changes:
-        text = changed(text, changes)
+        text = apply_changes(text, changes)
         tree = ast.parse(text)
     calls = list[tuple[int, int]]()
     if "await" in text or "gather" in text:
-        calls = Waiting(tree).awaited_spans(functions, offsets(text))
-    return Cell(
+        calls = AwaitedCalls(tree).awaited_spans(functions, line_offsets(text))
+    return PreparedCell(
         text=text,
         awaited=frozenset(calls),
-        assigned=frozenset(assigned(tree)),
+        assigned=frozenset(assigned_names(tree)),
         shims=frozenset(shims),
     )
 
 
-def assigned(tree: ast.AST) -> Iterator[str]:
+def assigned_names(tree: ast.AST) -> Iterator[str]:
     """Names that are assigned, defined or imported anywhere in there."""
     for node in ast.walk(tree):
         match node:
@@ -86,36 +86,39 @@ Change = tuple[ast.stmt, str, list[str]]
 """A statement, what stands in its place, and the modules of ours that it needs."""
 
 
-def imports(tree: ast.AST) -> Iterator[Change]:
+def shim_import_changes(tree: ast.AST) -> Iterator[Change]:
     """How the imports of modules of ours read in monty, which knows them by another name."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             ours = [one.name for one in node.names if one.name in SHIMMED]
             if ours:
-                yield node, "; ".join(map(imported, node.names)), ours
+                yield node, "; ".join(map(import_statement, node.names)), ours
         elif isinstance(node, ast.ImportFrom) and node.module in SHIMMED and not node.level:
-            parts = [f"{one.asname or one.name} = {named(node.module)}.{one.name}" for one in node.names]
+            parts = [
+                f"{one.asname or one.name} = {monty_module_name(node.module)}.{one.name}"
+                for one in node.names
+            ]
             yield node, "; ".join(parts), [node.module]
 
 
-def imported(one: ast.alias) -> str:
+def import_statement(one: ast.alias) -> str:
     """One part of an import statement as a statement of its own."""
     if one.name in SHIMMED:
-        return f"{one.asname or one.name} = {named(one.name)}"
+        return f"{one.asname or one.name} = {monty_module_name(one.name)}"
     return ast.unparse(ast.Import([one]))
 
 
-def named(module: str) -> str:
+def monty_module_name(module: str) -> str:
     """What a module of ours is called in monty."""
     return f"__shim_{module}"
 
 
-def changed(text: str, changes: list[Change]) -> str:
+def apply_changes(text: str, changes: list[Change]) -> str:
     """The text with these changes; every line keeps its number."""
     raw = text.encode()
-    at = offsets(text)
-    for node, new, _ in sorted(changes, key=beginning, reverse=True):
-        start, end = span(node, at)
+    at = line_offsets(text)
+    for node, new, _ in sorted(changes, key=start_position, reverse=True):
+        start, end = byte_span(node, at)
         lines = "\n" * ((node.end_lineno or node.lineno) - node.lineno)
         if lines:  # in brackets, as more may follow on its last line; an assertion is no value of the cell
             new = f"{new}; assert ({lines}True)"
@@ -123,12 +126,12 @@ def changed(text: str, changes: list[Change]) -> str:
     return raw.decode()
 
 
-def beginning(change: Change) -> tuple[int, int]:
+def start_position(change: Change) -> tuple[int, int]:
     """The line and the column where what is changed begins."""
     return change[0].lineno, change[0].col_offset
 
 
-def offsets(text: str) -> list[int]:
+def line_offsets(text: str) -> list[int]:
     """The byte where each line begins."""
     found = [0]
     for line in text.encode().split(b"\n"):
@@ -136,13 +139,13 @@ def offsets(text: str) -> list[int]:
     return found
 
 
-def span(node: ast.stmt | ast.expr, at: list[int]) -> tuple[int, int]:
+def byte_span(node: ast.stmt | ast.expr, at: list[int]) -> tuple[int, int]:
     """From which byte to which a node stands."""
     end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
     return at[node.lineno - 1] + node.col_offset, at[end_line - 1] + end_column
 
 
-def shim(module: str) -> str:
+def shim_code(module: str) -> str:
     """What to run in monty, once, so that it knows this module of ours."""
     source = (SHIMS / f"{module}.py").read_text(encoding="utf-8")
     _, _, code = source.partition("from __future__ import annotations\n")
@@ -151,11 +154,11 @@ def shim(module: str) -> str:
     return (
         f"def __make():\n    class module:\n        pass\n{body}\n"
         f"    made = module()\n{names}\n    return made\n"
-        f"{named(module)} = __make()\n"
+        f"{monty_module_name(module)} = __make()\n"
     )
 
 
-class Waiting:
+class AwaitedCalls:
     """What in a cell waits for the host."""
 
     def __init__(self, tree: ast.Module) -> None:
@@ -168,7 +171,7 @@ class Waiting:
             for child in ast.iter_child_nodes(node):
                 self._parents[child] = node
             if is_awaiting(node):
-                self._later |= names_in(node)
+                self._later |= names_used(node)
             if last_name(node) == "gather":
                 self._gathers = True
 
@@ -178,7 +181,7 @@ class Waiting:
         for node in self._nodes:
             match node:
                 case ast.Call(func=ast.Name(id=name)) if name in functions and self._is_awaited(node):
-                    found.append(span(node, at))
+                    found.append(byte_span(node, at))
         return found
 
     def _is_awaited(self, call: ast.Call) -> bool:
@@ -191,7 +194,7 @@ class Waiting:
             if isinstance(above, ast.Call):
                 return self._gathers and isinstance(above.func, ast.Attribute) and above.func.attr == "append"
             if isinstance(above, ast.Assign):
-                later = any(self._later & names_in(target) for target in above.targets)
+                later = any(self._later & names_used(target) for target in above.targets)
                 return later or (self._gathers and held)
             if isinstance(above, CONTAINERS):
                 held = True
@@ -208,7 +211,7 @@ def is_awaiting(node: ast.AST) -> bool:
     return isinstance(node, ast.Await)
 
 
-def names_in(node: ast.AST) -> set[str]:
+def names_used(node: ast.AST) -> set[str]:
     """All names in there."""
     return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
 

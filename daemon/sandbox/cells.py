@@ -29,7 +29,7 @@ OURS = f"{Path(__file__).parent}{os.sep}"
 """Where frames of a traceback stand that no cell has written."""
 
 
-class Output(io.TextIOBase):
+class CellOutput(io.TextIOBase):
     """What is printed: the first `limit` characters, and how many more there were."""
 
     def __init__(self, limit: int) -> None:
@@ -52,15 +52,15 @@ class Output(io.TextIOBase):
 
     def text(self) -> str:
         """All that was kept, with a last line of what was not."""
-        return counted("".join(self._parts), self._left_out)
+        return with_omitted_count("".join(self._parts), self._left_out)
 
 
-def cut(text: str, limit: int) -> str:
+def truncate_output(text: str, limit: int) -> str:
     """The first characters of a text, with the count of those left out."""
-    return counted(text[:limit], len(text) - limit)
+    return with_omitted_count(text[:limit], len(text) - limit)
 
 
-def counted(text: str, left_out: int) -> str:
+def with_omitted_count(text: str, left_out: int) -> str:
     """The text, with a last line that says how many characters were left out, if any."""
     if left_out <= 0:
         return text
@@ -94,12 +94,12 @@ class CellPolicy(asyncio.DefaultEventLoopPolicy):
         return CellLoop()
 
 
-class Caught:
+class ErrorCapture:
     """Keeps whatever is raised in its block: what a cell raises is a result."""
 
     error: BaseException | None = None
 
-    def __enter__(self) -> Caught:
+    def __enter__(self) -> ErrorCapture:
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
@@ -107,7 +107,7 @@ class Caught:
         return True
 
 
-class Cells:
+class CellRunner:
     """Runs one cell after the other in the same namespace."""
 
     def __init__(self, output: int) -> None:
@@ -120,7 +120,7 @@ class Cells:
         asyncio.set_event_loop_policy(CellPolicy())
         self._loop = CellLoop()
         sys.stdin = io.StringIO()
-        sys.stdout = sys.stderr = Output(0)
+        sys.stdout = sys.stderr = CellOutput(0)
 
     def bind(self, names: Mapping[str, Any]) -> None:
         """These are variables from now on, and none that a cell has assigned."""
@@ -133,13 +133,13 @@ class Cells:
         file = f"<cell {self._count}>"
         linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
         random.seed(code)
-        stdout, stderr = Output(self._output), Output(self._output)
+        stdout, stderr = CellOutput(self._output), CellOutput(self._output)
         value, error = None, ""
-        with printing_to(stdout, stderr):
-            with Caught() as caught:
+        with redirect_output(stdout, stderr):
+            with ErrorCapture() as caught:
                 value = self._run(code, file)
             if caught.error is not None:
-                error = cut(describe(caught.error), self._output)
+                error = truncate_output(format_traceback(caught.error), self._output)
             value = self._packed(value)
         return {
             "stdout": stdout.text(),
@@ -167,14 +167,14 @@ class Cells:
         return result
 
     def _packed(self, value: Any) -> Any:
-        with Caught():
+        with ErrorCapture():
             return pack(value, self._plain)
         return self._plain(value)
 
     def _plain(self, value: Any) -> str:
         """Its repr; its type where it has none."""
-        with Caught():
-            return cut(repr(value), self._output)
+        with ErrorCapture():
+            return truncate_output(repr(value), self._output)
         return f"<{type(value).__name__}>"
 
     def _variables(self) -> dict[str, str]:
@@ -189,16 +189,16 @@ class Cells:
 
 
 @contextlib.contextmanager
-def printing_to(stdout: Output, stderr: Output) -> Iterator[None]:
+def redirect_output(stdout: CellOutput, stderr: CellOutput) -> Iterator[None]:
     """What is printed goes there; afterwards what threads still print goes nowhere."""
     sys.stdout, sys.stderr = stdout, stderr
     yield
-    sys.stdout = sys.stderr = Output(0)
+    sys.stdout = sys.stderr = CellOutput(0)
 
 
-def describe(error: BaseException) -> str:
+def format_traceback(error: BaseException) -> str:
     """A traceback as CPython writes it, without frames of ours; the bare type where that is impossible."""
-    with Caught():
+    with ErrorCapture():
         shown = traceback.TracebackException.from_exception(error)
         _prune(shown)
         return "".join(shown.format())

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from daemon.sandbox.cells import Caught, Cells
+from daemon.sandbox.cells import CellRunner, ErrorCapture
 from daemon.sandbox.confinement import UnconfinedError, confine, die_with_parent
 from daemon.sandbox.frames import HEADER, LIMIT, FrameError, decode, encode, pack, unpack
 
@@ -40,7 +40,7 @@ urllib.parse uuid warnings weakref xml.dom.minidom xml.etree.ElementTree xml.sax
 """Modules that cells may import: from no other can anything be read afterwards."""
 
 
-class Channel:
+class HostSocket:
     """The socket to the host. Whoever sends holds a lock of its own."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -66,10 +66,10 @@ class Channel:
         return body
 
 
-class Host:
+class HostProxy:
     """What the child asks of its host: several threads may ask at once; one of them reads for all."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: HostSocket) -> None:
         self._channel = channel
         self._changed = threading.Condition()
         self._running = 0
@@ -152,8 +152,8 @@ class Host:
 def main(address: str) -> None:
     """Run cells until the host hangs up."""
     token = sys.stdin.readline().strip()
-    channel = Channel(connect(address))
-    preload()
+    channel = HostSocket(connect_to_host(address))
+    preload_modules()
     channel.send({"token": token})
     opening = channel.receive()
     try:
@@ -161,39 +161,39 @@ def main(address: str) -> None:
     except UnconfinedError as error:
         channel.send({"refused": str(error)})
         return
-    host = Host(channel)
-    cells = Cells(opening["output"])
+    host = HostProxy(channel)
+    cells = CellRunner(opening["output"])
     channel.send({"ready": confined})
     cells.bind({name: host.function(name) for name in channel.receive()["functions"]})
     while True:
-        serve(host, cells)
+        serve_request(host, cells)
 
 
-def serve(host: Host, cells: Cells) -> None:
+def serve_request(host: HostProxy, cells: CellRunner) -> None:
     """Do what the host wants next, and tell what came of it."""
     request = host.next_request()
-    result = nothing("")
-    with Caught() as caught:
+    result = failed_result("")
+    with ErrorCapture() as caught:
         if "bind" in request:
             cells.bind(unpack(request["bind"]))
         else:
             result = cells.execute(request["execute"])
     if caught.error is not None:
-        result = nothing(type(caught.error).__name__)
+        result = failed_result(type(caught.error).__name__)
         caught.error = None
     try:
         host.finish(request, result)
     except (FrameError, MemoryError) as error:
-        result = nothing(f"What the cell leaves cannot be sent: {error or 'MemoryError'}")
+        result = failed_result(f"What the cell leaves cannot be sent: {error or 'MemoryError'}")
         host.finish(request, result)
 
 
-def nothing(error: str) -> dict[str, Any]:
+def failed_result(error: str) -> dict[str, Any]:
     """The result of a cell of which no more can be told than this."""
     return {"stdout": "", "stderr": "", "value": None, "error": error, "variables": {}}
 
 
-def connect(address: str) -> socket.socket:
+def connect_to_host(address: str) -> socket.socket:
     """The socket to the host."""
     kind, _, place = address.partition(":")
     if kind == "fd":
@@ -206,7 +206,7 @@ def connect(address: str) -> socket.socket:
     return connection
 
 
-def preload() -> None:
+def preload_modules() -> None:
     """Import what cells may need, and leave nothing of the host's in reach."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -131,7 +131,7 @@ def _limit(libc: ctypes.CDLL, memory: int, seconds: int) -> None:
         resource.setrlimit(limit, (least, least))
 
 
-class _Program(ctypes.Structure):
+class _SockFprog(ctypes.Structure):
     """struct sock_fprog of the kernel."""
 
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
@@ -141,7 +141,7 @@ def _seccomp(libc: ctypes.CDLL) -> None:
     """Refuse every system call but the allowed ones."""
     code = seccomp_filter()
     held = ctypes.create_string_buffer(code, len(code))
-    program = _Program(len(code) // 8, ctypes.addressof(held))
+    program = _SockFprog(len(code) // 8, ctypes.addressof(held))
     if libc.prctl(SET_SECCOMP, FILTER_MODE, ctypes.byref(program), 0, 0) != 0:
         raise UnconfinedError(f"the kernel refuses a seccomp filter ({_reason()})")
 

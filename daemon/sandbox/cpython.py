@@ -19,8 +19,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import daemon
-from daemon.environment import USUAL, Bounds, Function, SandboxError
-from daemon.sandbox.host import INSTEAD, Child, ChildSandbox, meet
+from daemon.environment import USUAL, Function, SandboxError, SandboxLimits
+from daemon.sandbox.host import INSTEAD, ChildSandbox, ConfinedChild, accept_child
 
 BOOT = f"import sys; sys.path.insert(0, sys.argv[1]); from {__package__}.child import main; main(sys.argv[2])"
 FLAGS = ("-P", "-s", "-S", "-X", "utf8")
@@ -31,7 +31,7 @@ BUFFER = 2**20
 ROOT = Path(daemon.__file__).parent.parent
 
 
-class LocalProcess:
+class ChildProcess:
     """A child process of this one."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
@@ -65,7 +65,7 @@ class LocalProcess:
 
 
 @contextmanager
-def told(word: str) -> Iterator[int]:
+def pipe_with_word(word: str) -> Iterator[int]:
     """A descriptor from which this word can be read, and then nothing."""
     reading, writing = os.pipe()
     try:
@@ -76,17 +76,17 @@ def told(word: str) -> Iterator[int]:
         os.close(reading)
 
 
-async def start_child(bounds: Bounds) -> Child:
+async def start_child(bounds: SandboxLimits) -> ConfinedChild:
     """Start a child and have it confine itself. Raises SandboxError where it cannot."""
     if sys.platform != "linux":
         raise SandboxError(f"The cpython sandbox needs x86_64 Linux, and this is {sys.platform}. {INSTEAD}")
     ours, theirs = socket.socketpair()
     token = secrets.token_hex()
-    with theirs, told(token) as standard_input:
+    with theirs, pipe_with_word(token) as standard_input:
         reader, writer = await asyncio.open_connection(sock=ours, limit=BUFFER)
         try:
             process = await asyncio.create_subprocess_exec(
-                *command(f"fd:{theirs.fileno()}"),
+                *child_command(f"fd:{theirs.fileno()}"),
                 stdin=standard_input,
                 stdout=DEVNULL,
                 stderr=DEVNULL,
@@ -98,21 +98,21 @@ async def start_child(bounds: Bounds) -> Child:
         except OSError as error:
             writer.transport.abort()
             raise SandboxError(f"The cpython sandbox cannot be started: {error}. {INSTEAD}") from error
-    return await meet(reader, writer, token, bounds, LocalProcess(process))
+    return await accept_child(reader, writer, token, bounds, ChildProcess(process))
 
 
-def command(address: str) -> list[str]:
+def child_command(address: str) -> list[str]:
     """How to start the program of a child with this address; its token is to be its standard input."""
     return [sys.executable, *FLAGS, "-c", BOOT, str(ROOT), address]
 
 
-async def open_cpython(functions: Mapping[str, Function], bounds: Bounds = USUAL) -> ChildSandbox:
+async def open_cpython(functions: Mapping[str, Function], bounds: SandboxLimits = USUAL) -> ChildSandbox:
     """Open a sandbox in a new child. Raises SandboxError where that is impossible, and says what to do."""
     child = await start_child(bounds)
     return child.sandbox(functions)
 
 
-async def confines() -> str:
+async def describe_confinement() -> str:
     """By what a child is confined here: "seccomp and Landlock ABI 7". Raises SandboxError: why it is not."""
     child = await start_child(USUAL)
     child.kill()
@@ -120,20 +120,20 @@ async def confines() -> str:
     return child.confined
 
 
-class Spares:
+class SpareChildren:
     """Keeps a child ready, so that to open a sandbox takes no time. Each is used once.
 
     At most `most` sandboxes are open at once: each takes some 20 MB, besides what its cells hold.
     """
 
-    def __init__(self, bounds: Bounds = USUAL, *, most: int = 64) -> None:
+    def __init__(self, bounds: SandboxLimits = USUAL, *, most: int = 64) -> None:
         self._bounds = bounds
         self._most = most
-        self._open: list[Child] = []
+        self._open: list[ConfinedChild] = []
         self._opening = 0
-        self._starting: deque[asyncio.Task[Child]] = deque()
+        self._starting: deque[asyncio.Task[ConfinedChild]] = deque()
 
-    async def __aenter__(self) -> Spares:
+    async def __aenter__(self) -> SpareChildren:
         self._fill()
         return self
 
@@ -141,7 +141,7 @@ class Spares:
         for task in self._starting:
             task.cancel()
         for child in await asyncio.gather(*self._starting, return_exceptions=True):
-            if isinstance(child, Child):
+            if isinstance(child, ConfinedChild):
                 child.kill()
                 await child.process.reap()
 
@@ -164,7 +164,7 @@ class Spares:
         """Return when none of them is still starting."""
         await asyncio.wait([*self._starting])
 
-    async def _take_live_child(self) -> Child:
+    async def _take_live_child(self) -> ConfinedChild:
         """A child that lives."""
         while self._starting:
             task = self._starting.popleft()

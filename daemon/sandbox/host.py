@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.environment import Bounds, Execution, Function, SandboxError
-from daemon.sandbox.cells import NAMES, cut
+from daemon.environment import CellResult, Function, SandboxError, SandboxLimits
+from daemon.sandbox.cells import NAMES, truncate_output
 from daemon.sandbox.frames import FrameError, encode, pack, read_frame, unpack
-from daemon.sandbox.host_calls import Calls
-from daemon.sandbox.values import HELD, crossing
-from daemon.sandbox.work import Process, Watch, Work
+from daemon.sandbox.host_calls import HostCalls
+from daemon.sandbox.values import HELD, prepare_crossing
+from daemon.sandbox.work import CellTimer, CellWatchdog, ChildControl
 
 START = 60.0
 """Seconds after which a child that does not come is given up."""
@@ -33,7 +33,7 @@ CELLS = 100
 INSTEAD = "Set RLM_SANDBOX=monty."
 
 
-class Elsewhere:
+class RemoteChildProcess:
     """A child whose process others hold: all that can be done to it is to hang up."""
 
     def pause(self) -> None: ...
@@ -49,13 +49,13 @@ class Elsewhere:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Child:
+class ConfinedChild:
     """A child that has said its token and is confined, and has run nothing yet."""
 
     reader: StreamReader
     writer: StreamWriter
-    process: Process
-    bounds: Bounds
+    process: ChildControl
+    bounds: SandboxLimits
     confined: str
     """By what it is confined, in its own words."""
 
@@ -74,14 +74,18 @@ class Child:
         self.writer.transport.abort()
 
 
-async def meet(
-    reader: StreamReader, writer: StreamWriter, token: str, bounds: Bounds, process: Process | None = None
-) -> Child:
+async def accept_child(
+    reader: StreamReader,
+    writer: StreamWriter,
+    token: str,
+    bounds: SandboxLimits,
+    process: ChildControl | None = None,
+) -> ConfinedChild:
     """The child at the other end, which must say this token first and confine itself.
 
     Raises SandboxError, and hangs up, where it does not.
     """
-    process = process or Elsewhere()
+    process = process or RemoteChildProcess()
     try:
         async with asyncio.timeout(START):
             confined = await _greet(reader, writer, token, bounds)
@@ -92,10 +96,10 @@ async def meet(
         if isinstance(error, FrameError | EOFError | OSError):
             raise SandboxError(_refusal(error)) from error
         raise
-    return Child(reader=reader, writer=writer, process=process, bounds=bounds, confined=confined)
+    return ConfinedChild(reader=reader, writer=writer, process=process, bounds=bounds, confined=confined)
 
 
-async def _greet(reader: StreamReader, writer: StreamWriter, token: str, bounds: Bounds) -> str:
+async def _greet(reader: StreamReader, writer: StreamWriter, token: str, bounds: SandboxLimits) -> str:
     """Hear its token, tell it its bounds, and hear by what it is confined."""
     hello = await read_frame(reader, HELLO)
     if not hmac.compare_digest(str(hello.get("token")).encode(), token.encode()):
@@ -123,7 +127,7 @@ def _refusal(error: Exception) -> str:
 class ChildSandbox:
     """A sandbox in a child that has said its token and has confined itself."""
 
-    def __init__(self, child: Child, functions: Mapping[str, Function]) -> None:
+    def __init__(self, child: ConfinedChild, functions: Mapping[str, Function]) -> None:
         self._child = child
         self._functions = functions
         self._bounds = child.bounds
@@ -131,16 +135,16 @@ class ChildSandbox:
         self._ended = ""
         """Why it takes no more cells; empty while it does."""
 
-    async def execute_code(self, code: str) -> Execution:
+    async def execute_code(self, code: str) -> CellResult:
         """Run this cell to its end. Raises nothing for what the code does."""
         try:
             return await self._ask(execute=code)
         except SandboxError as error:
-            return Execution(error=str(error), lost=True)
+            return CellResult(error=str(error), lost=True)
 
     async def bind(self, **names: Any) -> None:
         """These are variables of its namespace from now on. Raises SandboxError where a value cannot be."""
-        done = await self._ask(bind=crossing(names, pack))
+        done = await self._ask(bind=prepare_crossing(names, pack))
         if done.error:
             raise SandboxError(
                 f"{', '.join(names)} cannot be brought into the sandbox: {done.error.strip()}."
@@ -156,7 +160,7 @@ class ChildSandbox:
         self._ended = self._ended or why
         self._child.kill()
 
-    async def _ask(self, **request: Any) -> Execution:
+    async def _ask(self, **request: Any) -> CellResult:
         """Have the child do something, and answer its calls until that is done.
 
         Raises SandboxError when the child is lost, and what a function raised that is not for the code.
@@ -165,9 +169,9 @@ class ChildSandbox:
             raise SandboxError(self._ended)
         self._request += 1
         self._child.process.resume()
-        work = Work(self._child.process)
-        watch = Watch(work, self._bounds.seconds, self._time_out)
-        calls = Calls(self._functions, self._bounds.memory // HELD, work, self._send, self._give_up)
+        work = CellTimer(self._child.process)
+        watch = CellWatchdog(work, self._bounds.seconds, self._time_out)
+        calls = HostCalls(self._functions, self._bounds.memory // HELD, work, self._send, self._give_up)
         execution = None
         try:
             await self._send({"id": self._request, **request})
@@ -201,7 +205,7 @@ class ChildSandbox:
         self._child.writer.write(encode(frame))
         await self._child.writer.drain()
 
-    async def _listen(self, calls: Calls) -> Execution:
+    async def _listen(self, calls: HostCalls) -> CellResult:
         """Read what the child sends until it has done what it was asked."""
         while True:
             frame = await read_frame(self._child.reader)
@@ -218,7 +222,7 @@ class ChildSandbox:
             else:
                 raise FrameError("what nobody has asked for")
 
-    def _execution(self, frame: dict[str, Any]) -> Execution:
+    def _execution(self, frame: dict[str, Any]) -> CellResult:
         """What the child says of its cell; each part must have its type."""
         match frame:
             case {
@@ -235,10 +239,10 @@ class ChildSandbox:
         if len(names) > NAMES:
             raise FrameError("more variables than it may tell of")
         most = self._bounds.output + MARGIN
-        return Execution(
-            stdout=cut(stdout, most),
-            stderr=cut(stderr, most),
+        return CellResult(
+            stdout=truncate_output(stdout, most),
+            stderr=truncate_output(stderr, most),
             value=unpack(frame.get("value")),
-            error=cut(error, most),
+            error=truncate_output(error, most),
             variables={name[:LONGEST]: kind[:LONGEST] for name, kind in names.items()},
         )

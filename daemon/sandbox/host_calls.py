@@ -8,16 +8,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from daemon.environment import CallError, Function
+from daemon.environment import Function, HostCallError
 from daemon.sandbox.frames import FrameError, pack, unpack
-from daemon.sandbox.values import refuse, weight
-from daemon.sandbox.work import Work
+from daemon.sandbox.values import measure_weight, refuse_value
+from daemon.sandbox.work import CellTimer
 
 AT_ONCE = 1_000
 """Most calls that are worked on at the same time; until one has ended no more are read."""
 
 
-class Calls:
+class HostCalls:
     """Answers what a cell asks, several calls at once.
 
     All that are open hold at most `most` characters and parts, but for one that is larger by itself. `fail`
@@ -28,7 +28,7 @@ class Calls:
         self,
         functions: Mapping[str, Function],
         most: int,
-        work: Work,
+        work: CellTimer,
         send: Callable[[dict[str, Any]], Awaitable[None]],
         fail: Callable[[], None],
     ) -> None:
@@ -61,7 +61,7 @@ class Calls:
         self._seen.add(number)
         values = [unpack(value) for value in args]
         named = {key: unpack(value) for key, value in kwargs.items()}
-        size = weight((values, named), self._most)
+        size = measure_weight((values, named), self._most)
         while self._tasks and self._is_full(size):
             await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
         self._work.pause()
@@ -104,6 +104,6 @@ async def _answer(function: Function, args: list[Any], kwargs: dict[str, Any]) -
     except TypeError as error:
         return {"error": str(error), "kind": "TypeError"}
     try:
-        return {"answer": pack(await function(*args, **kwargs), refuse)}
-    except CallError as error:
+        return {"answer": pack(await function(*args, **kwargs), refuse_value)}
+    except HostCallError as error:
         return {"error": str(error), "kind": "RuntimeError"}

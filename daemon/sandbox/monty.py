@@ -27,11 +27,11 @@ from pydantic_monty import (
     ResourceLimits,
 )
 
-from daemon.environment import USUAL, Bounds, Execution, Function, Sandbox, SandboxError
-from daemon.sandbox.cell import Cell, prepared, shim
-from daemon.sandbox.cells import Output
-from daemon.sandbox.monty_run import Feed, Stopped, TooManyCalls
-from daemon.sandbox.values import crossing, plain, refuse, weight
+from daemon.environment import USUAL, CellResult, Function, Sandbox, SandboxError, SandboxLimits
+from daemon.sandbox.cell import PreparedCell, prepare_cell, shim_code
+from daemon.sandbox.cells import CellOutput
+from daemon.sandbox.monty_run import MontyRun, RunStopped, TooManyCalls
+from daemon.sandbox.values import make_plain, measure_weight, prepare_crossing, refuse_value
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ class MontyPool:
         await self.run_in_thread(self._pool.__exit__, None, None, None)
         self._threads.shutdown()
 
-    async def open_monty(self, functions: Mapping[str, Function], bounds: Bounds = USUAL) -> Sandbox:
+    async def open_monty(self, functions: Mapping[str, Function], bounds: SandboxLimits = USUAL) -> Sandbox:
         """Open a sandbox whose cells can call these. Raises SandboxError where too many are open already."""
         if not self._is_open:
             raise SandboxError(
@@ -136,7 +136,7 @@ class MontySandbox:
     """A sandbox over one session of a worker."""
 
     def __init__(
-        self, pool: MontyPool, session: MontySession, functions: Mapping[str, Function], bounds: Bounds
+        self, pool: MontyPool, session: MontySession, functions: Mapping[str, Function], bounds: SandboxLimits
     ) -> None:
         self._pool = pool
         self._session = session
@@ -144,7 +144,7 @@ class MontySandbox:
         self._bounds = bounds
         self._megabytes = f"{bounds.memory // 2**20:,}"
         self._worker = session.worker_pid
-        self._running: tuple[Feed, asyncio.Future[Execution]] | None = None
+        self._running: tuple[MontyRun, asyncio.Future[CellResult]] | None = None
         self._ended = ""
         """Why it takes no more cells; empty while it does."""
         self._is_handed_back = False
@@ -158,12 +158,12 @@ class MontySandbox:
         self._shims: set[str] = set()
         self._uses_random = False
 
-    async def execute_code(self, code: str) -> Execution:
+    async def execute_code(self, code: str) -> CellResult:
         """Run this cell to its end. Raises nothing for what the code does."""
         if self._ended:
-            return Execution(error=self._ended, lost=True)
-        cell = prepared(code, self._functions)
-        feed = Feed(self._session, self._functions, self._bounds, self._awaited, self._break)
+            return CellResult(error=self._ended, lost=True)
+        cell = prepare_cell(code, self._functions)
+        feed = MontyRun(self._session, self._functions, self._bounds, self._awaited, self._break)
         running = self._pool.start_in_thread(self._run, feed, cell)
         self._running = feed, running
         try:
@@ -186,7 +186,7 @@ class MontySandbox:
         """These are variables of its namespace from now on. Raises SandboxError where a value cannot be."""
         if self._ended:
             raise SandboxError(self._ended)
-        values = crossing(names, plain)
+        values = prepare_crossing(names, make_plain)
         refusal = await self._pool.run_in_thread(self._bind, values)
         if refusal:
             if refusal.endswith(GONE):
@@ -226,7 +226,7 @@ class MontySandbox:
 
     # In a thread
 
-    def _run(self, feed: Feed, cell: Cell) -> Execution:
+    def _run(self, feed: MontyRun, cell: PreparedCell) -> CellResult:
         """Run the cell; whatever comes of it is an Execution."""
         value, error = None, ""
         variables: dict[str, str] = {}
@@ -244,9 +244,9 @@ class MontySandbox:
                 variables = self._variables()
         except TooManyCalls:
             error = f"The cell made more than {self._bounds.calls:,} calls; {GONE}"
-        except (Stopped, MontyError, RuntimeError):  # the last one when its worker has died before
+        except (RunStopped, MontyError, RuntimeError):  # the last one when its worker has died before
             error = f"The cell's process ended, {self._why_it_ended()}; {GONE}"
-        return Execution(
+        return CellResult(
             stdout=feed.stdout.text(),
             stderr=feed.stderr.text(),
             value=value,
@@ -278,17 +278,17 @@ class MontySandbox:
             return False
         return True
 
-    def _make_ready(self, cell: Cell) -> None:
+    def _make_ready(self, cell: PreparedCell) -> None:
         """What must be there before the cell runs; the random numbers depend on its text alone."""
         if self._cells == 0:
             self._ask(OURS)
         for module in sorted(cell.shims - self._shims):
             self._files[self._next_file()] = f"{module}.py"
-            self._ask(shim(module))
+            self._ask(shim_code(module))
             self._shims.add(module)
         self._uses_random = self._uses_random or "random" in cell.text
         if self._uses_random:
-            self._ask(SEED, __seed=plain(cell.text, refuse))
+            self._ask(SEED, __seed=make_plain(cell.text, refuse_value))
         self._cells += 1
         self._assigned |= cell.assigned
         self._files[self._next_file()] = f"<cell {self._cells}>"
@@ -305,20 +305,20 @@ class MontySandbox:
 
     def _told(self, raised: MontyRuntimeError | MontySyntaxError) -> str:
         """The traceback, or why all is lost."""
-        if is_over_a_bound(raised):
+        if is_limit_error(raised):
             if isinstance(raised.exception(), TimeoutError):
                 return f"The cell worked longer than {self._bounds.seconds:g} seconds and was ended; {GONE}"
             return f"The cell needed more than {self._megabytes} MB of memory and was ended; {GONE}"
-        shown = Output(self._bounds.output)
+        shown = CellOutput(self._bounds.output)
         shown.write(FILE.sub(lambda found: self._files.get(found[0], "<sandbox>"), raised.display()))
         return f"{shown.text()}\n"
 
     def _value(self, value: Any) -> Any:
         """A plain value, with reprs in place of what is none."""
-        if weight(value, LARGEST) > LARGEST:
+        if measure_weight(value, LARGEST) > LARGEST:
             return f"<a {type(value).__name__} that is too large to leave the sandbox>"
         strange: list[Any] = []
-        kept = plain(value, strange.append, bounded=True)
+        kept = make_plain(value, strange.append, bounded=True)
         if not strange:
             return kept
         shown = iter([self._repr(one) for one in strange])
@@ -326,7 +326,7 @@ class MontySandbox:
         def repr_of(_: Any) -> str:
             return next(shown)
 
-        return plain(value, repr_of)
+        return make_plain(value, repr_of)
 
     def _repr(self, value: Any) -> str:
         """As the code would see it, where what it was is still there."""
@@ -350,7 +350,7 @@ class MontySandbox:
         }
 
 
-def is_over_a_bound(error: MontyError) -> bool:
+def is_limit_error(error: MontyError) -> bool:
     """Whether monty itself ended the code, which could not catch that."""
     raised = error.exception()
     return isinstance(raised, TimeoutError | MemoryError) and "limit exceeded: " in str(raised)

@@ -23,15 +23,15 @@ from pydantic_monty import (
     SyncSnapshot,
 )
 
-from daemon.environment import Bounds, CallError, Function, SandboxError
-from daemon.sandbox.cells import Output
-from daemon.sandbox.values import HELD, plain, refuse, weight
+from daemon.environment import Function, HostCallError, SandboxError, SandboxLimits
+from daemon.sandbox.cells import CellOutput
+from daemon.sandbox.values import HELD, make_plain, measure_weight, refuse_value
 
 Awaited = Mapping[str, Collection[tuple[int, int]]]
 """By the name that monty gives a cell: where calls stand that the cell awaits."""
 
 
-class Stopped(Exception):
+class RunStopped(Exception):
     """The loop wants no more of this run."""
 
     recorded_name = "Stopped"
@@ -43,19 +43,19 @@ class TooManyCalls(Exception):
     recorded_name = "TooManyCalls"
 
 
-class Feed:
+class MontyRun:
     """Runs code in this session. `broken` is called when a function raised what is not for the code."""
 
     def __init__(
         self,
         session: MontySession,
         functions: Mapping[str, Function],
-        bounds: Bounds,
+        bounds: SandboxLimits,
         awaited: Awaited,
         broken: Callable[[], None],
     ) -> None:
         self.raised: BaseException | None = None
-        self.stdout, self.stderr = Output(bounds.output), Output(bounds.output)
+        self.stdout, self.stderr = CellOutput(bounds.output), CellOutput(bounds.output)
         self._session = session
         self._functions = functions
         self._calls_left = bounds.calls
@@ -109,14 +109,14 @@ class Feed:
         self._calls_left -= 1
         try:
             given = (step.args, step.kwargs)
-            args, kwargs = plain(given, refuse, bounded=True)
+            args, kwargs = make_plain(given, refuse_value, bounded=True)
         except (TypeError, RecursionError) as error:
             return step.resume({"exception": TypeError(f"{name}() takes plain values only: {error}")})
         try:
             inspect.signature(function).bind(*args, **kwargs)
         except TypeError as error:
             return step.resume({"exception": TypeError(f"{name}(): {error}")})
-        size = weight((args, kwargs), self._most)
+        size = measure_weight((args, kwargs), self._most)
         while self._held and self._in_all + size > self._most:
             self._settle()
         self._held[step.call_id] = size
@@ -139,7 +139,7 @@ class Feed:
         """Wait for an answer, to whichever call."""
         message = self._answers.get()
         if message is None:
-            raise Stopped
+            raise RunStopped
         number, answer = message
         self._in_all -= self._held.pop(number)
         self._settled[number] = answer
@@ -157,11 +157,11 @@ class Feed:
         answer: ExternalSettledResult
         try:
             result = await self._functions[name](*args, **kwargs)
-        except CallError as error:
-            answer = {"exception": RuntimeError(plain(str(error), refuse))}
+        except HostCallError as error:
+            answer = {"exception": RuntimeError(make_plain(str(error), refuse_value))}
         else:
             try:
-                answer = {"return_value": plain(result, refuse)}
+                answer = {"return_value": make_plain(result, refuse_value)}
             except (TypeError, RecursionError) as error:
                 raise SandboxError(
                     f"The answer of {name} cannot be brought into the sandbox: {error}."

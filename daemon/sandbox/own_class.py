@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from daemon.engine.exceptions import recorded_name
-from daemon.environment import Bounds, Execution, Function, Sandbox, SandboxError
-from daemon.errors import UNLOADED, ConfigError, unloaded
+from daemon.environment import CellResult, Function, Sandbox, SandboxError, SandboxLimits
+from daemon.errors import UNLOADED, ConfigError, unloadable_reason
 
 log = logging.getLogger(__name__)
 
@@ -23,14 +23,14 @@ NEEDED = (
 )
 
 
-class SandboxClass(Protocol):
+class OwnerSandboxClass(Protocol):
     """A class whose instances are sandboxes (see daemon.environment.Sandbox)."""
 
-    def open(self, functions: Mapping[str, Function], bounds: Bounds) -> Awaitable[Sandbox]:
+    def open(self, functions: Mapping[str, Function], bounds: SandboxLimits) -> Awaitable[Sandbox]:
         """Open a sandbox whose cells can call these, within these bounds. Raises SandboxError."""
 
 
-def own_class(name: str) -> SandboxClass:
+def load_sandbox_class(name: str) -> OwnerSandboxClass:
     """The class of this name, `package.module.Class` or `package.module:Class`.
 
     Raises ConfigError: what was expected, and what was found.
@@ -50,7 +50,7 @@ def own_class(name: str) -> SandboxClass:
         wrong.insert(0, "open as a class method")
     if wrong:
         raise ConfigError(f"RLM_SANDBOX={name} is a class without async {', '.join(wrong)}. {NEEDED}")
-    return cast(SandboxClass, found)
+    return cast(OwnerSandboxClass, found)
 
 
 def _module(name: str, module: str) -> object:
@@ -63,19 +63,21 @@ def _module(name: str, module: str) -> object:
         raise ConfigError(f"RLM_SANDBOX={name}: {error.name} is not installed, which it needs.") from error
     except UNLOADED as error:
         file = Path(f"{module.replace('.', '/')}.py").absolute()
-        raise ConfigError(f"RLM_SANDBOX={name}: {module}: {unloaded(error, file)}. Mend it.") from error
+        raise ConfigError(
+            f"RLM_SANDBOX={name}: {module}: {unloadable_reason(error, file)}. Mend it."
+        ) from error
 
 
 def _kind(value: object) -> str:
     return f"a {type(value).__name__}"
 
 
-async def open_own(
-    name: str, made: SandboxClass, functions: Mapping[str, Function], bounds: Bounds
+async def open_owner_sandbox(
+    name: str, made: OwnerSandboxClass, functions: Mapping[str, Function], bounds: SandboxLimits
 ) -> Sandbox:
     """A sandbox of this class. Raises SandboxError, whatever it raises itself."""
     try:
-        return OwnSandbox(name, await made.open(functions, bounds))
+        return OwnerSandbox(name, await made.open(functions, bounds))
     except UNLOADED as error:
         log.exception("The sandbox %s could not be opened.", name)
         raise SandboxError(
@@ -83,27 +85,27 @@ async def open_own(
         ) from error
 
 
-class OwnSandbox:
+class OwnerSandbox:
     """Implements Sandbox over one of the owner's class: what that raises ends the sandbox, and no reading."""
 
     def __init__(self, name: str, sandbox: Sandbox) -> None:
         self._name = name
         self._sandbox = sandbox
 
-    async def execute_code(self, code: str) -> Execution:
+    async def execute_code(self, code: str) -> CellResult:
         """Run this cell to its end; what is no Execution is an error of it."""
         try:
             came: object = await self._sandbox.execute_code(code)
         except UNLOADED as error:
             log.exception("The sandbox %s failed in a cell.", self._name)
             return self._unusable_result(f"failed ({recorded_name(error)}): the log says why.")
-        if not isinstance(came, Execution):
+        if not isinstance(came, CellResult):
             log.error("execute_code of %s returned %s, no Execution.", self._name, _kind(came))
             return self._unusable_result(f"returned {_kind(came)} where an Execution belongs.")
         return came
 
-    def _unusable_result(self, why: str) -> Execution:
-        return Execution(error=f"{self._name} {why}", lost=True)
+    def _unusable_result(self, why: str) -> CellResult:
+        return CellResult(error=f"{self._name} {why}", lost=True)
 
     async def bind(self, **names: Any) -> None:
         """Raises SandboxError, whatever it raises itself."""

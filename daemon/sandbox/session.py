@@ -14,13 +14,21 @@ from functools import wraps
 from types import NoneType
 from typing import Any, Literal
 
-from daemon.environment import USUAL, Bounds, CallError, Execution, Function, Sandbox, SandboxError
-from daemon.sandbox.cell import UNREADABLE, assigned
+from daemon.environment import (
+    USUAL,
+    CellResult,
+    Function,
+    HostCallError,
+    Sandbox,
+    SandboxError,
+    SandboxLimits,
+)
+from daemon.sandbox.cell import UNREADABLE, assigned_names
 from daemon.sandbox.subset import LACKS
-from daemon.sandbox.syntax import calling, needs_cpython
+from daemon.sandbox.syntax import functions_that_call, needs_cpython
 
 Kind = Literal["auto", "monty", "cpython"]
-Opener = Callable[[Mapping[str, Function], Bounds], Awaitable[Sandbox]]
+Opener = Callable[[Mapping[str, Function], SandboxLimits], Awaitable[Sandbox]]
 
 PLAIN = """
 def __is_plain(value):
@@ -52,7 +60,7 @@ UNCHANGING = (str, int, float, bytes, NoneType)
 async def open_session(
     kind: Kind,
     functions: Mapping[str, Function],
-    bounds: Bounds = USUAL,
+    bounds: SandboxLimits = USUAL,
     *,
     monty: Opener,
     cpython: Opener | None,
@@ -65,15 +73,17 @@ async def open_session(
         if cpython is None:
             raise SandboxError("There is no cpython sandbox on this machine: use monty.")
         return await cpython(functions, bounds)
-    session = Session(functions, bounds, cpython if kind == "auto" else None)
+    session = MovingSandbox(functions, bounds, cpython if kind == "auto" else None)
     await session.begin(monty)
     return session
 
 
-class Session:
+class MovingSandbox:
     """A sandbox that may move once. Call `begin` first."""
 
-    def __init__(self, functions: Mapping[str, Function], bounds: Bounds, cpython: Opener | None) -> None:
+    def __init__(
+        self, functions: Mapping[str, Function], bounds: SandboxLimits, cpython: Opener | None
+    ) -> None:
         self._bounds = bounds
         self._cpython = cpython
         self._functions = {name: self._guarded(function) for name, function in functions.items()}
@@ -96,21 +106,21 @@ class Session:
         @wraps(function)
         async def call(*args: Any, **kwargs: Any) -> Any:
             if self._is_moving:
-                raise CallError("Nothing is asked again while the session moves.")
+                raise HostCallError("Nothing is asked again while the session moves.")
             return await function(*args, **kwargs)
 
         return call
 
-    async def execute_code(self, code: str) -> Execution:
+    async def execute_code(self, code: str) -> CellResult:
         """Run this cell to its end. Raises nothing for what the code does."""
         try:
             told = await self._move_if_needed(code)
         except SandboxError as error:
-            return Execution(error=f"{error}\n", variables=self._variables)
+            return CellResult(error=f"{error}\n", variables=self._variables)
         execution = await self._sandbox.execute_code(code)
         if self._is_in_monty:
             self._cells.append(code)
-            self._reaching |= calling(code, self._reaching)
+            self._reaching |= functions_that_call(code, self._reaching)
         self._variables = execution.variables
         return replace(execution, stderr=told + execution.stderr)
 
@@ -168,9 +178,9 @@ class Session:
 
     async def _carry(self, target: Sandbox) -> dict[str, str]:
         """Bring all that can be over there; returns what cannot, with its type."""
-        found = definitions(self._cells)
+        found = find_definitions(self._cells)
         kept = {name: code for name, code in found.items() if is_import(code) or name in self._variables}
-        late = await run_each(target, kept.values())
+        late = await run_statements(target, kept.values())
         await self._sandbox.execute_code(PLAIN)
         for name, original in self._bound.items():
             if name not in self._variables:
@@ -181,7 +191,7 @@ class Session:
             if not is_there:
                 lost[name] = kind
         await target.execute_code(f"{CARRIED} = None")
-        failed = await run_each(target, late)
+        failed = await run_statements(target, late)
         for name, code in kept.items():
             if code in failed and name in self._variables:
                 lost[name] = self._variables[name]
@@ -215,28 +225,28 @@ class Session:
         return False, None
 
 
-async def run_each(target: Sandbox, cells: Iterable[str]) -> list[str]:
+async def run_statements(target: Sandbox, cells: Iterable[str]) -> list[str]:
     """Run these; returns those that failed."""
     return [code for code in cells if (await target.execute_code(code)).error]
 
 
-def definitions(cells: Iterable[str]) -> dict[str, str]:
+def find_definitions(cells: Iterable[str]) -> dict[str, str]:
     """Imports and definitions of these cells by name, in order: each as it was last."""
     found: dict[str, str] = {}
     for code in cells:
         with suppress(*UNREADABLE):  # monty did not run it either
             for node in ast.parse(code).body:
-                new = dict(imports(node))
-                name = defined(node)
+                new = dict(parse_imports(node))
+                name = defined_name(node)
                 if name:
                     new = {name: ast.unparse(node)}
-                for old in new or assigned(node):
+                for old in new or assigned_names(node):
                     found.pop(old, None)
                 found |= new
     return found
 
 
-def imports(node: ast.stmt) -> Iterator[tuple[str, str]]:
+def parse_imports(node: ast.stmt) -> Iterator[tuple[str, str]]:
     """What this statement imports, each by its name and with a statement of its own."""
     if isinstance(node, ast.Import):
         for one in node.names:
@@ -246,7 +256,7 @@ def imports(node: ast.stmt) -> Iterator[tuple[str, str]]:
             yield one.asname or one.name, ast.unparse(ast.ImportFrom(node.module, [one], node.level))
 
 
-def defined(node: ast.stmt) -> str:
+def defined_name(node: ast.stmt) -> str:
     """The name of a function or class that this statement defines; empty for any other."""
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):

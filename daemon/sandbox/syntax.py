@@ -6,7 +6,7 @@ import ast
 import builtins
 from collections.abc import Collection, Iterator
 
-from daemon.sandbox.cell import UNREADABLE, last_name, names_in
+from daemon.sandbox.cell import UNREADABLE, last_name, names_used
 from daemon.sandbox.subset import BUILTINS, DUNDERS, METHODS, MODULES, OPTIONS, SHIMMED, TYPES
 
 KNOWN = {**MODULES, **SHIMMED}
@@ -32,32 +32,32 @@ def needs_cpython(code: str, functions: Collection[str] = (), known: Collection[
     that cannot be parsed, or is nested too deeply, needs nothing: monty will say what is wrong with it.
     """
     try:
-        return next(Look(ast.parse(code), functions, known).faults(), "")
+        return next(SyntaxCheck(ast.parse(code), functions, known).faults(), "")
     except UNREADABLE:
         return ""
 
 
-def calling(code: str, functions: Collection[str]) -> set[str]:
+def functions_that_call(code: str, functions: Collection[str]) -> set[str]:
     """The functions that this cell defines and that call one of these, directly or through each other."""
     try:
         tree = ast.parse(code)
     except UNREADABLE:
         return set()
-    return reaching(tree, functions)
+    return functions_reaching(tree, functions)
 
 
-def reaching(tree: ast.AST, functions: Collection[str]) -> set[str]:
+def functions_reaching(tree: ast.AST, functions: Collection[str]) -> set[str]:
     """The same of a cell that was parsed."""
-    bodies = [*named_bodies(tree)]
+    bodies = [*bodies_by_name(tree)]
     found = set(functions)
     while True:
-        more = {name for name, body in bodies if name not in found and calls(body, found)}
+        more = {name for name, body in bodies if name not in found and calls_any(body, found)}
         if not more:
             return found - set(functions)
         found |= more
 
 
-def named_bodies(tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+def bodies_by_name(tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
     """Functions and lambdas by their names."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -68,18 +68,18 @@ def named_bodies(tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
                     yield target.id, node.value
 
 
-def calls(body: ast.AST, functions: Collection[str]) -> bool:
+def calls_any(body: ast.AST, functions: Collection[str]) -> bool:
     """Whether one of these is called, or handed on, in there."""
-    return not names_in(body).isdisjoint(functions)
+    return not names_used(body).isdisjoint(functions)
 
 
-class Look:
+class SyntaxCheck:
     """One look at a cell."""
 
     def __init__(self, tree: ast.Module, functions: Collection[str], known: Collection[str]) -> None:
         self._tree = tree
         self._nodes = [*ast.walk(tree)]
-        self._functions = reaching(tree, functions).union(functions)
+        self._functions = functions_reaching(tree, functions).union(functions)
         self._own = set(known)
         self._modules: dict[str, str] = {}
         """Names under which the cell has imported modules."""
@@ -103,9 +103,9 @@ class Look:
                     yield from self._class(node)
                 case ast.Import():
                     for one in node.names:
-                        yield from imported(one.name)
+                        yield from missing_import(one.name)
                 case ast.ImportFrom():
-                    yield from imported_from(node)
+                    yield from missing_from_import(node)
                 case ast.Attribute() if self._is_missing(node):
                     yield f"{ast.unparse(node.value)[:40]}.{node.attr}"
                 case ast.Name(id=name, ctx=ast.Load()) if name in self._missing:
@@ -131,7 +131,7 @@ class Look:
         if node.attr in self._methods:
             return True
         if node.attr == "__name__":
-            return not of_a_type(node.value)
+            return not is_type_expression(node.value)
         if isinstance(node.value, ast.Attribute):
             dotted = ast.unparse(node.value)
             if dotted in ("datetime.datetime", "datetime.date"):
@@ -170,25 +170,25 @@ class Look:
     def _is_function(self, node: ast.expr) -> bool:
         """A lambda, or the name of what this cell defines as a function."""
         if isinstance(node, ast.Name):
-            return node.id in dict(named_bodies(self._tree))
+            return node.id in dict(bodies_by_name(self._tree))
         return isinstance(node, ast.Lambda)
 
     def _reaches_the_host(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Name):
             return node.id in self._functions
-        return isinstance(node, ast.Lambda) and calls(node, self._functions)
+        return isinstance(node, ast.Lambda) and calls_any(node, self._functions)
 
 
-def imported(module: str) -> Iterator[str]:
+def missing_import(module: str) -> Iterator[str]:
     """What is missing for `import module`."""
     if module not in KNOWN and module not in ("os.path", "__future__"):
         yield f"the module {module}"
 
 
-def imported_from(node: ast.ImportFrom) -> Iterator[str]:
+def missing_from_import(node: ast.ImportFrom) -> Iterator[str]:
     """What is missing for `from module import …`."""
     module = node.module or "."
-    yield from imported(module)
+    yield from missing_import(module)
     names = KNOWN.get(module, "").split()
     for one in node.names:
         if one.name == "*":
@@ -226,7 +226,7 @@ def is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def of_a_type(node: ast.expr) -> bool:
+def is_type_expression(node: ast.expr) -> bool:
     """`type(x)` or `x.__class__`, whose name it knows."""
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Name) and node.func.id == "type"

@@ -20,17 +20,17 @@ SCALARS = (NoneType, bool, int, float, bytes, date, datetime)
 COLLECTIONS = (list, tuple, set, frozenset)
 
 
-def plain(value: Any, other: Callable[[Any], Any], *, bounded: bool = False) -> Any:
+def make_plain(value: Any, other: Callable[[Any], Any], *, bounded: bool = False) -> Any:
     """This value with plain ones only; what is none becomes what `other` makes of it.
 
     Halves of characters, which no sandbox can hold, become U+FFFD. Raises RecursionError for a value that
     holds itself, what `other` raises, and where it is `bounded` TypeError for one that is too large: a few
     lists that hold each other more than once are endless when they are written out.
     """
-    return Copying(other, bounded=bounded).copy(value)
+    return ValueCopier(other, bounded=bounded).copy(value)
 
 
-class Copying:
+class ValueCopier:
     """One value on its way; counts what it holds."""
 
     def __init__(self, other: Callable[[Any], Any], *, bounded: bool) -> None:
@@ -42,7 +42,7 @@ class Copying:
         """This part of it."""
         self._count(value)
         if isinstance(value, str):
-            return whole(value)
+            return repair_surrogates(value)
         if isinstance(value, int) and value.bit_length() > BITS:
             return self._other(value)
         if isinstance(value, SCALARS):
@@ -66,7 +66,7 @@ class Copying:
             raise TypeError(f"it holds more than {CHARACTERS:,} characters")
 
 
-def weight(value: Any, most: int) -> int:
+def measure_weight(value: Any, most: int) -> int:
     """How many characters and parts a value has; it is not looked at any more once there are over `most`."""
     weight, left = 0, [value]
     while left and weight <= most:
@@ -81,14 +81,16 @@ def weight(value: Any, most: int) -> int:
     return weight
 
 
-def whole(text: str) -> str:
+def repair_surrogates(text: str) -> str:
     """This text with U+FFFD where it has half a character."""
     if text.isascii():
         return str(text)
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def crossing(names: Mapping[str, Any], form: Callable[[Any, Callable[[Any], Any]], Any]) -> dict[str, Any]:
+def prepare_crossing(
+    names: Mapping[str, Any], form: Callable[[Any, Callable[[Any], Any]], Any]
+) -> dict[str, Any]:
     """These variables, each in the form in which it crosses: `plain`, or as `pack` has it.
 
     Raises SandboxError where one is no plain value.
@@ -96,12 +98,12 @@ def crossing(names: Mapping[str, Any], form: Callable[[Any, Callable[[Any], Any]
     made = {}
     for name, value in names.items():
         try:
-            made[name] = form(value, refuse)
+            made[name] = form(value, refuse_value)
         except (TypeError, RecursionError) as error:
             raise SandboxError(f"{name} cannot be brought into the sandbox: {error}.") from error
     return made
 
 
-def refuse(value: Any) -> Never:
+def refuse_value(value: Any) -> Never:
     """Raise TypeError: this is no plain value."""
     raise TypeError(f"a value of type {type(value).__name__} is not plain")

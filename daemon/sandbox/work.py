@@ -10,7 +10,7 @@ BREATH = 0.02
 """Least seconds between two looks."""
 
 
-class Process(Protocol):
+class ChildControl(Protocol):
     """What can be done to a child besides talking to it."""
 
     def pause(self) -> None:
@@ -29,13 +29,13 @@ class Process(Protocol):
         """Return when nothing is left of it; it was killed before."""
 
 
-class Work:
+class CellTimer:
     """How long a child has worked on a cell by itself: time in which it waits for calls does not count.
 
     What it computes meanwhile does.
     """
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: ChildControl) -> None:
         self._now = asyncio.get_running_loop().time
         self._process = process
         self._computed_before = process.cpu_seconds()
@@ -63,10 +63,10 @@ class Work:
         return max(seconds, self._process.cpu_seconds() - self._computed_before)
 
 
-class Watch:
+class CellWatchdog:
     """Looks at this work until it is stopped, and says so when it takes longer than `most` seconds."""
 
-    def __init__(self, work: Work, most: float, over: Callable[[], None]) -> None:
+    def __init__(self, work: CellTimer, most: float, over: Callable[[], None]) -> None:
         self._work = work
         self._most = most
         self._over = over

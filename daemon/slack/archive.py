@@ -15,10 +15,10 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from daemon.slack.message import SPOKEN, Message, said
-from daemon.slack.payload import TS, Malformed
-from daemon.slack.refusals import error_of
-from daemon.slack.web import Item, Method, Web, members, named, pages
+from daemon.slack.message import SPOKEN, SlackMessage, message_from_item
+from daemon.slack.payload import TS, MalformedPayload
+from daemon.slack.refusals import slack_error
+from daemon.slack.web import Item, Method, WebApi, members, named, pages
 
 TYPES = "im,mpim,public_channel,private_channel"
 """All of Slack's types of conversations."""
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conversation:
+class ArchivedConversation:
     """One that the soul is in. `kind` is dm, group or channel."""
 
     id: str
@@ -43,10 +43,10 @@ class Conversation:
         return self.kind == "dm"
 
 
-class Archive:
+class ConversationArchive:
     """Reads it, page by page. Every method raises SlackApiError and OUT_OF_REACH."""
 
-    def __init__(self, web: Web) -> None:
+    def __init__(self, web: WebApi) -> None:
         self._web = web
         self._asked: dict[str, deque[float]] = {}
         """When each method was asked last, or will be, so many times at the most."""
@@ -55,7 +55,7 @@ class Archive:
         """The time as Slack told it last, on whose clock all that it keeps is dated."""
         return self._web.now()
 
-    async def list_conversations(self) -> list[Conversation]:
+    async def list_conversations(self) -> list[ArchivedConversation]:
         """Every conversation that the soul is in, DMs first: there someone waits for nobody else."""
         users = self._web.client.users_conversations
         found = await self._pages(users, "channels", types=TYPES, exclude_archived=True)
@@ -87,7 +87,7 @@ class Archive:
         try:
             return await self._pages(replies, "messages", **where)
         except SlackApiError as refusal:
-            if error_of(refusal) == "thread_not_found":
+            if slack_error(refusal) == "thread_not_found":
                 return []
             raise
 
@@ -107,7 +107,7 @@ class Archive:
             ):
                 return next((item for item in page if item.get("ts") == ts), None)
         except SlackApiError as refusal:
-            if error_of(refusal) != "thread_not_found":
+            if slack_error(refusal) != "thread_not_found":
                 raise
         return None
 
@@ -133,12 +133,12 @@ class Archive:
         async for page in pages(self.call_at_pace, method, key, **arguments):
             page = _sound(page)
             items += page
-            if page and max(map(at, page)) < since:
+            if page and max(map(time_of, page)) < since:
                 break
         return items
 
 
-def at(item: Item, name: str = "ts") -> float:
+def time_of(item: Item, name: str = "ts") -> float:
     """When a message was written, or what else this field is the ts of; long ago if it is none."""
     ts = str(item.get(name))
     if not TS.fullmatch(ts):
@@ -146,18 +146,18 @@ def at(item: Item, name: str = "ts") -> float:
     return float(ts)
 
 
-def spoken(item: Item, channel: str, kind: str) -> Message | None:
+def message_if_said(item: Item, channel: str, kind: str) -> SlackMessage | None:
     """The message that this is, if someone said it, and it can be read."""
     if item.get("subtype") not in SPOKEN:
         return None
     try:
-        return said(item, channel=channel, kind=kind)
-    except Malformed as fault:
+        return message_from_item(item, channel=channel, kind=kind)
+    except MalformedPayload as fault:
         log.warning("Slack keeps a message in %s that cannot be read: %s.", channel, fault)
         return None
 
 
-def live_threads(items: Iterable[Item], since: float) -> dict[str, float]:
+def active_threads(items: Iterable[Item], since: float) -> dict[str, float]:
     """The roots of the threads in which, as these messages tell, something was said since then; and when.
 
     A root that does not tell of its latest reply may have one: when it was written itself counts then.
@@ -165,9 +165,9 @@ def live_threads(items: Iterable[Item], since: float) -> dict[str, float]:
     found: dict[str, float] = {}
     for item in items:
         root = str(item.get("thread_ts"))
-        latest = max(at(item), at(item, "latest_reply"))
+        latest = max(time_of(item), time_of(item, "latest_reply"))
         untold = root == item.get("ts") and "latest_reply" not in item
-        if at(item, "thread_ts") and (untold or latest >= since):
+        if time_of(item, "thread_ts") and (untold or latest >= since):
             found[root] = max(latest, found.get(root, 0.0))
     return found
 
@@ -176,10 +176,10 @@ def _sound(page: Iterable[Item]) -> list[Item]:
     return [item for item in page if isinstance(item.get("thread_ts"), str | None)]
 
 
-def _conversation(item: Item) -> Conversation:
+def _conversation(item: Item) -> ArchivedConversation:
     kind = "channel"
     if item.get("is_im"):
         kind = "dm"
     elif item.get("is_mpim"):
         kind = "group"
-    return Conversation(id=str(item.get("id")), kind=kind)
+    return ArchivedConversation(id=str(item.get("id")), kind=kind)

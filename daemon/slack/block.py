@@ -10,7 +10,7 @@ FENCE = re.compile(r"(?P<lead>[\s>]{0,12}(?:(?:[-*+]|\d{1,9}[.)])\s+)?)(?P<mark>
 """A line that opens or closes a code fence; it may be indented, quoted, or stand behind a list's bullet."""
 SEPARATOR = re.compile(r"\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?")
 """The line under a table's header."""
-SPACE = re.compile(r"\s*")
+LEADING_SPACE = re.compile(r"\s*")
 BETWEEN = re.compile(r"(?:[^\S\n]*\n)+(?:[^\S\n]{100,})?|[^\S\n]*")
 """What goes between two lines of code: the next one keeps its indentation, if it is one."""
 LONGEST_MARK = 20
@@ -21,7 +21,7 @@ LONGEST_HEADER = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class OpenBlock:
     """`again` opens it on the next page, `end` closes it on this one; plain text needs neither.
 
     `mark` is what a code fence is closed with.
@@ -32,7 +32,7 @@ class Block:
     mark: str = ""
 
 
-def open_block(page: str) -> Block:
+def open_block(page: str) -> OpenBlock:
     """What this page does not end by itself."""
     opening = _open_fence(page)
     if opening:
@@ -41,39 +41,39 @@ def open_block(page: str) -> Block:
         again = f"{bare}{opening['info'].rstrip()}"
         if len(again) > LONGEST_INFO:
             again = bare
-        return Block(again=f"{again}\n", end=f"\n{bare}", mark=opening["mark"])
-    rows = _rows(page)
+        return OpenBlock(again=f"{again}\n", end=f"\n{bare}", mark=opening["mark"])
+    rows = _trailing_rows(page)
     header = "\n".join(rows[:2]) + "\n"
     if not _is_table(rows) or len(header) > LONGEST_HEADER:
-        return Block()
-    return Block(again=header)
+        return OpenBlock()
+    return OpenBlock(again=header)
 
 
-def resume(text: str, at: int, block: Block) -> tuple[int, str]:
+def reopen_block(text: str, at: int, block: OpenBlock) -> tuple[int, str]:
     """Where the text goes on after a page that ended at `at`, and what the next page repeats before it.
 
     At the end of the text there is nothing to go on with, or it cannot be told yet.
     """
     if block.mark:
         return _in_fence(text, at, block)
-    start = _match(SPACE, text, at)
+    start = _match(LEADING_SPACE, text, at)
     breaks = text.count("\n", at, start)
     if breaks == 0 or (breaks == 1 and text.startswith("|", start)):
         return start, block.again
     return start, ""
 
 
-def leads(page: str) -> bool:
+def leads_into_next(page: str) -> bool:
     """Does its last line lead over to what comes next? No message should end there."""
     line = page.rstrip().rpartition("\n")[2].strip()
     if line.startswith("|"):
-        return len(_rows(page.rstrip())) < 3
+        return len(_trailing_rows(page.rstrip())) < 3
     if line.startswith("#") or line.rstrip("*_").endswith(":"):
         return True
     return bool(FENCE.fullmatch(line) and _open_fence(page))
 
 
-def _in_fence(text: str, at: int, block: Block) -> tuple[int, str]:
+def _in_fence(text: str, at: int, block: OpenBlock) -> tuple[int, str]:
     """The next line of code; after the fence, where no line of it is left."""
     left = text[at:].strip("\n\t >")
     if len(left) <= LONGEST_MARK and not left.strip(block.mark[0]):
@@ -103,12 +103,12 @@ def _open_fence(page: str) -> re.Match[str] | None:
         if opening is None:
             if found["mark"][0] not in found["info"]:
                 opening = found
-        elif closes(found, opening):
+        elif closes_fence(found, opening):
             opening = None
     return opening
 
 
-def closes(line: re.Match[str], opening: re.Match[str]) -> bool:
+def closes_fence(line: re.Match[str], opening: re.Match[str]) -> bool:
     """Does this line, which a fence may begin or end with, end the one that began with `opening`?"""
     bare = not line["info"].strip() and not line["lead"].strip(" \t>")
     return bare and line["mark"].startswith(opening["mark"])
@@ -118,7 +118,7 @@ def _is_table(rows: Sequence[str]) -> bool:
     return len(rows) > 1 and bool(SEPARATOR.fullmatch(rows[1].strip()))
 
 
-def _rows(page: str) -> list[str]:
+def _trailing_rows(page: str) -> list[str]:
     """The lines at its end that may be rows of a table."""
     rows: list[str] = []
     for line in reversed(page.split("\n")):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from daemon.slack.payload import parts, told
+from daemon.slack.payload import first_text, objects_at
 
 Node = Mapping[str, Any]
 
@@ -45,23 +45,23 @@ def block_lines(blocks: Iterable[Node], depth: int = 0) -> list[str]:
     for block in blocks:
         found = _lines(block, depth)
         lines += found
-        unread += not found and told(block, "type") not in TEXTLESS
+        unread += not found and first_text(block, "type") not in TEXTLESS
     if unread:
         lines.append(f"[{unread} more, without a text]")
     return lines
 
 
-def escaped(text: str) -> str:
+def escape_mrkdwn(text: str) -> str:
     """A literal text as mrkdwn."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def quoted(lines: Iterable[str]) -> list[str]:
+def quote_lines(lines: Iterable[str]) -> list[str]:
     """These lines, each marked as somebody else's: none of them can pose as the text around them."""
     return [f"{QUOTED}{line}" for text in lines for line in text.split("\n")]
 
 
-def moment_of(seconds: object) -> str:
+def format_time(seconds: object) -> str:
     """A time of Slack's for a reader; empty where it is none."""
     try:
         return f"{datetime.fromtimestamp(float(str(seconds)), UTC):%Y-%m-%d %H:%M} UTC"
@@ -69,7 +69,7 @@ def moment_of(seconds: object) -> str:
         return ""
 
 
-def repeats(lines: Iterable[str], text: str) -> bool:
+def is_repetition(lines: Iterable[str], text: str) -> bool:
     """True if all of these lines stand in the text, in this order, whatever their marks and addresses."""
     within, position = _letters(text), 0
     for line in lines:
@@ -81,16 +81,16 @@ def repeats(lines: Iterable[str], text: str) -> bool:
     return True
 
 
-def object_text(node: object) -> str:
+def text_of_object(node: object) -> str:
     """The text of a text object, or of a literal."""
     if isinstance(node, str):
-        return escaped(node)
+        return escape_mrkdwn(node)
     if not isinstance(node, Mapping):
         return ""
-    text = told(node, "text")
-    if told(node, "type") == "mrkdwn":
+    text = first_text(node, "text")
+    if first_text(node, "type") == "mrkdwn":
         return text
-    return escaped(text)
+    return escape_mrkdwn(text)
 
 
 def _letters(text: str) -> str:
@@ -103,7 +103,7 @@ def _lines(node: Node, depth: int) -> list[str]:
     """The lines of a block, or of an element of one."""
     if depth > DEEPEST:
         return []
-    kind = told(node, "type")
+    kind = first_text(node, "type")
     if kind in BLOCKS:
         return [line for line in BLOCKS[kind](node, depth + 1) if line.strip()]
     if kind in INLINE:
@@ -113,10 +113,10 @@ def _lines(node: Node, depth: int) -> list[str]:
 
 def _leaves(node: Node, depth: int) -> Iterator[str]:
     """The texts in an object of a type that is not known."""
-    is_mrkdwn = told(node, "type") == "mrkdwn"
+    is_mrkdwn = first_text(node, "type") == "mrkdwn"
     for name, value in node.items():
         if isinstance(value, str) and name in TEXTUAL:
-            yield value if is_mrkdwn else escaped(value)
+            yield value if is_mrkdwn else escape_mrkdwn(value)
         elif name == "value" and type(value) in (int, float):
             yield str(value)
         elif isinstance(value, Mapping):
@@ -140,7 +140,7 @@ def _listed(values: Sequence[object], depth: int) -> Iterator[str]:
 
 def _rich_text(block: Node, depth: int) -> list[str]:
     lines: list[str] = []
-    for element in parts(block, "elements"):
+    for element in objects_at(block, "elements"):
         lines += _lines(element, depth)
     return lines
 
@@ -153,14 +153,14 @@ def _list(block: Node, depth: int) -> list[str]:
     """Each item with its bullet, or its number, as far in as it stands."""
     first, indent = _count(block, "offset") + 1, INDENT * min(_count(block, "indent"), DEEPEST)
     lines: list[str] = []
-    for number, item in enumerate(parts(block, "elements"), first):
-        mark = f"{number}." if told(block, "style") == "ordered" else "•"
+    for number, item in enumerate(objects_at(block, "elements"), first):
+        mark = f"{number}." if first_text(block, "style") == "ordered" else "•"
         lines.append(f"{indent}{mark} {_inline(item, depth)}")
     return lines
 
 
 def _quote(block: Node, depth: int) -> list[str]:
-    return quoted(_paragraph(block, depth))
+    return quote_lines(_paragraph(block, depth))
 
 
 def _preformatted(block: Node, depth: int) -> list[str]:
@@ -168,51 +168,51 @@ def _preformatted(block: Node, depth: int) -> list[str]:
 
 
 def _section(block: Node, depth: int) -> list[str]:
-    lines = [object_text(block.get("text")), *map(object_text, parts(block, "fields"))]
+    lines = [text_of_object(block.get("text")), *map(text_of_object, objects_at(block, "fields"))]
     for accessory in _objects(block.get("accessory")):
         lines += _lines(accessory, depth)
     return lines
 
 
 def _titled(block: Node, depth: int) -> list[str]:
-    return [object_text(block.get("text"))]
+    return [text_of_object(block.get("text"))]
 
 
 def _context(block: Node, depth: int) -> list[str]:
-    texts = [" ".join(_lines(element, depth)) for element in parts(block, "elements")]
+    texts = [" ".join(_lines(element, depth)) for element in objects_at(block, "elements")]
     return [" ".join(filter(None, texts))]
 
 
 def _image(block: Node, depth: int) -> list[str]:
-    about = object_text(block.get("title")) or escaped(told(block, "alt_text"))
+    about = text_of_object(block.get("title")) or escape_mrkdwn(first_text(block, "alt_text"))
     return [f"[image: {about}]" if about else "[image]"]
 
 
 def _actions(block: Node, depth: int) -> list[str]:
     """What can be pressed there, by people."""
-    labels = [" ".join(_lines(element, depth)) for element in parts(block, "elements")]
+    labels = [" ".join(_lines(element, depth)) for element in objects_at(block, "elements")]
     found = ", ".join(label.strip("[]").removeprefix("button: ") for label in labels if label)
     return [f"[buttons: {found}]" if found else ""]
 
 
 def _button(element: Node, depth: int) -> list[str]:
-    label = object_text(element.get("text"))
+    label = text_of_object(element.get("text"))
     return [f"[button: {label}]" if label else ""]
 
 
 def _video(block: Node, depth: int) -> list[str]:
-    title = object_text(block.get("title")) or escaped(told(block, "alt_text"))
-    about = object_text(block.get("description"))
-    return [f"[video: {title}]", about, escaped(told(block, "title_url"))]
+    title = text_of_object(block.get("title")) or escape_mrkdwn(first_text(block, "alt_text"))
+    about = text_of_object(block.get("description"))
+    return [f"[video: {title}]", about, escape_mrkdwn(first_text(block, "title_url"))]
 
 
 def _markdown(block: Node, depth: int) -> list[str]:
     """Literal, but for what Slack resolves."""
-    text, end, read = told(block, "text"), 0, ""
+    text, end, read = first_text(block, "text"), 0, ""
     for found in SYNTAX.finditer(text):
-        read += escaped(text[end : found.start()]) + found[0]
+        read += escape_mrkdwn(text[end : found.start()]) + found[0]
         end = found.end()
-    return [read + escaped(text[end:])]
+    return [read + escape_mrkdwn(text[end:])]
 
 
 def _table(block: Node, depth: int) -> list[str]:
@@ -234,7 +234,7 @@ def _rows(rows: Iterable[object], depth: int) -> Iterator[str]:
 def _cell(cell: object, depth: int) -> str:
     if isinstance(cell, Mapping):
         return " ".join(" ".join(_lines(cell, depth)).split())
-    return escaped(str(cell)) if isinstance(cell, str | int | float) else ""
+    return escape_mrkdwn(str(cell)) if isinstance(cell, str | int | float) else ""
 
 
 BLOCKS: Mapping[str, Callable[[Node, int], list[str]]] = {
@@ -262,32 +262,32 @@ BLOCKS: Mapping[str, Callable[[Node, int], list[str]]] = {
 
 def _inline(section: Node, depth: int) -> str:
     """The elements of one line, or of some."""
-    if told(section, "type") not in BLOCKS:
+    if first_text(section, "type") not in BLOCKS:
         return " ".join(_lines(section, depth))
-    return "".join("".join(_lines(element, depth)) for element in parts(section, "elements"))
+    return "".join("".join(_lines(element, depth)) for element in objects_at(section, "elements"))
 
 
 def _words(element: Node) -> str:
-    return _styled(escaped(told(element, "text")), element)
+    return _styled(escape_mrkdwn(first_text(element, "text")), element)
 
 
 def _link(element: Node) -> str:
-    url, label = told(element, "url"), told(element, "text")
+    url, label = first_text(element, "url"), first_text(element, "text")
     if label and label != url:
-        return _styled(f"<{escaped(url)}|{escaped(label)}>", element)
-    return f"<{escaped(url)}>"
+        return _styled(f"<{escape_mrkdwn(url)}|{escape_mrkdwn(label)}>", element)
+    return f"<{escape_mrkdwn(url)}>"
 
 
 def _emoji(element: Node) -> str:
     tone = element.get("skin_tone")
-    name = f":{escaped(told(element, 'name'))}:"
+    name = f":{escape_mrkdwn(first_text(element, 'name'))}:"
     if type(tone) is int:
         return f"{name}:skin-tone-{tone}:"
     return name
 
 
 def _date(element: Node) -> str:
-    return escaped(told(element, "fallback")) or moment_of(element.get("timestamp"))
+    return escape_mrkdwn(first_text(element, "fallback")) or format_time(element.get("timestamp"))
 
 
 REFERENCES = {
@@ -300,8 +300,8 @@ REFERENCES = {
 
 
 def _reference(element: Node) -> str:
-    sign, name = REFERENCES[told(element, "type")]
-    return f"<{sign}{escaped(told(element, name))}>"
+    sign, name = REFERENCES[first_text(element, "type")]
+    return f"<{sign}{escape_mrkdwn(first_text(element, name))}>"
 
 
 INLINE: Mapping[str, Callable[[Node], str]] = {
@@ -313,10 +313,10 @@ INLINE: Mapping[str, Callable[[Node], str]] = {
     "channel": _reference,
     "usergroup": _reference,
     "broadcast": _reference,
-    "color": lambda element: escaped(told(element, "value")),
-    "mrkdwn": object_text,
-    "plain_text": object_text,
-    "raw_text": object_text,
+    "color": lambda element: escape_mrkdwn(first_text(element, "value")),
+    "mrkdwn": text_of_object,
+    "plain_text": text_of_object,
+    "raw_text": text_of_object,
 }
 """How an element of each type reads."""
 

@@ -15,17 +15,17 @@ from itertools import count
 from slack_sdk.errors import SlackApiError
 
 from daemon.engine.exceptions import JournalError
-from daemon.engine.reading import Reading
-from daemon.kinds import CaughtUp, Opened, Said, moment
-from daemon.slack.archive import Archive, Conversation
+from daemon.engine.reading import JournalReader
+from daemon.kinds import BackfillCompleted, ConversationOpened, PersonMessage, moment_of
+from daemon.slack.archive import ArchivedConversation, ConversationArchive
 from daemon.slack.inbox import Inbox
-from daemon.slack.missed import CLOSED, Missed, Progress
-from daemon.slack.own_messages import OwnMessages
-from daemon.slack.own_workspace import Workspace
-from daemon.slack.place import note
-from daemon.slack.refusals import OUT_OF_REACH, error_of, why
-from daemon.slack.watermarks import Marks, marks
-from daemon.slack.web import pause
+from daemon.slack.missed import CLOSED, Backfill, BackfillCounts
+from daemon.slack.own_messages import OwnMessageLookup
+from daemon.slack.own_workspace import SlackWorkspace
+from daemon.slack.place import record_workspace_note
+from daemon.slack.refusals import OUT_OF_REACH, describe_failure, slack_error
+from daemon.slack.watermarks import Watermarks, read_watermarks
+from daemon.slack.web import retry_pause
 
 DORMANT = 30 * 86_400.0
 """Seconds without a word, after which a thread of the soul's is not asked for replies any more."""
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(kw_only=True)
-class CatchUp:
+class BackfillTask:
     """Reads what was missed, until its context ends.
 
     Only a run that came to its end moves the watermark. One that fails goes on where it stopped; one that is
@@ -43,13 +43,13 @@ class CatchUp:
     the last thirty days nor begun by the last 200 messages of a conversation.
     """
 
-    workspace: Workspace
-    archive: Archive
+    workspace: SlackWorkspace
+    archive: ConversationArchive
     inbox: Inbox
     max_age: float
     _wanted: asyncio.Event = field(default_factory=asyncio.Event)
     _reading: bool = False
-    _missed: Missed | None = None
+    _missed: Backfill | None = None
     _compared: set[tuple[str, str]] = field(default_factory=set)
     """Pairs of channels of which it was asked whether they are the same."""
     _anew: bool = False
@@ -57,14 +57,14 @@ class CatchUp:
     _was_away: bool = False
     """Was there a time without any connection that is not read yet?"""
 
-    async def __aenter__(self) -> CatchUp:
+    async def __aenter__(self) -> BackfillTask:
         """Raises JournalError. At the first start on a journal there is nothing to catch up with."""
-        found = marks(self.workspace.journal, self.workspace.me.team, self.archive.now())
+        found = read_watermarks(self.workspace.journal, self.workspace.me.team, self.archive.now())
         self._was_away = found is not None
         if found is None:
-            mark = CaughtUp(until=self.archive.now())
-            await note(self.workspace.journal, self.workspace.me.team, mark)
-            found = Marks(journal=self.workspace.journal, team=self.workspace.me.team, whole=mark)
+            mark = BackfillCompleted(until=self.archive.now())
+            await record_workspace_note(self.workspace.journal, self.workspace.me.team, mark)
+            found = Watermarks(journal=self.workspace.journal, team=self.workspace.me.team, whole=mark)
         self._marks = found
         self._living = asyncio.create_task(self._live(), name="catch-up")
         self._living.add_done_callback(_report)
@@ -89,10 +89,10 @@ class CatchUp:
         return self._marks.whole.until
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> BackfillCounts:
         """How far it is."""
         if self._missed is None:
-            return Progress()
+            return BackfillCounts()
         return self._missed.progress
 
     @property
@@ -116,13 +116,13 @@ class CatchUp:
     async def _complete(self) -> None:
         """Go on until everything has been read that Slack lets us read; what was missed since, too."""
         for attempt in count(1):
-            await self.workspace.web.clock.sleep(pause(attempt))
+            await self.workspace.web.clock.sleep(retry_pause(attempt))
             try:
                 if await self._run():
                     return
             except (SlackApiError, JournalError, *OUT_OF_REACH) as error:
                 if attempt == 1:
-                    log.warning("Catching up stopped (%s); it goes on in a while.", why(error))
+                    log.warning("Catching up stopped (%s); it goes on in a while.", describe_failure(error))
 
     async def _run(self) -> bool:
         """Read what is left. False when not all of it could be read, or something else is missing by now."""
@@ -137,9 +137,9 @@ class CatchUp:
         self._missed = None
         return True
 
-    async def _begun(self) -> Missed:
+    async def _begun(self) -> Backfill:
         since = self.archive.now() - DORMANT
-        threads = partial(own_threads, team=self.workspace.me.team, since=since)
+        threads = partial(active_own_threads, team=self.workspace.me.team, since=since)
         conversations, own = await asyncio.gather(
             self.archive.list_conversations(), self.workspace.journal.read_in_background(threads)
         )
@@ -148,11 +148,11 @@ class CatchUp:
         conversations = [replace(one, id=ids.first_id(one.id)) for one in conversations]
         begun = self.archive.now()
         await self._marks.save()
-        self._marks = marks(self.workspace.journal, self.workspace.me.team, begun) or self._marks
-        return Missed(
+        self._marks = read_watermarks(self.workspace.journal, self.workspace.me.team, begun) or self._marks
+        return Backfill(
             archive=self.archive,
             inbox=self.inbox,
-            own_messages=OwnMessages(self.workspace),
+            own_messages=OwnMessageLookup(self.workspace),
             clock=self.workspace.web.clock,
             tell=self.workspace.wake,
             max_age=self.max_age,
@@ -163,7 +163,7 @@ class CatchUp:
         )
 
     async def _find_moved(
-        self, conversations: Sequence[Conversation], own: Mapping[str, Mapping[str, float]]
+        self, conversations: Sequence[ArchivedConversation], own: Mapping[str, Mapping[str, float]]
     ) -> None:
         """Find channels that have another id now, of which nobody told us.
 
@@ -180,7 +180,7 @@ class CatchUp:
             if not one.is_dm and ids.first_id(one.id) == one.id and not known(workspace.me.team, one.id)
         ]
         for old in gone[:MOST_GONE]:
-            root = max(own[old], key=moment)
+            root = max(own[old], key=moment_of)
             for new in unknown[:MOST_UNKNOWN]:
                 if (old, new) in self._compared:
                     continue
@@ -195,19 +195,19 @@ class CatchUp:
         try:
             items = await self.archive.read_older(channel, ts)
         except SlackApiError as refusal:
-            if error_of(refusal) in CLOSED:
+            if slack_error(refusal) in CLOSED:
                 return False
             raise
         return ts in [item.get("ts") for item in items[:1]]
 
 
-def own_threads(journal: Reading, team: str, since: float) -> dict[str, dict[str, float]]:
+def active_own_threads(journal: JournalReader, team: str, since: float) -> dict[str, dict[str, float]]:
     """The roots of the threads that the soul takes part in and where something was said since, by channel.
 
     Each with when that was last; the channel where it was last comes first.
     """
     own: dict[str, dict[str, float]] = {}
-    for entry, last in journal.recently_active(Opened, (Said,), since):
+    for entry, last in journal.recently_active(ConversationOpened, (PersonMessage,), since):
         place = entry.event
         if place.team == team and place.ts:
             own.setdefault(place.channel, {})[place.ts] = last

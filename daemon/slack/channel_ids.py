@@ -11,14 +11,14 @@ from typing import Any
 
 from daemon.engine.journal import Journal
 from daemon.kinds import ChannelMoved, thread_key
-from daemon.slack.payload import identity, object_in, told
-from daemon.slack.place import home
+from daemon.slack.payload import first_text, id_at, object_or_empty
+from daemon.slack.place import workspace_thread
 
 MOVED = ("channel_id_changed", "group_id_changed")
 """Types of events that say so."""
 
 
-class ChannelIds:
+class ChannelIdTable:
     """What the journal of a workspace says of them."""
 
     def __init__(self, journal: Journal, team: str) -> None:
@@ -28,7 +28,7 @@ class ChannelIds:
         """By each later id."""
         self._now: dict[str, str] = {}
         """By the first one."""
-        for entry in reversed([*journal.latest_first(home(team), ChannelMoved)]):
+        for entry in reversed([*journal.latest_first(workspace_thread(team), ChannelMoved)]):
             self._apply_move(entry.event)
 
     def first_id(self, channel: str) -> str:
@@ -41,17 +41,17 @@ class ChannelIds:
 
     async def record_move(self, event: Mapping[str, Any]) -> str:
         """Write down what this event says; the channel's first id. Raises JournalError and Malformed."""
-        old, new = identity(event, "old_channel_id"), identity(event, "new_channel_id")
+        old, new = id_at(event, "old_channel_id"), id_at(event, "new_channel_id")
         return await self.record_new_id(old, new)
 
     async def record_new_id(self, old: str, new: str) -> str:
         """Slack calls the channel `old` by the id `new` now; returns its first id. Raises JournalError."""
         first = self.first_id(old)
         if self.current_id(first) != new:
-            last = self._journal.last_seq(home(self._team), ChannelMoved)
+            last = self._journal.last_seq(workspace_thread(self._team), ChannelMoved)
             key = f"channel-moved:{self._team}:{old}:{new}:{last}"
             moved = ChannelMoved(team=self._team, old=old, new=new)
-            entry, _ = await self._journal.append(home(self._team), moved, key=key, author="core")
+            entry, _ = await self._journal.append(workspace_thread(self._team), moved, key=key, author="core")
             self._apply_move(entry.event)
         return first
 
@@ -68,8 +68,8 @@ class ChannelIds:
 
     def _known_id(self, channel: str, event: Mapping[str, Any]) -> str:
         """Its first id, but in a conversation that began before it was known to be another channel's."""
-        said = object_in(event, "message") or event
-        root = told(said, "thread_ts") or told(said, "ts")
+        said = object_or_empty(event, "message") or event
+        root = first_text(said, "thread_ts") or first_text(said, "ts")
         if self._journal.get(thread_key(self._team, channel, root)):
             return channel
         return self._first[channel]

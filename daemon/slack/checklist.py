@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from daemon.kinds import Planned
-from daemon.slack.block_text import escaped
+from daemon.kinds import PlanState
+from daemon.slack.block_text import escape_mrkdwn
 from daemon.slack.draft import UPDATE_MOST
-from daemon.slack.quiet import quiet
+from daemon.slack.quiet import escape_mentions
 
-MOST = 48
+MOST_SHOWN_STEPS = 48
 """Steps that are shown; beyond that only their number is."""
 HEADER = 150
 """Characters that Slack takes in a header."""
@@ -25,7 +25,7 @@ MARKS = {"done": "✓", "cancelled": "✕"}
 OPEN = "○"
 
 
-def checklist(plan: Planned) -> dict[str, Any]:
+def checklist(plan: PlanState) -> dict[str, Any]:
     """The content of a message that shows this plan, for chat.postMessage and chat.update."""
     heading = _line(plan.heading, HEADER)
     figures = f"{plan.done_count}/{len(plan.steps)}"
@@ -34,25 +34,25 @@ def checklist(plan: Planned) -> dict[str, Any]:
         blocks.append({"type": "header", "text": {"type": "plain_text", "text": heading}})
     blocks += [{"type": "section", "text": _mrkdwn(text)} for text in _sections(_lines(plan))]
     blocks.append({"type": "context", "elements": [_mrkdwn(figures)]})
-    return {"text": escaped(f"{figures} {heading}".strip()), "blocks": blocks}
+    return {"text": escape_mrkdwn(f"{figures} {heading}".strip()), "blocks": blocks}
 
 
-def in_plain_text(plan: Planned) -> dict[str, Any]:
+def in_plain_text(plan: PlanState) -> dict[str, Any]:
     """The same without blocks, as far as the text of a message goes that is rewritten."""
-    head = escaped(f"{plan.done_count}/{len(plan.steps)} {_line(plan.heading, HEADER)}".strip())
+    head = escape_mrkdwn(f"{plan.done_count}/{len(plan.steps)} {_line(plan.heading, HEADER)}".strip())
     lines = [head, *_lines(plan)]
     while sum(len(line) + 1 for line in lines) > UPDATE_MOST:
         del lines[-1]
     return {"text": "\n".join(lines), "blocks": []}
 
 
-def _lines(plan: Planned) -> Iterator[str]:
-    for text, state in plan.steps[:MOST]:
-        words = escaped(_line(text, STEP))
+def _lines(plan: PlanState) -> Iterator[str]:
+    for text, state in plan.steps[:MOST_SHOWN_STEPS]:
+        words = escape_mrkdwn(_line(text, STEP))
         if state == "cancelled" and words:
             words = f"~{words}~"
         yield f"{MARKS.get(state, OPEN)} {words}".rstrip()
-    more = len(plan.steps) - MOST
+    more = len(plan.steps) - MOST_SHOWN_STEPS
     if more > 0:
         yield f"… and {more} more"
 
@@ -70,7 +70,7 @@ def _sections(lines: Iterable[str]) -> Sequence[str]:
 
 def _line(text: str, most: int) -> str:
     """One line of at most so many characters, which pings nobody."""
-    line = " ".join(quiet(text).split())
+    line = " ".join(escape_mentions(text).split())
     if len(line) <= most:
         return line
     return f"{line[: most - 1]}…"

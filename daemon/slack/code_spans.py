@@ -9,17 +9,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from daemon.slack.block import FENCE, SEPARATOR, closes
+from daemon.slack.block import FENCE, SEPARATOR, closes_fence
 
 BLANK = "\x00"
 """Stands for each character of code."""
-RUN = re.compile(r"(?<!`)`+(?!`)")
+CODE_MARK = re.compile(r"(?<!`)`+(?!`)")
 PIPE = re.compile(r"(?<!\\)\|")
 LINE = re.compile(r"[^\n]*\n?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plain:
+class CodeMask:
     """A text without its code: `text` has a BLANK for each character of it.
 
     From `unsure` on, more of the text may decide what is code; `maybe` is the same with less code there.
@@ -30,13 +30,13 @@ class Plain:
     unsure: int
 
 
-def plain(text: str) -> Plain:
+def mask_code(text: str) -> CodeMask:
     """The text without its code."""
     shown = list(text)
     unsure = len(text)
     opening: re.Match[str] | None = None
     lines = list(_lines(text))
-    tables = _rows([line for _, line in lines])
+    tables = _table_rows([line for _, line in lines])
     whole = text.count("\n")
     for number, (start, line) in enumerate(lines):
         bare, is_last = line.rstrip("\n"), number == len(lines) - 1
@@ -47,11 +47,11 @@ def plain(text: str) -> Plain:
                 opening = fence
                 if is_last and not line.endswith("\n"):
                     unsure = min(unsure, start)
-            elif fence and closes(fence, opening):
+            elif fence and closes_fence(fence, opening):
                 opening = None
             continue
         for at, cell in _cells(bare, is_row=tables[number]):
-            found = _Spans(cell)
+            found = _CodeSpans(cell)
             for begin, end in found.closed:
                 if number + 1 >= whole and PIPE.search(cell, begin, end):
                     unsure = min(unsure, start + at + begin)
@@ -59,16 +59,16 @@ def plain(text: str) -> Plain:
             if is_last and not line.endswith("\n") and found.open is not None:
                 unsure = min(unsure, start + at + found.open)
     known = "".join(shown)
-    return Plain(text=known, maybe=known[:unsure] + text[unsure:], unsure=unsure)
+    return CodeMask(text=known, maybe=known[:unsure] + text[unsure:], unsure=unsure)
 
 
-class _Spans:
+class _CodeSpans:
     """The code spans of a line: where those that are closed begin and end, and where one is open."""
 
     def __init__(self, line: str) -> None:
         self.closed: list[tuple[int, int]] = []
         self.open: int | None = None
-        runs = [(found.start(), found.end()) for found in RUN.finditer(line)]
+        runs = [(found.start(), found.end()) for found in CODE_MARK.finditer(line)]
         while runs:
             (begin, end), *runs = runs
             escaped = len(line[:begin]) - len(line[:begin].rstrip("\\"))
@@ -102,7 +102,7 @@ def _cells(line: str, *, is_row: bool) -> Iterator[tuple[int, str]]:
     yield begin, line[begin:]
 
 
-def _rows(lines: list[str]) -> list[bool]:
+def _table_rows(lines: list[str]) -> list[bool]:
     """Which of these lines may be rows of a table: from the one above its separator to the next blank one."""
     rows = [line.lstrip().startswith("|") for line in lines]
     below = False

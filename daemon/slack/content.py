@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.slack.block_text import block_lines, escaped, moment_of, quoted, repeats
-from daemon.slack.payload import Malformed, parts, told
+from daemon.slack.block_text import block_lines, escape_mrkdwn, format_time, is_repetition, quote_lines
+from daemon.slack.payload import MalformedPayload, first_text, objects_at
 
 Node = Mapping[str, Any]
 
@@ -41,7 +41,7 @@ PREVIEWED = ("from_url", "original_url", "app_unfurl_url")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
+class MessageContent:
     """`text` is what its author wrote, `rest` what they show with it; `previews` were made of their links.
 
     `files` are those of the message, and of what it forwards.
@@ -58,16 +58,16 @@ class Content:
         return "\n".join(filter(None, (self.rest, self.previews)))
 
 
-def content_of(message: Node) -> Content:
+def read_content(message: Node) -> MessageContent:
     """The content of a message as events and conversations.replies hold it. Raises Malformed."""
     text = message.get("text") or ""
     if not isinstance(text, str):
-        raise Malformed("a text that is no text")
-    is_app = bool(message.get("bot_id")) or told(message, "subtype") == "bot_message"
-    written = [*block_lines(parts(message, "blocks"))]
+        raise MalformedPayload("a text that is no text")
+    is_app = bool(message.get("bot_id")) or first_text(message, "subtype") == "bot_message"
+    written = [*block_lines(objects_at(message, "blocks"))]
     rest: list[str] = []
     previews: list[str] = []
-    for attachment in parts(message, "attachments"):
+    for attachment in objects_at(message, "attachments"):
         if _is_shared(attachment):
             rest += _shared(attachment, 1)
         elif _is_preview(attachment, is_app):
@@ -78,11 +78,11 @@ def content_of(message: Node) -> Content:
             rest += _attached(attachment)
     if text in PLACEHOLDERS and (written or rest):
         text = ""
-    return Content(
+    return MessageContent(
         text=_joined(text, written, prefers_lines=is_app),
         rest=_bounded("\n".join(rest), MOST),
         previews=_bounded("\n".join(previews), MOST),
-        files=_each_once([*parts(message, "files"), *_forwarded_files(message)]),
+        files=_each_once([*objects_at(message, "files"), *_forwarded_files(message)]),
     )
 
 
@@ -91,10 +91,10 @@ def _joined(text: str, lines: Sequence[str], *, prefers_lines: bool) -> str:
     if not lines:
         return text
     shown = _bounded("\n".join(lines), MOST)
-    adds_nothing = repeats(lines, text)
+    adds_nothing = is_repetition(lines, text)
     if adds_nothing and not prefers_lines:
         return text
-    if repeats(text.split("\n"), "\n".join(lines)):
+    if is_repetition(text.split("\n"), "\n".join(lines)):
         return shown
     if adds_nothing:
         return text
@@ -118,74 +118,76 @@ def _is_shared(attachment: Node) -> bool:
 
 def _is_preview(attachment: Node, is_app: bool) -> bool:
     """True for what was made of a link. People attach nothing else but blocks: a table."""
-    if told(attachment, *PREVIEWED):
+    if first_text(attachment, *PREVIEWED):
         return True
-    return not is_app and not parts(attachment, "blocks")
+    return not is_app and not objects_at(attachment, "blocks")
 
 
 def _attached(attachment: Node) -> list[str]:
     """What an app attached, as people see it; its `fallback` only where there is nothing else."""
     lines = [
-        told(attachment, "pretext"),
-        escaped(told(attachment, "author_name")),
+        first_text(attachment, "pretext"),
+        escape_mrkdwn(first_text(attachment, "author_name")),
         _title(attachment),
-        told(attachment, "text"),
-        *map(_field, parts(attachment, "fields")),
-        *block_lines(parts(attachment, "blocks")),
+        first_text(attachment, "text"),
+        *map(_field, objects_at(attachment, "fields")),
+        *block_lines(objects_at(attachment, "blocks")),
         *_pictures(attachment),
         *_labels(attachment),
         _origin(attachment),
     ]
     lines = [line for line in lines if line.strip() and line not in PLACEHOLDERS]
-    fallback = told(attachment, "fallback")
+    fallback = first_text(attachment, "fallback")
     if not lines and fallback and fallback not in PLACEHOLDERS:
         lines.append(fallback)
     return lines
 
 
 def _title(attachment: Node) -> str:
-    title, link = told(attachment, "title"), told(attachment, "title_link")
+    title, link = first_text(attachment, "title"), first_text(attachment, "title_link")
     if title and link:
-        return f"{title} (<{escaped(link)}>)"
+        return f"{title} (<{escape_mrkdwn(link)}>)"
     return title
 
 
 def _field(field: Node) -> str:
-    return ": ".join(filter(None, (told(field, "title"), told(field, "value"))))
+    return ": ".join(filter(None, (first_text(field, "title"), first_text(field, "value"))))
 
 
 def _pictures(attachment: Node) -> list[str]:
-    if told(attachment, "image_url", "thumb_url"):
+    if first_text(attachment, "image_url", "thumb_url"):
         return ["[image]"]
     return []
 
 
 def _labels(attachment: Node) -> list[str]:
-    labels = [escaped(told(action, "text", "name")) for action in parts(attachment, "actions")]
+    labels = [
+        escape_mrkdwn(first_text(action, "text", "name")) for action in objects_at(attachment, "actions")
+    ]
     return [f"[buttons: {', '.join(labels)}]"] if any(labels) else []
 
 
 def _origin(attachment: Node) -> str:
     """Where an app has it from, and of when it is."""
-    return ", ".join(filter(None, (told(attachment, "footer"), moment_of(attachment.get("ts")))))
+    return ", ".join(filter(None, (first_text(attachment, "footer"), format_time(attachment.get("ts")))))
 
 
 def _preview(attachment: Node, text: str) -> list[str]:
     """What a link leads to, without the link, which the person wrote."""
     lines = [
-        escaped(told(attachment, "service_name")),
-        told(attachment, "title"),
-        told(attachment, "text"),
-        *map(_field, parts(attachment, "fields")),
-        *block_lines(parts(attachment, "blocks")),
+        escape_mrkdwn(first_text(attachment, "service_name")),
+        first_text(attachment, "title"),
+        first_text(attachment, "text"),
+        *map(_field, objects_at(attachment, "fields")),
+        *block_lines(objects_at(attachment, "blocks")),
     ]
     lines = [line for line in lines if line.strip()]
-    fallback = told(attachment, "fallback")
-    if not lines and fallback not in PLACEHOLDERS and not repeats([fallback], text):
+    fallback = first_text(attachment, "fallback")
+    if not lines and fallback not in PLACEHOLDERS and not is_repetition([fallback], text):
         lines.append(fallback)
     if not lines:
         return []
-    return [PREVIEW, *quoted([_bounded("\n".join(lines), MOST_OF_A_PREVIEW)])]
+    return [PREVIEW, *quote_lines([_bounded("\n".join(lines), MOST_OF_A_PREVIEW)])]
 
 
 # Forwarded messages
@@ -194,19 +196,19 @@ def _preview(attachment: Node, text: str) -> list[str]:
 def _shared(share: Node, depth: int) -> list[str]:
     """A message of somebody's that is shown here: who said it, where, when, and what."""
     kind = FORWARDED if share.get("is_share") is True else LINKED
-    when = moment_of(share.get("ts"))
+    when = format_time(share.get("ts"))
     head = " ".join(filter(None, (kind, f"from {_author(share)}", _where(share))))
-    return [f"[{', '.join(filter(None, (head, when)))}]", *quoted(_said(share, depth))]
+    return [f"[{', '.join(filter(None, (head, when)))}]", *quote_lines(_said(share, depth))]
 
 
 def _said(share: Node, depth: int) -> list[str]:
-    written = block_lines(parts(share, "blocks"))
+    written = block_lines(objects_at(share, "blocks"))
     for message in _messages(share):
-        written += block_lines(parts(message, "blocks"))
-    text = told(share, "text")
+        written += block_lines(objects_at(message, "blocks"))
+    text = first_text(share, "text")
     lines = [_title(share), _joined(text, written, prefers_lines=not text)]
     for message in (share, *_messages(share)):
-        for attachment in parts(message, "attachments"):
+        for attachment in objects_at(message, "attachments"):
             if _is_shared(attachment) and depth >= DEEPEST:
                 lines.append(TOO_DEEP)
             elif _is_shared(attachment):
@@ -215,9 +217,11 @@ def _said(share: Node, depth: int) -> list[str]:
                 lines += _preview(attachment, text)
             else:
                 lines += _attached(attachment)
-    lines += [f"[file: {escaped(told(file, 'name', 'title') or 'a file')}]" for file in _files_of(share)]
+    lines += [
+        f"[file: {escape_mrkdwn(first_text(file, 'name', 'title') or 'a file')}]" for file in _files_of(share)
+    ]
     lines = [line for line in lines if line.strip() and line not in PLACEHOLDERS]
-    fallback = told(share, "fallback")
+    fallback = first_text(share, "fallback")
     if not lines and fallback and fallback not in PLACEHOLDERS:
         lines.append(fallback)
     return lines
@@ -225,44 +229,44 @@ def _said(share: Node, depth: int) -> list[str]:
 
 def _author(share: Node) -> str:
     """Who said it, by the id where there is one, so that a reader sees whom of two people of one name."""
-    id = told(share, "author_id", "bot_id")
-    name = told(share, "author_name", "author_subname", "username")
-    label = "".join(escaped(name).split("|"))
+    id = first_text(share, "author_id", "bot_id")
+    name = first_text(share, "author_name", "author_subname", "username")
+    label = "".join(escape_mrkdwn(name).split("|"))
     if id.isalnum() and id.isupper():
         return f"<@{id}|{label or SOMEBODY}>"
     return label or SOMEBODY
 
 
 def _where(share: Node) -> str:
-    name, id = told(share, "channel_name").lstrip("#"), told(share, "channel_id")
+    name, id = first_text(share, "channel_name").lstrip("#"), first_text(share, "channel_id")
     if id.startswith("D"):
         return f"in {A_DM}"
     if name.startswith("mpdm-"):
         return f"in {A_GROUP}"
     if name:
-        return f"in #{escaped(name)}"
-    footer = told(share, "footer")
-    return f"({escaped(footer)})" if footer else ""
+        return f"in #{escape_mrkdwn(name)}"
+    footer = first_text(share, "footer")
+    return f"({escape_mrkdwn(footer)})" if footer else ""
 
 
 def _messages(share: Node) -> list[Node]:
     """The messages whose blocks a share holds."""
-    found = [message.get("message") for message in parts(share, "message_blocks")]
+    found = [message.get("message") for message in objects_at(share, "message_blocks")]
     return [message for message in found if isinstance(message, Mapping)]
 
 
 def _files_of(share: Node) -> list[Node]:
     """The files on a forwarded message itself."""
-    found = parts(share, "files")
+    found = objects_at(share, "files")
     for message in _messages(share):
-        found += parts(message, "files")
+        found += objects_at(message, "files")
     return found
 
 
 def _forwarded_files(message: Node, depth: int = 1) -> list[Node]:
     """The files on what a message forwards, and on what that forwards."""
     found: list[Node] = []
-    for share in filter(_is_shared, parts(message, "attachments")):
+    for share in filter(_is_shared, objects_at(message, "attachments")):
         found += _files_of(share)
         if depth < DEEPEST:
             found += _forwarded_files(share, depth + 1)
@@ -272,5 +276,5 @@ def _forwarded_files(message: Node, depth: int = 1) -> list[Node]:
 def _each_once(files: Iterable[Node]) -> list[Node]:
     known: dict[object, Node] = {}
     for number, file in enumerate(files):
-        known.setdefault(told(file, "id") or number, file)
+        known.setdefault(first_text(file, "id") or number, file)
     return list(known.values())

@@ -13,14 +13,14 @@ from typing import Any
 from aiohttp import ClientError
 from slack_sdk.errors import SlackApiError
 
-from daemon.kinds import Opened
-from daemon.ports import Choices, Hold
-from daemon.slack.block_text import escaped
-from daemon.slack.mark import mark
-from daemon.slack.press import buttons
-from daemon.slack.quiet import NOBODY, Named, any_host, mention
-from daemon.slack.refusals import LIMITED, error_of, final, why
-from daemon.slack.web import LONGEST_WAIT, Method, Web
+from daemon.kinds import ConversationOpened
+from daemon.ports import ButtonRow, Hold
+from daemon.slack.block_text import escape_mrkdwn
+from daemon.slack.mark import speech_metadata
+from daemon.slack.press import make_button_block
+from daemon.slack.quiet import NOBODY, Named, allow_any_host, mention_markup
+from daemon.slack.refusals import LIMITED, describe_failure, is_permanent, slack_error
+from daemon.slack.web import LONGEST_WAIT, Method, WebApi
 
 GONE = "message_not_found"
 UPDATE_MOST = 4_000
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class MessageRequests:
     """One message on its way into a place. `key` is the speech's; texts can only ping those in `keep`.
 
     `answers` are the ts of the messages that it answers, `journal` is the id of its journal. `named` says
@@ -42,22 +42,22 @@ class Draft:
     is not all of it.
     """
 
-    web: Web
-    place: Opened
+    web: WebApi
+    place: ConversationOpened
     key: str
     keep: frozenset[str]
     answers: Sequence[str] = ()
     journal: str = ""
-    named: Named = any_host
+    named: Named = allow_any_host
     grows: bool = False
 
     @property
     def metadata(self) -> dict[str, Any]:
         """How the message is known again after a crash, and what it answers where no journal says so."""
-        return mark(self.key, self.journal, self.answers, grows=self.grows)
+        return speech_metadata(self.key, self.journal, self.answers, grows=self.grows)
 
     async def post(
-        self, text: str, hold: Hold, choices: Choices | None = None, *, plain: bool = False
+        self, text: str, hold: Hold, choices: ButtonRow | None = None, *, plain: bool = False
     ) -> str:
         """Say it whole; returns its ts."""
         content: dict[str, Any] = {"markdown_text": text}
@@ -104,11 +104,11 @@ class Draft:
         append = self.web.client.chat_appendStream
         await self.web.send_request(hold, append, channel=self.place.channel, ts=ts, markdown_text=more)
 
-    async def stop(self, ts: str, rest: str, hold: Hold, choices: Choices | None = None) -> bool:
+    async def stop(self, ts: str, rest: str, hold: Hold, choices: ButtonRow | None = None) -> bool:
         """End a stream with the rest of its text; did it end so? Raises while Slack has no time for it."""
         blocks = None
         if choices:
-            blocks = [buttons(choices)]
+            blocks = [make_button_block(choices)]
         try:
             await self.web.call(
                 hold,
@@ -120,7 +120,7 @@ class Draft:
                 metadata=self.metadata,
             )
         except SlackApiError as refusal:
-            if error_of(refusal) == LIMITED:
+            if slack_error(refusal) == LIMITED:
                 raise
             return False
         except ClientError:
@@ -136,15 +136,17 @@ class Draft:
         try:
             await self.web.call(hold, self.web.client.chat_delete, channel=self.place.channel, ts=ts)
         except SlackApiError as refusal:
-            if not final(refusal):
+            if not is_permanent(refusal):
                 raise
-            if error_of(refusal) != GONE:
-                log.warning("Slack left a message of ours standing that was to go: %s.", why(refusal))
+            if slack_error(refusal) != GONE:
+                log.warning(
+                    "Slack left a message of ours standing that was to go: %s.", describe_failure(refusal)
+                )
                 return False
         return True
 
     async def rewrite(
-        self, ts: str, text: str, hold: Hold, choices: Choices | None = None, *, plain: bool = False
+        self, ts: str, text: str, hold: Hold, choices: ButtonRow | None = None, *, plain: bool = False
     ) -> None:
         """Let it read so for good, with these buttons or none. One that was deleted in Slack stays deleted.
 
@@ -163,27 +165,27 @@ class Draft:
         try:
             await call(hold, self.web.client.chat_update, **where, metadata=self.metadata, **content)
         except SlackApiError as refusal:
-            if error_of(refusal) != GONE:
+            if slack_error(refusal) != GONE:
                 raise
             log.warning("A message was deleted in Slack while it was being written; it is not said again.")
 
 
-def _in_blocks(text: str, choices: Choices | None) -> dict[str, Any]:
+def _in_blocks(text: str, choices: ButtonRow | None) -> dict[str, Any]:
     """What makes a message read so; its plain text is for notifications."""
     blocks: list[dict[str, Any]] = [{"type": "markdown", "text": text}]
     if choices:
-        blocks.append(buttons(choices))
+        blocks.append(make_button_block(choices))
     return {"text": text[:UPDATE_MOST], "blocks": blocks}
 
 
-def _plain(text: str, choices: Choices | None, keep: Set[str] = NOBODY) -> dict[str, Any]:
+def _plain(text: str, choices: ButtonRow | None, keep: Set[str] = NOBODY) -> dict[str, Any]:
     """The same as plain text, in which Slack finds nothing of its own but what mentions those in `keep`."""
-    said = escaped(text)
+    said = escape_mrkdwn(text)
     for person in keep:
-        said = said.replace(escaped(mention(person)), mention(person))
+        said = said.replace(escape_mrkdwn(mention_markup(person)), mention_markup(person))
     if choices is None:
         return {"text": said}
     starts = range(0, len(text), SECTION_MOST)
     parts = [{"type": "plain_text", "text": text[start : start + SECTION_MOST]} for start in starts]
     sections = [{"type": "section", "text": part} for part in parts]
-    return {"text": said[:UPDATE_MOST], "blocks": [*sections, buttons(choices)]}
+    return {"text": said[:UPDATE_MOST], "blocks": [*sections, make_button_block(choices)]}

@@ -9,7 +9,7 @@ import re
 from html import unescape
 from html.entities import html5
 
-from daemon.slack.code_spans import plain
+from daemon.slack.code_spans import mask_code
 
 ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{0,31});")
 BEGUN = re.compile(r"&(?:#(?:[0-9]{0,7}|[xX][0-9a-fA-F]{0,6})|[A-Za-z][A-Za-z0-9]{0,31})?$")
@@ -22,18 +22,18 @@ MARKUP = "`|"
 """Characters that would make code, or a row of a table: they are escaped."""
 
 
-def decoded(text: str) -> str:
+def decode_entities(text: str) -> str:
     """The whole text, with characters in place of entities."""
     if "&" not in text:
         return text
-    return _decoded(text, plain(text).text, len(text))
+    return _decoded(text, mask_code(text).text, len(text))
 
 
-def decoded_so_far(text: str) -> str:
+def decode_settled_entities(text: str) -> str:
     """As much of a growing text as is settled: what `decoded` makes of any continuation begins with it."""
     if "&" not in text:
         return text
-    known = plain(text)
+    known = mask_code(text)
     upto = len(text)
     begun = BEGUN.search(known.maybe, max(len(text) - LONGEST, 0))
     if begun:

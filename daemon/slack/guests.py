@@ -7,10 +7,10 @@ may, too, when they have gone: so it stays written down.
 from __future__ import annotations
 
 from daemon.engine.journal import Journal
-from daemon.kinds import AudienceNoted
+from daemon.kinds import AudienceChanged
 
 
-class Guests:
+class GuestTracker:
     """What the journal knows of them, in whatever life of the daemon it was written down."""
 
     def __init__(self, journal: Journal, team: str) -> None:
@@ -28,7 +28,7 @@ class Guests:
     async def record_guest(self, channel: str) -> None:
         """One of them writes in this channel: from now on it is shared. Raises JournalError."""
         if not self.has_guest_written(channel):
-            said = AudienceNoted(team=self._team, channel=channel, audience="shared")
+            said = AudienceChanged(team=self._team, channel=channel, audience="shared")
             await self._journal.append(f"slack:{self._team}", said, key=self._key(channel), author="core")
             self._known[channel] = True
 

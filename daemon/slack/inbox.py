@@ -20,25 +20,25 @@ from slack_bolt.response import BoltResponse
 from daemon import kinds
 from daemon.engine.event import Entry, Input
 from daemon.engine.exceptions import JournalError
-from daemon.kinds import context_key, moment, thread_key
-from daemon.ports import Choice
-from daemon.slack.archive import Archive
-from daemon.slack.audience import Audiences, changed_in
-from daemon.slack.bot_messages import LONGEST_GROWTH, BotMessages
+from daemon.kinds import context_key, moment_of, thread_key
+from daemon.ports import Button
+from daemon.slack.archive import ConversationArchive
+from daemon.slack.audience import AudienceTracker, channel_of_change
+from daemon.slack.bot_messages import LONGEST_GROWTH, BotMessageTracker
 from daemon.slack.channel_ids import MOVED
-from daemon.slack.chatter import Noticing
-from daemon.slack.meant import meant
-from daemon.slack.message import GROWN, Message, message_of, reaction_of
-from daemon.slack.names import Words
-from daemon.slack.order import Order
-from daemon.slack.own_workspace import Workspace
-from daemon.slack.payload import Malformed, part, stamp
-from daemon.slack.place import opened, write_down
-from daemon.slack.policy import Address, judge
-from daemon.slack.press import Press, presses_of
-from daemon.slack.profile import profile_in
-from daemon.slack.stop_signals import Stop, expected_in, heeded, is_late, stop_of, thread_of
-from daemon.slack.words import command
+from daemon.slack.chatter import AmbientRecorder
+from daemon.slack.meant import resolve_thread
+from daemon.slack.message import GROWN, SlackMessage, message_in_event, reaction_in_event
+from daemon.slack.names import MessageFields
+from daemon.slack.order import KeyedLock
+from daemon.slack.own_workspace import SlackWorkspace
+from daemon.slack.payload import MalformedPayload, object_at, timestamp_at
+from daemon.slack.place import conversation_of, record_said
+from daemon.slack.policy import Address, classify_message
+from daemon.slack.press import ButtonClick, clicks_in
+from daemon.slack.profile import profile_in_event
+from daemon.slack.stop_signals import StopSignal, expected_in, is_stop_late, may_stop, stop_of, thread_of
+from daemon.slack.words import command_of
 
 ALWAYS_ANSWERED = 10.0
 """Seconds for which Slack may be late with an event that is answered, however small CATCH_UP_MAX_AGE is."""
@@ -47,7 +47,7 @@ BOTS = "bots"
 EARLY = 200
 """Replies, and changes, where the soul is not called yet, that are remembered: Slack promises no order."""
 
-Written = kinds.Heard | kinds.Message | kinds.StopAsked
+Written = kinds.OverheardMessage | kinds.IncomingMessage | kinds.StopRequest
 Taken = Entry[Written]
 """What was said, as it stands in the journal."""
 
@@ -62,7 +62,7 @@ class Inbox:
     """
 
     def __init__(
-        self, workspace: Workspace, archive: Archive, *, max_age: float, notes: bool = False
+        self, workspace: SlackWorkspace, archive: ConversationArchive, *, max_age: float, notes: bool = False
     ) -> None:
         self._workspace = workspace
         self._max_age = max(max_age, ALWAYS_ANSWERED)
@@ -73,13 +73,13 @@ class Inbox:
         self._wake = workspace.wake
         self._owners = workspace.owners
         self._ids = workspace.channel_ids
-        self.audiences = Audiences(self._journal, self._people, self._me.team)
-        self._noticing: Noticing | None = None
+        self.audiences = AudienceTracker(self._journal, self._people, self._me.team)
+        self._noticing: AmbientRecorder | None = None
         if notes:
-            self._noticing = Noticing(workspace, self.audiences)
-        self.bot_messages = BotMessages(workspace, archive, self._take_finished)
-        self._order = Order()
-        self._early: deque[tuple[str, Message]] = deque(maxlen=EARLY)
+            self._noticing = AmbientRecorder(workspace, self.audiences)
+        self.bot_messages = BotMessageTracker(workspace, archive, self._take_finished)
+        self._order = KeyedLock()
+        self._early: deque[tuple[str, SlackMessage]] = deque(maxlen=EARLY)
         self._open = True
 
     def close(self) -> None:
@@ -103,12 +103,12 @@ class Inbox:
                 case "app_rate_limited":
                     log.warning("Slack is holding back events: this workspace sends more than it allows.")
                 case "block_actions":
-                    for press in list(presses_of(body)):
+                    for press in list(clicks_in(body)):
                         press = replace(press, channel=self._ids.first_id(press.channel))
                         await self._press(press, f"click:{self._me.team}:{press.channel}:{press.ts}")
                 case "event_callback":
-                    await self._event(part(body, "event"))
-        except Malformed as fault:
+                    await self._event(object_at(body, "event"))
+        except MalformedPayload as fault:
             log.warning("Slack sent an event that cannot be read: %s.", fault)
 
     async def _event(self, event: Mapping[str, Any]) -> None:
@@ -116,27 +116,27 @@ class Inbox:
         stop = stop_of(event)
         if stop and await self._stop(stop):
             return
-        message = message_of(event)
+        message = message_in_event(event)
         self._check_own_message(event)
         if message:
             await self._said(message)
             return
-        profile = profile_in(event)
+        profile = profile_in_event(event)
         if profile:
             self._people.apply_new_name(profile)
         if event.get("type") in MOVED:
             channel = await self._ids.record_move(event)
         else:
-            channel = changed_in(event)
+            channel = channel_of_change(event)
         if channel:
-            await self.audiences.mark_changed(channel, stamp(event, "event_ts"))
+            await self.audiences.mark_changed(channel, timestamp_at(event, "event_ts"))
         if self._noticing is None:
             return
-        reaction = reaction_of(event)
+        reaction = reaction_in_event(event)
         if reaction:
             await self._noticing.record_reaction(reaction)
 
-    async def _said(self, message: Message) -> None:
+    async def _said(self, message: SlackMessage) -> None:
         """Take a message, or a change of one; a bot's that concerns the soul when it is whole."""
         if message.is_by_bot and message.change == "deleted":
             self.bot_messages.drop(message)
@@ -146,7 +146,7 @@ class Inbox:
             for thread in await self._message(message):
                 self._wake(thread)
 
-    def _may_grow(self, message: Message) -> bool:
+    def _may_grow(self, message: SlackMessage) -> bool:
         """True if another bot said it that may call the soul, or changed one that is held or was taken.
 
         What bots say that may not call it is known at once, and how it grew when it is whole.
@@ -157,7 +157,7 @@ class Inbox:
             return self.bot_messages.is_holding(message) or self._as_known(message) is not None
         return self._allowed.is_allowed_bot(message)
 
-    async def _take_finished(self, message: Message) -> None:
+    async def _take_finished(self, message: SlackMessage) -> None:
         """Take a bot's message that grows no more; where it was taken, how it reads now."""
         known = self._as_known(message)
         if known:
@@ -165,14 +165,18 @@ class Inbox:
             if words["text"] == known.event.text:
                 return
             now = f"{self._workspace.web.now():.6f}"
-            message = replace(message, change="edited", changed=max(now, message.ts, key=moment), told="")
+            message = replace(message, change="edited", changed=max(now, message.ts, key=moment_of), told="")
         for thread in await self._message(message):
             self._wake(thread)
 
-    def _as_known(self, message: Message) -> Entry[kinds.Said] | None:
+    def _as_known(self, message: SlackMessage) -> Entry[kinds.PersonMessage] | None:
         """The latest that the journal knows of this message; None where it was not taken."""
         where = self._where(message)
-        for key, kind in (("msg", kinds.Said), ("heard", kinds.Said), ("noticed", kinds.Noticed)):
+        for key, kind in (
+            ("msg", kinds.PersonMessage),
+            ("heard", kinds.PersonMessage),
+            ("noticed", kinds.AmbientMessage),
+        ):
             first = self._journal.get(f"{key}:{where}")
             if first:
                 for entry in self._journal.latest_first(first.thread, kind):
@@ -184,41 +188,41 @@ class Inbox:
         """A message of the soul's own that names another journal was said by another daemon."""
         said = event
         if event.get("subtype") == "message_changed":
-            said = part(event, "message")
+            said = object_at(event, "message")
         if self._me.is_own_message(said.get("user"), said.get("bot_id")):
             self._workspace.check_own_message(said)
 
-    async def _stop(self, stop: Stop) -> bool:
+    async def _stop(self, stop: StopSignal) -> bool:
         """Stop what runs in its thread; False where nothing runs, or where it is not theirs to stop."""
         key = f"stop:{self._me.team}:{stop.channel}:{stop.ts}"
         known = thread_of(self._journal, self._me.team, stop)
         if self._journal.get(key):  # it has stopped something already
             return True
-        if known is None or not heeded(self._journal, known.thread, stop, self._owners):
+        if known is None or not may_stop(self._journal, known.thread, stop, self._owners):
             known = self._at_rest(stop)
         if known is None:
             return False
         name = self._people.known_name(stop.user) or stop.user
         owner = stop.user in self._owners
-        event = kinds.StopAsked(user=stop.user, name=name, text="", ts=stop.ts, by=stop.by, owner=owner)
+        event = kinds.StopRequest(user=stop.user, name=name, text="", ts=stop.ts, by=stop.by, owner=owner)
         await self._tell(known, key, event)
         return True
 
-    def _at_rest(self, stop: Stop) -> Entry[kinds.Opened] | None:
+    def _at_rest(self, stop: StopSignal) -> Entry[kinds.ConversationOpened] | None:
         """Return the conversation in which somebody who may speak there expects a stop, and nothing runs."""
         known = expected_in(self._journal, self._me, stop)
         if known is None or not self._allowed.may_speak(stop.user, stop.channel, known.event.where):
             return None
         return known
 
-    async def press_outside_slack(self, asked: Entry[kinds.Asked], user: str, choice: Choice) -> bool:
+    async def press_outside_slack(self, asked: Entry[kinds.QuestionAsked], user: str, choice: Button) -> bool:
         """Press a button of this question elsewhere than in Slack, as this person; once, however often it
         comes. False where nothing is taken any more, or there is no such conversation. Raises JournalError.
         """
-        known = self._journal.latest_of_kind(asked.thread, kinds.Opened)
+        known = self._journal.latest_of_kind(asked.thread, kinds.ConversationOpened)
         if known is None or not self._open:
             return False
-        press = Press(
+        press = ButtonClick(
             channel=known.event.channel,
             user=user,
             name=await self._people.look_up_name(user),
@@ -229,19 +233,19 @@ class Inbox:
         )
         return await self._press(press, press_key(asked, user))
 
-    async def _press(self, press: Press, key: str) -> bool:
+    async def _press(self, press: ButtonClick, key: str) -> bool:
         """Answer its question. Whether this person may answer that one is judged when it is taken.
 
         False where they may not press there, or where there is no such conversation.
         """
-        known = self._journal.latest_of_kind(press.asked.partition("@")[0], kinds.Opened)
+        known = self._journal.latest_of_kind(press.asked.partition("@")[0], kinds.ConversationOpened)
         if known is None or known.event.channel != press.channel:
             return False
         may_speak = self._allowed.may_speak(press.user, press.channel, known.event.where)
         if not may_speak and press.user not in self._owners:
             return False
         name = self._people.known_name(press.user) or self._called(known.thread, press.user)
-        event = kinds.Press(
+        event = kinds.ButtonPress(
             user=press.user,
             name=name or press.name or press.user,
             text=press.label,
@@ -255,17 +259,21 @@ class Inbox:
 
     def _called(self, thread: str, user: str) -> str:
         """What someone was called when they last said something in this thread; a handle is no name."""
-        said: list[Entry[kinds.Said]] = self._journal.thread_entries(thread, kinds.Message, kinds.Heard)
+        said: list[Entry[kinds.PersonMessage]] = self._journal.thread_entries(
+            thread, kinds.IncomingMessage, kinds.OverheardMessage
+        )
         for entry in reversed(said):
             if entry.event.user == user:
                 return entry.event.name
         return ""
 
-    async def _tell(self, known: Entry[kinds.Opened], key: str, event: kinds.Said) -> None:
-        await write_down(self._journal, known, event, key)
+    async def _tell(
+        self, known: Entry[kinds.ConversationOpened], key: str, event: kinds.PersonMessage
+    ) -> None:
+        await record_said(self._journal, known, event, key)
         self._wake(known.thread)
 
-    async def take_missed(self, message: Message, *, late: str = "") -> set[str]:
+    async def take_missed(self, message: SlackMessage, *, late: str = "") -> set[str]:
         """Take what catch-up found; `late`: why it is not to be answered. Which thread is to be woken now?
 
         Raises JournalError.
@@ -279,12 +287,12 @@ class Inbox:
             return set()
         return await self._message(message, late=late)
 
-    async def take_found(self, message: Message) -> int:
+    async def take_found(self, message: SlackMessage) -> int:
         """Take what a turn of its thread has found before its event came; its seq if it waits for an answer.
 
         0: its event decides what becomes of it, if it comes. Raises JournalError.
         """
-        if message.is_by_bot or command(message, self._me) or self._is_too_old(message):
+        if message.is_by_bot or command_of(message, self._me) or self._is_too_old(message):
             return 0
         for thread in await self._message(message):
             self._wake(thread)
@@ -293,38 +301,38 @@ class Inbox:
             return entry.seq
         return 0
 
-    def _is_young(self, message: Message) -> bool:
+    def _is_young(self, message: SlackMessage) -> bool:
         """True if it may still be growing, by its age."""
         age = self._workspace.web.now() - float(message.ts)
         return not message.ended and age < LONGEST_GROWTH
 
-    async def record_own_message(self, message: Message) -> None:
+    async def record_own_message(self, message: SlackMessage) -> None:
         """Remember what the soul itself has said in a conversation, in a life that the journal does not know.
 
         Raises JournalError.
         """
         key = thread_key(self._me.team, message.channel, message.root)
         async with self._order.lock_for(key):
-            known = opened(self._journal, key)
+            known = conversation_of(self._journal, key)
             if known is None or self._is_known(message):
                 return
-            above_call = moment(message.ts) < moment(known.event.called_by or "0")
+            above_call = moment_of(message.ts) < moment_of(known.event.called_by or "0")
             if above_call or self._workspace.is_forgotten(known.event.user, message.ts):
                 return
             words = await self._people.describe(message)
-            event = kinds.Heard(**words, note=kinds.OWN_WORDS)
-            await write_down(self._journal, known, event, f"heard:{self._where(message)}")
+            event = kinds.OverheardMessage(**words, note=kinds.OWN_WORDS)
+            await record_said(self._journal, known, event, f"heard:{self._where(message)}")
 
-    def _is_known(self, message: Message) -> bool:
+    def _is_known(self, message: SlackMessage) -> bool:
         where = self._where(message)
         return bool(self._journal.get(f"msg:{where}") or self._journal.get(f"heard:{where}"))
 
-    def _is_context(self, message: Message) -> bool:
+    def _is_context(self, message: SlackMessage) -> bool:
         """Has its conversation read it already, as what stood above the call?"""
-        known = opened(self._journal, thread_key(self._me.team, message.channel, message.root))
+        known = conversation_of(self._journal, thread_key(self._me.team, message.channel, message.root))
         return bool(known and self._journal.get(context_key(known.thread, message.ts)))
 
-    async def _message(self, message: Message, *, late: str = "") -> set[str]:
+    async def _message(self, message: SlackMessage, *, late: str = "") -> set[str]:
         """One message of a thread at a time: a reply is judged when the call that it follows is written.
 
         But where the soul is at work a stop waits for no other. What the soul says itself comes back to it,
@@ -333,7 +341,7 @@ class Inbox:
         if self._me.is_own_message(message.user, message.bot):
             return set()
         urgent = self._urgent(message)
-        message = meant(self._journal, message, self._me, self._owners)
+        message = resolve_thread(self._journal, message, self._me, self._owners)
         key = thread_key(self._me.team, message.channel, message.root)
         if urgent and self._at_work(key):
             return _to_wake([await self._judge(key, message, late=late)])
@@ -345,7 +353,7 @@ class Inbox:
                 self._early.append((key, message))
             return set()
 
-    async def _judge(self, key: str, message: Message, *, late: str = "") -> Taken | None:
+    async def _judge(self, key: str, message: SlackMessage, *, late: str = "") -> Taken | None:
         """The entry that it becomes; None where it belongs to no conversation of ours.
 
         What its author wants forgotten is not taken, however late it comes, or how often. One message of a
@@ -360,8 +368,8 @@ class Inbox:
                 return None  # it was counted: judged again, it might be one too many
             return await self._judged(key, message, late=late)
 
-    async def _judged(self, key: str, message: Message, *, late: str) -> Taken | None:
-        known = opened(self._journal, key)
+    async def _judged(self, key: str, message: SlackMessage, *, late: str) -> Taken | None:
+        known = conversation_of(self._journal, key)
         if known:
             called_by: str | None = known.event.called_by
         else:
@@ -372,7 +380,9 @@ class Inbox:
         enough = neighbour and self._workspace.meetings.has_reached_limit(
             self._me.team, message.channel, message.root
         )
-        address = judge(message, self._me, self._allowed, called_by, late=bool(late), enough=enough)
+        address = classify_message(
+            message, self._me, self._allowed, called_by, late=bool(late), enough=enough
+        )
         if address == "ignored":
             await self._people.record_guest(message)
             if self._noticing:
@@ -383,7 +393,7 @@ class Inbox:
         return await self._begins(key, message, address, called_by or message.ts, late)
 
     async def _goes_on(
-        self, known: Entry[kinds.Opened], message: Message, address: Address, late: str
+        self, known: Entry[kinds.ConversationOpened], message: SlackMessage, address: Address, late: str
     ) -> Taken:
         """Write it down in its conversation. A stop waits for nothing that Slack would have to be asked."""
         urgent = self._urgent(message)
@@ -391,20 +401,22 @@ class Inbox:
         if not urgent:
             await self.audiences.record_of_message(message)
         key, event = self._written(message, address, words, late)
-        entry = await write_down(self._journal, known, event, key)
+        entry = await record_said(self._journal, known, event, key)
         if message.told and entry.event.text != event.text:  # another edit of the same second
             key = f"msg:{self._where(message)}:edited:{message.told}"
-            entry = await write_down(self._journal, known, event, key)
+            entry = await record_said(self._journal, known, event, key)
         if _shows_more(message, words, entry.event):  # its mention came first, without that
-            whole = kinds.Heard(**words, note="edited")
-            await write_down(self._journal, entry, whole, f"{entry.key}:edited:{message.ts}")
+            whole = kinds.OverheardMessage(**words, note="edited")
+            await record_said(self._journal, entry, whole, f"{entry.key}:edited:{message.ts}")
         return entry
 
-    async def _begins(self, key: str, message: Message, address: Address, called_by: str, late: str) -> Taken:
+    async def _begins(
+        self, key: str, message: SlackMessage, address: Address, called_by: str, late: str
+    ) -> Taken:
         """Write it down with the conversation that it opens."""
         words = await self._people.describe(message, at_once=self._urgent(message), readers=True)
         where = self._people.conversation_info(message)
-        place = kinds.Opened(
+        place = kinds.ConversationOpened(
             team=self._me.team,
             channel=message.channel,
             ts=message.root,
@@ -421,13 +433,13 @@ class Inbox:
         self.audiences.recorded_audience(known.event)
         return entry
 
-    def _is_late(self, known: Entry[kinds.Opened] | None, message: Message) -> bool:
+    def _is_late(self, known: Entry[kinds.ConversationOpened] | None, message: SlackMessage) -> bool:
         """Is it a stop, and all that its conversation is at work on newer?"""
         if known is None or not self._urgent(message):
             return False
-        return is_late(self._journal, known.thread, message.ts)
+        return is_stop_late(self._journal, known.thread, message.ts)
 
-    def _is_too_old(self, message: Message) -> bool:
+    def _is_too_old(self, message: SlackMessage) -> bool:
         """True if it was said too long ago for an answer, as Slack dates it and by Slack's clock.
 
         False where Slack does not tell the time: ours may be wrong.
@@ -435,22 +447,22 @@ class Inbox:
         now = self._workspace.web.time()
         return now is not None and now - float(message.ts) > self._max_age
 
-    def _urgent(self, message: Message) -> bool:
-        return command(message, self._me) == "stop"
+    def _urgent(self, message: SlackMessage) -> bool:
+        return command_of(message, self._me) == "stop"
 
     def _at_work(self, key: str) -> bool:
-        known = opened(self._journal, key)
-        return bool(known and self._journal.pending_entries(kinds.TurnBegan, thread=known.thread))
+        known = conversation_of(self._journal, key)
+        return bool(known and self._journal.pending_entries(kinds.SoulTurnBegan, thread=known.thread))
 
     async def _again(self, key: str) -> list[Taken | None]:
         """Judge again what came before the call that it follows, or changes; older ones are the history's."""
         here = [message for early, message in self._early if early == key]
         if not here:
             return []
-        known = opened(self._journal, key)
+        known = conversation_of(self._journal, key)
         again = []
         for message in here:
-            if known and moment(message.ts) >= moment(known.event.called_by):
+            if known and moment_of(message.ts) >= moment_of(known.event.called_by):
                 if message.is_by_bot and not self._allowed.is_allowed_bot(message):
                     await self.bot_messages.hold(message)  # only its first piece may have been told
                 again.append(await self._judge(key, message))
@@ -458,7 +470,7 @@ class Inbox:
                     self._early.remove((key, message))
         return again
 
-    def _begun(self, message: Message) -> str | None:
+    def _begun(self, message: SlackMessage) -> str | None:
         """The ts of what the soul said unasked at the top of a channel, if this stands below that."""
         if message.kind == "dm" or message.root == message.ts:
             return None
@@ -466,33 +478,35 @@ class Inbox:
             return message.root
         return None
 
-    def _written(self, message: Message, address: Address, words: Words, late: str) -> tuple[str, Written]:
+    def _written(
+        self, message: SlackMessage, address: Address, words: MessageFields, late: str
+    ) -> tuple[str, Written]:
         """The key under which it is written down, and as what."""
         where = self._where(message)
         if message.change:
             key = f"msg:{where}:{message.change}:{message.changed}"
-            return key, kinds.Heard(**words, note=message.change)
+            return key, kinds.OverheardMessage(**words, note=message.change)
         if address == "heard":
-            return f"heard:{where}", kinds.Heard(**words)
+            return f"heard:{where}", kinds.OverheardMessage(**words)
         key = f"msg:{where}"
         if address == "late":  # where an event that comes after all finds it
-            return key, kinds.Heard(**words, note=late)
-        known = command(message, self._me)
+            return key, kinds.OverheardMessage(**words, note=late)
+        known = command_of(message, self._me)
         if known == "stop":
-            return key, kinds.StopAsked(**words, address=address)
-        return key, kinds.Message(**words, address=address, command=known)
+            return key, kinds.StopRequest(**words, address=address)
+        return key, kinds.IncomingMessage(**words, address=address, command=known)
 
-    def _where(self, message: Message) -> str:
+    def _where(self, message: SlackMessage) -> str:
         """What the keys of a message name it by. An event of a shared channel may name another team."""
         return f"{self._me.team}:{message.channel}:{message.ts}"
 
 
-def press_key(asked: Entry[kinds.Asked], user: str) -> str:
+def press_key(asked: Entry[kinds.QuestionAsked], user: str) -> str:
     """The key under which a press of this person beside Slack stands: there is one to a question."""
     return f"click:page:{asked.seq}:{user}"
 
 
-def _shows_more(message: Message, words: Words, written: kinds.Said) -> bool:
+def _shows_more(message: SlackMessage, words: MessageFields, written: kinds.PersonMessage) -> bool:
     """True if what was written down lacks the files of this message, or what it shows besides its text."""
     if message.files and not written.files:
         return True

@@ -6,13 +6,13 @@ from secrets import token_hex
 
 from daemon.engine.journal import Journal
 from daemon.kinds import JournalNamed
-from daemon.slack.place import home, note
+from daemon.slack.place import record_workspace_note, workspace_thread
 
 
-async def journal_id(journal: Journal, team: str) -> str:
+async def ensure_journal_id(journal: Journal, team: str) -> str:
     """The id of this journal, which is given one at its first start in a workspace. Raises JournalError."""
-    for known in journal.latest_first(home(team), JournalNamed):
+    for known in journal.latest_first(workspace_thread(team), JournalNamed):
         return known.event.id
     named = JournalNamed(id=token_hex(4))
-    await note(journal, team, named)
+    await record_workspace_note(journal, team, named)
     return named.id

@@ -13,7 +13,7 @@ SHOWN = 3_600.0
 log = logging.getLogger(__name__)
 
 
-class LeftOut:
+class RefusedContent:
     """The last of it."""
 
     def __init__(self, clock: Clock) -> None:

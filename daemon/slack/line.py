@@ -14,8 +14,8 @@ from aiohttp import ClientConnectionError, ClientWebSocketResponse, ServerTimeou
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from daemon.ports import Clock
-from daemon.slack.other_daemon import OtherDaemon
-from daemon.slack.payload import parsed, told, value_of, whole
+from daemon.slack.other_daemon import OtherDaemonDetector
+from daemon.slack.payload import count_at, first_text, parse_json, string_at
 
 Listen = Callable[[AsyncBoltRequest], Awaitable[bool]]
 """Takes what is in an envelope; may that be acked?"""
@@ -32,10 +32,10 @@ ACK = 3.0
 log = logging.getLogger(__name__)
 
 
-class Line:
+class SlackConnection:
     """A live WebSocket, on which each envelope is acked when `listen` has taken what is in it."""
 
-    def __init__(self, ws: ClientWebSocketResponse, listen: Listen, hearing: Hearing) -> None:
+    def __init__(self, ws: ClientWebSocketResponse, listen: Listen, hearing: ConnectionHealth) -> None:
         loop = asyncio.get_running_loop()
         self.greeted: asyncio.Future[None] = loop.create_future()
         """Done when Slack has said hello; fails when the line ends before."""
@@ -91,11 +91,11 @@ class Line:
             case "hello":
                 if not self.greeted.done():
                     self._said_hello = True
-                    self.counted = whole(frame.get("num_connections"))
+                    self.counted = count_at(frame.get("num_connections"))
                     self.greeted.set_result(None)
             case "disconnect":
-                self._end(told(frame, "reason"))
-            case _ if told(frame, "envelope_id"):
+                self._end(first_text(frame, "reason"))
+            case _ if first_text(frame, "envelope_id"):
                 answer = asyncio.create_task(self._answer(frame))
                 self._answers.add(answer)
                 answer.add_done_callback(self._answers.discard)
@@ -108,10 +108,10 @@ class Line:
             if not isinstance(payload, Mapping) or payload.get("type") in TAKEN:
                 log.warning("Slack sent an envelope that cannot be read.")
         else:
-            self._hearing.note_event(told(frame, "type"))
+            self._hearing.note_event(first_text(frame, "type"))
             if not await self._listen(request):
                 return
-        await self._ack(told(frame, "envelope_id"))
+        await self._ack(first_text(frame, "envelope_id"))
 
     async def _ack(self, envelope: str) -> None:
         """Send it here, or where this line is dead, on one that is alive. Else Slack will ask again."""
@@ -128,7 +128,7 @@ class Line:
             self.greeted.set_exception(ClientConnectionError(f"Slack said no hello ({why})"))
 
 
-class Hearing:
+class ConnectionHealth:
     """Which lines are alive, what came in, and what that took, since the start. For /healthz and /metrics."""
 
     def __init__(self, clock: Clock, wanted: int) -> None:
@@ -140,8 +140,8 @@ class Hearing:
         """True if all lines had ended at a time since the last catching up was asked for."""
         self.opening = 0
         """Attempts at a line that are on their way."""
-        self.lines: set[Line] = set()
-        self.other = OtherDaemon(clock)
+        self.lines: set[SlackConnection] = set()
+        self.other = OtherDaemonDetector(clock)
         """Whether another daemon uses the same app."""
         self.events = Counter[str]()
         """What Slack sent, by its type."""
@@ -164,7 +164,7 @@ class Hearing:
         """How many lines are alive, as far as we know."""
         return sum(line.is_alive for line in self.lines)
 
-    def compare_socket_count(self, line: Line) -> float | None:
+    def compare_socket_count(self, line: SlackConnection) -> float | None:
         """Compare what Slack counted as this line began with what is ours; seconds until the next look."""
         if not line.counted:
             return None
@@ -194,10 +194,10 @@ class Hearing:
 
 def _frame(text: str) -> dict[str, Any]:
     """A frame; of one that cannot be read only its envelope; empty, if it has none."""
-    frame = parsed(text)
+    frame = parse_json(text)
     if isinstance(frame, dict):
         return frame
-    return {"envelope_id": value_of(text, "envelope_id")}
+    return {"envelope_id": string_at(text, "envelope_id")}
 
 
 def _taken(payload: object) -> AsyncBoltRequest | None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from daemon.engine.event import digest
-from daemon.slack.payload import TS, object_in, told
+from daemon.slack.payload import TS, first_text, object_or_empty
 from daemon.slack.web import Item
 
-EVENT = "soul_speech"
+METADATA_EVENT = "soul_speech"
 """The metadata's event_type. Its payload: `key`, the digest of the speech's key; `journal`, the id of the
 journal that it stands in; `answers`, the ts of the messages that it answers, between spaces; `grows`, only
 while more of it is to come: other daemons wait for that."""
@@ -18,17 +18,17 @@ MOST_ANSWERED = 100
 """Messages that are named one by one: Slack bounds the size of metadata."""
 
 
-def mark(key: str, journal: str, answers: Sequence[str], *, grows: bool = False) -> dict[str, Any]:
+def speech_metadata(key: str, journal: str, answers: Sequence[str], *, grows: bool = False) -> dict[str, Any]:
     """The metadata of a message of the speech that has this key."""
     named = " ".join(answers[-MOST_ANSWERED:])
     payload: dict[str, Any] = {"key": digest(key), "journal": journal, "answers": named}
     if grows:
         payload["grows"] = True
-    return {"event_type": EVENT, "event_payload": payload}
+    return {"event_type": METADATA_EVENT, "event_payload": payload}
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class SpeechMetadata:
     """What the metadata of a message of ours says; `answers` is None where it does not name them."""
 
     key: str
@@ -37,14 +37,16 @@ class Marked:
     grows: bool = False
 
 
-def marked(item: Item) -> Marked:
+def read_speech_metadata(item: Item) -> SpeechMetadata:
     """What stands in the metadata of this message."""
-    metadata = object_in(item, "metadata")
-    if metadata.get("event_type") != EVENT:
-        return Marked("", "", None)
-    payload = object_in(metadata, "event_payload")
+    metadata = object_or_empty(item, "metadata")
+    if metadata.get("event_type") != METADATA_EVENT:
+        return SpeechMetadata("", "", None)
+    payload = object_or_empty(metadata, "event_payload")
     answers = payload.get("answers")
     named = None
     if isinstance(answers, str):
         named = frozenset(ts for ts in answers.split() if TS.fullmatch(ts))
-    return Marked(told(payload, "key"), told(payload, "journal"), named, payload.get("grows") is True)
+    return SpeechMetadata(
+        first_text(payload, "key"), first_text(payload, "journal"), named, payload.get("grows") is True
+    )

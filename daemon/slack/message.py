@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from daemon.engine.writable import writable
+from daemon.engine.writable import storable_text
 from daemon.kinds import SharedFile
-from daemon.slack.content import content_of
-from daemon.slack.payload import Malformed, identity, object_in, part, stamp, told
-from daemon.slack.profile import Profile, profile_of_author
-from daemon.slack.text import mentioned, named
+from daemon.slack.content import read_content
+from daemon.slack.payload import MalformedPayload, first_text, id_at, object_at, object_or_empty, timestamp_at
+from daemon.slack.profile import SlackProfile, profile_of_author
+from daemon.slack.text import clean_display_name, mentioned_ids
 
 KINDS = {"im": "dm", "mpim": "group", "channel": "channel", "group": "channel"}
 """Slack's channel_type, and our word for it; private channels are channels."""
@@ -32,7 +32,7 @@ LARGEST = 1 << 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class SlackMessage:
     """What someone said, changed or took back.
 
     `kind` is dm, channel, group, or empty where the event does not say. `root` is the ts of the thread.
@@ -53,7 +53,7 @@ class Message:
     files: tuple[SharedFile, ...]
     called: bool
     rest: str = ""
-    profile: Profile | None = None
+    profile: SlackProfile | None = None
     change: str = ""
     changed: str = ""
     told: str = ""
@@ -77,11 +77,11 @@ class Message:
     @property
     def mentions(self) -> frozenset[str]:
         """Whom its author mentions."""
-        return mentioned(self.text)
+        return mentioned_ids(self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reaction:
+class SlackReaction:
     """Someone put an emoji on the message `on`, which `whose` wrote, or took it away."""
 
     channel: str
@@ -93,7 +93,7 @@ class Reaction:
     removed: bool
 
 
-def message_of(event: Mapping[str, Any]) -> Message | None:
+def message_in_event(event: Mapping[str, Any]) -> SlackMessage | None:
     """The message of an event; None when it holds none that the soul would ever notice."""
     if event.get("type") not in ("message", "app_mention"):
         return None
@@ -101,50 +101,52 @@ def message_of(event: Mapping[str, Any]) -> Message | None:
         case "message_changed":
             return _edit(event)
         case "message_deleted":
-            return _deletion(event, part(event, "previous_message"), stamp(event, "deleted_ts"))
+            return _deletion(event, object_at(event, "previous_message"), timestamp_at(event, "deleted_ts"))
         case subtype if subtype in SPOKEN:
-            return _told_by(event, event)
+            return _message_of_item(event, event)
     return None
 
 
-def _told_by(
+def _message_of_item(
     event: Mapping[str, Any], message: Mapping[str, Any], change: str = "", changed: str = ""
-) -> Message:
+) -> SlackMessage:
     """A message that stands in an event."""
-    channel = identity(event, "channel")
-    return said(message, channel=channel, kind=_kind(event), change=change, changed=changed)
+    channel = id_at(event, "channel")
+    return message_from_item(message, channel=channel, kind=_kind(event), change=change, changed=changed)
 
 
-def said(
+def message_from_item(
     message: Mapping[str, Any], *, channel: str, kind: str, change: str = "", changed: str = ""
-) -> Message:
+) -> SlackMessage:
     """A message as events and conversations.replies hold it."""
     user = _who(message, "user")
     bot = _who(message, "bot_id")
     if not (user or bot):
-        raise Malformed("a message without a user")
-    ts = stamp(message, "ts")
+        raise MalformedPayload("a message without a user")
+    ts = timestamp_at(message, "ts")
     root = ts
     if message.get("thread_ts"):
-        root = stamp(message, "thread_ts")
-    content = content_of(message)
+        root = timestamp_at(message, "thread_ts")
+    content = read_content(message)
     profile = None if bot else profile_of_author(message, user, ts)
-    return Message(
+    return SlackMessage(
         channel=channel,
         kind=kind,
         ts=ts,
         root=root,
         user=user,
         bot=bot,
-        name=named(told(message, "username") or told(message.get("bot_profile"), "name")),
-        text=writable(content.text),
-        rest=writable(content.all_but_text),
+        name=clean_display_name(
+            first_text(message, "username") or first_text(message.get("bot_profile"), "name")
+        ),
+        text=storable_text(content.text),
+        rest=storable_text(content.all_but_text),
         profile=profile,
-        files=tuple(map(shared_file, content.files)),
+        files=tuple(map(parse_shared_file, content.files)),
         called=message.get("type") == "app_mention",
         change=change,
         changed=changed,
-        ended=told(message, "streaming_state") in ENDED,
+        ended=first_text(message, "streaming_state") in ENDED,
     )
 
 
@@ -152,26 +154,26 @@ def _who(message: Mapping[str, Any], name: str) -> str:
     """The id under this name; empty where there is none."""
     if not message.get(name):
         return ""
-    return identity(message, name)
+    return id_at(message, name)
 
 
-def shared_file(file: Mapping[str, Any]) -> SharedFile:
+def parse_shared_file(file: Mapping[str, Any]) -> SharedFile:
     """A file as messages and files.info hold it. What has no name (it was deleted, say) is called a file."""
     size = file.get("size")
     if type(size) is not int or not 0 <= size < LARGEST:
         size = None
-    url = told(file, "url_private_download", "url_private")
+    url = first_text(file, "url_private_download", "url_private")
     if len(url) > LONGEST_URL:
         url = ""
     return SharedFile(
-        name=writable(told(file, "name") or "a file"),
-        id=_short(told(file, "id")),
-        mimetype=_short(told(file, "mimetype")),
-        filetype=_short(told(file, "filetype")),
+        name=storable_text(first_text(file, "name") or "a file"),
+        id=_short(first_text(file, "id")),
+        mimetype=_short(first_text(file, "mimetype")),
+        filetype=_short(first_text(file, "filetype")),
         size=size,
-        url=writable(url),
-        mode=_short(told(file, "mode")),
-        access=_short(told(file, "file_access")),
+        url=storable_text(url),
+        mode=_short(first_text(file, "mode")),
+        access=_short(first_text(file, "file_access")),
     )
 
 
@@ -179,66 +181,66 @@ def _short(word: str) -> str:
     """A word of Slack's; nothing where it cannot be one."""
     if len(word) > LONGEST_WORD:
         return ""
-    return named(word)
+    return clean_display_name(word)
 
 
-def _edit(event: Mapping[str, Any]) -> Message | None:
+def _edit(event: Mapping[str, Any]) -> SlackMessage | None:
     """A change of words by a person, or any of a bot's message; what unfurls is no news."""
-    new = part(event, "message")
-    old = object_in(event, "previous_message")
+    new = object_at(event, "message")
+    old = object_or_empty(event, "previous_message")
     if new.get("subtype") == "tombstone":
-        return _deletion(event, old or new, stamp(new, "ts"))
+        return _deletion(event, old or new, timestamp_at(new, "ts"))
     if new.get("bot_id"):
-        return _dated(event, _told_by(event, new, GROWN, stamp(new, "ts")))
-    edited = object_in(new, "edited")
+        return _dated(event, _message_of_item(event, new, GROWN, timestamp_at(new, "ts")))
+    edited = object_or_empty(new, "edited")
     if not edited:
         return None
     if old and _shown(old) == _shown(new):
         return None
-    return _dated(event, _told_by(event, new, "edited", stamp(edited, "ts")))
+    return _dated(event, _message_of_item(event, new, "edited", timestamp_at(edited, "ts")))
 
 
-def _dated(event: Mapping[str, Any], change: Message) -> Message:
+def _dated(event: Mapping[str, Any], change: SlackMessage) -> SlackMessage:
     """The change, with the ts of the event that tells of it."""
     if not event.get("event_ts"):
         return change
-    return replace(change, told=stamp(event, "event_ts"))
+    return replace(change, told=timestamp_at(event, "event_ts"))
 
 
-def _deletion(event: Mapping[str, Any], old: Mapping[str, Any], ts: str) -> Message:
+def _deletion(event: Mapping[str, Any], old: Mapping[str, Any], ts: str) -> SlackMessage:
     """Somebody took something back: who and where, not what."""
     gone = {"ts": ts, **{name: old.get(name) for name in ("user", "bot_id", "thread_ts")}}
     when = "event_ts" if event.get("event_ts") else "ts"
-    return _told_by(event, gone, "deleted", stamp(event, when))
+    return _message_of_item(event, gone, "deleted", timestamp_at(event, when))
 
 
 def _kind(event: Mapping[str, Any]) -> str:
     """An app_mention has no channel_type; only a DM can be told by its id."""
-    kind = KINDS.get(told(event, "channel_type"), "")
-    if not kind and identity(event, "channel").startswith("D"):
+    kind = KINDS.get(first_text(event, "channel_type"), "")
+    if not kind and id_at(event, "channel").startswith("D"):
         return "dm"
     return kind
 
 
 def _shown(message: Mapping[str, Any]) -> tuple[str, str]:
     """What people see of a message, but for the previews of its links."""
-    content = content_of(message)
+    content = read_content(message)
     return content.text, content.rest
 
 
-def reaction_of(event: Mapping[str, Any]) -> Reaction | None:
+def reaction_in_event(event: Mapping[str, Any]) -> SlackReaction | None:
     """The reaction that an event is, if it is one to a message; raises Malformed."""
     if event.get("type") not in ("reaction_added", "reaction_removed"):
         return None
-    item, emoji = part(event, "item"), named(told(event, "reaction"))
+    item, emoji = object_at(event, "item"), clean_display_name(first_text(event, "reaction"))
     if item.get("type") != "message" or not emoji:
         return None
-    return Reaction(
-        channel=identity(item, "channel"),
-        user=identity(event, "user"),
+    return SlackReaction(
+        channel=id_at(item, "channel"),
+        user=id_at(event, "user"),
         emoji=emoji,
-        on=stamp(item, "ts"),
-        whose=told(event, "item_user"),
-        ts=stamp(event, "event_ts"),
+        on=timestamp_at(item, "ts"),
+        whose=first_text(event, "item_user"),
+        ts=timestamp_at(event, "event_ts"),
         removed=event.get("type") == "reaction_removed",
     )

@@ -18,13 +18,19 @@ from math import inf
 from slack_sdk.errors import SlackApiError
 
 from daemon.engine.exceptions import JournalDamaged
-from daemon.kinds import ANSWERED, TOO_LATE, moment
+from daemon.kinds import ANSWERED, TOO_LATE, moment_of
 from daemon.ports import Clock
-from daemon.slack.archive import Archive, Conversation, at, live_threads, spoken
+from daemon.slack.archive import (
+    ArchivedConversation,
+    ConversationArchive,
+    active_threads,
+    message_if_said,
+    time_of,
+)
 from daemon.slack.inbox import Inbox
-from daemon.slack.own_messages import OwnMessages
-from daemon.slack.refusals import LIMITED, error_of
-from daemon.slack.watermarks import Marks
+from daemon.slack.own_messages import OwnMessageLookup
+from daemon.slack.refusals import LIMITED, slack_error
+from daemon.slack.watermarks import Watermarks
 from daemon.slack.web import SKEW, Item
 
 MOST = 40
@@ -38,7 +44,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class BackfillCounts:
     """How far it is: conversations and threads that are known to be left, and threads that were read."""
 
     conversations: int = 0
@@ -51,10 +57,10 @@ class Progress:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Left:
+class ChannelBacklog:
     """What is left to read of a conversation, since then."""
 
-    conversation: Conversation
+    conversation: ArchivedConversation
     since: float
     untold: list[str]
     """Roots of the soul's own threads of which no history has told yet, the oldest first."""
@@ -75,49 +81,51 @@ class Left:
 
 
 @dataclass(kw_only=True)
-class Missed:
+class Backfill:
     """Begun at a time; `read` goes on where it stopped. `tell` lets a thread take its turn.
 
     `own` are the roots of the soul's own threads that are not dormant, by channel, those with the latest word
     first, each with when that was. A conversation that Slack refuses is left behind.
     """
 
-    archive: Archive
+    archive: ConversationArchive
     inbox: Inbox
-    own_messages: OwnMessages
+    own_messages: OwnMessageLookup
     clock: Clock
     tell: Callable[[str], None]
     max_age: float
-    marks: Marks
+    marks: Watermarks
     begun: float
     own: Mapping[str, Mapping[str, float]]
-    conversations: Sequence[Conversation]
+    conversations: Sequence[ArchivedConversation]
 
     def __post_init__(self) -> None:
-        self._new = deque[Left]()
+        self._new = deque[ChannelBacklog]()
         """Conversations that were not looked at yet."""
-        self._older: list[Left] = []
+        self._older: list[ChannelBacklog] = []
         """Those with threads of which their latest messages did not tell."""
-        self._threads: list[tuple[float, str, str, Left]] = []
+        self._threads: list[tuple[float, str, str, ChannelBacklog]] = []
         """A heap: when the last was said in a thread, negative; its channel, its root, what is left there."""
-        self._stumbled: list[Conversation] = []
+        self._stumbled: list[ArchivedConversation] = []
         self._behind: dict[str, float] = {}
         self._read = 0
         self._told_at = self.clock.steady()
         self._ranks = {channel: number for number, channel in enumerate(self.own)}
         self._add(sorted(self.conversations, key=self._is_own, reverse=True))
 
-    def _is_own(self, conversation: Conversation) -> bool:
+    def _is_own(self, conversation: ArchivedConversation) -> bool:
         return conversation.id in self.own
 
-    def _rank(self, left: Left) -> int:
+    def _rank(self, left: ChannelBacklog) -> int:
         return self._ranks[left.id]
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> BackfillCounts:
         """How far it is."""
         untold = sum(len(left.untold) for left in self._older)
-        return Progress(conversations=len(self._new), threads=len(self._threads) + untold, read=self._read)
+        return BackfillCounts(
+            conversations=len(self._new), threads=len(self._threads) + untold, read=self._read
+        )
 
     async def read(self, anew: Callable[[], bool]) -> bool:
         """All that is left. False: Slack stumbled over some of it; or it is to begin `anew`, as it does when
@@ -144,17 +152,19 @@ class Missed:
         self._add(again)
         return not again
 
-    def _add(self, conversations: Iterable[Conversation]) -> None:
+    def _add(self, conversations: Iterable[ArchivedConversation]) -> None:
         for one in conversations:
-            own = sorted(self.own.get(one.id, ()), key=moment)
-            self._new.append(Left(conversation=one, since=self.marks.unread_since(one.id), untold=own))
+            own = sorted(self.own.get(one.id, ()), key=moment_of)
+            self._new.append(
+                ChannelBacklog(conversation=one, since=self.marks.unread_since(one.id), untold=own)
+            )
 
-    async def _heeding(self, left: Left, reading: Coroutine[object, object, None]) -> None:
+    async def _heeding(self, left: ChannelBacklog, reading: Coroutine[object, object, None]) -> None:
         """Read on in a conversation, unless Slack refuses: then what it still has is left behind."""
         try:
             await reading
         except SlackApiError as refusal:
-            word = error_of(refusal)
+            word = slack_error(refusal)
             if word in ("", LIMITED):
                 raise
             self._leave(left, word)
@@ -168,7 +178,7 @@ class Missed:
             self._told_at = self.clock.steady()
             log.warning("Catching up takes a while: %s", self.progress)
 
-    def _leave(self, left: Left, word: str) -> None:
+    def _leave(self, left: ChannelBacklog, word: str) -> None:
         left.refused = True
         if left in self._older:
             self._older.remove(left)
@@ -178,33 +188,35 @@ class Missed:
         if word not in CLOSED:
             self._stumbled.append(left.conversation)
 
-    async def _read_conversation(self, left: Left) -> None:
+    async def _read_conversation(self, left: ChannelBacklog) -> None:
         """Read what was said in the conversation itself, and learn in which of its threads."""
         items = await self.archive.read_history(left.id, left.since)
-        live = live_threads(items, left.since)
+        live = active_threads(items, left.since)
         await self._hand_to_inbox(left, [item for item in items if item.get("thread_ts") not in live])
         self._mark_threads_shown(left, items, live)
         left.looked = True
         if left.untold and left not in self._older:
             self._older.append(left)
 
-    async def _ask_older(self, left: Left) -> None:
+    async def _ask_older(self, left: ChannelBacklog) -> None:
         """Learn in which threads that were begun long ago something was said: at least of one of them."""
         newest = left.untold[-1]
         items = await self.archive.read_older(left.id, newest)
-        self._mark_threads_shown(left, items, live_threads(items, left.since))
+        self._mark_threads_shown(left, items, active_threads(items, left.since))
         if newest in left.untold:
             left.untold.remove(newest)
             self._want(left, newest)
         if not left.untold:
             self._older.remove(left)
 
-    def _mark_threads_shown(self, left: Left, items: Sequence[Item], live: Mapping[str, float]) -> None:
+    def _mark_threads_shown(
+        self, left: ChannelBacklog, items: Sequence[Item], live: Mapping[str, float]
+    ) -> None:
         """A history told of these threads, and of all others that it would have shown."""
         for root, latest in live.items():
             self._want(left, root, latest)
         shown = {str(item.get("ts")) for item in items}
-        oldest = min(map(at, items), default=inf)
+        oldest = min(map(time_of, items), default=inf)
         untold: list[str] = []
         for root in left.untold:
             if root in live:
@@ -215,7 +227,7 @@ class Missed:
                 self._want(left, root)
         left.untold = untold
 
-    def _want(self, left: Left, root: str, latest: float | None = None) -> None:
+    def _want(self, left: ChannelBacklog, root: str, latest: float | None = None) -> None:
         """Ask for the replies of this thread, unless a history told that they were all read."""
         read = self.marks.thread_read_until(left.id, root)
         if read is not None and latest is not None and latest <= read:
@@ -226,7 +238,7 @@ class Missed:
             left.threads.add(root)
             heappush(self._threads, (-latest, left.id, root, left))
 
-    async def _thread(self, left: Left, root: str) -> None:
+    async def _thread(self, left: ChannelBacklog, root: str) -> None:
         if left.refused:
             return
         channel = left.id
@@ -236,12 +248,16 @@ class Missed:
         with suppress(JournalDamaged):  # its conversation waits: each message of it is passed over
             own = self.own_messages.unknown_messages(channel, root, items)
         await self._hand_to_inbox(left, items, own, self.own_messages.answered_messages(own, items))
-        await self.marks.mark_thread_read(channel, root, max(map(at, items), default=since))
+        await self.marks.mark_thread_read(channel, root, max(map(time_of, items), default=since))
         left.threads.discard(root)
         self._read += 1
 
     async def _hand_to_inbox(
-        self, left: Left, items: Iterable[Item], own: Sequence[Item] = (), answered: Collection[str] = ()
+        self,
+        left: ChannelBacklog,
+        items: Iterable[Item],
+        own: Sequence[Item] = (),
+        answered: Collection[str] = (),
     ) -> None:
         """Give the inbox what was said since then; what is too old for an answer is only remembered.
 
@@ -251,14 +267,14 @@ class Missed:
         """
         too_old = self.archive.now() - self.max_age
         woken: set[str] = set()
-        for item in sorted(items, key=at):
-            if at(item) < left.since:
+        for item in sorted(items, key=time_of):
+            if time_of(item) < left.since:
                 continue
-            message = spoken(item, left.id, left.conversation.kind)
+            message = message_if_said(item, left.id, left.conversation.kind)
             if message is None:
                 continue
             late = ""
-            if at(item) < too_old:
+            if time_of(item) < too_old:
                 late = TOO_LATE
             if message.ts in answered:
                 late = ANSWERED

@@ -16,8 +16,8 @@ from typing import Any
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.kinds import NameTaken
-from daemon.mind.recall import NAME_LENGTH, plain
-from daemon.slack.policy import Me
+from daemon.mind.recall import NAME_LENGTH, clean_name_text
+from daemon.slack.policy import BotIdentity
 
 ALIKE = (
     ("АВЕЅІЈКМНОРСТУХ", "ABESIJKMHOPCTYX"),  # noqa: RUF001 - Cyrillic
@@ -34,7 +34,7 @@ LATIN = re.compile(r"LATIN (?:(?:SMALL|CAPITAL) )?LETTER (?:SMALL CAPITAL )?([A-
 class NameRegister:
     """The names of one workspace, in whatever life of the daemon they were taken."""
 
-    def __init__(self, journal: Journal, me: Me) -> None:
+    def __init__(self, journal: Journal, me: BotIdentity) -> None:
         self._journal = journal
         self._me = me
         self._shown: dict[tuple[str, str], str] = {}
@@ -96,15 +96,15 @@ def _candidates(id: str, name: str, handle: str) -> Iterator[str]:
 def _with_tail(name: str, tail: str) -> str:
     """The name with its tail, so short that no prompt cuts it off."""
     room = max(NAME_LENGTH - len(tail) - 3, 1)
-    return f"{plain(name)[:room].rstrip()} ({tail})"
+    return f"{clean_name_text(name)[:room].rstrip()} ({tail})"
 
 
 def _key(team: str, name: str) -> str:
     """The key of a name, and of all that look like it; it does not tell the name."""
-    return f"name:{team}:{hashlib.sha256(skeleton(plain(name)).encode()).hexdigest()}"
+    return f"name:{team}:{hashlib.sha256(name_skeleton(clean_name_text(name)).encode()).hexdigest()}"
 
 
-def skeleton(name: str) -> str:
+def name_skeleton(name: str) -> str:
     """What names that look alike have in common: case, marks, blanks and the script of a letter are lost."""
     letters = "".join(map(_letter, unicodedata.normalize("NFKD", name).translate(_alike()))).casefold()
     found = "".join(filter(str.isalnum, letters)).translate(_alike())

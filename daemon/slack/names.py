@@ -18,16 +18,23 @@ from slack_sdk.errors import SlackApiError
 
 from daemon.kinds import SharedFile
 from daemon.ports import Clock
-from daemon.slack.guests import Guests
-from daemon.slack.message import Message
+from daemon.slack.guests import GuestTracker
+from daemon.slack.message import SlackMessage
 from daemon.slack.name_register import NameRegister
-from daemon.slack.order import Order
-from daemon.slack.payload import called, object_in, told
-from daemon.slack.policy import Me
-from daemon.slack.profile import Profile
-from daemon.slack.refusals import OUT_OF_REACH, final
-from daemon.slack.text import A_CHANNEL, SOMEONE, mentioned, named, readable, unnamed
-from daemon.slack.web import Web, next_page
+from daemon.slack.order import KeyedLock
+from daemon.slack.payload import display_name, first_text, object_or_empty
+from daemon.slack.policy import BotIdentity
+from daemon.slack.profile import SlackProfile
+from daemon.slack.refusals import OUT_OF_REACH, is_permanent
+from daemon.slack.text import (
+    A_CHANNEL,
+    SOMEONE,
+    clean_display_name,
+    ids_without_names,
+    mentioned_ids,
+    spell_out_references,
+)
+from daemon.slack.web import WebApi, next_page
 
 PATIENCE = 1.0
 """Seconds that a message may wait for names; Slack wants its ack within three."""
@@ -58,7 +65,7 @@ KEPT = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Whereabouts:
+class ConversationInfo:
     """A conversation: its kind (dm, channel, group), what to call it, and who can read it (an Audience)."""
 
     kind: str
@@ -66,7 +73,7 @@ class Whereabouts:
     audience: str
 
 
-class Words(TypedDict):
+class MessageFields(TypedDict):
     """What is written down of what someone said: the fields of `kinds.Said`, but for its note."""
 
     user: str
@@ -79,18 +86,23 @@ class Words(TypedDict):
     files: tuple[SharedFile, ...]
 
 
-class People:
+class PeopleDirectory:
     """Who is who in the workspace, and where."""
 
     def __init__(
-        self, web: Web, me: Me, guests: Guests, register: NameRegister, owners: Collection[str] = ()
+        self,
+        web: WebApi,
+        me: BotIdentity,
+        guests: GuestTracker,
+        register: NameRegister,
+        owners: Collection[str] = (),
     ) -> None:
         self._web = web
         self._guests = guests
         self._register = register
         self._owners = owners
         self._me = me
-        self._names = dict.fromkeys((me.user, me.bot), named(me.name))
+        self._names = dict.fromkeys((me.user, me.bot), clean_display_name(me.name))
         """As they were chosen."""
         self._handles: dict[str, str] = {}
         self._since: dict[str, Decimal] = {}
@@ -101,8 +113,8 @@ class People:
         """Of each channel, and of a DM with each person, as it was at that steady time."""
         self._outsiders = set[str]()
         """Ids of guests, and of people from outside, of those who were asked for."""
-        self._asking = Order()
-        self._thrift = Thrift(web.clock)
+        self._asking = KeyedLock()
+        self._thrift = LookupRateLimit(web.clock)
 
     def known_name(self, id: str) -> str:
         """What someone, or a channel, is shown as, if the name was asked for already."""
@@ -120,12 +132,14 @@ class People:
             return ""
         return await self._shown(id, self._names[id])
 
-    def apply_new_name(self, profile: Profile) -> None:
+    def apply_new_name(self, profile: SlackProfile) -> None:
         """Take the name that an event tells, unless it is older than what is known, or of nobody who is."""
         if profile.id in self._names:
             self._note(profile)
 
-    async def describe(self, message: Message, *, at_once: bool = False, readers: bool = False) -> Words:
+    async def describe(
+        self, message: SlackMessage, *, at_once: bool = False, readers: bool = False
+    ) -> MessageFields:
         """Everything that a model will read of a message.
 
         `at_once`: Slack is asked for no names; who has none yet goes by their id. With `readers` it is asked
@@ -140,7 +154,7 @@ class People:
             nobody = SOMEONE
         of: list[str] = []
         if readers:
-            of.append(read_by(message.channel, message.kind, message.author))
+            of.append(audience_id(message.channel, message.kind, message.author))
         await self._learn(unknown, of)
         await self.record_guest(message)
         chosen = message.name or self._names.get(message.author, "") or nobody
@@ -149,33 +163,33 @@ class People:
         name = self._register.preview_display_name(
             message.author, chosen, self._handles.get(message.author, "")
         )
-        return Words(
+        return MessageFields(
             user=message.author,
             name=name,
             chosen=chosen if name != chosen else "",
             owner=message.author in self._owners,
-            text=readable(message.whole_text, self._readable_names(message)),
+            text=spell_out_references(message.whole_text, self._readable_names(message)),
             ts=message.ts,
             bot=message.is_by_bot,
             files=message.files,
         )
 
-    async def _show(self, message: Message, chosen: str) -> None:
+    async def _show(self, message: SlackMessage, chosen: str) -> None:
         """Find out what whoever wrote this, and those whom it mentions, are shown as."""
         await self._shown(message.author, chosen)
-        for id in mentioned(message.whole_text):
+        for id in mentioned_ids(message.whole_text):
             if id in self._names:
                 await self._shown(id, self._names[id])
 
     async def _shown(self, id: str, name: str) -> str:
         return await self._register.claim_display_name(id, name, self._handles.get(id, ""))
 
-    def _readable_names(self, message: Message) -> Mapping[str, str]:
+    def _readable_names(self, message: SlackMessage) -> Mapping[str, str]:
         """What those are shown as whom a message names."""
-        ids = [*mentioned(message.whole_text), *unnamed(message.whole_text)]
+        ids = [*mentioned_ids(message.whole_text), *ids_without_names(message.whole_text)]
         return {id: self.known_name(id) for id in ids if id in self._names}
 
-    def _note(self, profile: Profile) -> None:
+    def _note(self, profile: SlackProfile) -> None:
         id = profile.id
         if profile.at < self._since.get(id, profile.at):
             return
@@ -186,22 +200,22 @@ class People:
         if profile.handle:
             self._handles[id] = profile.handle
 
-    async def record_guest(self, message: Message) -> None:
+    async def record_guest(self, message: SlackMessage) -> None:
         """Write down that a guest reads there, if whoever wrote this is known as one. Raises JournalError."""
         if message.author in self._outsiders and message.kind != "dm":
             await self._guests.record_guest(message.channel)
 
-    def conversation_info(self, message: Message) -> Whereabouts:
+    def conversation_info(self, message: SlackMessage) -> ConversationInfo:
         """Where a message was said that was described with its `readers`, and who they are."""
         return self._where(message.channel, message.kind, message.author)
 
-    async def look_up_conversation(self, channel: str, kind: str, person: str) -> Whereabouts:
+    async def look_up_conversation(self, channel: str, kind: str, person: str) -> ConversationInfo:
         """Where a conversation of this kind is, and who can read it now; `person` is someone else in it."""
-        await self._learn(readers=[read_by(channel, kind, person)])
+        await self._learn(readers=[audience_id(channel, kind, person)])
         return self._where(channel, kind, person)
 
-    def _where(self, channel: str, kind: str, person: str) -> Whereabouts:
-        of = read_by(channel, kind, person)
+    def _where(self, channel: str, kind: str, person: str) -> ConversationInfo:
+        of = audience_id(channel, kind, person)
         name = self.known_name(of)
         if kind == "dm":
             name = DM
@@ -209,7 +223,7 @@ class People:
             kind, name = "group", GROUP
         else:
             kind = "channel"
-        return Whereabouts(kind=kind, name=name or A_CHANNEL, audience=self._audience(of))
+        return ConversationInfo(kind=kind, name=name or A_CHANNEL, audience=self._audience(of))
 
     async def look_up_audience(self, id: str) -> Audience:
         """Who can read a channel, or a DM with this person, now."""
@@ -235,10 +249,10 @@ class People:
         _, since = self._audiences[id]
         return self._web.clock.steady() - since < FRESH
 
-    def _worth_asking(self, message: Message) -> list[str]:
+    def _worth_asking(self, message: SlackMessage) -> list[str]:
         """Who wrote it, if they have no name yet, and of those whom it mentions as many as is thrifty."""
         author = message.author
-        unknown = [id for id in unnamed(message.whole_text) if id not in self._names]
+        unknown = [id for id in ids_without_names(message.whole_text) if id not in self._names]
         if message.name or (author in self._names and author not in self._hearsay):
             return self._thrift.choose_ids(unknown)
         if author in unknown:
@@ -272,9 +286,9 @@ class People:
             if not self._lacks(id, readers):
                 return
             try:
-                self._apply_name(id, named(await self._name(id)))
+                self._apply_name(id, clean_display_name(await self._name(id)))
             except SlackApiError as refusal:
-                if final(refusal):
+                if is_permanent(refusal):
                     self._thrift.note_refused(id)
                     self._hearsay.discard(id)
             except OUT_OF_REACH:
@@ -290,35 +304,35 @@ class People:
         match id[:1]:
             case "B":
                 answer = await self._web.call_readonly(self._web.client.bots_info, bot=id)
-                return told(answer.get("bot"), "name")
+                return first_text(answer.get("bot"), "name")
             case "C" | "G":
                 return await self._name_of_channel(id)
         return await self._name_of_person(id)
 
     async def _name_of_channel(self, id: str) -> str:
         answer = await self._web.call_readonly(self._web.client.conversations_info, channel=id)
-        channel = object_in(answer, "channel")
-        name = told(channel, "name")
+        channel = object_or_empty(answer, "channel")
+        name = first_text(channel, "name")
         if channel.get("is_mpim"):
             name = GROUP
         elif name:
             name = f"#{name}"
-        self._names[id] = named(name)  # whatever is said of its members
+        self._names[id] = clean_display_name(name)  # whatever is said of its members
         if channel:
             self._believe(id, await self._audience_in(id, _audience_of(channel)))
         return name
 
     async def _name_of_person(self, id: str) -> str:
         answer = await self._web.call_readonly(self._web.client.users_info, user=id)
-        user = object_in(answer, "user")
+        user = object_or_empty(answer, "user")
         audience = _alone(user, self._me.team)
         self._believe(id, audience)
         if audience == "shared":
             self._outsiders.add(id)
         elif audience == "dm":
             self._outsiders.discard(id)
-        self._handles[id] = named(told(user, "name"))
-        return called(user)
+        self._handles[id] = clean_display_name(first_text(user, "name"))
+        return display_name(user)
 
     async def _audience_in(self, channel: str, said: Audience) -> Audience:
         """Who can read a channel of which Slack `said` this: it does not tell of the guests in it."""
@@ -348,7 +362,7 @@ class People:
         self._audiences[id] = (audience, self._web.clock.steady())
 
 
-class Thrift:
+class LookupRateLimit:
     """Which names Slack is asked for because somebody wrote an id: a text may hold thousands.
 
     Bounds what is asked, by message and by minute, and asks nothing again that was refused lately.
@@ -384,7 +398,7 @@ class Thrift:
         return at is not None and self._clock.steady() - at < REFUSED
 
 
-def read_by(channel: str, kind: str, person: str) -> str:
+def audience_id(channel: str, kind: str, person: str) -> str:
     """Of whom or what it is asked who can read a conversation; `person` is someone else in it."""
     return person if kind == "dm" else channel
 
@@ -404,7 +418,7 @@ def _alone(user: Mapping[str, Any], team: str) -> Audience:
     if _has_any(user, OUTSIDE):
         return "shared"
     home = user.get("team_id")
-    teams = object_in(user, "enterprise_user").get("teams")
+    teams = object_or_empty(user, "enterprise_user").get("teams")
     if home == team or (isinstance(teams, list) and team in teams):
         return "dm"
     return "shared" if home else ""

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from weakref import WeakValueDictionary
 
 
-class Order:
+class KeyedLock:
     """A lock for each key that is in use, and nothing for any other."""
 
     def __init__(self) -> None:

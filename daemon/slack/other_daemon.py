@@ -26,7 +26,7 @@ MEND = (
 log = logging.getLogger(__name__)
 
 
-class OtherDaemon:
+class OtherDaemonDetector:
     """What is known of it, in this life. `since` is when we began, by Slack's clock."""
 
     def __init__(self, clock: Clock) -> None:

@@ -14,14 +14,14 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 
 from daemon.engine.event import Entry
-from daemon.errors import SpeechFailed
-from daemon.kinds import Asked, Opened, Spoken, moment
-from daemon.ports import OwnFound
-from daemon.slack.archive import Archive, at
+from daemon.errors import PostFailed
+from daemon.kinds import ConversationOpened, QuestionAsked, SpeechFinished, moment_of
+from daemon.ports import OwnMessageList
+from daemon.slack.archive import ConversationArchive, time_of
 from daemon.slack.draft import GONE
-from daemon.slack.own_workspace import Workspace
-from daemon.slack.place import OURS, place_of
-from daemon.slack.refusals import OUT_OF_REACH, error_of, final, why
+from daemon.slack.own_workspace import SlackWorkspace
+from daemon.slack.place import OURS, slack_place
+from daemon.slack.refusals import OUT_OF_REACH, describe_failure, is_permanent, slack_error
 from daemon.slack.web import Item, pages
 
 MOST_PAGES = 50
@@ -35,17 +35,17 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class OwnDeletion:
+class SlackMessageDeleter:
     """Finds the soul's own messages, and deletes them."""
 
-    workspace: Workspace
-    archive: Archive
+    workspace: SlackWorkspace
+    archive: ConversationArchive
     most_pages: int = MOST_PAGES
     thread_pages: int = THREAD_PAGES
 
-    async def find(self, thread: str, until: str) -> OwnFound:
+    async def find(self, thread: str, until: str) -> OwnMessageList:
         """Find what it said in the DM of this thread up to this ts, but for questions that are open."""
-        channel = place_of(self.workspace.journal, thread).channel
+        channel = slack_place(self.workspace.journal, thread).channel
         found, whole = {*self._recorded(channel)}, True
         try:
             whole = await self._read(channel, until, found)
@@ -53,12 +53,12 @@ class OwnDeletion:
             word = _word(failure, "Slack did not show what stands in a DM")
             log.warning("Slack refuses to show what stands in a DM (%s): the journal alone tells.", word)
             whole = False
-        wanted = [ts for ts in found if moment(ts) <= moment(until)]
-        return OwnFound(messages=sorted({*wanted} - self._asking(), key=moment), whole=whole)
+        wanted = [ts for ts in found if moment_of(ts) <= moment_of(until)]
+        return OwnMessageList(messages=sorted({*wanted} - self._asking(), key=moment_of), whole=whole)
 
     async def delete(self, thread: str, ts: str) -> str:
         """Delete one message; why Slack will not, in a word, or empty where it is gone."""
-        channel = place_of(self.workspace.journal, thread).channel
+        channel = slack_place(self.workspace.journal, thread).channel
         try:
             await self.archive.call_at_pace(self.workspace.web.client.chat_delete, channel=channel, ts=ts)
         except (SlackApiError, *OUT_OF_REACH) as failure:
@@ -70,7 +70,7 @@ class OwnDeletion:
     def _recorded(self, channel: str) -> Iterator[str]:
         """Yield the ts of its messages there that the journal knows."""
         journal = self.workspace.journal
-        for opened in journal.entries_of_kind(Opened):
+        for opened in journal.entries_of_kind(ConversationOpened):
             if opened.event.channel == channel:
                 said: list[Entry[Any]] = journal.thread_entries(opened.thread, *OURS)
                 for entry in said:
@@ -95,7 +95,7 @@ class OwnDeletion:
                     read += 1
                     found.update(self._own(page))
             except SlackApiError as refusal:
-                if error_of(refusal) != "thread_not_found":
+                if slack_error(refusal) != "thread_not_found":
                     raise
             whole = whole and read < self.thread_pages
         return whole
@@ -103,22 +103,22 @@ class OwnDeletion:
     def _own(self, page: Iterable[Item]) -> Iterator[str]:
         me = self.workspace.me
         for item in page:
-            if at(item) and me.is_own_message(item.get("user"), item.get("bot_id")):
+            if time_of(item) and me.is_own_message(item.get("user"), item.get("bot_id")):
                 yield str(item.get("ts"))
 
     def _asking(self) -> set[str]:
         """The messages under which somebody is still to press a button."""
         journal = self.workspace.journal
         asking = set[str]()
-        for asked in journal.pending_entries(Asked):
+        for asked in journal.pending_entries(QuestionAsked):
             for said in journal.readable_entries(asked.event.said):
-                if isinstance(said.event, Spoken):
+                if isinstance(said.event, SpeechFinished):
                     asking.add(said.event.ts)
         return asking
 
 
 def _word(failure: Exception, what: str) -> str:
     """Return Slack's word for why it will never do it. Raises SpeechFailed where it may do it later."""
-    if isinstance(failure, SlackApiError) and final(failure):
-        return error_of(failure)
-    raise SpeechFailed(f"{what}: {why(failure)}") from failure
+    if isinstance(failure, SlackApiError) and is_permanent(failure):
+        return slack_error(failure)
+    raise PostFailed(f"{what}: {describe_failure(failure)}") from failure

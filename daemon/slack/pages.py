@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from daemon.ports import Page
-from daemon.slack.block import Block, leads, open_block, resume
+from daemon.ports import MessagePage
+from daemon.slack.block import OpenBlock, leads_into_next, open_block, reopen_block
 
 PARAGRAPH, LINE, WORD, LINK, SIGN, MOST = 10_000, 10_400, 10_600, 10_800, 10_900, 10_940
 """A page of so many characters ends with its paragraph, its line, its word, or anywhere but in a link, in a
@@ -36,13 +36,13 @@ JOINED = re.compile("[\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\udc00-\ud
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended(Page):
+class FinishedPage(MessagePage):
     """A page that is not the last. `block` is what it ended in the middle of, at `upto`."""
 
-    block: Block
+    block: OpenBlock
 
 
-def pages(text: str, cuts: Sequence[int] = (), ended: Sequence[Page] = ()) -> list[Page]:
+def pages(text: str, cuts: Sequence[int] = (), ended: Sequence[MessagePage] = ()) -> list[MessagePage]:
     """The text as messages, the first ones ending at `cuts`; no text, no message.
 
     A fence or a table that is cut is opened again; the white space at the cut is gone. `ended` are pages
@@ -52,42 +52,42 @@ def pages(text: str, cuts: Sequence[int] = (), ended: Sequence[Page] = ()) -> li
     start, again = len(text) - len(text.lstrip()), ""
     if ended:
         last = ended[-1]
-        assert isinstance(last, Ended)
-        start, again = resume(text, last.upto, last.block)
+        assert isinstance(last, FinishedPage)
+        start, again = reopen_block(text, last.upto, last.block)
     while start < len(text):
         page = again + text[start:]
         before = start - len(again)
         ends = [at - before for at in cuts if text[start:at].strip() and at < len(text)]
-        natural = natural_end(page)
+        natural = page_end(page)
         if natural is not None:
             ends.append(natural)
         if not ends:
-            return [*found, Page(text=page.rstrip(), upto=len(text))]
+            return [*found, MessagePage(text=page.rstrip(), upto=len(text))]
         shown = page[: min(ends)].rstrip()
         block = open_block(shown)
         upto = before + len(shown)
-        start, again = resume(text, upto, block)
+        start, again = reopen_block(text, upto, block)
         said = shown + block.end
         if start < len(text):
-            found.append(Ended(text=said, upto=upto, block=block))
+            found.append(FinishedPage(text=said, upto=upto, block=block))
         else:
-            found.append(Page(text=said, upto=len(text)))
+            found.append(MessagePage(text=said, upto=len(text)))
     return found
 
 
-def cut(text: str, since: int) -> int:
+def page_break(text: str, since: int) -> int:
     """Where a page that began at `since` had best end, if it must end now: the last good place nearby."""
     near = max(since, len(text) - NEAR)
     for break_ in BREAKS:
         ends = [near + found.start() for found in re.finditer(break_, text[near:])]
         for end in reversed(ends):
             page = text[since:end]
-            if page.strip() and not leads(page) and not _in_span(text, end):
+            if page.strip() and not leads_into_next(page) and not _in_span(text, end):
                 return end
     return len(text)
 
 
-def natural_end(page: str) -> int | None:
+def page_end(page: str) -> int | None:
     """Where this page ends because of its length, if it has that length."""
     if size(page) < PARAGRAPH:
         return None
@@ -118,7 +118,7 @@ def _may_end(page: str, at: int, long: int) -> bool:
     end = BLANK_LINE
     if long >= LINE:
         end = END_OF_LINE
-    if not end.match(page, at) or page[at - 1] == "\n" or leads(page[:at]):
+    if not end.match(page, at) or page[at - 1] == "\n" or leads_into_next(page[:at]):
         return False
     return long >= LINE or not open_block(page[:at]).mark
 

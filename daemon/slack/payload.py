@@ -16,13 +16,13 @@ TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 """A string of JSON, or the beginning or end of an object or list. One that breaks off is read once, too."""
 
 
-class Malformed(ValueError):
+class MalformedPayload(ValueError):
     """An event without what Slack promises; the text names the field, never what people wrote."""
 
     recorded_name = "Malformed"
 
 
-def parsed(text: object) -> object:
+def parse_json(text: object) -> object:
     """What this JSON says; None where it is none, or nested too deeply to be read."""
     if not isinstance(text, str):
         return None
@@ -32,7 +32,7 @@ def parsed(text: object) -> object:
         return None
 
 
-def value_of(text: str, name: str) -> str:
+def string_at(text: str, name: str) -> str:
     """The string under this name in an object that cannot be read whole; empty if there is none.
 
     However deeply its other parts are nested, they are passed over.
@@ -46,12 +46,12 @@ def value_of(text: str, name: str) -> str:
         elif sign in "]}":
             depth -= 1
         elif depth == 1 and last == f'"{name}"':
-            return str(parsed(sign) or "")
+            return str(parse_json(sign) or "")
         last = sign
     return ""
 
 
-def told(whole: object, *names: str) -> str:
+def first_text(whole: object, *names: str) -> str:
     """The first text under one of these names; empty where none is a text."""
     if not isinstance(whole, Mapping):
         return ""
@@ -62,31 +62,31 @@ def told(whole: object, *names: str) -> str:
     return ""
 
 
-def whole(value: object) -> int:
+def count_at(value: object) -> int:
     """This whole number that counts something; 0 where it is none."""
     return value if type(value) is int and value > 0 else 0
 
 
-def object_in(whole: Mapping[str, Any] | AsyncSlackResponse, name: str) -> Mapping[str, Any]:
+def object_or_empty(whole: Mapping[str, Any] | AsyncSlackResponse, name: str) -> Mapping[str, Any]:
     """The object under this name; an empty one where it is not what Slack promises."""
     value = whole.get(name)
     return value if isinstance(value, Mapping) else {}
 
 
-def called(user: Mapping[str, Any]) -> str:
+def display_name(user: Mapping[str, Any]) -> str:
     """What a person, as Slack describes them, is called; empty where it does not say."""
-    return told(user.get("profile"), "display_name", "real_name") or told(user, "name")
+    return first_text(user.get("profile"), "display_name", "real_name") or first_text(user, "name")
 
 
-def part(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def object_at(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """The object under this name."""
     value = event.get(name)
     if not isinstance(value, Mapping):
-        raise Malformed(f"no {name}")
+        raise MalformedPayload(f"no {name}")
     return value
 
 
-def parts(event: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+def objects_at(event: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     """The objects in the list under this name; what is none of them is passed over."""
     items = event.get(name)
     if not isinstance(items, list):
@@ -97,21 +97,21 @@ def parts(event: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
 def _text(event: Mapping[str, Any], name: str) -> str:
     value = event.get(name)
     if not isinstance(value, str) or not value:
-        raise Malformed(f"no {name}")
+        raise MalformedPayload(f"no {name}")
     return value
 
 
-def identity(event: Mapping[str, Any], name: str) -> str:
+def id_at(event: Mapping[str, Any], name: str) -> str:
     """The id of someone or of some place, under this name."""
     value = _text(event, name)
     if not ID.fullmatch(value):
-        raise Malformed(f"a {name} that is no id")
+        raise MalformedPayload(f"a {name} that is no id")
     return value
 
 
-def stamp(event: Mapping[str, Any], name: str) -> str:
+def timestamp_at(event: Mapping[str, Any], name: str) -> str:
     """The ts under this name."""
     value = _text(event, name)
     if not TS.fullmatch(value):
-        raise Malformed(f"a {name} that is no ts")
+        raise MalformedPayload(f"a {name} that is no ts")
     return value

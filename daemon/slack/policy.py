@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from daemon.kinds import moment
-from daemon.slack.message import Message
-from daemon.slack.salutation import is_for_another
+from daemon.kinds import moment_of
+from daemon.slack.message import SlackMessage
+from daemon.slack.salutation import is_addressed_to_another
 
 Address = Literal["dm", "mention", "follow-up", "late", "heard", "ignored"]
 ANSWERED = ("dm", "mention", "follow-up")
@@ -17,7 +17,7 @@ SOMEWHERE = "https://slack.com/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Me:
+class BotIdentity:
     """The soul's own identity in Slack."""
 
     team: str
@@ -31,13 +31,13 @@ class Me:
         """Is a message of this user, or of this bot, one of our own?"""
         return user == self.user or bool(self.bot and bot == self.bot)
 
-    def is_mentioned_in(self, message: Message) -> bool:
+    def is_mentioned_in(self, message: SlackMessage) -> bool:
         """Does it mention the soul?"""
         return message.called or self.user in message.mentions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Allowed:
+class AccessPolicy:
     """Who may speak to the soul, by id. No users and no channels named means all of them; no bots, none.
 
     `daily` is how many messages to and from bots there are at the most in a UTC day.
@@ -53,11 +53,11 @@ class Allowed:
         """Those of the bots that can be mentioned: they are named by the ids of their users."""
         return frozenset(bot for bot in self.bots if bot[:1] in ("U", "W"))
 
-    def is_allowed_bot(self, message: Message) -> bool:
+    def is_allowed_bot(self, message: SlackMessage) -> bool:
         """Did one of the bots write it that may speak to the soul?"""
         return message.is_by_bot and (message.user in self.bots or message.bot in self.bots)
 
-    def may_be_heard(self, message: Message) -> bool:
+    def may_be_heard(self, message: SlackMessage) -> bool:
         """May whoever said this speak to the soul there?"""
         if message.is_by_bot:
             return self.is_allowed_bot(message) and self.is_open_to_all(message.channel, message.kind)
@@ -72,10 +72,10 @@ class Allowed:
         return kind == "dm" or not self.channels or channel in self.channels
 
 
-def judge(
-    message: Message,
-    me: Me,
-    allowed: Allowed,
+def classify_message(
+    message: SlackMessage,
+    me: BotIdentity,
+    allowed: AccessPolicy,
     called_by: str | None,
     *,
     late: bool = False,
@@ -97,7 +97,7 @@ def judge(
     return address
 
 
-def _address(message: Message, me: Me, called_by: str | None) -> Address:
+def _address(message: SlackMessage, me: BotIdentity, called_by: str | None) -> Address:
     """What it would be if everybody might speak to the soul."""
     if message.change:
         return "heard"
@@ -105,10 +105,10 @@ def _address(message: Message, me: Me, called_by: str | None) -> Address:
         return "dm"
     if me.is_mentioned_in(message):
         return "mention"
-    if is_for_another(message.text):
+    if is_addressed_to_another(message.text):
         return "heard"
     if called_by is None:
         return "ignored"
-    if moment(message.ts) < moment(called_by):
+    if moment_of(message.ts) < moment_of(called_by):
         return "heard"
     return "follow-up"

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.engine.writable import writable
-from daemon.ports import Choice, Choices
-from daemon.slack.payload import Malformed, identity, parsed, part, stamp, told
-from daemon.slack.text import named
+from daemon.engine.writable import storable_text
+from daemon.ports import Button, ButtonRow
+from daemon.slack.payload import MalformedPayload, first_text, id_at, object_at, parse_json, timestamp_at
+from daemon.slack.text import clean_display_name
 
 ACTION = "answer:"
 """What the action_ids of our buttons begin with."""
@@ -19,7 +19,7 @@ LABEL = 75
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Press:
+class ButtonClick:
     """Someone pressed a button at `ts`. `asked` is the key of the question that `value` answers."""
 
     channel: str
@@ -31,13 +31,13 @@ class Press:
     value: str
 
 
-def buttons(choices: Choices) -> dict[str, Any]:
+def make_button_block(choices: ButtonRow) -> dict[str, Any]:
     """The block of these buttons."""
     elements = [_button(choices.asked, n, choice) for n, choice in enumerate(choices.choices)]
     return {"type": "actions", "elements": elements}
 
 
-def _button(asked: str, n: int, choice: Choice) -> dict[str, Any]:
+def _button(asked: str, n: int, choice: Button) -> dict[str, Any]:
     button: dict[str, Any] = {
         "type": "button",
         "action_id": f"{ACTION}{n}",
@@ -49,22 +49,22 @@ def _button(asked: str, n: int, choice: Choice) -> dict[str, Any]:
     return button
 
 
-def presses_of(body: Mapping[str, Any]) -> Iterator[Press]:
+def clicks_in(body: Mapping[str, Any]) -> Iterator[ButtonClick]:
     """The presses of our buttons in a block_actions payload; raises Malformed."""
     for action in body.get("actions", ()):
-        if isinstance(action, Mapping) and told(action, "action_id").startswith(ACTION):
+        if isinstance(action, Mapping) and first_text(action, "action_id").startswith(ACTION):
             yield _press(body, action)
 
 
-def _press(body: Mapping[str, Any], action: Mapping[str, Any]) -> Press:
-    user, text = part(body, "user"), action.get("text")
+def _press(body: Mapping[str, Any], action: Mapping[str, Any]) -> ButtonClick:
+    user, text = object_at(body, "user"), action.get("text")
     asked, value = _answer(action.get("value"))
-    return Press(
-        channel=identity(part(body, "channel"), "id"),
-        user=identity(user, "id"),
-        name=named(told(user, "name", "username")),
-        ts=stamp(action, "action_ts"),
-        label=named(told(text, "text")),
+    return ButtonClick(
+        channel=id_at(object_at(body, "channel"), "id"),
+        user=id_at(user, "id"),
+        name=clean_display_name(first_text(user, "name", "username")),
+        ts=timestamp_at(action, "action_ts"),
+        label=clean_display_name(first_text(text, "text")),
         asked=asked,
         value=value,
     )
@@ -72,7 +72,7 @@ def _press(body: Mapping[str, Any], action: Mapping[str, Any]) -> Press:
 
 def _answer(value: object) -> tuple[str, str]:
     """Which question is answered, and how."""
-    match parsed(value):
+    match parse_json(value):
         case {"asked": str(asked), "value": str(answer)}:
-            return writable(asked), writable(answer)
-    raise Malformed("a button without its question")
+            return storable_text(asked), storable_text(answer)
+    raise MalformedPayload("a button without its question")

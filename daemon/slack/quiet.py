@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
-from daemon.engine.writable import writable
-from daemon.mind.links import LETTER, Link, links
-from daemon.slack.code_spans import Plain, plain
-from daemon.slack.entities import decoded, decoded_so_far
+from daemon.engine.writable import storable_text
+from daemon.mind.links import LETTER, SlackLink, find_links
+from daemon.slack.code_spans import CodeMask, mask_code
+from daemon.slack.entities import decode_entities, decode_settled_entities
 
 Named = Callable[[str], bool]
 """Has anybody named this host?"""
@@ -29,7 +29,7 @@ REFERENCE = re.compile(
     re.VERBOSE,
 )
 """What Slack would resolve; in Markdown it may do so with a group's name after an @, too."""
-RUN = re.compile("`+")
+BACKTICKS = re.compile("`+")
 BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 WORDS = r"!?\[[^\[\]|\n]{0,300}\]"
 """The words of a link, or of a picture, in their brackets."""
@@ -54,7 +54,7 @@ NOBODY: Set[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Edit:
+class TextEdit:
     """These characters of a text are replaced."""
 
     start: int
@@ -62,29 +62,29 @@ class Edit:
     by: str
 
 
-def any_host(_host: str) -> bool:
+def allow_any_host(_host: str) -> bool:
     """Where Slack fetches no link, each may stand as it is."""
     return True
 
 
-def mention(person: str) -> str:
+def mention_markup(person: str) -> str:
     """What calls someone, by id."""
     return f"<@{person}>"
 
 
-def quiet(text: str, keep: Set[str] = NOBODY, named: Named = any_host) -> str:
+def escape_mentions(text: str, keep: Set[str] = NOBODY, named: Named = allow_any_host) -> str:
     """The whole text, unable to ping anybody but those in `keep`, in characters that Slack takes."""
-    text = writable(decoded(text))
-    return _applied(text, _edits(text, plain(text).text, keep, named))
+    text = storable_text(decode_entities(text))
+    return _applied(text, _edits(text, mask_code(text).text, keep, named))
 
 
-def quiet_so_far(text: str, keep: Set[str] = NOBODY, named: Named = any_host) -> str:
+def escape_settled_mentions(text: str, keep: Set[str] = NOBODY, named: Named = allow_any_host) -> str:
     """As much of a growing text as is settled: what `quiet` makes of any continuation begins with it.
 
     But for one case: of an address without a scheme the first word may have been shown before its first dot.
     """
-    text = writable(decoded_so_far(text))
-    known = plain(text)
+    text = storable_text(decode_settled_entities(text))
+    known = mask_code(text)
     edits = _edits(text, known.text, keep, named)
     possible = [*edits, *_edits(text, known.maybe, keep, named)]
     settled = min([*_growing(known, named), *_undecided(known, possible), len(text)])
@@ -92,7 +92,7 @@ def quiet_so_far(text: str, keep: Set[str] = NOBODY, named: Named = any_host) ->
     return _applied(text[:settled], [edit for edit in edits if edit.end <= settled])
 
 
-def _applied(text: str, edits: Sequence[Edit]) -> str:
+def _applied(text: str, edits: Sequence[TextEdit]) -> str:
     parts, last = [], 0
     for edit in edits:
         parts += [text[last : edit.start], edit.by]
@@ -100,38 +100,38 @@ def _applied(text: str, edits: Sequence[Edit]) -> str:
     return "".join([*parts, text[last:]])
 
 
-def _growing(known: Plain, named: Named) -> Iterator[int]:
+def _growing(known: CodeMask, named: Named) -> Iterator[int]:
     """Where something may begin that is altered, if more of it comes."""
     for view in (known.text, known.maybe):
         line = view.rfind("\n") + 1
         found = GROWING.search(view, max(line, len(view) - FURTHEST))
         if found:
             yield _with_lead(view, found.start())
-        if named is any_host:
+        if named is allow_any_host:
             continue
-        for link in links(view[line:]):
+        for link in find_links(view[line:]):
             if line + link.upto >= len(view):
                 yield _with_lead(view, line + link.start)
 
 
-def _undecided(known: Plain, possible: Sequence[Edit]) -> Iterator[int]:
+def _undecided(known: CodeMask, possible: Sequence[TextEdit]) -> Iterator[int]:
     """Where something is altered that more text may turn into code."""
     for edit in possible:
         if edit.end > known.unsure:
             yield edit.start
 
 
-def _edits(text: str, shown: str, keep: Set[str], named: Named) -> list[Edit]:
+def _edits(text: str, shown: str, keep: Set[str], named: Named) -> list[TextEdit]:
     """What is altered of a text, in which `shown` has no code."""
-    kept = tuple(map(mention, keep))
-    edits: list[Edit] = []
+    kept = tuple(map(mention_markup, keep))
+    edits: list[TextEdit] = []
     for found in REFERENCE.finditer(shown):
         if found[0] not in kept:
             whole = text[found.start() : found.end()]
-            edits.append(Edit(found.start(), found.end(), f"{whole[0]}{ZERO_WIDTH}{whole[1:]}"))
-    if named is any_host:
+            edits.append(TextEdit(found.start(), found.end(), f"{whole[0]}{ZERO_WIDTH}{whole[1:]}"))
+    if named is allow_any_host:
         return edits
-    for link in links(shown):
+    for link in find_links(shown):
         if named(link.host):
             continue
         start, end = _extent(shown, link)
@@ -145,7 +145,7 @@ def _edits(text: str, shown: str, keep: Set[str], named: Named) -> list[Edit]:
     return sorted(edits)
 
 
-def _extent(shown: str, link: Link) -> tuple[int, int]:
+def _extent(shown: str, link: SlackLink) -> tuple[int, int]:
     """Where a link begins and ends, with what of Markdown belongs to it."""
     start, end = _with_lead(shown, link.start), link.end
     for closing in (">", ")"):
@@ -154,17 +154,17 @@ def _extent(shown: str, link: Link) -> tuple[int, int]:
     return start, end
 
 
-def _as_code(text: str, shown: str, start: int, end: int) -> Edit:
+def _as_code(text: str, shown: str, start: int, end: int) -> TextEdit:
     """These characters as a span of code that nothing around them can open or close."""
     inside = text[start:end]
-    taken = {len(run) for run in RUN.findall(inside)}
+    taken = {len(run) for run in BACKTICKS.findall(inside)}
     paragraph = max([0, *(found.end() for found in BLANK_LINE.finditer(text, 0, start))])
     if "`" in shown[paragraph:start]:
-        before = RUN.findall(text[paragraph:start])
+        before = BACKTICKS.findall(text[paragraph:start])
         taken |= {len(run) - escaped for run in before for escaped in (0, 1)}
     mark = "`" * min(set(range(1, len(taken) + 2)) - taken)
     ahead, behind = " " * text.endswith(("`", "\\"), 0, start), " " * text.startswith("`", end)
-    return Edit(start, end, f"{ahead}{mark}{inside}{mark}{behind}")
+    return TextEdit(start, end, f"{ahead}{mark}{inside}{mark}{behind}")
 
 
 def _with_lead(shown: str, start: int) -> int:

@@ -18,7 +18,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from daemon.engine.exceptions import recorded_name
 from daemon.errors import ConfigError
-from daemon.slack.payload import told
+from daemon.slack.payload import first_text
 
 OUT_OF_REACH = (aiohttp.ClientError, TimeoutError)
 """What a call raises when Slack was not reached, or did not answer: it may have been done or not."""
@@ -123,56 +123,56 @@ FIX = (
 log = logging.getLogger(__name__)
 
 
-def error_of(refusal: SlackApiError) -> str:
+def slack_error(refusal: SlackApiError) -> str:
     """Slack's word for what was wrong; empty when the answer was not Slack's."""
     response = refusal.response
     if not isinstance(response, AsyncSlackResponse):
         return ""
     if response.status_code == HTTPStatus.TOO_MANY_REQUESTS:
         return LIMITED
-    return told(response.data, "error")
+    return first_text(response.data, "error")
 
 
-def final(refusal: SlackApiError) -> bool:
+def is_permanent(refusal: SlackApiError) -> bool:
     """Will Slack never take this? Not so where it is out of order, or our token is."""
     status = getattr(refusal.response, "status_code", HTTPStatus.OK)
-    ours = error_of(refusal) not in UNWELL | REVOKED
+    ours = slack_error(refusal) not in UNWELL | REVOKED
     return ours and status < HTTPStatus.INTERNAL_SERVER_ERROR
 
 
-def closed(failure: Exception) -> bool:
+def is_conversation_closed(failure: Exception) -> bool:
     """Does Slack say that nothing can be said in this conversation, whatever it is?"""
     if not isinstance(failure, SlackApiError):
         return False
-    word = error_of(failure)
+    word = slack_error(failure)
     return word in CLOSED or word.startswith(RESTRICTED)
 
 
-def is_of_content(failure: Exception) -> bool:
+def is_content_refusal(failure: Exception) -> bool:
     """Does Slack refuse what is in a message? So it is taken for each word of Slack's that is not known.
 
     What is wrong with Slack, with us or with the place has words that are known, and lasts.
     """
-    if not isinstance(failure, SlackApiError) or closed(failure):
+    if not isinstance(failure, SlackApiError) or is_conversation_closed(failure):
         return False
-    return final(failure) and error_of(failure) not in OTHERWISE
+    return is_permanent(failure) and slack_error(failure) not in OTHERWISE
 
 
-def why(failure: Exception) -> str:
+def describe_failure(failure: Exception) -> str:
     """What to say of a call that failed: never an address, which may hold a ticket."""
     if isinstance(failure, SlackApiError):
-        return error_of(failure) or NOT_SLACK
+        return slack_error(failure) or NOT_SLACK
     if isinstance(failure, aiohttp.ClientError) and not isinstance(failure, aiohttp.ClientPayloadError):
         return f"{type(failure).__name__} {getattr(failure, 'status', '')}".rstrip()
     return str(failure) or recorded_name(failure)
 
 
-def refused(name: str, at: str, word: str) -> ConfigError:
+def token_advice(name: str, at: str, word: str) -> ConfigError:
     """The token of this name was refused there, with this word: what to do."""
     return ConfigError(f"{name} was refused by {at} ({word}): {WHERE[name]}.")
 
 
-class Scopes:
+class ScopeStatus:
     """What is known of them in this life."""
 
     def __init__(self) -> None:
@@ -207,4 +207,4 @@ class Scopes:
 
 
 def _scopes(answer: Mapping[str, Any], name: str) -> str:
-    return ", ".join(SCOPE.findall(told(answer, name)))
+    return ", ".join(SCOPE.findall(first_text(answer, name)))

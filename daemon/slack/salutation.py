@@ -10,7 +10,7 @@ import unicodedata
 from daemon.slack.block_text import EMOJI
 from daemon.slack.text import MENTION
 
-IN_WORDS = """
+SALUTATION_WORDS = """
     hi hiya hello hey heya hallo yo howdy greetings dear welcome good_morning morning good_afternoon
     afternoon
     good_evening evening good_day good_night hi_there hello_there hey_there hi_again hi_all hello_all
@@ -40,32 +40,34 @@ IN_WORDS = """
     halo hai selamat_pagi selamat_siang selamat_sore selamat_malam terima_kasih chào xin_chào cảm_ơn
 """  # noqa: RUF001 - they are the letters of their languages
 """Greetings and thanks, in one language or another; `_` stands for a space."""
-SALUTATIONS = frozenset(IN_WORDS.split())
-LONGEST = 4
+SALUTATIONS = frozenset(SALUTATION_WORDS.split())
+MOST_SALUTATION_WORDS = 4
 """Words of one of them."""
 POSSESSIVE = ("'s", "\u2019s", "\u2018s")
 """Behind a mention: then it speaks of what is theirs."""
 
 
-def is_for_another(text: str) -> bool:
+def is_addressed_to_another(text: str) -> bool:
     """True if a text begins with the mention of somebody, after a greeting or not."""
     found = MENTION.search(text)
     if found is None or text.startswith(POSSESSIVE, found.end()):
         return False
-    return _is_salutation(_words(text[: found.start()]))
+    return _is_salutation(_salutation_words(text[: found.start()]))
 
 
 def _is_salutation(words: list[str]) -> bool:
     """True if these words are greetings, one after the other, or none at all."""
     while words:
-        sizes = [size for size in range(1, LONGEST + 1) if "_".join(words[:size]) in SALUTATIONS]
+        sizes = [
+            size for size in range(1, MOST_SALUTATION_WORDS + 1) if "_".join(words[:size]) in SALUTATIONS
+        ]
         if not sizes:
             return False
         words = words[max(sizes) :]
     return True
 
 
-def _words(text: str) -> list[str]:
+def _salutation_words(text: str) -> list[str]:
     """Without case, punctuation and emojis."""
     text = unicodedata.normalize("NFC", EMOJI.sub(" ", text).casefold())
     return "".join(sign if unicodedata.category(sign)[0] in "LMN" else " " for sign in text).split()

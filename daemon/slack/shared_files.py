@@ -15,12 +15,20 @@ from http import HTTPStatus
 from aiohttp import ClientResponse, ClientSession, ClientTimeout, DummyCookieJar
 from slack_sdk.errors import SlackApiError
 
-from daemon.errors import FileAway, FileRefused
+from daemon.errors import FileTemporarilyUnavailable, FileUnavailable
 from daemon.kinds import SharedFile
-from daemon.slack.access import Access
-from daemon.slack.message import shared_file
-from daemon.slack.refusals import FIX, LIMITED, MISSING_SCOPE, OUT_OF_REACH, UNWELL, error_of, why
-from daemon.slack.web import LONGEST_WAIT, TIMEOUT, Web, pause, seconds_of
+from daemon.slack.access import SlackAccess
+from daemon.slack.message import parse_shared_file
+from daemon.slack.refusals import (
+    FIX,
+    LIMITED,
+    MISSING_SCOPE,
+    OUT_OF_REACH,
+    UNWELL,
+    describe_failure,
+    slack_error,
+)
+from daemon.slack.web import LONGEST_WAIT, TIMEOUT, WebApi, retry_pause, seconds_of
 
 MEGABYTE = 1_000_000
 MOST = 50 * MEGABYTE
@@ -76,7 +84,7 @@ ELSEWHERE = "Slack does not keep its content, and the app's token goes nowhere e
 LATER = "Try again in a moment."
 
 
-class _Again(FileAway):
+class _RetryLater(FileTemporarilyUnavailable):
     """It may come when it is asked for again, after so many seconds."""
 
     def __init__(self, said: str, after: int = 0) -> None:
@@ -85,11 +93,11 @@ class _Again(FileAway):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SlackFiles:
+class SlackFileSource:
     """Fetches files of one workspace: at most `most` bytes each, within `patience` seconds of real time."""
 
-    web: Web
-    access: Access
+    web: WebApi
+    access: SlackAccess
     most: int = MOST
     patience: float = PATIENCE
 
@@ -99,7 +107,9 @@ class SlackFiles:
             async with asyncio.timeout(self.patience):
                 return await self._download(await self._found(file))
         except TimeoutError:
-            raise FileAway(f"It did not come within {self.patience:g} seconds. {LATER}") from None
+            raise FileTemporarilyUnavailable(
+                f"It did not come within {self.patience:g} seconds. {LATER}"
+            ) from None
 
     async def _found(self, file: SharedFile) -> SharedFile:
         """The same file with an address that the token may be sent to; Slack is asked where it has none."""
@@ -108,50 +118,54 @@ class SlackFiles:
             file = await self._described(file.id)
             self._check(file)
         if not file.url or file.access == CHECK:
-            raise FileRefused(NO_ADDRESS)
+            raise FileUnavailable(NO_ADDRESS)
         if not self._trusts(file.url):
-            raise FileRefused(ELSEWHERE)
+            raise FileUnavailable(ELSEWHERE)
         return file
 
     def _check(self, file: SharedFile) -> None:
         """Raise FileRefused for what is known to be of no use to ask for."""
         refusal = NO_MODE.get(file.mode) or NO_ACCESS.get(file.access)
         if refusal:
-            raise FileRefused(refusal)
+            raise FileUnavailable(refusal)
         if file.size is not None and file.size > self.most:
             raise self._too_large(file.size)
 
     def _trusts(self, url: str) -> bool:
         """May the token be sent there?"""
-        return origin(url) in (SLACK_FILES, origin(self.access.base_url))
+        return url_origin(url) in (SLACK_FILES, url_origin(self.access.base_url))
 
     async def _described(self, id: str) -> SharedFile:
         """The file as Slack describes it now."""
         try:
             answer = await self.web.call_readonly(self.web.client.files_info, file=id)
         except SlackApiError as refusal:
-            word = error_of(refusal)
+            word = slack_error(refusal)
             if word == MISSING_SCOPE:
-                raise FileRefused(NO_SCOPE) from refusal
+                raise FileUnavailable(NO_SCOPE) from refusal
             if word == LIMITED or word in UNWELL:
-                raise FileAway(f"Slack does not say where it is now ({why(refusal)}). {LATER}") from refusal
-            raise FileRefused(NO_WORD.get(word, f"Slack does not show it ({word}).")) from refusal
+                raise FileTemporarilyUnavailable(
+                    f"Slack does not say where it is now ({describe_failure(refusal)}). {LATER}"
+                ) from refusal
+            raise FileUnavailable(NO_WORD.get(word, f"Slack does not show it ({word}).")) from refusal
         except OUT_OF_REACH as failure:
-            raise FileAway(f"Slack cannot be reached ({why(failure)}). {LATER}") from failure
+            raise FileTemporarilyUnavailable(
+                f"Slack cannot be reached ({describe_failure(failure)}). {LATER}"
+            ) from failure
         found = answer.get("file")
         if not isinstance(found, Mapping):
-            raise FileRefused(NO_ADDRESS)
-        return shared_file(found)
+            raise FileUnavailable(NO_ADDRESS)
+        return parse_shared_file(found)
 
     async def _download(self, file: SharedFile) -> bytes:
         """Its content, after a few tries at the most."""
         patience = LONGEST_WAIT
         attempt = 1
         while True:
-            await self.web.clock.sleep(pause(attempt))
+            await self.web.clock.sleep(retry_pause(attempt))
             try:
                 return await self._request(file)
-            except _Again as failure:
+            except _RetryLater as failure:
                 patience -= failure.after
                 if attempt == TRIES or patience < 0:
                     raise
@@ -167,13 +181,13 @@ class SlackFiles:
                     _check_status(response)
                     return await self._content(file, response)
         except OUT_OF_REACH as failure:
-            broken = _Again(f"The connection to Slack broke ({why(failure)}).")
+            broken = _RetryLater(f"The connection to Slack broke ({describe_failure(failure)}).")
         raise broken
 
     def _session(self, url: str) -> ClientSession:
         """What may be shown to that address, and for how long it may be silent."""
         headers: dict[str, str] = {}
-        if origin(url) == origin(self.access.base_url):
+        if url_origin(url) == url_origin(self.access.base_url):
             headers.update(self.access.headers)
         headers["Authorization"] = f"Bearer {self.access.bot_token}"
         headers["Accept-Encoding"] = "identity"
@@ -191,18 +205,20 @@ class SlackFiles:
             if len(content) > self.most:
                 raise self._too_large(None)
         if _is_page(response, content) and not _is_html(file, content):
-            raise FileRefused(SIGN_IN)
+            raise FileUnavailable(SIGN_IN)
         return bytes(content)
 
-    def _too_large(self, size: int | None) -> FileRefused:
+    def _too_large(self, size: int | None) -> FileUnavailable:
         most = f"{self.most / MEGABYTE:.3g} MB"
         has = f"It has more than {most}"
         if size is not None:
             has = f"It has {size / MEGABYTE:.0f} MB"
-        return FileRefused(f"{has}, and files of more than {most} are not read: share the part that matters.")
+        return FileUnavailable(
+            f"{has}, and files of more than {most} are not read: share the part that matters."
+        )
 
 
-def origin(url: str) -> tuple[str, str, int] | None:
+def url_origin(url: str) -> tuple[str, str, int] | None:
     """Where this address leads: scheme, host and port. None where it is no plain address."""
     found = ADDRESS.fullmatch(url)
     if found is None:
@@ -217,25 +233,25 @@ def _check_status(response: ClientResponse) -> None:
     if status == HTTPStatus.OK:
         return
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
-        raise FileRefused(SIGN_IN)
+        raise FileUnavailable(SIGN_IN)
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        raise FileRefused(f"{DENIED} It needs the scope files:read, too. {FIX}")
+        raise FileUnavailable(f"{DENIED} It needs the scope files:read, too. {FIX}")
     if status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
-        raise FileRefused(GONE)
+        raise FileUnavailable(GONE)
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         raise _limited(response.headers.get("Retry-After", "1"))
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        raise _Again(f"Slack's own machines failed ({status}).")
-    raise FileRefused(f"Slack answered with the status {status}, which is no file.")
+        raise _RetryLater(f"Slack's own machines failed ({status}).")
+    raise FileUnavailable(f"Slack answered with the status {status}, which is no file.")
 
 
-def _limited(after: str) -> FileAway:
+def _limited(after: str) -> FileTemporarilyUnavailable:
     """Slack takes no more requests for a while; for a long one it is not waited."""
     said = "Slack takes no more requests from this app for now."
     seconds = seconds_of(after, LONGEST_WAIT)
     if seconds:
-        return _Again(said, seconds)
-    return FileAway(f"{said} Try again in some minutes.")
+        return _RetryLater(said, seconds)
+    return FileTemporarilyUnavailable(f"{said} Try again in some minutes.")
 
 
 def _is_page(response: ClientResponse, content: bytearray) -> bool:

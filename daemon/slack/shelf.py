@@ -14,18 +14,18 @@ from heapq import nlargest
 
 from slack_sdk.errors import SlackApiError
 
-from daemon.documents.document import Document, DocumentError, in_parts
+from daemon.documents.document import Document, DocumentError, document_of_parts
 from daemon.documents.loading import read_document
 from daemon.engine.keys import root_of
-from daemon.errors import FileRefused
-from daemon.kinds import Opened, Said, SharedFile
+from daemon.errors import FileUnavailable
+from daemon.kinds import ConversationOpened, PersonMessage, SharedFile
 from daemon.limits import DAY
-from daemon.ports import Files
-from daemon.slack.archive import Archive, at, live_threads, spoken
-from daemon.slack.message import Message
-from daemon.slack.own_workspace import Workspace
-from daemon.slack.place import permalink, place_of
-from daemon.slack.refusals import OUT_OF_REACH, why
+from daemon.ports import FileSource
+from daemon.slack.archive import ConversationArchive, active_threads, message_if_said, time_of
+from daemon.slack.message import SlackMessage
+from daemon.slack.own_workspace import SlackWorkspace
+from daemon.slack.place import make_permalink, slack_place
+from daemon.slack.refusals import OUT_OF_REACH, describe_failure
 from daemon.slack.web import Item
 
 MOST_FILES = 20
@@ -48,12 +48,12 @@ NO_MEMBER = "You are not a member of {name}: I read a channel only for those who
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SlackShelf:
+class SlackSourceProvider:
     """Brings documents out of one workspace. Each method raises DocumentError with a sentence for people."""
 
-    workspace: Workspace
-    archive: Archive
-    fetcher: Files
+    workspace: SlackWorkspace
+    archive: ConversationArchive
+    fetcher: FileSource
     room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     """For those that are read at once: each may take a child of its own, and a gigabyte."""
 
@@ -87,9 +87,9 @@ class SlackShelf:
             items = await self._history(place, until - days * DAY)
             return [await self._document(place.place, place, items, until)]
 
-    def _place(self, thread: str) -> Opened:
+    def _place(self, thread: str) -> ConversationOpened:
         try:
-            return place_of(self.workspace.journal, root_of(thread))
+            return slack_place(self.workspace.journal, root_of(thread))
         except LookupError as nowhere:
             raise DocumentError(NOWHERE) from nowhere
 
@@ -110,17 +110,17 @@ class SlackShelf:
 
     def _earlier(self, root: str) -> Iterator[str]:
         """In a DM the other roots of it, the latest first."""
-        here = self.workspace.journal.latest_of_kind(root, Opened)
+        here = self.workspace.journal.latest_of_kind(root, ConversationOpened)
         if here is None or here.event.where != "dm":
             return
-        for opened in reversed(self.workspace.journal.entries_of_kind(Opened)):
+        for opened in reversed(self.workspace.journal.entries_of_kind(ConversationOpened)):
             if opened.event.channel == here.event.channel and opened.thread != root:
                 yield opened.thread
 
     def _shared(self, root: str, until: float) -> list[SharedFile]:
         """What was shared under this root, each file once, the oldest first."""
         files: list[SharedFile] = []
-        for entry in self.workspace.journal.thread_entries(root, Said):
+        for entry in self.workspace.journal.thread_entries(root, PersonMessage):
             if float(entry.event.ts) <= until:
                 files.extend(entry.event.files)
         return _each_once(files)
@@ -128,12 +128,14 @@ class SlackShelf:
     async def _read(self, file: SharedFile) -> Document:
         try:
             data = await self.fetcher.fetch(file)
-        except FileRefused as refused:
+        except FileUnavailable as refused:
             raise DocumentError(f"{file.name}: {refused}") from refused
         async with self.room:
             return await read_document(file.name, data)
 
-    async def _other(self, thread: str, here: Opened, name: str, askers: Sequence[str]) -> Opened:
+    async def _other(
+        self, thread: str, here: ConversationOpened, name: str, askers: Sequence[str]
+    ) -> ConversationOpened:
         """Another channel, if all who read here could read there, and whoever asks does."""
         wanted = _plain(name)
         await self.workspace.places.update()
@@ -151,32 +153,34 @@ class SlackShelf:
         members = await self.archive.read_members(channel)
         return bool(people) and members.issuperset(people)
 
-    async def _history(self, place: Opened, since: float) -> list[Item]:
+    async def _history(self, place: ConversationOpened, since: float) -> list[Item]:
         """The messages since then, with the replies to them."""
         items = await self.archive.read_history(place.channel, since)
-        live = live_threads(items, since)
-        items = [item for item in items if at(item) >= since]
+        live = active_threads(items, since)
+        items = [item for item in items if time_of(item) >= since]
         for root in nlargest(MOST_THREADS, live, key=live.__getitem__):
             items += await self.archive.read_replies(place.channel, root, since)
         return items
 
-    async def _document(self, name: str, place: Opened, items: Iterable[Item], until: float) -> Document:
+    async def _document(
+        self, name: str, place: ConversationOpened, items: Iterable[Item], until: float
+    ) -> Document:
         """What was said until then and nobody wants forgotten: a part each, in the order of their times."""
         unsaid = self.workspace.forgotten.forgotten_messages()
         parts: dict[str, str] = {}
-        for item in sorted(items, key=at):
-            if at(item) > until:
+        for item in sorted(items, key=time_of):
+            if time_of(item) > until:
                 break
-            message = spoken(item, place.channel, place.where)
+            message = message_if_said(item, place.channel, place.where)
             if message is None or message.ts in unsaid:
                 continue
             if not self.workspace.is_forgotten(message.author, message.ts):
                 parts[self._link(message)] = await self._line(message)
         if not parts:
             raise DocumentError(f"Nothing was said there in that time ({name}).")
-        return await asyncio.to_thread(in_parts, name, parts.items(), kind="thread")
+        return await asyncio.to_thread(document_of_parts, name, parts.items(), kind="thread")
 
-    async def _line(self, message: Message) -> str:
+    async def _line(self, message: SlackMessage) -> str:
         """Who said it, when, and what."""
         me = self.workspace.me
         words = await self.workspace.people.describe(message)
@@ -187,11 +191,11 @@ class SlackShelf:
         files = "".join(f" [file: {file.name}]" for file in message.files)
         return f"{name} ({when:%Y-%m-%d %H:%M} UTC): {words['text']}{files}"
 
-    def _link(self, message: Message) -> str:
+    def _link(self, message: SlackMessage) -> str:
         root = message.root
         if root == message.ts:
             root = ""
-        return permalink(self.workspace.me.url, message.channel, message.ts, root)
+        return make_permalink(self.workspace.me.url, message.channel, message.ts, root)
 
 
 @contextmanager
@@ -200,7 +204,7 @@ def _asking_slack() -> Iterator[None]:
     try:
         yield
     except (SlackApiError, *OUT_OF_REACH) as error:
-        raise DocumentError(AWAY.format(why=why(error))) from error
+        raise DocumentError(AWAY.format(why=describe_failure(error))) from error
 
 
 def _plain(channel: str) -> str:

@@ -15,11 +15,11 @@ from functools import partial
 
 from slack_sdk.errors import SlackApiError
 
-from daemon.engine.exceptions import Fenced, JournalError
-from daemon.kinds import Opened
+from daemon.engine.exceptions import FencedError, JournalError
+from daemon.kinds import ConversationOpened
 from daemon.ports import Clock, Hold
-from daemon.slack.refusals import LACKING, LIMITED, MISSING_SCOPE, OUT_OF_REACH, error_of, final
-from daemon.slack.web import LONGEST_WAIT, Method, Web, free, named, pause, retry_after
+from daemon.slack.refusals import LACKING, LIMITED, MISSING_SCOPE, OUT_OF_REACH, is_permanent, slack_error
+from daemon.slack.web import LONGEST_WAIT, Method, WebApi, named, no_lease_check, retry_after, retry_pause
 
 NOTHING = ""
 MOMENT = 0.1
@@ -35,7 +35,7 @@ ADVICE = (
 log = logging.getLogger(__name__)
 
 
-class Pace:
+class CallPace:
     """`burst` calls at once, and after them one every `each` seconds. Who asks first is first."""
 
     def __init__(self, clock: Clock, *, burst: int, each: float) -> None:
@@ -66,11 +66,11 @@ class Pace:
 
 
 @dataclass(slots=True, kw_only=True)
-class Spot:
+class ThreadStatus:
     """The sign in one thread. `wanted` is None where it is somebody else's; `stands`, where nobody knows."""
 
     thread: str
-    place: Opened
+    place: ConversationOpened
     hold: Hold
     wanted: str | None = NOTHING
     stands: str | None = NOTHING
@@ -111,21 +111,21 @@ class Spot:
 
 
 @dataclass(kw_only=True)
-class Sign:
+class StatusSync:
     """What `method` sets, in all threads. What takes it away is `nothing`.
 
     After `lasts` seconds what stands somewhere is set again when it is wanted again. `deserted` says whether
     nobody is at work in a thread; `rested` is called when a thread has what is wanted there.
     """
 
-    web: Web
+    web: WebApi
     method: Method
-    pace: Pace
+    pace: CallPace
     nothing: str
     lasts: float
     deserted: Callable[[str], bool]
     rested: Callable[[], None]
-    _spots: dict[str, Spot] = field(default_factory=dict)
+    _spots: dict[str, ThreadStatus] = field(default_factory=dict)
     _one_by_one: asyncio.Lock = field(default_factory=asyncio.Lock)
     _lacking: bool = False
     _closing: bool = False
@@ -154,20 +154,20 @@ class Sign:
                 spot.stands = None
                 self._start(spot)
 
-    def place_of(self, thread: str) -> Opened | None:
+    def place_of(self, thread: str) -> ConversationOpened | None:
         """Where it may stand there, or is about to; None where it does not. A thread never moves."""
         spot = self._spots.get(thread)
         if spot is None:
             return None
         return spot.place
 
-    def set_text(self, thread: str, place: Opened, value: str, hold: Hold) -> None:
+    def set_text(self, thread: str, place: ConversationOpened, value: str, hold: Hold) -> None:
         """This is to stand there from now on, for as long as the thread is ours."""
         spot = self._spots.get(thread)
         if spot is None:
             if value == NOTHING or self._lacking:
                 return
-            spot = self._spots[thread] = Spot(thread=thread, place=place, hold=hold)
+            spot = self._spots[thread] = ThreadStatus(thread=thread, place=place, hold=hold)
         spot.wanted, spot.hold = value, hold
         if value and spot.left:
             spot.left = False
@@ -176,9 +176,11 @@ class Sign:
             spot.stands = None
         self._start(spot)
 
-    def mark_unknown(self, thread: str, place: Opened, hold: Hold) -> None:
+    def mark_unknown(self, thread: str, place: ConversationOpened, hold: Hold) -> None:
         """Nobody knows what stands there, and nothing is to."""
-        spot = self._spots[thread] = Spot(thread=thread, place=place, hold=hold, stands=None, left=True)
+        spot = self._spots[thread] = ThreadStatus(
+            thread=thread, place=place, hold=hold, stands=None, left=True
+        )
         self._start(spot)
 
     def cleared_by_slack(self, thread: str) -> None:
@@ -209,22 +211,22 @@ class Sign:
             late.cancel()
         await asyncio.gather(*tries, return_exceptions=True)
 
-    def _wake(self, spot: Spot) -> None:
+    def _wake(self, spot: ThreadStatus) -> None:
         """What waits for its slot waits no more; it is begun anew."""
         if spot.task and spot.waits:
             spot.task.cancel()
             spot.task = None
 
-    def _start(self, spot: Spot) -> None:
+    def _start(self, spot: ThreadStatus) -> None:
         if spot.is_stale and not (spot.task or self._lacking or self._closing):
             self._begin(spot)
 
-    def _begin(self, spot: Spot) -> asyncio.Task[None]:
+    def _begin(self, spot: ThreadStatus) -> asyncio.Task[None]:
         spot.task = asyncio.create_task(self._reach_wanted(spot), name=f"a status of {spot.thread}")
         spot.task.add_done_callback(partial(self._ended, spot))
         return spot.task
 
-    def _ended(self, spot: Spot, task: asyncio.Task[None]) -> None:
+    def _ended(self, spot: ThreadStatus, task: asyncio.Task[None]) -> None:
         if spot.task is not task:
             return
         spot.task = None
@@ -236,14 +238,14 @@ class Sign:
             del self._spots[spot.thread]
         self.rested()
 
-    async def _reach_wanted(self, spot: Spot) -> None:
+    async def _reach_wanted(self, spot: ThreadStatus) -> None:
         """Until it is so. What is wanted may change at each await."""
         failures = 0
         moment = 0.0
         if spot.wanted and spot.stands == NOTHING:
             moment = MOMENT
         while spot.is_stale and not self._lacking:
-            await self._take_slot(spot, max(pause(failures + 1), moment))
+            await self._take_slot(spot, max(retry_pause(failures + 1), moment))
             moment = 0.0
             if self.pace.is_resting and not self._closing:
                 continue
@@ -254,7 +256,7 @@ class Sign:
             if failures and self._closing:
                 return
 
-    async def _take_slot(self, spot: Spot, least: float) -> None:
+    async def _take_slot(self, spot: ThreadStatus, least: float) -> None:
         """Wait until it may be told. What a dead daemon left goes one by one, or nobody would see for a
         minute who is at work now."""
         spot.waits = True
@@ -272,7 +274,7 @@ class Sign:
         if seconds > 0 and not self._closing:
             await self.web.clock.sleep(seconds)
 
-    async def _try(self, spot: Spot) -> bool:
+    async def _try(self, spot: ThreadStatus) -> bool:
         """One request. Until it is answered nobody knows what stands there."""
         value = spot.wanted or NOTHING
         before = spot.stands
@@ -283,7 +285,7 @@ class Sign:
             await self.web.send_request(spot.hold, self.method, **where, status=value or self.nothing)
         except OUT_OF_REACH:
             return False
-        except (Fenced, SlackApiError, JournalError) as error:
+        except (FencedError, SlackApiError, JournalError) as error:
             if spot.swept and before is not None:
                 before = NOTHING
             spot.stands = before
@@ -294,22 +296,22 @@ class Sign:
         spot.since = self.web.clock.steady()
         return True
 
-    def _failed(self, spot: Spot, error: Fenced | SlackApiError | JournalError) -> bool:
+    def _failed(self, spot: ThreadStatus, error: FencedError | SlackApiError | JournalError) -> bool:
         """What to do about it; is it to be left at that?"""
-        if isinstance(error, Fenced):
+        if isinstance(error, FencedError):
             # it is for whoever took over to set it right; but where that one is done, it did not know of this
             spot.wanted = None
             if self.deserted(spot.thread):
-                spot.wanted, spot.hold = NOTHING, free
+                spot.wanted, spot.hold = NOTHING, no_lease_check
             return True
         if isinstance(error, JournalError):
             return False
-        word = error_of(error)
+        word = slack_error(error)
         if word in LACKING:
             self._leave_out(word)
         elif word == LIMITED:
             self.pace.pause_for(retry_after(error) or LONGEST_WAIT)
-        elif final(error):
+        elif is_permanent(error):
             spot.wanted = None
         return False
 

@@ -16,10 +16,10 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_sdk.errors import SlackApiError
 
-from daemon.slack.access import Access, ticket
-from daemon.slack.line import BEAT, Hearing, Line
-from daemon.slack.refusals import OUT_OF_REACH, why
-from daemon.slack.web import Web, pause
+from daemon.slack.access import SlackAccess, socket_url
+from daemon.slack.line import BEAT, ConnectionHealth, SlackConnection
+from daemon.slack.refusals import OUT_OF_REACH, describe_failure
+from daemon.slack.web import WebApi, retry_pause
 
 GOODBYE = 2.0
 """Seconds that Slack has to answer our closing of a line."""
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
-class Sockets:
+class ConnectionPool:
     """As many connections as are wanted, each independent of the others, all for the same Bolt app.
 
     `began` is called whenever one hears again after it may have missed something. A silent line is given up
@@ -47,10 +47,10 @@ class Sockets:
     """
 
     app: AsyncApp
-    web: Web
-    access: Access
+    web: WebApi
+    access: SlackAccess
     session: ClientSession
-    hearing: Hearing
+    hearing: ConnectionHealth
     began: Callable[[], None]
     beat: float = BEAT
 
@@ -86,20 +86,20 @@ class Sockets:
         ticket of its own. Raises ConfigError when Slack will not have us any more.
         """
         clock = self.web.clock
-        last: Line | None = None
+        last: SlackConnection | None = None
         reason = "start"
         attempts = 0
         while True:
             if last and reason == FULL:
                 await self._hang_up(last)
             attempts += 1
-            await clock.sleep(pause(attempts))
+            await clock.sleep(retry_pause(attempts))
             self.hearing.opening += 1
             try:
                 line = await self._open()
             except (SlackApiError, *OUT_OF_REACH) as failure:
                 self.hearing.failed[_lacking(failure)] += 1
-                log.warning("No socket to Slack (%s); it is tried again.", why(failure))
+                log.warning("No socket to Slack (%s); it is tried again.", describe_failure(failure))
                 continue
             finally:
                 self.hearing.opening -= 1
@@ -119,7 +119,7 @@ class Sockets:
             if reason == RECOUNT or clock.steady() - since >= STEADY:
                 attempts = 0
 
-    async def _replacement_reason(self, line: Line, again: float | None) -> str:
+    async def _replacement_reason(self, line: SlackConnection, again: float | None) -> str:
         """Why another line must take its place, if only so that Slack counts them again."""
         if again is None:
             return await line.over
@@ -131,7 +131,7 @@ class Sockets:
             pause.cancel()
             await asyncio.gather(pause, return_exceptions=True)
 
-    async def _open(self) -> Line:
+    async def _open(self) -> SlackConnection:
         """A line on which Slack has said hello.
 
         Raises ConfigError when Slack will not have us any more, SlackApiError or OUT_OF_REACH when it
@@ -139,14 +139,14 @@ class Sockets:
         """
         client = self.web.client
         ws = await self.session.ws_connect(
-            await ticket(self.web, self.access),
+            await socket_url(self.web, self.access),
             autoping=False,  # so that pongs are seen: they are life
             heartbeat=self.beat,
             proxy=client.proxy,
             ssl=client.ssl or True,
             timeout=ClientWSTimeout(ws_close=GOODBYE),
         )
-        line = Line(ws, self._listen, self.hearing)
+        line = SlackConnection(ws, self._listen, self.hearing)
         self.hearing.lines.add(line)
         try:
             async with asyncio.timeout(self.beat):
@@ -156,7 +156,7 @@ class Sockets:
             raise
         return line
 
-    async def _hang_up(self, line: Line) -> None:
+    async def _hang_up(self, line: SlackConnection) -> None:
         await line.close()
         self.hearing.lines.discard(line)
 

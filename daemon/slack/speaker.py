@@ -15,35 +15,35 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 
 from daemon.engine.event import digest
-from daemon.errors import CardGone, CardRefused, ContentRefused, SpeechFailed, SpeechRefused
-from daemon.kinds import Planned
-from daemon.ports import Choices, Hold, Page, Posted
-from daemon.slack.archive import at
-from daemon.slack.block_text import escaped
+from daemon.errors import CardDeleted, CardRefused, ContentRefused, PostFailed, PostRefused
+from daemon.kinds import PlanState
+from daemon.ports import ButtonRow, Hold, MessagePage, PostedMessage
+from daemon.slack.archive import time_of
+from daemon.slack.block_text import escape_mrkdwn
 from daemon.slack.checklist import checklist, in_plain_text
-from daemon.slack.doors import open_direct
-from daemon.slack.draft import GONE, Draft
-from daemon.slack.left_out import LeftOut
-from daemon.slack.mark import marked
+from daemon.slack.doors import open_dm_thread
+from daemon.slack.draft import GONE, MessageRequests
+from daemon.slack.left_out import RefusedContent
+from daemon.slack.mark import read_speech_metadata
 from daemon.slack.named_hosts import NamedHosts
-from daemon.slack.own_workspace import Workspace
-from daemon.slack.pages import cut, pages
-from daemon.slack.payload import parts
+from daemon.slack.own_workspace import SlackWorkspace
+from daemon.slack.pages import page_break, pages
+from daemon.slack.payload import objects_at
 from daemon.slack.place import OURS
-from daemon.slack.quiet import quiet, quiet_so_far
+from daemon.slack.quiet import escape_mentions, escape_settled_mentions
 from daemon.slack.refusals import (
     FIXED,
     LACKING,
     LIMITED,
     OUT_OF_REACH,
-    closed,
-    error_of,
-    final,
-    is_of_content,
-    why,
+    describe_failure,
+    is_content_refusal,
+    is_conversation_closed,
+    is_permanent,
+    slack_error,
 )
-from daemon.slack.status import Status
-from daemon.slack.stream import Stream
+from daemon.slack.status import SlackStatus
+from daemon.slack.stream import MessageStream
 from daemon.slack.web import Item, Method
 from daemon.slack.web import pages as pages_of
 
@@ -71,16 +71,16 @@ log = logging.getLogger(__name__)
 class SlackSpeaker:
     """Speaks in threads that the journal knows, one message at a time in each; mentions only whom it may."""
 
-    def __init__(self, workspace: Workspace, left_out: LeftOut) -> None:
+    def __init__(self, workspace: SlackWorkspace, left_out: RefusedContent) -> None:
         self._workspace = workspace
         self._web = workspace.web
         self._journal = workspace.journal
         self._me = workspace.me
         self._mentioned = workspace.mentionable_ids
         self._people = workspace.people
-        self._status = Status(self._web, self._journal, self._me.team)
+        self._status = SlackStatus(self._web, self._journal, self._me.team)
         self._place_of = self._status.place_of
-        self._streams: dict[str, Stream] = {}
+        self._streams: dict[str, MessageStream] = {}
         self._left_out = left_out
         self._direct: dict[str, str] = {}
         """Our conversations with people in which we speak unasked, by person."""
@@ -103,13 +103,15 @@ class SlackSpeaker:
         """Slack refused something in each form, with this word: people there do not see it."""
         self._left_out.record_refusal(self._place_of(thread).place, thread, word)
 
-    def pages(self, text: str, cuts: Sequence[int] = (), ended: Sequence[Page] = ()) -> Sequence[Page]:
+    def pages(
+        self, text: str, cuts: Sequence[int] = (), ended: Sequence[MessagePage] = ()
+    ) -> Sequence[MessagePage]:
         """The text as messages that Slack takes whole."""
         return pages(text, cuts, ended)
 
     def page_end(self, text: str, since: int) -> int:
         """Where a page that began at `since` had best end, if it must end now."""
-        return cut(text, since)
+        return page_break(text, since)
 
     def status(self, thread: str, text: str, hold: Hold) -> None:
         """Slack is to show that the soul is doing this; an empty text: nothing any more."""
@@ -129,16 +131,16 @@ class SlackSpeaker:
         self._status.note_reply(thread)
         return stream.ts
 
-    async def _begin(self, draft: Draft, text: str, hold: Hold) -> Stream:
+    async def _begin(self, draft: MessageRequests, text: str, hold: Hold) -> MessageStream:
         draft = replace(draft, grows=True)
         try:
-            ts = await draft.begin(quiet_so_far(text, draft.keep, draft.named), hold)
-            return Stream(draft, ts, text, streamed=True)
+            ts = await draft.begin(escape_settled_mentions(text, draft.keep, draft.named), hold)
+            return MessageStream(draft, ts, text, streamed=True)
         except SlackApiError as refusal:
-            if error_of(refusal) not in NO_STREAM:
+            if slack_error(refusal) not in NO_STREAM:
                 raise
-            ts = await draft.post(quiet(text, draft.keep, draft.named), hold)
-            return Stream(draft, ts, text, streamed=False)
+            ts = await draft.post(escape_mentions(text, draft.keep, draft.named), hold)
+            return MessageStream(draft, ts, text, streamed=False)
 
     async def extend(self, thread: str, ts: str, text: str, hold: Hold) -> None:
         """The message now reads so; it will be shown within the second."""
@@ -153,7 +155,7 @@ class SlackSpeaker:
         text: str,
         key: str,
         hold: Hold,
-        choices: Choices | None = None,
+        choices: ButtonRow | None = None,
         answers: Sequence[str] = (),
         *,
         plain: bool = False,
@@ -163,10 +165,10 @@ class SlackSpeaker:
         with saying(its_content=True):
             draft = self._draft(thread, key, answers)
             if ts is None:
-                ts = await draft.post(quiet(text, draft.keep), hold, choices, plain=plain)
+                ts = await draft.post(escape_mentions(text, draft.keep), hold, choices, plain=plain)
                 self._status.note_reply(thread)
                 return ts
-            final = quiet(text, draft.keep, draft.named)
+            final = escape_mentions(text, draft.keep, draft.named)
             if not await self._ended(thread, draft, ts, final, hold, choices):
                 await replace(draft, grows=True).stop(ts, "", hold)
                 await draft.rewrite(ts, final, hold, choices, plain=plain)
@@ -189,10 +191,10 @@ class SlackSpeaker:
                 await self._take_buttons(draft, ts, await self._own(thread, float(ts) - 1), hold)
         return ""
 
-    async def _take_buttons(self, draft: Draft, ts: str, own: Sequence[Item], hold: Hold) -> None:
+    async def _take_buttons(self, draft: MessageRequests, ts: str, own: Sequence[Item], hold: Hold) -> None:
         """The buttons under this message go. All else of it is given back as Slack has it."""
         for item in own:
-            blocks = parts(item, "blocks")
+            blocks = objects_at(item, "blocks")
             rest = [block for block in blocks if block.get("type") != "actions"]
             if item["ts"] == ts and len(rest) < len(blocks):
                 await draft.put(ts, {"text": _text(item), "blocks": rest}, hold)
@@ -204,7 +206,7 @@ class SlackSpeaker:
         text: str,
         key: str,
         hold: Hold,
-        choices: Choices | None = None,
+        choices: ButtonRow | None = None,
         answers: Sequence[str] = (),
         *,
         plain: bool = False,
@@ -218,7 +220,7 @@ class SlackSpeaker:
             posted = await self.own_messages(thread, float(ts))
             found = [one.ts for one in posted if one.key == digest(draft.key)]
             if not found:
-                found.append(await draft.post(quiet(text, draft.keep), hold, choices, plain=plain))
+                found.append(await draft.post(escape_mentions(text, draft.keep), hold, choices, plain=plain))
                 self._status.note_reply(thread)
             await draft.remove(ts, hold)
         return found[0]
@@ -239,33 +241,33 @@ class SlackSpeaker:
             try:
                 await draft.rewrite(ts, GAP, hold)
             except SlackApiError as refusal:
-                if not final(refusal):
+                if not is_permanent(refusal):
                     raise
 
-    async def show_card(self, thread: str, ts: str | None, plan: Planned, key: str, hold: Hold) -> str:
+    async def show_card(self, thread: str, ts: str | None, plan: PlanState, key: str, hold: Hold) -> str:
         """A card shows this plan: one that is posted, or this one in place. Returns its ts."""
         draft = self._draft(thread, key)
         with saying():
             try:
                 shown = await self._put_card(draft, ts, plan, hold)
             except SlackApiError as refusal:
-                if not final(refusal):
+                if not is_permanent(refusal):
                     raise
-                said = f"Slack refused the card: {why(refusal)}"
-                if error_of(refusal) == GONE:
-                    raise CardGone(said) from refusal
-                if is_of_content(refusal):
-                    self.report_left_out(thread, why(refusal))
+                said = f"Slack refused the card: {describe_failure(refusal)}"
+                if slack_error(refusal) == GONE:
+                    raise CardDeleted(said) from refusal
+                if is_content_refusal(refusal):
+                    self.report_left_out(thread, describe_failure(refusal))
                 raise CardRefused(said) from refusal
         if ts is None:
             self._status.note_reply(thread)
         return shown
 
-    async def _put_card(self, draft: Draft, ts: str | None, plan: Planned, hold: Hold) -> str:
+    async def _put_card(self, draft: MessageRequests, ts: str | None, plan: PlanState, hold: Hold) -> str:
         try:
             return await draft.put(ts, checklist(plan), hold, CARD_PATIENCE)
         except SlackApiError as refusal:
-            if not is_of_content(refusal) or error_of(refusal) in FIXED:
+            if not is_content_refusal(refusal) or slack_error(refusal) in FIXED:
                 raise
         return await draft.put(ts, in_plain_text(plan), hold, CARD_PATIENCE)
 
@@ -283,30 +285,30 @@ class SlackSpeaker:
         with saying(its_content=True):
             try:
                 for page in pages(text):
-                    said = quiet(page.text, self._mentioned)
+                    said = escape_mentions(page.text, self._mentioned)
                     try:
                         await self._web.call(hold, post, **where, markdown_text=said)
                     except SlackApiError as refusal:
-                        if not is_of_content(refusal):
+                        if not is_content_refusal(refusal):
                             raise
-                        await self._web.call(hold, post, **where, text=escaped(said))
+                        await self._web.call(hold, post, **where, text=escape_mrkdwn(said))
             except SlackApiError as refusal:
-                if not final(refusal) or is_of_content(refusal):
+                if not is_permanent(refusal) or is_content_refusal(refusal):
                     raise
-                log.warning("Slack would not tell one person something (%s).", error_of(refusal))
+                log.warning("Slack would not tell one person something (%s).", slack_error(refusal))
 
     async def open_dm(self, person: str, hold: Hold) -> str:
         """The conversation in which the soul says something to this person unasked. Raises SpeechFailed."""
         if person not in self._direct:
             with saying():
-                self._direct[person] = await open_direct(self._workspace, person, hold)
+                self._direct[person] = await open_dm_thread(self._workspace, person, hold)
         return self._direct[person]
 
     async def name(self, person: str) -> str:
         """What someone is called; empty where Slack does not say."""
         return await self._people.look_up_name(person)
 
-    async def own_messages(self, thread: str, since: float) -> Sequence[Posted]:
+    async def own_messages(self, thread: str, since: float) -> Sequence[PostedMessage]:
         """Our messages here since then, oldest first; one that grows reads as it soon will."""
         with saying():
             return [self._posted(thread, item) for item in await self._own(thread, since)]
@@ -323,18 +325,18 @@ class SlackSpeaker:
         async for page in pages_of(self._web.call_readonly, read, "messages", PAGES, **where):
             items += page
         ours = [item for item in items if self._me.is_own_message(item.get("user"), item.get("bot_id"))]
-        return [item for item in sorted(ours, key=at) if at(item) >= since]
+        return [item for item in sorted(ours, key=time_of) if time_of(item) >= since]
 
-    def _posted(self, thread: str, item: Item) -> Posted:
+    def _posted(self, thread: str, item: Item) -> PostedMessage:
         ts = str(item["ts"])
         text = _text(item)
         stream = self._streams.get(thread)
         if stream and stream.ts == ts:
             text = stream.text
-        return Posted(ts=ts, text=text, key=marked(item).key)
+        return PostedMessage(ts=ts, text=text, key=read_speech_metadata(item).key)
 
-    def _draft(self, thread: str, key: str, answers: Sequence[str] = ()) -> Draft:
-        return Draft(
+    def _draft(self, thread: str, key: str, answers: Sequence[str] = ()) -> MessageRequests:
+        return MessageRequests(
             web=self._web,
             place=self._place_of(thread),
             key=key,
@@ -345,7 +347,7 @@ class SlackSpeaker:
         )
 
     async def _ended(
-        self, thread: str, draft: Draft, ts: str, final: str, hold: Hold, choices: Choices | None
+        self, thread: str, draft: MessageRequests, ts: str, final: str, hold: Hold, choices: ButtonRow | None
     ) -> bool:
         """Was it a stream of ours, and does it read so now? A stream of another attempt is only left."""
         stream = self._streams.pop(thread, None)
@@ -364,11 +366,11 @@ def saying(*, its_content: bool = False) -> Iterator[None]:
     try:
         yield
     except (SlackApiError, *OUT_OF_REACH) as failure:
-        if closed(failure):
-            raise SpeechRefused(f"Slack takes nothing here: {why(failure)}") from failure
-        if its_content and is_of_content(failure):
-            raise ContentRefused(why(failure)) from failure
-        raise SpeechFailed(f"Slack did not take it: {why(failure)}") from failure
+        if is_conversation_closed(failure):
+            raise PostRefused(f"Slack takes nothing here: {describe_failure(failure)}") from failure
+        if its_content and is_content_refusal(failure):
+            raise ContentRefused(describe_failure(failure)) from failure
+        raise PostFailed(f"Slack did not take it: {describe_failure(failure)}") from failure
 
 
 def _text(item: Item) -> str:

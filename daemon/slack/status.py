@@ -11,14 +11,14 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from daemon.engine.exceptions import Fenced, JournalError
+from daemon.engine.exceptions import FencedError, JournalError
 from daemon.engine.journal import Journal
 from daemon.engine.keys import root_of
-from daemon.kinds import Opened, StatusCleared, TurnBegan
+from daemon.kinds import ConversationOpened, SoulTurnBegan, StatusCleared
 from daemon.ports import Hold
-from daemon.slack.place import home, note, places_of
-from daemon.slack.sign import NOTHING, Pace, Sign
-from daemon.slack.web import Web
+from daemon.slack.place import cached_places, record_workspace_note, workspace_thread
+from daemon.slack.sign import NOTHING, CallPace, StatusSync
+from daemon.slack.web import WebApi
 
 WORKING, DONE = "processing", "active"
 REFRESH = 90.0
@@ -37,31 +37,31 @@ EACH = 3_600.0
 """Seconds after which it is noted, once nothing is shown, that nothing is."""
 
 
-class Status:
+class SlackStatus:
     """What is shown in each thread. Never raises and never waits; no refusal of it ever reaches a turn."""
 
-    def __init__(self, web: Web, journal: Journal, team: str) -> None:
+    def __init__(self, web: WebApi, journal: Journal, team: str) -> None:
         self._web = web
         self._journal = journal
-        self.place_of = places_of(journal)
+        self.place_of = cached_places(journal)
         self._team = team
         self._marking: asyncio.Task[None] | None = None
         self._keeping: asyncio.Task[None] | None = None
         self._repairing = False
         self._looked = web.clock.steady()
-        self._line = Sign(
+        self._line = StatusSync(
             web=web,
             method=web.client.assistant_threads_setStatus,
-            pace=Pace(web.clock, burst=LINE_BURST, each=LINE_EACH),
+            pace=CallPace(web.clock, burst=LINE_BURST, each=LINE_EACH),
             nothing=NOTHING,
             lasts=REFRESH,
             deserted=self._deserted,
             rested=self._record_rest,
         )
-        self._session = Sign(
+        self._session = StatusSync(
             web=web,
             method=web.client.agents_sessions_setStatus,
-            pace=Pace(web.clock, burst=SESSION_BURST, each=SESSION_EACH),
+            pace=CallPace(web.clock, burst=SESSION_BURST, each=SESSION_EACH),
             nothing=DONE,
             lasts=float("inf"),
             deserted=self._deserted,
@@ -120,13 +120,13 @@ class Status:
 
     def _is_at_work(self, thread: str) -> bool:
         """Does a turn run there, or in a branch of it?"""
-        return any(root_of(began.thread) == thread for began in self._journal.pending_entries(TurnBegan))
+        return any(root_of(began.thread) == thread for began in self._journal.pending_entries(SoulTurnBegan))
 
     def note_reply(self, thread: str) -> None:
         """A new message stands there: with it Slack takes the words away."""
         self._line.cleared_by_slack(thread)
 
-    def _place(self, thread: str) -> Opened | None:
+    def _place(self, thread: str) -> ConversationOpened | None:
         """Where this is, if it is in this workspace."""
         try:
             place = self.place_of(thread)
@@ -139,12 +139,12 @@ class Status:
     def _held(self, thread: str, epoch: int) -> Hold:
         def hold() -> None:
             if not self._journal.holds_lease(thread, epoch):
-                raise Fenced(thread)
+                raise FencedError(thread)
 
         return hold
 
     def _deserted(self, thread: str) -> bool:
-        return not self._journal.pending_entries(TurnBegan, thread=thread)
+        return not self._journal.pending_entries(SoulTurnBegan, thread=thread)
 
     @property
     def _clear(self) -> bool:
@@ -152,7 +152,7 @@ class Status:
 
     def _mark(self) -> int:
         """The seq up to which no attempt has left anything standing."""
-        for cleared in self._journal.latest_first(home(self._team), StatusCleared):
+        for cleared in self._journal.latest_first(workspace_thread(self._team), StatusCleared):
             return cleared.event.upto
         return 0
 
@@ -160,7 +160,7 @@ class Status:
         """Note now and then that nothing is shown, so that the next start need not look far."""
         passed = self._web.clock.steady() - self._looked
         due = self._repairing or passed >= EACH
-        if not due or self._marking or not self._clear or self._journal.pending_entries(TurnBegan):
+        if not due or self._marking or not self._clear or self._journal.pending_entries(SoulTurnBegan):
             return
         self._repairing = False
         self._looked = self._web.clock.steady()
@@ -172,4 +172,4 @@ class Status:
 
     async def _note(self, upto: int) -> None:
         with suppress(JournalError):  # then the next start looks further back
-            await note(self._journal, self._team, StatusCleared(upto=upto))
+            await record_workspace_note(self._journal, self._team, StatusCleared(upto=upto))

@@ -9,10 +9,10 @@ import asyncio
 
 from slack_sdk.errors import SlackApiError
 
-from daemon.engine.exceptions import Fenced
-from daemon.ports import Choices, Hold
-from daemon.slack.draft import Draft
-from daemon.slack.quiet import quiet_so_far
+from daemon.engine.exceptions import FencedError
+from daemon.ports import ButtonRow, Hold
+from daemon.slack.draft import MessageRequests
+from daemon.slack.quiet import escape_settled_mentions
 from daemon.slack.refusals import OUT_OF_REACH
 from daemon.slack.web import retry_after
 
@@ -22,19 +22,19 @@ PACE = 0.7
 """Seconds after which fewer are shown, too."""
 
 
-class Stream:
+class MessageStream:
     """A message of ours that grows: by appending when it is `streamed`, else by rewriting.
 
     It was begun with the text `said`, of which Slack shows what is settled.
     """
 
-    def __init__(self, draft: Draft, ts: str, said: str, *, streamed: bool) -> None:
+    def __init__(self, draft: MessageRequests, ts: str, said: str, *, streamed: bool) -> None:
         self.ts = ts
         self._draft = draft
         self._streamed = streamed
         self._said = said
         """The text of the last request."""
-        self._shown = quiet_so_far(said, draft.keep, draft.named)
+        self._shown = escape_settled_mentions(said, draft.keep, draft.named)
         self._next: tuple[str, Hold] | None = None
         self._whole = True
         self._grown = asyncio.Event()
@@ -48,7 +48,7 @@ class Stream:
         text = self._said
         if self._next:
             text, _ = self._next
-        return quiet_so_far(text, self._draft.keep, self._draft.named)
+        return escape_settled_mentions(text, self._draft.keep, self._draft.named)
 
     def extend(self, text: str, hold: Hold) -> None:
         """It should read so by now (whole text). What does not go on from what was said waits for the end.
@@ -73,7 +73,7 @@ class Stream:
         self._pump.cancel()
         await asyncio.gather(self._pump, return_exceptions=True)
 
-    async def end(self, draft: Draft, text: str, hold: Hold, choices: Choices | None) -> bool:
+    async def end(self, draft: MessageRequests, text: str, hold: Hold, choices: ButtonRow | None) -> bool:
         """Close it with its last words, as this draft of it; False when it does not read so, and must be
         rewritten."""
         await self.close()
@@ -93,7 +93,7 @@ class Stream:
             self._grown.clear()
             self._enough.clear()
             self._said, hold = self._next
-            text = quiet_so_far(self._said, self._draft.keep, self._draft.named)
+            text = escape_settled_mentions(self._said, self._draft.keep, self._draft.named)
             if not (text.startswith(self._shown) or self._shown.startswith(text)):
                 self._whole = False  # what was shown proved to be a part of a link that nobody named
             elif len(text) > len(self._shown):
@@ -113,5 +113,5 @@ class Stream:
                 return
             self._grown.set()
             await self._draft.web.wait_until(self._closed, wait)
-        except (Fenced, *OUT_OF_REACH):
+        except (FencedError, *OUT_OF_REACH):
             self._whole = False

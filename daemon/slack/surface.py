@@ -18,32 +18,32 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
-from daemon.inner.neighbours import Neighbours
-from daemon.kinds import Asked
-from daemon.knowledge.forgotten import ForgottenWords
-from daemon.knowledge.places import Places
-from daemon.ports import Choice, Clock
-from daemon.slack.access import Access, arrive, hushed, web_of
-from daemon.slack.archive import Archive
-from daemon.slack.catch_up import CatchUp
-from daemon.slack.channel_ids import ChannelIds
-from daemon.slack.doors import Doors
-from daemon.slack.guests import Guests
-from daemon.slack.history import History
+from daemon.inner.neighbours import BotTraffic
+from daemon.kinds import QuestionAsked
+from daemon.knowledge.forgotten import ForgottenPeople
+from daemon.knowledge.places import KnownChannels
+from daemon.ports import Button, Clock
+from daemon.slack.access import SlackAccess, authenticate, make_web_api, quiet_logger
+from daemon.slack.archive import ConversationArchive
+from daemon.slack.catch_up import BackfillTask
+from daemon.slack.channel_ids import ChannelIdTable
+from daemon.slack.doors import SlackConversationOpener
+from daemon.slack.guests import GuestTracker
+from daemon.slack.history import EarlierMessageReader
 from daemon.slack.inbox import Inbox
-from daemon.slack.journal_id import journal_id
-from daemon.slack.left_out import LeftOut
-from daemon.slack.line import Hearing
+from daemon.slack.journal_id import ensure_journal_id
+from daemon.slack.left_out import RefusedContent
+from daemon.slack.line import ConnectionHealth
 from daemon.slack.name_register import NameRegister
-from daemon.slack.names import PATIENCE, People
-from daemon.slack.own_deletion import OwnDeletion
-from daemon.slack.own_workspace import Workspace
-from daemon.slack.place import permalink
-from daemon.slack.policy import Allowed, Me
-from daemon.slack.refusals import OUT_OF_REACH, Scopes
-from daemon.slack.shared_files import SlackFiles
-from daemon.slack.shelf import SlackShelf
-from daemon.slack.sockets import Sockets
+from daemon.slack.names import PATIENCE, PeopleDirectory
+from daemon.slack.own_deletion import SlackMessageDeleter
+from daemon.slack.own_workspace import SlackWorkspace
+from daemon.slack.place import make_permalink
+from daemon.slack.policy import AccessPolicy, BotIdentity
+from daemon.slack.refusals import OUT_OF_REACH, ScopeStatus
+from daemon.slack.shared_files import SlackFileSource
+from daemon.slack.shelf import SlackSourceProvider
+from daemon.slack.sockets import ConnectionPool
 from daemon.slack.speaker import SlackSpeaker
 from daemon.slack.web import TIMEOUT, members
 
@@ -51,7 +51,7 @@ BOLT = "daemon.slack.bolt"
 
 
 @dataclass(eq=False)
-class Slack:
+class SlackSurface:
     """A workspace that the soul is in. `stop` ends the intake; until the context ends it may still speak.
 
     `owners` are ids of people: they may stop anything, are always heard, and may be mentioned; so may
@@ -59,8 +59,8 @@ class Slack:
     life, which notices what is said to others?
     """
 
-    access: Access
-    allowed: Allowed
+    access: SlackAccess
+    allowed: AccessPolicy
     _: KW_ONLY
     journal: Journal
     wake: Callable[[str], None]
@@ -72,19 +72,19 @@ class Slack:
 
     def __post_init__(self) -> None:
         self._open = AsyncExitStack()
-        self._scopes = Scopes()
-        self._left_out = LeftOut(self.clock)
-        self.places = Places(self.journal)
+        self._scopes = ScopeStatus()
+        self._left_out = RefusedContent(self.clock)
+        self.places = KnownChannels(self.journal)
         """Which conversations there are: one for all who ask, since after a start it is folded anew."""
         self.neighbours = self.allowed.mentionable_bots
         """The bots that can be mentioned."""
-        self.meetings = Neighbours(self.journal, self.clock, self.allowed.daily, self.places)
+        self.meetings = BotTraffic(self.journal, self.clock, self.allowed.daily, self.places)
         """How much there is between them and the soul."""
-        self.hearing = Hearing(self.clock, self.connections)
+        self.hearing = ConnectionHealth(self.clock, self.connections)
         self.name = ""
         """What the soul is called in this workspace; known once the context has begun."""
 
-    async def __aenter__(self) -> Slack:
+    async def __aenter__(self) -> SlackSurface:
         """Find out who we are, and set everything up. Nothing is heard before `connect`.
 
         Raises ConfigError where Slack does not want us, and waits where it is away.
@@ -95,18 +95,20 @@ class Slack:
             self._workspace = workspace = await self._identity(session)
             self.name = workspace.me.name
             web = workspace.web
-            archive = Archive(web)
-            self.files = SlackFiles(web=web, access=self.access)
-            self.shelf = SlackShelf(workspace=workspace, archive=archive, fetcher=self.files)
-            self.own_deletion = OwnDeletion(workspace, archive)
+            archive = ConversationArchive(web)
+            self.files = SlackFileSource(web=web, access=self.access)
+            self.shelf = SlackSourceProvider(workspace=workspace, archive=archive, fetcher=self.files)
+            self.own_deletion = SlackMessageDeleter(workspace, archive)
             self.speaker = SlackSpeaker(workspace, self._left_out)
             self._inbox = Inbox(workspace, archive, max_age=self.max_age, notes=self.notes)
-            self.surroundings = History(workspace, self._inbox)
-            self.doors = Doors(workspace, self._inbox.audiences)
-            catch_up = CatchUp(workspace=workspace, archive=archive, inbox=self._inbox, max_age=self.max_age)
+            self.surroundings = EarlierMessageReader(workspace, self._inbox)
+            self.doors = SlackConversationOpener(workspace, self._inbox.audiences)
+            catch_up = BackfillTask(
+                workspace=workspace, archive=archive, inbox=self._inbox, max_age=self.max_age
+            )
             self.catch_up = await opening.enter_async_context(catch_up)
             app = _app(web.client, workspace.me, self._inbox)
-            self._sockets = Sockets(app, web, self.access, session, self.hearing, self._read_missed)
+            self._sockets = ConnectionPool(app, web, self.access, session, self.hearing, self._read_missed)
             opening.push_async_callback(self._inbox.bot_messages.close)
             opening.push_async_callback(self._sockets.close)
             opening.push_async_callback(self.speaker.close)
@@ -114,28 +116,28 @@ class Slack:
             self._open = opening.pop_all()
         return self
 
-    async def _identity(self, session: ClientSession) -> Workspace:
+    async def _identity(self, session: ClientSession) -> SlackWorkspace:
         """Where we are, and who."""
-        web = web_of(self.access, session, self.clock, self._scopes)
-        me = await arrive(web, self.access)
+        web = make_web_api(self.access, session, self.clock, self._scopes)
+        me = await authenticate(web, self.access)
         self.hearing.other.since = web.now()
-        ids = ChannelIds(self.journal, me.team)
+        ids = ChannelIdTable(self.journal, me.team)
         web.channel_now = ids.current_id
         channels = frozenset(map(ids.first_id, self.allowed.channels))
-        return Workspace(
+        return SlackWorkspace(
             web=web,
             me=me,
-            people=People(
-                web, me, Guests(self.journal, me.team), NameRegister(self.journal, me), self.owners
+            people=PeopleDirectory(
+                web, me, GuestTracker(self.journal, me.team), NameRegister(self.journal, me), self.owners
             ),
             allowed=replace(self.allowed, channels=channels),
             owners=self.owners,
             journal=self.journal,
             wake=self.wake,
             places=self.places,
-            forgotten=ForgottenWords(self.journal),
+            forgotten=ForgottenPeople(self.journal),
             meetings=self.meetings,
-            journal_id=await journal_id(self.journal, me.team),
+            journal_id=await ensure_journal_id(self.journal, me.team),
             channel_ids=ids,
             other=self.hearing.other,
         )
@@ -176,9 +178,9 @@ class Slack:
         if not self.name:
             return ""
         now = self._workspace.channel_ids.current_id(channel)
-        return permalink(self._workspace.me.url, now, ts, root)
+        return make_permalink(self._workspace.me.url, now, ts, root)
 
-    async def press(self, asked: Entry[Asked], user: str, choice: Choice) -> bool:
+    async def press(self, asked: Entry[QuestionAsked], user: str, choice: Button) -> bool:
         """Press a button of this question as this person; False where nothing is taken any more.
 
         It goes the way of a press in Slack. Raises JournalError.
@@ -203,7 +205,7 @@ class Slack:
         await self._inbox.bot_messages.close()
 
 
-def _app(client: AsyncWebClient, me: Me, inbox: Inbox) -> AsyncApp:
+def _app(client: AsyncWebClient, me: BotIdentity, inbox: Inbox) -> AsyncApp:
     """Bolt without its own ideas: who we are is known, and one middleware takes all there is."""
 
     async def authorize() -> AuthorizeResult:
@@ -215,7 +217,7 @@ def _app(client: AsyncWebClient, me: Me, inbox: Inbox) -> AsyncApp:
         name="soul",  # or it would look through all frames for one
         client=client,
         authorize=authorize,
-        logger=hushed(BOLT),
+        logger=quiet_logger(BOLT),
         ssl_check_enabled=False,
         request_verification_enabled=False,
         url_verification_enabled=False,
@@ -223,11 +225,11 @@ def _app(client: AsyncWebClient, me: Me, inbox: Inbox) -> AsyncApp:
         attaching_function_token_enabled=False,
         attaching_conversation_kwargs_enabled=False,
     )
-    app.middleware(_Receiving(inbox))
+    app.middleware(_InboxMiddleware(inbox))
     return app
 
 
-class _Receiving(AsyncMiddleware):
+class _InboxMiddleware(AsyncMiddleware):
     """The one middleware. Of a plain function Bolt would look each time which arguments it wants."""
 
     def __init__(self, inbox: Inbox) -> None:

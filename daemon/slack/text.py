@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import partial
 
-from daemon.engine.writable import writable
+from daemon.engine.writable import storable_text
 
 SOMEONE, A_CHANNEL = "someone", "a channel"
 """What stands for a name that is not known."""
@@ -21,27 +21,27 @@ CHANNEL = re.compile(r"<#([A-Z0-9]+)\|?>")
 """A channel without a label, which is how Slack sends it: its name must be asked for."""
 
 
-def named(text: str) -> str:
+def clean_display_name(text: str) -> str:
     """A name that someone chose, as one line that is not too long."""
-    return CONTROL.sub(" ", writable(text))[:NAME].strip()
+    return CONTROL.sub(" ", storable_text(text))[:NAME].strip()
 
 
-def mentioned(text: str) -> frozenset[str]:
+def mentioned_ids(text: str) -> frozenset[str]:
     """The ids of the people and bots that a text mentions."""
     return frozenset(MENTION.findall(text))
 
 
-def without_mention(text: str, person: str) -> str:
+def strip_mention(text: str, person: str) -> str:
     """The text without what mentions this person."""
     return re.sub(rf"<@{re.escape(person)}(?:\|[^<>]*)?>", " ", text)
 
 
-def unnamed(text: str) -> list[str]:
+def ids_without_names(text: str) -> list[str]:
     """The ids in a text whose names a reader needs, each once: first people, then channels."""
     return list(dict.fromkeys(UNLABELLED.findall(text) + CHANNEL.findall(text)))
 
 
-def readable(text: str, names: Mapping[str, str]) -> str:
+def spell_out_references(text: str, names: Mapping[str, str]) -> str:
     """The text with its references spelled out; `names` holds names of ids, where they are known."""
     spelled = REFERENCE.sub(partial(_spelled, names), text)
     return spelled.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

@@ -10,20 +10,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from daemon.engine.journal import Journal
-from daemon.kinds import CaughtUp, Opened, ReadOn
-from daemon.slack.place import home, note
+from daemon.kinds import BackfillCompleted, BackfillProgress, ConversationOpened
+from daemon.slack.place import record_workspace_note, workspace_thread
 
 FEW = 40
 """Channels that are marked at once: about as many as are looked at in a minute."""
 
 
 @dataclass(kw_only=True)
-class Marks:
+class Watermarks:
     """Where catching up begins, and how far it has come since; what it has read is asked for no more."""
 
     journal: Journal
     team: str
-    whole: CaughtUp
+    whole: BackfillCompleted
     _channels: dict[str, float] = field(default_factory=dict)
     _threads: dict[tuple[str, str], float] = field(default_factory=dict)
     """By channel and root."""
@@ -40,7 +40,7 @@ class Marks:
 
     async def mark_thread_read(self, channel: str, root: str, latest: float) -> None:
         """All that was said in this thread, `latest` last, is in the journal. Raises JournalError."""
-        await self._record(ReadOn(channels=self._unwritten, threads={channel: {root: latest}}))
+        await self._record(BackfillProgress(channels=self._unwritten, threads={channel: {root: latest}}))
         self._threads[channel, root] = latest
 
     async def mark_channel_read(self, channel: str, until: float) -> None:
@@ -55,27 +55,27 @@ class Marks:
     async def save(self) -> None:
         """Write down how far it has come. Raises JournalError."""
         if self._unwritten:
-            await self._record(ReadOn(channels=self._unwritten))
+            await self._record(BackfillProgress(channels=self._unwritten))
 
     async def mark_all_read(self, until: float, behind: Mapping[str, float]) -> None:
         """All that was said until then is in the journal; less in the channels `behind`.
 
         Raises JournalError.
         """
-        mark = CaughtUp(until=max(self.whole.until, until), behind=behind)
+        mark = BackfillCompleted(until=max(self.whole.until, until), behind=behind)
         if mark != self.whole:
-            await note(self.journal, self.team, mark)
+            await record_workspace_note(self.journal, self.team, mark)
             self.whole = mark
         self._channels.clear()
         self._threads.clear()
         self._unwritten = {}
 
-    async def _record(self, came: ReadOn) -> None:
-        await note(self.journal, self.team, came)
+    async def _record(self, came: BackfillProgress) -> None:
+        await record_workspace_note(self.journal, self.team, came)
         self._unwritten = {}
 
 
-def marks(journal: Journal, team: str, now: float) -> Marks | None:
+def read_watermarks(journal: Journal, team: str, now: float) -> Watermarks | None:
     """Those of a workspace that can be believed `now`; None before the soul has ever been there.
 
     One of the future cannot: it would be there for as long as this machine's clock was ahead. Where none
@@ -84,9 +84,11 @@ def marks(journal: Journal, team: str, now: float) -> Marks | None:
     whole = watermark(journal, team, now)
     if whole is None:
         return None
-    found = Marks(journal=journal, team=team, whole=whole)
-    for entry in journal.entries_of_kind(ReadOn, since=journal.last_seq(home(team), CaughtUp)):
-        if entry.thread != home(team):
+    found = Watermarks(journal=journal, team=team, whole=whole)
+    for entry in journal.entries_of_kind(
+        BackfillProgress, since=journal.last_seq(workspace_thread(team), BackfillCompleted)
+    ):
+        if entry.thread != workspace_thread(team):
             continue
         for channel, until in entry.event.channels.items():
             if until <= now:
@@ -98,21 +100,21 @@ def marks(journal: Journal, team: str, now: float) -> Marks | None:
     return found
 
 
-def watermark(journal: Journal, team: str, now: float) -> CaughtUp | None:
+def watermark(journal: Journal, team: str, now: float) -> BackfillCompleted | None:
     """The last one of the whole workspace that can be believed `now`."""
-    for entry in journal.latest_first(home(team), CaughtUp):
+    for entry in journal.latest_first(workspace_thread(team), BackfillCompleted):
         mark = entry.event
         if max(mark.until, *mark.behind.values(), 0.0) <= now:
             return mark
-    if not journal.last_seq(home(team), CaughtUp):
+    if not journal.last_seq(workspace_thread(team), BackfillCompleted):
         return None
-    return CaughtUp(until=_first_call(journal, team, now))
+    return BackfillCompleted(until=_first_call(journal, team, now))
 
 
 def _first_call(journal: Journal, team: str, now: float) -> float:
     """When the soul was first called, as Slack dates it; now, if it never was."""
     first = now
-    for entry in journal.entries_of_kind(Opened):
+    for entry in journal.entries_of_kind(ConversationOpened):
         if entry.event.team == team and entry.event.called_by:
             first = min(first, float(entry.event.called_by))
     return first

@@ -20,8 +20,16 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from daemon.ports import Clock, Hold
-from daemon.slack.payload import told
-from daemon.slack.refusals import LIMITED, MISSING_SCOPE, NOT_SLACK, REVOKED, Scopes, error_of, refused
+from daemon.slack.payload import first_text
+from daemon.slack.refusals import (
+    LIMITED,
+    MISSING_SCOPE,
+    NOT_SLACK,
+    REVOKED,
+    ScopeStatus,
+    slack_error,
+    token_advice,
+)
 
 Method = Callable[..., Awaitable[AsyncSlackResponse]]
 Item = Mapping[str, Any]
@@ -44,11 +52,11 @@ AT_ONCE = 2
 LONGEST_PAUSE = 30.0
 
 
-def free() -> None:
+def no_lease_check() -> None:
     """The `hold` of a call that changes nothing in the world."""
 
 
-def pause(attempt: int) -> float:
+def retry_pause(attempt: int) -> float:
     """Seconds before this attempt: more each time, up to a bound, and by chance: others try as well."""
     if attempt <= AT_ONCE:
         return 0.0
@@ -65,14 +73,14 @@ def _future() -> asyncio.Future[None]:
 
 
 @dataclass(slots=True)
-class Web:
+class WebApi:
     """The Web API of one workspace."""
 
     client: AsyncWebClient
     clock: Clock
     died: asyncio.Future[None] = field(default_factory=_future)
     """Fails when Slack will not have us any more: the daemon cannot go on."""
-    scopes: Scopes = field(default_factory=Scopes)
+    scopes: ScopeStatus = field(default_factory=ScopeStatus)
     """What the app may not do."""
     channel_now: Callable[[str], str] = str
     """The id by which Slack calls a channel now: the journal keeps the first one."""
@@ -122,7 +130,7 @@ class Web:
         self, method: Method, /, patience: int = LONGEST_WAIT, **arguments: Any
     ) -> AsyncSlackResponse:
         """The same of a method that changes nothing in the world: that needs no `hold`."""
-        return await self.call(free, method, patience, **arguments)
+        return await self.call(no_lease_check, method, patience, **arguments)
 
     async def send_request(self, hold: Hold, method: Method, /, **arguments: Any) -> AsyncSlackResponse:
         """One request, whatever comes of it. If the bot token is of no use any more, that is the end."""
@@ -135,14 +143,14 @@ class Web:
             except (AttributeError, RecursionError) as error:  # the SDK takes every answer for a JSON object
                 raise aiohttp.ClientPayloadError(NOT_SLACK) from error
             except SlackApiError as refusal:
-                word = error_of(refusal)
+                word = slack_error(refusal)
                 if word in REVOKED and "app_token" not in arguments:
-                    self.give_up(refused("SLACK_BOT_TOKEN", self.client.base_url, word))
+                    self.give_up(token_advice("SLACK_BOT_TOKEN", self.client.base_url, word))
                 if word == MISSING_SCOPE and isinstance(refusal.response.data, dict):
                     self.scopes.note_refused(named(method), refusal.response.data)
                 raise
         self.scopes.note_accepted(named(method))
-        self.answered_at = date(answer)
+        self.answered_at = server_time(answer)
         self._dated = self.clock.steady()
         return answer
 
@@ -186,10 +194,10 @@ async def _answers(
 
 def next_page(answer: AsyncSlackResponse) -> str:
     """Slack's cursor of the page after this one; empty after the last."""
-    return told(answer.get("response_metadata"), "next_cursor")
+    return first_text(answer.get("response_metadata"), "next_cursor")
 
 
-def date(answer: AsyncSlackResponse) -> float | None:
+def server_time(answer: AsyncSlackResponse) -> float | None:
     """When Slack gave this answer, as its `Date` says; None where that cannot be read."""
     said = parsedate_tz(str(answer.headers.get("Date", "")))
     if said is None:
@@ -202,7 +210,7 @@ def date(answer: AsyncSlackResponse) -> float | None:
 
 def retry_after(refusal: SlackApiError, longest: int = LONGEST_WAIT) -> int | None:
     """Seconds to wait before another try; None when waiting is of no use, or too long."""
-    if error_of(refusal) != LIMITED:
+    if slack_error(refusal) != LIMITED:
         return None
     return seconds_of(str(refusal.response.headers.get("Retry-After", "1")), longest)
 

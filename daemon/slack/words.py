@@ -10,15 +10,15 @@ import unicodedata
 from itertools import groupby
 
 from daemon.kinds import MessageCommand
-from daemon.slack.message import Message
-from daemon.slack.policy import Me
-from daemon.slack.text import without_mention
+from daemon.slack.message import SlackMessage
+from daemon.slack.policy import BotIdentity
+from daemon.slack.text import strip_mention
 
 STOP_EMOJIS = frozenset({"octagonal_sign", "stop_sign", "no_entry"})
 """Slack's names of emojis that mean nothing else. A raised hand may be a question, and a cross a no."""
 SIGNS = "🛑⛔"
 """They as characters. In a text the first one stands for all."""
-IN_WORDS = """
+STOP_WORDS = """
     🛑 stop stop_it stop_that stop_this stop_here stop_there stop_thinking stop_working stop_talking
     halt cancel cancel_it cancel_that cancel_this abort abort_it that_s_enough
     stopp halt_an anhalten aufhören hör_auf hör_auf_damit abbrechen abbruch brich_ab es_reicht
@@ -32,7 +32,7 @@ IN_WORDS = """
     berhenti hentikan batalkan dừng dừng_lại hủy หยุด ยกเลิก
 """
 """What says stop, in one language or another; `_` stands for a space."""
-STOP = frozenset(IN_WORDS.split())
+STOP = frozenset(STOP_WORDS.split())
 POLITE = """
     please pls plz now ok okay just hey bitte jetzt sofort mal svp stp maintenant por favor ahora agora per
     favore adesso proszę prosím пожалуйста lütfen tolong 请
@@ -51,21 +51,21 @@ MEMORY = re.compile(r"\s*!memory\b", re.IGNORECASE)
 """How a question after what is noted about whoever asks begins."""
 FORGET = re.compile(r"\s*!forget\b", re.IGNORECASE)
 """How a wish to have it forgotten begins."""
-LONGEST = 4_000
+LONGEST_COMMAND = 4_000
 """Letters of the longest text that is looked at for a stop."""
 VARIANT = "\ufe0f"
 """Says that the character before it is an emoji; counts as a mark on it."""
 EMOJI = re.compile(r":([a-z0-9_+'-]+):(?::skin-tone-[2-6]:)?")
 
 
-def command(message: Message, me: Me) -> MessageCommand:
+def command_of(message: SlackMessage, me: BotIdentity) -> MessageCommand:
     """Return which command a message is; "unknown" for any other word after a `!`."""
-    text = without_mention(message.text, me.user)
+    text = strip_mention(message.text, me.user)
     if MEMORY.match(text):
         return "memory"
     if FORGET.match(text):
         return "forget"
-    if stops(text, me.name):
+    if is_stop_word(text, me.name):
         return "stop"
     alone = text.replace(FULL_WIDTH, "!").strip(" \t\n`")
     if TRACE.fullmatch(alone):
@@ -79,9 +79,9 @@ def command(message: Message, me: Me) -> MessageCommand:
     return ""
 
 
-def stops(text: str, name: str = "") -> bool:
+def is_stop_word(text: str, name: str = "") -> bool:
     """Does it say stop, and nothing else? It may do so politely, and call the soul by its name."""
-    if len(text) > LONGEST:
+    if len(text) > LONGEST_COMMAND:
         return False
     aside = ASIDE.union(_words(name))
     words = _words(text)

@@ -9,37 +9,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from daemon.engine.event import Entry, Input, by_seq, only
-from daemon.engine.kinds import Restarted
+from daemon.engine.event import Entry, Input, in_seq_order, of_kind
+from daemon.engine.kinds import ExecutionRestarted
 from daemon.kinds import (
-    Answered,
-    Asked,
+    ActionObserved,
+    ButtonPress,
     CommandRan,
-    Log,
     ModelCall,
-    Observed,
-    Press,
-    Said,
-    Spoken,
-    TurnBegan,
-    TurnEnded,
+    PersonMessage,
+    QuestionAnswered,
+    QuestionAsked,
+    RestartLog,
+    SoulTurnBegan,
+    SoulTurnEnded,
+    SpeechFinished,
 )
-from daemon.mind.recall import fenced, remember
-from daemon.mind.wording import worded
+from daemon.mind.recall import entry_as_memory, escape_tags
+from daemon.mind.wording import fill_prompt
 from daemon.soul import questions
 from daemon.soul.turn import Turn
 
 
-async def recall(turn: Turn) -> None:
+async def recall_restart_log(turn: Turn) -> None:
     """What was done before is one memory, and what was said since stands after it."""
     if not turn.execution.restarts:
         return
     lines = [_done(entry) for entry in turn.execution.restart_log if not entry.event.taken_from]
     done = "\n".join([line for line in lines if line])
-    words = worded(turn, "prompts/interrupted", log=done or "nothing yet")
-    log = await turn.record(Log(text=words))
-    turn.restart_log = remember(log)
-    said = [remember(entry, turn.tag_suffix) for entry in _said_since(turn)]
+    words = fill_prompt(turn, "prompts/interrupted", log=done or "nothing yet")
+    log = await turn.record(RestartLog(text=words))
+    turn.restart_log = entry_as_memory(log)
+    said = [entry_as_memory(entry, turn.tag_suffix) for entry in _said_since(turn)]
     turn.memory = turn.memory.with_memory(turn.restart_log, *said)
 
 
@@ -48,14 +48,14 @@ def _done(entry: Entry[Any]) -> str:
     match entry.event:
         case ModelCall(outcome="ok" | "cut", text=text):
             return f"thought: {text}"
-        case Spoken(text=text):
+        case SpeechFinished(text=text):
             return f"said: {text}"
-        case Answered(text=text) if text:
+        case QuestionAnswered(text=text) if text:
             return f"heard: {text}"
         case CommandRan(name=name, ok=True, args=args):
-            return f"did: {name} {fenced(str(args))}"
-        case Observed(name=name, text=text):
-            return f"{name}: {fenced(text)}"
+            return f"did: {name} {escape_tags(str(args))}"
+        case ActionObserved(name=name, text=text):
+            return f"{name}: {escape_tags(text)}"
     return ""
 
 
@@ -64,11 +64,11 @@ def _said_since(turn: Turn) -> Sequence[Entry[Any]]:
     journal, execution = turn.journal, turn.execution
     restart = journal.get(f"{execution.abandoned[-1]}/restarted")
     assert restart
-    began: Entry[TurnBegan] = journal.entry(restart.cause or 0)
+    began: Entry[SoulTurnBegan] = journal.entry(restart.cause or 0)
     own = set(began.event.inputs)
     others = set[int]()
-    for ended in journal.thread_entries(turn.thread, TurnEnded, since=turn.began_seq):
-        its: Entry[TurnBegan] = journal.entry(ended.cause or 0)
+    for ended in journal.thread_entries(turn.thread, SoulTurnEnded, since=turn.began_seq):
+        its: Entry[SoulTurnBegan] = journal.entry(ended.cause or 0)
         if ended.seq > restart.seq:
             break
         if its.event.execution == execution.id:
@@ -76,32 +76,32 @@ def _said_since(turn: Turn) -> Sequence[Entry[Any]]:
         else:
             others.update(ended.event.keep)
     own.difference_update(turn.first.event.inputs)
-    said = only(Said, journal.entries_at(sorted(own)))
-    words = [entry for entry in said if not isinstance(entry.event, Press)]
+    said = of_kind(PersonMessage, journal.entries_at(sorted(own)))
+    words = [entry for entry in said if not isinstance(entry.event, ButtonPress)]
     kept = journal.entries_at(sorted(others))
-    return by_seq([*words, *kept])
+    return in_seq_order([*words, *kept])
 
 
-async def void(turn: Turn, answers: Sequence[Entry[Input]]) -> None:
+async def report_void_answers(turn: Turn, answers: Sequence[Entry[Input]]) -> None:
     """Whoever pressed what nobody asks any more is told so, and the buttons of that go."""
-    for given in only(Press, answers):
-        sentence = worded(turn, "prompts/sentences/changed")
+    for given in of_kind(ButtonPress, answers):
+        sentence = fill_prompt(turn, "prompts/sentences/changed")
         await turn.whisper(f"void-{given.seq}", given.event.user, sentence)
     for asked in _left(turn):
-        await questions.settle(turn, asked, "")
+        await questions.remove_buttons(turn, asked, "")
 
 
-def _left(turn: Turn) -> Sequence[Entry[Asked]]:
+def _left(turn: Turn) -> Sequence[Entry[QuestionAsked]]:
     """The questions that were left with a restart in this turn, and whose messages serve no other one."""
     journal = turn.journal
-    left = list[Entry[Asked]]()
-    for restart in journal.thread_entries(turn.thread, Restarted, since=turn.execution.began.seq):
-        left += only(Asked, journal.entries_at(restart.closes))
-    now = only(Spoken, journal.entries_under(turn.execution.path))
+    left = list[Entry[QuestionAsked]]()
+    for restart in journal.thread_entries(turn.thread, ExecutionRestarted, since=turn.execution.began.seq):
+        left += of_kind(QuestionAsked, journal.entries_at(restart.closes))
+    now = of_kind(SpeechFinished, journal.entries_under(turn.execution.path))
     taken_over = {entry.event.ts for entry in now if entry.event.taken_from}
     found = []
     for asked in left:
-        said = only(Spoken, journal.entries_at(asked.event.said))
+        said = of_kind(SpeechFinished, journal.entries_at(asked.event.said))
         messages = {entry.event.ts for entry in said}
         if messages.isdisjoint(taken_over):
             found.append(asked)

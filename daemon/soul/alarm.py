@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from daemon.claude.account import ACCOUNT, Fault
+from daemon.claude.account import ACCOUNT, AccountFault
 from daemon.engine.event import Entry
 from daemon.engine.exceptions import JournalError
 from daemon.engine.execution import Execution
-from daemon.errors import SpeechFailed
-from daemon.kinds import Afterthought, ModelCall, Opened, TurnBegan
+from daemon.errors import PostFailed
+from daemon.kinds import BackgroundTask, ConversationOpened, ModelCall, SoulTurnBegan
 from daemon.ports import Hold
 from daemon.soul.model_report import ModelReport
-from daemon.soul.reach import USABLE, fault_of
+from daemon.soul.reach import USABLE_REPLIES, failure_of_call
 from daemon.soul.scope import Scope
-from daemon.soul.world import World
+from daemon.soul.world import TurnDependencies
 
 NOTICING = "noticing"
 """The process that tells it."""
@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class OwnerNotice:
     """What owners are to know `about` a subject. `text` is the owner's text that says it around `what`.
 
     `is_news` says whether an owner who was told at a time, by a given afterthought, must be told again.
@@ -49,16 +49,16 @@ class Notice:
     about: str
     what: str
     text: str
-    is_news: Callable[[Entry[Afterthought]], bool]
+    is_news: Callable[[Entry[BackgroundTask]], bool]
     cause: int | None = None
 
 
-async def alarm(world: World, execution: Execution, call: Entry[ModelCall]) -> None:
+async def alert_owners(world: TurnDependencies, execution: Execution, call: Entry[ModelCall]) -> None:
     """Let the owners know what a failed call tells of the account, if it does, and they do not know yet."""
-    fault = fault_of(call.event)
+    fault = failure_of_call(call.event)
     if fault.failure not in ACCOUNT:
         return
-    notice = Notice(
+    notice = OwnerNotice(
         about=fault.subject,
         what=world.reach.advice(fault),
         text="mend",
@@ -68,7 +68,7 @@ async def alarm(world: World, execution: Execution, call: Entry[ModelCall]) -> N
     await _tell_owners(world, notice, execution.check_lease)
 
 
-async def watch(world: World) -> None:
+async def watch_models(world: TurnDependencies) -> None:
     """Tell the owners of each model that has been away, or slow, for some minutes, until cancelled."""
     while world.owners:
         await world.clock.sleep(LOOK)
@@ -80,7 +80,7 @@ async def watch(world: World) -> None:
             log.info("The owners are told of the model later: %s", error)  # the journal said why
 
 
-def _notices(world: World, reports: Sequence[ModelReport]) -> Iterator[Notice]:
+def _notices(world: TurnDependencies, reports: Sequence[ModelReport]) -> Iterator[OwnerNotice]:
     """One notice of all models that are away, and one of all that are slow. The account has its own."""
     now = world.clock.now()
     away = [one for one in reports if not one.slow and one.failure not in ACCOUNT]
@@ -89,10 +89,10 @@ def _notices(world: World, reports: Sequence[ModelReport]) -> Iterator[Notice]:
         if alike:
             newest = max(one.since for one in alike)
             what = " ".join(one.sentence(now) for one in alike)
-            yield Notice(about=text, what=what, text=text, is_news=partial(_began_since, newest))
+            yield OwnerNotice(about=text, what=what, text=text, is_news=partial(_began_since, newest))
 
 
-def _began_since(began: float, last: Entry[Afterthought]) -> bool:
+def _began_since(began: float, last: Entry[BackgroundTask]) -> bool:
     """Did it begin after the owner was told last?"""
     return began > last.at
 
@@ -101,7 +101,7 @@ def _free() -> None:
     """Hold nothing: the afterthought that follows has a key of its own."""
 
 
-async def _tell_owners(world: World, notice: Notice, hold: Hold) -> None:
+async def _tell_owners(world: TurnDependencies, notice: OwnerNotice, hold: Hold) -> None:
     reach = world.reach
     now = world.clock.steady()
     for owner in world.owners:
@@ -110,45 +110,45 @@ async def _tell_owners(world: World, notice: Notice, hold: Hold) -> None:
         reach.mark_owner_told(owner, notice.about, until=now + QUIET)
         try:
             thread = await world.speaker.open_dm(owner, hold)
-        except SpeechFailed as error:
+        except PostFailed as error:
             log.warning("The owner %s could not be told: %s.", owner, error)
         else:
             hold()
             await _leave(world, notice, thread)
 
 
-async def tell_of_refusal(scope: Scope, word: str) -> None:
+async def report_slack_refusal(scope: Scope, word: str) -> None:
     """Let the owners know that Slack refused, with this word, every form of something.
 
     That it cannot say this to an owner is no news for owners.
     """
     world, first = scope.world, scope.execution.first.event
     world.speaker.report_left_out(scope.thread, word)
-    if isinstance(first, TurnBegan) and first.process == NOTICING:
+    if isinstance(first, SoulTurnBegan) and first.process == NOTICING:
         return
-    opened = world.journal.latest_of_kind(scope.thread, Opened)
+    opened = world.journal.latest_of_kind(scope.thread, ConversationOpened)
     place = opened.event.place if opened else scope.thread
-    notice = Notice(about=REFUSED, what=f"in {place} ({word}).", text=REFUSED, is_news=lambda _: True)
+    notice = OwnerNotice(about=REFUSED, what=f"in {place} ({word}).", text=REFUSED, is_news=lambda _: True)
     await _tell_owners(world, notice, scope.hold)
 
 
-async def _leave(world: World, notice: Notice, thread: str) -> None:
+async def _leave(world: TurnDependencies, notice: OwnerNotice, thread: str) -> None:
     """An afterthought for the owner's conversation, if there is none about this yet."""
     journal = world.journal
     last = None
     before = 0
-    for entry in journal.thread_entries(thread, Afterthought):
+    for entry in journal.thread_entries(thread, BackgroundTask):
         told = entry.event
         if told.process == NOTICING and told.params.get("about") == notice.about:
             last, before = entry, entry.seq
     if last is None or _is_news(world, notice, last):
         params = {"about": notice.about, "what": notice.what, "text": notice.text}
-        event = Afterthought(process=NOTICING, params=params)
+        event = BackgroundTask(process=NOTICING, params=params)
         key = f"alarm:{thread}:{notice.about}:{before}"
         await journal.append(thread, event, key=key, author="core", cause=notice.cause)
 
 
-def _is_news(world: World, notice: Notice, last: Entry[Afterthought]) -> bool:
+def _is_news(world: TurnDependencies, notice: OwnerNotice, last: Entry[BackgroundTask]) -> bool:
     """Was it mended since the owner was told last, or was that long ago?"""
     past = world.clock.now() - last.at
     if not 0 <= past < AGAIN:  # long ago, or dated by a clock that was ahead
@@ -158,9 +158,9 @@ def _is_news(world: World, notice: Notice, last: Entry[Afterthought]) -> bool:
     return notice.is_news(last)
 
 
-def _is_mended(world: World, fault: Fault, last: Entry[Afterthought]) -> bool:
+def _is_mended(world: TurnDependencies, fault: AccountFault, last: Entry[BackgroundTask]) -> bool:
     """Has a model answered since then that shows this fault to be over?"""
     for call in world.journal.entries_of_kind(ModelCall, since=last.seq):
-        if call.event.outcome in USABLE and fault.is_mended_by(call.event.model):
+        if call.event.outcome in USABLE_REPLIES and fault.is_mended_by(call.event.model):
             return True
     return False

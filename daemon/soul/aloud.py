@@ -6,20 +6,20 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from daemon.engine.event import Entry
-from daemon.kinds import ModelCall, Spoken
-from daemon.mind.answer import speaks
-from daemon.soul.utterance import speech_of
+from daemon.kinds import ModelCall, SpeechFinished
+from daemon.mind.answer import is_spoken
+from daemon.soul.utterance import speech_key_of
 
 
-def aloud(entries: Iterable[Entry[Any]]) -> Iterator[Entry[ModelCall | Spoken]]:
+def visible_messages(entries: Iterable[Entry[Any]]) -> Iterator[Entry[ModelCall | SpeechFinished]]:
     """The receipts of what it said; where the model's answer was said, that call, and not twice the same."""
     answer: Entry[ModelCall] | None = None
     said = ""
     for entry in entries:
-        if isinstance(entry.event, ModelCall) and speaks(entry):
+        if isinstance(entry.event, ModelCall) and is_spoken(entry):
             answer = entry
-        elif isinstance(entry.event, Spoken):
-            speech = speech_of(entry.key)
+        elif isinstance(entry.event, SpeechFinished):
+            speech = speech_key_of(entry.key)
             if answer:
                 yield answer
                 answer = None

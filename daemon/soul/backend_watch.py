@@ -14,20 +14,20 @@ from typing import Any, Self
 
 from daemon.claude.account import ACCOUNT
 from daemon.claude.capabilities import Schema
-from daemon.claude.client import Claude
-from daemon.claude.patience import Patience
-from daemon.claude.probes import TEXTS, asked
-from daemon.claude.request_queue import RequestQueue, Urgency
-from daemon.claude.retry import PASSING
-from daemon.engine.event import canonical
+from daemon.claude.client import ClaudeClient
+from daemon.claude.patience import StreamDeadline
+from daemon.claude.probes import TEXTS, ask_probe
+from daemon.claude.request_queue import RequestQueue, RequestUrgency
+from daemon.claude.retry import PASSING_FAILURES
+from daemon.engine.event import canonical_json
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
 from daemon.errors import ConfigError
 from daemon.kinds import LookUpCall
 from daemon.ports import Clock
-from daemon.reply import Reply
-from daemon.soul.budget import Budget
-from daemon.soul.texts import SELF, Texts
+from daemon.reply import ModelReply
+from daemon.soul.budget import DailyBudget
+from daemon.soul.texts import JOURNAL_THREAD, PromptFiles
 
 START = 3.0
 """Seconds for which the start waits for the server's list."""
@@ -39,7 +39,7 @@ LOOK = 5.0
 """Seconds for which no call must be on its way before a model is asked what it can do."""
 CRASHES = frozenset({"server-error", "unreachable", "broken-stream"})
 """Words of Reply.failure that may mean that a server fails at this very question, if it shows its list."""
-AWAY = ACCOUNT | PASSING - {"server-error"}
+AWAY = ACCOUNT | PASSING_FAILURES - {"server-error"}
 """Words of Reply.failure after which a question is asked again, however often."""
 
 log = logging.getLogger(__name__)
@@ -50,11 +50,11 @@ class BackendWatch:
 
     def __init__(
         self,
-        claude: Claude,
+        claude: ClaudeClient,
         queue: RequestQueue,
         journal: Journal,
-        budget: Budget,
-        texts: Texts,
+        budget: DailyBudget,
+        texts: PromptFiles,
         clock: Clock,
     ) -> None:
         self._claude = claude
@@ -95,7 +95,7 @@ class BackendWatch:
         self._is_late = not await _in_time(self._clock, START, self._is_known.wait())
         if self._is_late:
             log.info("The start goes on without the server's list of models, which takes longer.")
-        end_if_wrong(self._claude)
+        check_server_models(self._claude)
 
     async def _watch(self) -> None:
         await self._look_up()
@@ -137,7 +137,7 @@ class BackendWatch:
         text = self._texts.newest_text(TEXTS[question])
         await self._quiet()
         self._is_put_off = False
-        found = await asked(question, model, text, self._sent)
+        found = await ask_probe(question, model, text, self._sent)
         if not self._is_put_off:
             self._backend.note_finding(model, question, found, self._clock.now())
             log.info("Asked %s what it can do (%s): %s", model, question, dict(found or {}) or "unclear")
@@ -150,20 +150,20 @@ class BackendWatch:
             if self._claude.availability.is_busy:
                 quiet_since = self._clock.steady()
 
-    async def _sent(self, name: str, request: Mapping[str, Any], form: Schema | None) -> Reply:
+    async def _sent(self, name: str, request: Mapping[str, Any], form: Schema | None) -> ModelReply:
         """The reply to a question, which is paid from the day's budget and gives way to others."""
-        amount = self._claude.highest_cost(request, len(canonical(request)))
+        amount = self._claude.highest_cost(request, len(canonical_json(request)))
         if not self._budget.can_spend(amount):  # a reservation that is refused would be told to the owner
             self._is_put_off = True
-            return Reply(outcome="over-budget", model=request["model"])
+            return ModelReply(outcome="over-budget", model=request["model"])
         async with self._budget.reserve(amount, self._stopping):
             reply = await self._giving_way(request, form)
             self._is_put_off = reply.outcome == "cancelled" or self._is_away(reply)
             key = f"look-up:{name}:{self._journal.last_seq_of_all()}"
-            await self._journal.append(SELF, _event(name, reply), key=key, author="core")
+            await self._journal.append(JOURNAL_THREAD, _event(name, reply), key=key, author="core")
         return reply
 
-    def _is_away(self, reply: Reply) -> bool:
+    def _is_away(self, reply: ModelReply) -> bool:
         """True if the failure tells nothing of the model. Where the server has just shown its list, one that
         breaks off fails at the question."""
         server = self._backend.server
@@ -171,20 +171,22 @@ class BackendWatch:
             return False
         return reply.failure in AWAY
 
-    async def _giving_way(self, request: Mapping[str, Any], form: Schema | None) -> Reply:
+    async def _giving_way(self, request: Mapping[str, Any], form: Schema | None) -> ModelReply:
         """Ask when nobody else does; whoever waits for an answer goes first."""
         model = str(request["model"])
-        async with self._queue.admitted(model, Urgency.BACKGROUND, SELF, self._stopping) as place:
+        async with self._queue.admitted(
+            model, RequestUrgency.BACKGROUND, JOURNAL_THREAD, self._stopping
+        ) as place:
             return await self._claude.probe(request, form, place.over)
 
 
-async def look_up_once(claude: Claude, clock: Clock) -> None:
+async def look_up_server(claude: ClaudeClient, clock: Clock) -> None:
     """Look up the server's list. Raises ConfigError where it lacks a model that the settings name."""
     await _in_time(clock, START, claude.backend.look_up())
-    end_if_wrong(claude)
+    check_server_models(claude)
 
 
-def end_if_wrong(claude: Claude) -> None:
+def check_server_models(claude: ClaudeClient) -> None:
     """Raise ConfigError where the server's list lacks a model that the settings name."""
     if claude.backend.check.wrong:
         raise ConfigError("\n".join(claude.backend.check.wrong))
@@ -193,14 +195,14 @@ def end_if_wrong(claude: Claude) -> None:
 async def _in_time(clock: Clock, seconds: float, work: Awaitable[object]) -> bool:
     """Wait for this so long; return whether it came to its end."""
     try:
-        async with Patience(clock, clock.steady() + seconds, asyncio.Event()):
+        async with StreamDeadline(clock, clock.steady() + seconds, asyncio.Event()):
             await work
     except TimeoutError:
         return False
     return True
 
 
-def _event(question: str, reply: Reply) -> LookUpCall:
+def _event(question: str, reply: ModelReply) -> LookUpCall:
     return LookUpCall(
         question=question,
         model=reply.model,

@@ -14,20 +14,20 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from daemon.claude.patience import Patience, Stopped
+from daemon.claude.patience import CallStopped, StreamDeadline
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.engine.keys import root_of
-from daemon.engine.reading import Reading
-from daemon.kinds import INNER, Answered, LookUpCall, ModelCall
+from daemon.engine.reading import JournalReader
+from daemon.kinds import INNER, LookUpCall, ModelCall, QuestionAnswered
 from daemon.limits import DAY, midnight
 from daemon.ports import Clock
-from daemon.reply import Usage
-from daemon.soul.spent import NOTHING, Spent, lifts
+from daemon.reply import TokenUsage
+from daemon.soul.spent import NO_USAGE, UsageTotals, resets_limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Day:
+class DailySpending:
     """One UTC day: when it began, what was billed, and what it would have cost unrehearsed (dollars).
 
     `lifted` is what had been billed when an owner last let it go on; `people` is what was done for each
@@ -39,13 +39,15 @@ class Day:
     worth: float = 0.0
     lifted: float = 0.0
     inner: float = 0.0
-    people: Mapping[str, Spent] = field(default_factory=dict)
+    people: Mapping[str, UsageTotals] = field(default_factory=dict)
 
     def can_spend(self, amount: float, daily: float) -> bool:
         """May this much be spent besides, where so much may be spent a day?"""
         return amount == 0 or self.cost - self.lifted + amount <= daily
 
-    def with_entry(self, entry: Entry[ModelCall | LookUpCall | Answered], owners: Collection[str]) -> Day:
+    def with_entry(
+        self, entry: Entry[ModelCall | LookUpCall | QuestionAnswered], owners: Collection[str]
+    ) -> DailySpending:
         """This day with one more call or answer in it, if that is of this day."""
         if not self.began <= entry.at < self.began + DAY:  # "tomorrow": the clock was once ahead
             return self
@@ -54,21 +56,21 @@ class Day:
         if isinstance(entry.event, LookUpCall):
             cost, worth = entry.event.cost, entry.event.worth
             return replace(self, cost=self.cost + cost, worth=self.worth + worth)
-        match lifts(entry.event, owners):
+        match resets_limit(entry.event, owners):
             case "day":
                 return replace(self, lifted=self.cost)
             case "person":
                 person = str(entry.event.about.get("person"))
-                return replace(self, people={**self.people, person: NOTHING})
+                return replace(self, people={**self.people, person: NO_USAGE})
         return self
 
-    def with_call(self, call: ModelCall, *, inner: bool) -> Day:
+    def with_call(self, call: ModelCall, *, inner: bool) -> DailySpending:
         """This day with one more call in it, of the inner life or not."""
         if call.taken_from:  # it was paid before a restart
             return self
         people = dict(self.people)
         for person in call.people:
-            people[person] = self.people.get(person, NOTHING).with_call(call)
+            people[person] = self.people.get(person, NO_USAGE).with_call(call)
         return replace(
             self,
             cost=self.cost + call.cost,
@@ -78,7 +80,7 @@ class Day:
         )
 
 
-class Budget:
+class DailyBudget:
     """Dollars per UTC day. Counts what is recorded plus a reservation for what is in flight.
 
     `owners` are the ids of those who may let the day, or a person, go on.
@@ -94,7 +96,7 @@ class Budget:
         self._journal = journal
         self._released = asyncio.Event()
         self._preparing = asyncio.Lock()
-        self._day = Day(began=midnight(clock.now()))
+        self._day = DailySpending(began=midnight(clock.now()))
         self._upto = 0
         """The seq up to which this day is folded."""
         self._newest: int | None = None
@@ -115,22 +117,24 @@ class Budget:
     def _begin(self, began: float) -> None:
         """Begin another day, if this is one."""
         if began != self._day.began:
-            self._day = Day(began=began)
+            self._day = DailySpending(began=began)
             self._upto, self._newest = 0, None
             self._refused = 0.0
 
-    def today(self) -> Day:
+    def today(self) -> DailySpending:
         """What has been spent since midnight, UTC."""
         began = midnight(self._clock.now())
         self._begin(began)
         if not self._upto:
             self._day, self._upto = _read_day(self._journal, began, self.owners)
-        newest = self._journal.change_counter(ModelCall, LookUpCall, Answered)
+        newest = self._journal.change_counter(ModelCall, LookUpCall, QuestionAnswered)
         if newest == self._newest:
             return self._day
         self._newest = newest
-        found: list[Entry[ModelCall | LookUpCall | Answered]]
-        found = self._journal.entries_of_kind(ModelCall, LookUpCall, Answered, since=self._upto, at=began)
+        found: list[Entry[ModelCall | LookUpCall | QuestionAnswered]]
+        found = self._journal.entries_of_kind(
+            ModelCall, LookUpCall, QuestionAnswered, since=self._upto, at=began
+        )
         for entry in found:
             self._day = self._day.with_entry(entry, self.owners)
             self._upto = entry.seq
@@ -171,8 +175,8 @@ class Budget:
         while day.can_spend(amount, self.daily) and not day.can_spend(amount + self._in_flight, self.daily):
             if stop.is_set():
                 break
-            with suppress(Stopped):
-                async with Patience(self._clock, math.inf, stop):
+            with suppress(CallStopped):
+                async with StreamDeadline(self._clock, math.inf, stop):
                     await self._released.wait()
             day = self.today()
         granted = day.can_spend(amount, self.daily)
@@ -206,14 +210,16 @@ COUNTED = (
 """The fields of a call of which a day is made."""
 
 
-def _read_day(journal: Reading, began: float, owners: Collection[str]) -> tuple[Day, int]:
+def _read_day(journal: JournalReader, began: float, owners: Collection[str]) -> tuple[DailySpending, int]:
     """The day that began then, as the journal has it now, and up to which entry it is read.
 
     Of a call only what counts is read: a day may have thousands of them.
     """
     upto = journal.last_seq_of_all()
-    day = Day(began=began)
-    answers: list[Entry[LookUpCall | Answered]] = journal.entries_of_kind(LookUpCall, Answered, at=began)
+    day = DailySpending(began=began)
+    answers: list[Entry[LookUpCall | QuestionAnswered]] = journal.entries_of_kind(
+        LookUpCall, QuestionAnswered, at=began
+    )
     for seq, thread, _, at, fields in journal.fields_of_kind([ModelCall], COUNTED, upto=upto, at=began):
         while answers and answers[0].seq < seq:
             day = day.with_entry(answers.pop(0), owners)
@@ -244,5 +250,5 @@ def _counted(fields: Sequence[Any]) -> ModelCall:
         cost=cost or 0.0,
         worth=worth or 0.0,
         seconds=seconds or 0.0,
-        usage=Usage(**(usage or {})),
+        usage=TokenUsage(**(usage or {})),
     )

@@ -13,32 +13,32 @@ from typing import Any
 
 from daemon.claude.account import EVERYWHERE
 from daemon.claude.models import is_listed
-from daemon.claude.request_queue import Place, Urgency
+from daemon.claude.request_queue import QueuedRequest, RequestUrgency
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, canonical, digest_of, only
+from daemon.engine.event import Entry, canonical_json, digest_of_json, of_kind
 from daemon.engine.exceptions import Unavailable
 from daemon.engine.keys import root_of
-from daemon.engine.unawaited import patiently
-from daemon.kinds import GAVE_WAY, OUT_OF_TIME, TOO_DEAR, ModelCall, Said
+from daemon.engine.unawaited import retry_until_written
+from daemon.kinds import GAVE_WAY, OUT_OF_TIME, TOO_DEAR, ModelCall, PersonMessage
 from daemon.memory import WorkingMemory
-from daemon.mind.answer import PLAIN
-from daemon.mind.answer_limits import answer_limit
-from daemon.mind.plain_prompt import as_asked
-from daemon.mind.private_words import without_private
+from daemon.mind.answer import PLAIN_CALL
+from daemon.mind.answer_limits import max_answer_tokens
+from daemon.mind.plain_prompt import memory_as_shown
+from daemon.mind.private_words import without_private_sections
 from daemon.ports import Hear, Role
-from daemon.reply import Reply
-from daemon.soul.alarm import alarm
+from daemon.reply import ModelReply
+from daemon.soul.alarm import alert_owners
 from daemon.soul.first_word_waits import FirstWordWait
-from daemon.soul.fitting import fitted, smaller
-from daemon.soul.ledger import Ledger
-from daemon.soul.reach import USABLE
-from daemon.soul.stretches import Parts, parts_of
+from daemon.soul.fitting import fit_prompt, shrink_refused_prompt
+from daemon.soul.ledger import ReadingAllowance
+from daemon.soul.reach import USABLE_REPLIES
+from daemon.soul.stretches import Parts, chunk_entries
 from daemon.soul.urgency import urgency_of
-from daemon.soul.world import World
+from daemon.soul.world import TurnDependencies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class CallRequest:
     """A call that is to be made: under which name, with what in mind, and by which model.
 
     `hear` gets the text of the answer as it comes; `schema` is what the answer is held to. `wording` are the
@@ -59,14 +59,14 @@ class Wanted:
     suffix: str = ""
     partial: bool = False
     private: bool = True
-    ledger: Ledger | None = None
+    ledger: ReadingAllowance | None = None
     last: bool = False
 
 
-async def call(world: World, ctx: Context, wanted: Wanted) -> Entry[ModelCall]:
+async def call_once(world: TurnDependencies, ctx: Context, wanted: CallRequest) -> Entry[ModelCall]:
     """One model call, tried once and recorded whatever came of it; a recorded one is never paid again."""
 
-    async def made(calling: Calling) -> Entry[ModelCall]:
+    async def made(calling: CallAttempt) -> Entry[ModelCall]:
         return await ctx.step(
             wanted.name, calling.saw, calling.send, ModelCall, subject=calling.model, patient=False
         )
@@ -74,17 +74,19 @@ async def call(world: World, ctx: Context, wanted: Wanted) -> Entry[ModelCall]:
     done = await _fitted(world, ctx, wanted, made)
     if done.seq > ctx.execution.epoch:
         if done.event.outcome == "failed":
-            await alarm(world, ctx.execution, done)
-        elif done.event.outcome in USABLE:
+            await alert_owners(world, ctx.execution, done)
+        elif done.event.outcome in USABLE_REPLIES:
             ctx.execution.around.succeeded(done.event.model)
     return done
 
 
-async def talk(world: World, ctx: Context, wanted: Wanted) -> Entry[ModelCall] | Sequence[Entry[Said]]:
+async def call_interruptibly(
+    world: TurnDependencies, ctx: Context, wanted: CallRequest
+) -> Entry[ModelCall] | Sequence[Entry[PersonMessage]]:
     """One that waits until the model can be reached, unless somebody speaks meanwhile: then what they said,
     which is answered, too, by whoever asks again with it in mind."""
 
-    async def made(calling: Calling) -> Entry[Any]:
+    async def made(calling: CallAttempt) -> Entry[Any]:
         return await ctx.step(
             wanted.name,
             calling.saw,
@@ -97,18 +99,18 @@ async def talk(world: World, ctx: Context, wanted: Wanted) -> Entry[ModelCall] |
     came = await _fitted(world, ctx, wanted, made)
     if isinstance(came.event, ModelCall):
         return came
-    said: list[Entry[Any]] = only(Said, world.journal.entries_at(came.event.inputs))
+    said: list[Entry[Any]] = of_kind(PersonMessage, world.journal.entries_at(came.event.inputs))
     ctx.accept(said)
     return said
 
 
-async def insist(world: World, ctx: Context, wanted: Wanted) -> Entry[ModelCall]:
+async def call_until_answered(world: TurnDependencies, ctx: Context, wanted: CallRequest) -> Entry[ModelCall]:
     """One that waits until the model can be reached, whatever is said meanwhile: for what runs in parallel.
 
     Raises Unavailable when it was tried for long enough.
     """
 
-    async def made(calling: Calling) -> Entry[ModelCall]:
+    async def made(calling: CallAttempt) -> Entry[ModelCall]:
         return await ctx.step(
             wanted.name, calling.saw, calling.send_or_raise, ModelCall, subject=calling.model
         )
@@ -117,48 +119,53 @@ async def insist(world: World, ctx: Context, wanted: Wanted) -> Entry[ModelCall]
 
 
 async def _fitted(
-    world: World, ctx: Context, wanted: Wanted, made: Callable[[Calling], Awaitable[Entry[Any]]]
+    world: TurnDependencies,
+    ctx: Context,
+    wanted: CallRequest,
+    made: Callable[[CallAttempt], Awaitable[Entry[Any]]],
 ) -> Entry[Any]:
     """The call with a prompt that its model takes; asked once more, with less, where it was refused for its
     size."""
     async with AsyncExitStack() as purse:
-        calling = Calling(world, ctx, wanted, purse)
-        memory = await fitted(ctx, wanted.memory, calling.model, calling.excess_tokens())
+        calling = CallAttempt(world, ctx, wanted, purse)
+        memory = await fit_prompt(ctx, wanted.memory, calling.model, calling.excess_tokens())
         if memory is not wanted.memory:
-            calling = Calling(world, ctx, replace(wanted, memory=memory), purse)
+            calling = CallAttempt(world, ctx, replace(wanted, memory=memory), purse)
         done = await made(calling)
     if not (isinstance(done.event, ModelCall) and done.event.is_too_long):
         return done
-    less = await smaller(ctx, wanted.memory, done, calling.excess_tokens(refused=True))
+    less = await shrink_refused_prompt(ctx, wanted.memory, done, calling.excess_tokens(refused=True))
     if less is None:
         return done
     async with AsyncExitStack() as purse:
-        return await made(Calling(world, ctx, replace(wanted, memory=less), purse))
+        return await made(CallAttempt(world, ctx, replace(wanted, memory=less), purse))
 
 
-class Calling:
+class CallAttempt:
     """A call on its way: its request, and the event that comes of it.
 
     `saw` stands for all that the request says, but for the bounds of the answer. What it may cost is held in
     `purse` until it is on disk.
     """
 
-    def __init__(self, world: World, ctx: Context, wanted: Wanted, purse: AsyncExitStack) -> None:
+    def __init__(
+        self, world: TurnDependencies, ctx: Context, wanted: CallRequest, purse: AsyncExitStack
+    ) -> None:
         self._world = world
         self._ctx = ctx
         self._wanted = wanted
         self._purse = purse
-        memory = as_asked(wanted.name, wanted.memory)
+        memory = memory_as_shown(wanted.name, wanted.memory)
         if not wanted.private:
-            memory = without_private(memory)
+            memory = without_private_sections(memory)
         asked = world.llm.request(memory, wanted.role, wanted.schema)
         self.model = str(asked["model"])
-        written = canonical(asked)  # once: a prompt may be long
-        self.saw = digest_of(written)
+        written = canonical_json(asked)  # once: a prompt may be long
+        self.saw = digest_of_json(written)
         self._size = len(written)
         # The bounds follow from the name, and are no part of what the model sees.
         self.request = world.llm.bounded_request(
-            asked, answer_limit(wanted.name), wanted.stop_sequences, likeliest=wanted.name == PLAIN
+            asked, max_answer_tokens(wanted.name), wanted.stop_sequences, likeliest=wanted.name == PLAIN_CALL
         )
 
     def excess_tokens(self, *, refused: bool = False) -> int:
@@ -174,7 +181,7 @@ class Calling:
         if made.outcome == "failed" and not (may_be_partial and made.text):
             tried = await self._ctx.append_note(made, "tried")
             await self._purse.aclose()
-            await alarm(self._world, self._ctx.execution, tried)
+            await alert_owners(self._world, self._ctx.execution, tried)
             subject = self.model
             if made.failure in EVERYWHERE:
                 subject = ""
@@ -207,13 +214,13 @@ class Calling:
         if not reached:
             reply = await self._in_turn(amount, hear)
         if reply is None:
-            reply = Reply(outcome="over-budget", model=self.model, failure=reached or self._why(amount))
+            reply = ModelReply(outcome="over-budget", model=self.model, failure=reached or self._why(amount))
         await execution.wait_until_all_saved()  # the call did not wait, but names what it saw
         made = await self._event(reply)
         self._world.reach.note_call(made)
         return made
 
-    async def _in_turn(self, amount: float, hear: Hear | None) -> Reply | None:
+    async def _in_turn(self, amount: float, hear: Hear | None) -> ModelReply | None:
         """The reply, when its turn has come in the queue; None where the budget does not allow it by then."""
         world, execution = self._world, self._ctx.execution
         held = world.budget.reserve(amount, execution.stopping)
@@ -223,7 +230,7 @@ class Calling:
         urgency = urgency_of(execution, reading=self._wanted.ledger is not None)
         async with AsyncExitStack() as waiting:
             wait = None
-            if urgency is Urgency.PERSON:
+            if urgency is RequestUrgency.PERSON:
                 first_word = world.waits.track_wait(
                     execution, world.clock.steady(), anew=is_listed(self.model)
                 )
@@ -235,7 +242,7 @@ class Calling:
             with self._looked_at(hear, wait) as heard:
                 return await self._sent(heard, place)
 
-    async def _sent(self, hear: Hear | None, place: Place) -> Reply:
+    async def _sent(self, hear: Hear | None, place: QueuedRequest) -> ModelReply:
         """The reply to the request; a call of a reading is broken off when the time of that is over."""
         execution, ledger = self._ctx.execution, self._wanted.ledger
         send = self._world.llm.call
@@ -283,7 +290,7 @@ class Calling:
         """What names the entries that the conversation comes from; what was paid for waits for a journal
         that cannot be written."""
         world, seqs = self._world, tuple(self._seqs())
-        return await patiently(world.clock, parts_of, world.journal, self._ctx.execution, seqs)
+        return await retry_until_written(world.clock, chunk_entries, world.journal, self._ctx.execution, seqs)
 
     def _seqs(self) -> Iterator[int]:
         """The entries that the conversation comes from, in order."""
@@ -295,7 +302,7 @@ class Calling:
             elif memory.seq is not None:
                 yield memory.seq
 
-    async def _event(self, reply: Reply) -> ModelCall:
+    async def _event(self, reply: ModelReply) -> ModelCall:
         memory = self._wanted.memory
         stretches, seqs = await self._parts()
         return ModelCall(

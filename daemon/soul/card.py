@@ -10,11 +10,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from daemon.engine.event import Entry, fingerprint
-from daemon.engine.keys import part
-from daemon.errors import CardGone, CardRefused, SpeechFailed, SpeechRefused
-from daemon.kinds import CardBegan, CardMissed, CardShown, Planned, TransitionTaken
+from daemon.engine.keys import part_key
+from daemon.errors import CardDeleted, CardRefused, PostFailed, PostRefused
+from daemon.kinds import CardFailed, CardIntended, CardShown, PlanState, ProcessChanged
 from daemon.soul.scope import Scope
-from daemon.soul.utterance import RECEIPT, own_since, with_key
+from daemon.soul.utterance import SPEECH_RECEIPT, own_messages_since, ts_of_key
 
 PATIENT = 2
 """Failures of a turn, some seconds, after which it goes on without this change of its card."""
@@ -22,52 +22,52 @@ MOST = 2
 """Cards while a thread stays in a process: one, and another where people delete that."""
 UNSEEN = "it was interrupted before Slack had it"
 
-Look = Callable[[Scope, Entry[CardBegan]], Awaitable[str | None]]
+Look = Callable[[Scope, Entry[CardIntended]], Awaitable[str | None]]
 
 
-async def show(scope: Scope, plan: Planned) -> None:
+async def put_plan_card(scope: Scope, plan: PlanState) -> None:
     """The card shows this plan from now on, whether it is posted for that or changes."""
     key = scope.ctx.next_key("card")
     asked = fingerprint("card", *_reads(plan))
-    intent: Entry[CardBegan] | None = scope.ctx.read_back(key, asked)
+    intent: Entry[CardIntended] | None = scope.ctx.read_back(key, asked)
     if intent is None:
         scope.ctx.begin_step(key)
-        began = CardBegan(condition=plan.condition, steps=plan.steps, title=plan.title, fingerprint=asked)
+        began = CardIntended(condition=plan.condition, steps=plan.steps, title=plan.title, fingerprint=asked)
         intent = await scope.execution.append(began, key)
-    if not scope.ctx.read_back(part(key, RECEIPT)):
+    if not scope.ctx.read_back(part_key(key, SPEECH_RECEIPT)):
         await _end(scope, intent, _put)
 
 
-async def settle(scope: Scope, intent: Entry[CardBegan]) -> None:
+async def settle_plan_card(scope: Scope, intent: Entry[CardIntended]) -> None:
     """Its turn shows it no more: it is recorded whether it stands in Slack."""
     await _end(scope, intent, _find)
 
 
-async def _end(scope: Scope, intent: Entry[CardBegan], look: Look) -> None:
+async def _end(scope: Scope, intent: Entry[CardIntended], look: Look) -> None:
     ts, why = None, UNSEEN
     try:
         ts = await look(scope, intent)
-    except (CardRefused, SpeechRefused) as refusal:
+    except (CardRefused, PostRefused) as refusal:
         why = str(refusal)
-    except SpeechFailed as failure:
+    except PostFailed as failure:
         if len(scope.execution.failed_attempts) < PATIENT:
             raise
         why = str(failure)
     plan = intent.event
-    receipt: CardShown | CardMissed = CardMissed(why=why)
+    receipt: CardShown | CardFailed = CardFailed(why=why)
     if ts:
         receipt = CardShown(ts=ts, condition=plan.condition, steps=plan.steps, title=plan.title)
-    key = part(intent.key, RECEIPT)
+    key = part_key(intent.key, SPEECH_RECEIPT)
     await scope.execution.append(receipt, key, cause=intent.seq, closes=[intent.seq])
 
 
-async def _find(scope: Scope, *intents: Entry[CardBegan]) -> str | None:
+async def _find(scope: Scope, *intents: Entry[CardIntended]) -> str | None:
     """The ts of the message that one of these has posted or changed."""
-    own = await own_since(scope, intents[0])
-    return with_key(own, [intent.key for intent in intents])
+    own = await own_messages_since(scope, intents[0])
+    return ts_of_key(own, [intent.key for intent in intents])
 
 
-async def _put(scope: Scope, intent: Entry[CardBegan]) -> str:
+async def _put(scope: Scope, intent: Entry[CardIntended]) -> str:
     """Bring it about that the card shows this; its ts. Raises SpeechFailed, CardRefused."""
     journal, speaker, thread = scope.journal, scope.speaker, scope.thread
     came = _came_here(scope)
@@ -83,27 +83,27 @@ async def _put(scope: Scope, intent: Entry[CardBegan]) -> str:
     if ts:
         try:
             return await speaker.show_card(thread, ts, intent.event, intent.key, scope.hold)
-        except CardGone:
+        except CardDeleted:
             if len({entry.event.ts for entry in shown}) >= MOST:
                 raise
     return await speaker.show_card(thread, None, intent.event, intent.key, scope.hold)
 
 
-def _reads(plan: Planned) -> tuple[Any, ...]:
+def _reads(plan: PlanState) -> tuple[Any, ...]:
     """What a card of this plan shows."""
     return plan.heading, plan.steps
 
 
-def _doubtful(scope: Scope, intent: Entry[CardBegan], since: int) -> Sequence[Entry[CardBegan]]:
+def _doubtful(scope: Scope, intent: Entry[CardIntended], since: int) -> Sequence[Entry[CardIntended]]:
     """What was to be shown since then, and nobody knows whether Slack has it; also this, if it is not new."""
-    begun = scope.journal.thread_entries(scope.thread, CardBegan, since=since)
+    begun = scope.journal.thread_entries(scope.thread, CardIntended, since=since)
     return [one for one in begun if one.seq != intent.seq or intent.seq < scope.execution.epoch]
 
 
 def _came_here(scope: Scope) -> int:
     """The seq with which the thread came into the process that it is in."""
     came, process = 0, ""
-    for transition in scope.journal.thread_entries(scope.thread, TransitionTaken):
+    for transition in scope.journal.thread_entries(scope.thread, ProcessChanged):
         if transition.event.to != process:
             came, process = transition.seq, transition.event.to
     return came

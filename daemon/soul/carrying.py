@@ -10,20 +10,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from daemon.engine.event import Entry
-from daemon.kinds import CarriedOver, Message
+from daemon.kinds import DmContextImported, IncomingMessage
 from daemon.memory import Memory
-from daemon.mind.recall import recall
+from daemon.mind.recall import recall_kept
 from daemon.soul.turn import Turn
 
 WAITING = 20
 """Messages of other conversations, not answered yet, of which it hears."""
 
 
-async def carry_over(turn: Turn) -> None:
+async def import_dm_context(turn: Turn) -> None:
     """Fix it once for each execution, as of its first begin; one that begins again sees the same again."""
     key = turn.ctx.next_key("carried-over")
-    recorded: Entry[CarriedOver] | None = turn.ctx.read_back(key)
-    for before in turn.execution.recorded_entries(CarriedOver):
+    recorded: Entry[DmContextImported] | None = turn.ctx.read_back(key)
+    for before in turn.execution.recorded_entries(DmContextImported):
         recorded = recorded or before
     if recorded:
         turn.add_dm_context(recorded.event)
@@ -32,7 +32,7 @@ async def carry_over(turn: Turn) -> None:
         return
     seqs = tuple(memory.seq for memory in _said_elsewhere(turn) if memory.seq)
     if seqs:
-        found = CarriedOver(seqs=seqs, before=turn.began_seq)
+        found = DmContextImported(seqs=seqs, before=turn.began_seq)
         turn.add_dm_context(await turn.execution.append_soon(found, key))
 
 
@@ -43,15 +43,15 @@ def _said_elsewhere(turn: Turn) -> list[Memory]:
         kept = dms.kept_elsewhere(turn.thread, past.carried, turn.began_seq)
     else:
         kept = dms.initial_context(turn.thread, turn.began_seq)
-    said = [*kept, *recall(_waiting(turn))]
+    said = [*kept, *recall_kept(_waiting(turn))]
     return [memory for memory in said if turn.is_unseen(memory.seq)]
 
 
-def _waiting(turn: Turn) -> Sequence[Entry[Message]]:
+def _waiting(turn: Turn) -> Sequence[Entry[IncomingMessage]]:
     """What was said in other conversations of this DM, and has no answer yet."""
     dms = turn.world.pasts.dms
     waiting = []
-    for said in turn.journal.pending_entries(Message):
+    for said in turn.journal.pending_entries(IncomingMessage):
         elsewhere = said.thread != turn.thread and dms.are_same_dm(said.thread, turn.thread)
         if elsewhere and said.seq < turn.began_seq and not said.event.command:
             waiting.append(said)

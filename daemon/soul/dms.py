@@ -13,28 +13,28 @@ from operator import attrgetter
 from typing import Any
 
 from daemon.engine.event import Entry
-from daemon.engine.reading import Reading
+from daemon.engine.reading import JournalReader
 from daemon.kinds import (
-    Answered,
     ContextCleared,
-    Heard,
-    Message,
+    ConversationOpened,
+    IncomingMessage,
     ModelCall,
     MoodChanged,
-    Opened,
-    Spoken,
-    Timer,
-    TurnEnded,
+    OverheardMessage,
+    QuestionAnswered,
+    ReminderFired,
+    SoulTurnEnded,
+    SpeechFinished,
     thread_key,
 )
 from daemon.knowledge.channel_audiences import ChannelId
 from daemon.knowledge.projection import PartialProjection
 from daemon.memory import Memory
-from daemon.mind.answer import speaks
-from daemon.mind.recall import recall, remember
-from daemon.soul.tag_suffix import DrawnSuffix
+from daemon.mind.answer import is_spoken
+from daemon.mind.recall import entry_as_memory, recall_kept
+from daemon.soul.tag_suffix import TagSuffixHistory
 
-MOST = 32_000
+MOST_DM_CHARACTERS = 32_000
 """Characters that a conversation begins with: about 8,000 tokens, or the last message and its answer."""
 SUMMED_UP = 80_000
 """Characters that are summed up at once; what is older, because that failed for long, is left out."""
@@ -47,7 +47,7 @@ AT_HAND = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class DmTurn:
     """What the turn that ended with the entry `seq` kept in this conversation of a DM: of all that was kept
     there what stands from the place `first` up to `upto`. From the turn `alone` on there was no other
     conversation.
@@ -61,7 +61,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sum:
+class DmSummary:
     """The entry `seq` stands for all that was kept up to the place `upto`, in the turns before `turn` and in
     that one."""
 
@@ -70,21 +70,21 @@ class Sum:
     turn: int
 
 
-NOTHING = Sum(seq=0, upto=0, turn=0)
+NO_SUMMARY = DmSummary(seq=0, upto=0, turn=0)
 """Where nothing was summed up."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class DM:
+class DmHistory:
     """All that was kept in one DM, and felt. `threads` are its conversations."""
 
     threads: set[str] = field(default_factory=set)
-    turns: list[Kept] = field(default_factory=list)
+    turns: list[DmTurn] = field(default_factory=list)
     seqs: list[int] = field(default_factory=list)
     """All entries that were kept, each once."""
     places: dict[int, int] = field(default_factory=dict)
     """Where in that list each of them stands."""
-    sums: list[Sum] = field(default_factory=list)
+    sums: list[DmSummary] = field(default_factory=list)
     moods: list[tuple[int, str]] = field(default_factory=list)
 
     def count_turns_before(self, before: int) -> int:
@@ -101,27 +101,27 @@ class DM:
         alone = len(self.turns)
         if self.turns and self.turns[-1].thread == thread:
             alone = self.turns[-1].alone
-        self.turns.append(Kept(seq=seq, thread=thread, first=first, upto=len(self.seqs), alone=alone))
+        self.turns.append(DmTurn(seq=seq, thread=thread, first=first, upto=len(self.seqs), alone=alone))
 
     def add_summary(self, seq: int, last: int) -> None:
         """From now on this entry stands for all up to the entry `last`."""
         if last in self.places:
             upto = self.places[last] + 1
             turn = bisect_left(self.turns, upto, key=attrgetter("upto"))
-            self.sums.append(Sum(seq=seq, upto=upto, turn=turn))
+            self.sums.append(DmSummary(seq=seq, upto=upto, turn=turn))
 
-    def last_summary(self, before: int) -> Sum:
+    def last_summary(self, before: int) -> DmSummary:
         """The last one before this entry."""
         for one in reversed(self.sums):
             if one.seq < before:
                 return one
-        return NOTHING
+        return NO_SUMMARY
 
 
-class DMs(PartialProjection):
+class DmHistories(PartialProjection):
     """Those DMs of a journal that were asked for. It names entries; what they say is read in the journal."""
 
-    kinds = (Opened, TurnEnded, ContextCleared, MoodChanged)
+    kinds = (ConversationOpened, SoulTurnEnded, ContextCleared, MoodChanged)
 
     async def preload(self, thread: str) -> None:
         """Read the DM of this conversation, if it is one and not at hand: beside the loop, where the journal
@@ -129,7 +129,7 @@ class DMs(PartialProjection):
         self.fold()
         channel = self._channel(thread)
         if channel and channel not in self._dms:
-            self._keep(channel, await self._read_in_thread(DM, partial(_read_on, channel)))
+            self._keep(channel, await self._read_in_thread(DmHistory, partial(_read_on, channel)))
 
     def mood(self, thread: str, before: int) -> str:
         """How the soul felt there last, before this entry; empty where nothing is known."""
@@ -161,7 +161,7 @@ class DMs(PartialProjection):
     def initial_context(self, thread: str, before: int) -> list[Memory]:
         """What a conversation of this DM begins with: the last sum, and the latest of what was said since."""
         summed_up, said = self._since_sum(self._of_thread(thread), before)
-        return [*summed_up, *latest(said, MOST - _size(summed_up))]
+        return [*summed_up, *newest_within(said, MOST_DM_CHARACTERS - _size(summed_up))]
 
     def kept_elsewhere(self, thread: str, since: int, before: int) -> list[Memory]:
         """What other conversations of this DM kept between these two entries."""
@@ -173,7 +173,7 @@ class DMs(PartialProjection):
         for one in turns:
             if one.thread != thread:
                 seqs += dm.seqs[one.first : one.upto]
-        return latest(self._remembered(seqs[-MANY:], before), MOST)
+        return newest_within(self._remembered(seqs[-MANY:], before), MOST_DM_CHARACTERS)
 
     def memories_of(self, seqs: Sequence[int], suffix: str) -> list[Memory]:
         """How these entries look to the model, with this suffix of tags. An answer at hand is not taken apart
@@ -187,40 +187,40 @@ class DMs(PartialProjection):
                 known[seq] = at_hand
             else:
                 unknown.append(seq)
-        read = recall(self.journal.entries_at(unknown), suffix)
+        read = recall_kept(self.journal.entries_at(unknown), suffix)
         known.update(zip(unknown, read, strict=True))
         return [known[seq] for seq in seqs]
 
-    def _since_sum(self, dm: DM, before: int) -> tuple[list[Memory], list[Memory]]:
+    def _since_sum(self, dm: DmHistory, before: int) -> tuple[list[Memory], list[Memory]]:
         """The last sum before this entry, and what was said from that on."""
         last, ended = dm.last_summary(before), dm.count_turns_before(before)
         upto = 0
         if ended:
             upto = dm.turns[ended - 1].upto
         seqs = _last_of(dm.seqs, last.upto, upto)
-        said = latest(self._remembered(seqs, before), SUMMED_UP)
-        if last is NOTHING:
+        said = newest_within(self._remembered(seqs, before), SUMMED_UP)
+        if last is NO_SUMMARY:
             return [], said
         return self._remembered([last.seq], before), said
 
-    def _of_thread(self, thread: str) -> DM:
+    def _of_thread(self, thread: str) -> DmHistory:
         self.fold()
         channel = self._channel(thread)
         if channel is None:
-            return DM()
+            return DmHistory()
         if channel not in self._dms:
-            self._keep(channel, self._read(DM, partial(_read_on, channel)))
+            self._keep(channel, self._read(DmHistory, partial(_read_on, channel)))
         return self._dms[channel]
 
     def _channel(self, thread: str) -> ChannelId | None:
         """The DM in which this conversation is; None if it is in none."""
         if thread not in self._channels:
-            for opened in self.journal.latest_first(thread, Opened):
+            for opened in self.journal.latest_first(thread, ConversationOpened):
                 self._channels[thread] = _dm_of(opened.event)
                 break
         return self._channels.get(thread)
 
-    def _keep(self, channel: ChannelId, dm: DM) -> None:
+    def _keep(self, channel: ChannelId, dm: DmHistory) -> None:
         self._dms[channel] = dm
         self._of.update(dict.fromkeys(dm.threads, dm))
 
@@ -235,25 +235,25 @@ class DMs(PartialProjection):
         self._at_hand.update(dict.fromkeys((seq, suffix) for seq in new))
         for entry in read:
             if _was_said(entry):
-                self._at_hand[entry.seq, suffix] = remember(entry, suffix)
+                self._at_hand[entry.seq, suffix] = entry_as_memory(entry, suffix)
         found = [self._at_hand[seq, suffix] for seq in seqs]
         if len(self._at_hand) > AT_HAND:
             self._at_hand.clear()
         return [memory for memory in found if memory]
 
     def _reset(self) -> None:
-        self._suffix = DrawnSuffix(self.journal)
+        self._suffix = TagSuffixHistory(self.journal)
         self._at_hand = dict[tuple[int, str], Memory | None]()
         """How what was kept looks to the model, by seq and suffix of tags; None is what nobody said."""
         self._channels: dict[str, ChannelId | None] = {}
         """By thread; None for what is no conversation of a DM."""
-        self._dms: dict[ChannelId, DM] = {}
-        self._of: dict[str, DM] = {}
+        self._dms: dict[ChannelId, DmHistory] = {}
+        self._of: dict[str, DmHistory] = {}
         """By the threads of its conversations."""
 
     def _fold_entry(self, entry: Entry[Any]) -> None:
         event = entry.event
-        if isinstance(event, Opened):
+        if isinstance(event, ConversationOpened):
             channel = _dm_of(event)
             if channel in self._dms:
                 dm = self._dms[channel]
@@ -264,7 +264,7 @@ class DMs(PartialProjection):
             return
         dm = self._of[entry.thread]
         match event:
-            case TurnEnded(keep=keep) if keep:
+            case SoulTurnEnded(keep=keep) if keep:
                 dm.end_turn(entry.seq, entry.thread, keep)
             case ContextCleared(text=text, last=last, seqs=seqs) if text and seqs:
                 dm.add_summary(entry.seq, last)
@@ -272,7 +272,7 @@ class DMs(PartialProjection):
                 dm.moods.append((entry.seq, mood))
 
 
-def _dm_of(opened: Opened) -> ChannelId | None:
+def _dm_of(opened: ConversationOpened) -> ChannelId | None:
     """The DM in which this conversation is."""
     if opened.where != "dm":
         return None
@@ -283,16 +283,16 @@ FIELDS = ("$.where", "$.keep", "$.text", "$.last", "$.seqs", "$.mood")
 """The fields of entries of which a DM is made."""
 
 
-def _read_on(channel: ChannelId, dm: DM, journal: Reading, since: int, upto: int) -> None:
+def _read_on(channel: ChannelId, dm: DmHistory, journal: JournalReader, since: int, upto: int) -> None:
     """Add what the journal holds of this DM after a seq, up to another. No entry is made of it."""
-    rows = journal.fields_opened_under(thread_key(*channel, ""), DMs.kinds, FIELDS, since, upto)
+    rows = journal.fields_opened_under(thread_key(*channel, ""), DmHistories.kinds, FIELDS, since, upto)
     for seq, thread, kind, _, fields in rows:
         where, keep, text, last, seqs, mood = json.loads(fields)
-        if kind == Opened.kind and where == "dm":
+        if kind == ConversationOpened.kind and where == "dm":
             dm.threads.add(thread)
         if thread not in dm.threads:
             continue
-        if kind == TurnEnded.kind and keep:
+        if kind == SoulTurnEnded.kind and keep:
             dm.end_turn(seq, thread, keep)
         elif kind == ContextCleared.kind and text and seqs:
             dm.add_summary(seq, last)
@@ -300,7 +300,7 @@ def _read_on(channel: ChannelId, dm: DM, journal: Reading, since: int, upto: int
             dm.moods.append((seq, mood))
 
 
-def latest(said: Sequence[Memory], most: int) -> list[Memory]:
+def newest_within(said: Sequence[Memory], most: int) -> list[Memory]:
     """The newest of these, from where somebody speaks to the soul: no more than so many characters, unless
     what was said last is longer."""
     too_much = max(_size(said) - most, 0)
@@ -332,7 +332,9 @@ def _was_said(entry: Entry[Any]) -> bool:
     if entry.forgotten:
         return False
     if isinstance(entry.event, ModelCall):
-        return speaks(entry)
-    if isinstance(entry.event, Answered):
+        return is_spoken(entry)
+    if isinstance(entry.event, QuestionAnswered):
         return bool(entry.event.text)
-    return isinstance(entry.event, Message | Heard | Timer | Spoken | ContextCleared)
+    return isinstance(
+        entry.event, IncomingMessage | OverheardMessage | ReminderFired | SpeechFinished | ContextCleared
+    )

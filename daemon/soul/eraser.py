@@ -11,28 +11,28 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.engine.erasing import Forgotten, erased_key
-from daemon.engine.event import Entry, Input, only, seqs_of
+from daemon.engine.erasing import EntriesForgotten, erased_key
+from daemon.engine.event import Entry, Input, of_kind, seqs_of
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
-from daemon.engine.keys import part, root_of
-from daemon.engine.kinds import Asked, Spawned, TurnBegan, Waiting
+from daemon.engine.keys import part_key, root_of
+from daemon.engine.kinds import AnswerAwaited, ThreadSpawned, TurnBegan, WaitBegan
 from daemon.kinds import (
     INNER,
-    ForgetDone,
-    Opened,
-    ProcessEnded,
-    ProcessStarted,
+    ConversationOpened,
+    ForgetCompleted,
+    ForgetRequested,
+    ProgramEnded,
+    ProgramStarted,
     ReadingBegan,
     ReadingEnded,
-    Spoken,
-    StopAsked,
+    SpeechFinished,
+    StopRequest,
     TickDue,
-    ToForget,
 )
-from daemon.knowledge.forgotten import confirmed
-from daemon.knowledge.lineage import Lineage, Wanted
-from daemon.knowledge.traces import Traces
+from daemon.knowledge.forgotten import confirmed_at
+from daemon.knowledge.lineage import ForgetScope, Provenance
+from daemon.knowledge.traces import QuotationFinder
 from daemon.ports import Clock
 from daemon.soul.background_job import BackgroundJob
 
@@ -42,12 +42,12 @@ PATIENCE = 30.0
 """Seconds in which a turn may end by itself that has such words in mind; then it is stopped."""
 SELF = "soul"
 """The thread of what belongs to no conversation."""
-LET_GO = (Input, Asked, Waiting, Spawned)
+LET_GO = (Input, AnswerAwaited, WaitBegan, ThreadSpawned)
 WHY = "somebody wanted it to be forgotten"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gone:
+class ForgottenContent:
     """What is being forgotten: all of this person (`all`), or only some notes.
 
     What came after `until` (Unix seconds) stays. `started` are the processes among it, `said` what the soul
@@ -57,15 +57,15 @@ class Gone:
     person: str
     all: bool
     until: float
-    started: Sequence[Entry[ProcessStarted]]
+    started: Sequence[Entry[ProgramStarted]]
     said: Sequence[tuple[str, str]]
 
 
-Clear = Callable[[Gone], Awaitable[object]]
+Clear = Callable[[ForgottenContent], Awaitable[object]]
 """Clears something outside of the journal. It may be called again. Raises OSError."""
 
 
-class Eraser(BackgroundJob):
+class ForgettingService(BackgroundJob):
     """Forgets what is to be forgotten. `wake` is called with each thread for which something has come of it.
 
     `clear` are called for each person who is forgotten.
@@ -89,15 +89,15 @@ class Eraser(BackgroundJob):
         self._clear = clear
 
     async def do_all(self) -> None:
-        for left in self._journal.pending_entries(Forgotten):
+        for left in self._journal.pending_entries(EntriesForgotten):
             await self._journal.erase(left)
-        await self.do_each(self._journal.pending_entries(ToForget), self._forget)
+        await self.do_each(self._journal.pending_entries(ForgetRequested), self._forget)
 
-    async def _forget(self, asked: Entry[ToForget]) -> None:
-        await Forgetting(self._journal, self._clock, self._wake, self._clear, asked).run()
+    async def _forget(self, asked: Entry[ForgetRequested]) -> None:
+        await ForgetRun(self._journal, self._clock, self._wake, self._clear, asked).run()
 
 
-class Forgetting:
+class ForgetRun:
     """One thing that is to be forgotten, seen through."""
 
     def __init__(
@@ -106,7 +106,7 @@ class Forgetting:
         clock: Clock,
         wake: Callable[[str], None],
         clear: Sequence[Clear],
-        asked: Entry[ToForget],
+        asked: Entry[ForgetRequested],
     ) -> None:
         self._journal = journal
         self._clock = clock
@@ -114,12 +114,14 @@ class Forgetting:
         self._clear = clear
         self._asked = asked
         self._key = asked.key
-        self._round = part(asked.key, "forgotten#")
-        before = journal.entries_of_kind(Forgotten, since=asked.seq)
+        self._round = part_key(asked.key, "forgotten#")
+        before = journal.entries_of_kind(EntriesForgotten, since=asked.seq)
         self._rounds = [one for one in before if one.key.startswith(self._round)]
         """What was forgotten for it so far."""
-        wanted = Wanted(person=asked.event.person, upto=asked.seq, notes=asked.event.seqs, gone=self._gone)
-        self._found = Lineage(journal.kinds, wanted, Traces())
+        wanted = ForgetScope(
+            person=asked.event.person, upto=asked.seq, notes=asked.event.seqs, gone=self._gone
+        )
+        self._found = Provenance(journal.kinds, wanted, QuotationFinder())
         self._since = 0
         self._passed = set[int]()
         """Half turns that nobody waits for any more."""
@@ -143,7 +145,7 @@ class Forgetting:
             gone.update(one.event.seqs)
         return gone
 
-    async def _look(self) -> Lineage:
+    async def _look(self) -> Provenance:
         """What is to be forgotten, as the journal is now. Others have their turns meanwhile."""
         while True:
             entries = self._journal.entries_since(self._since, CHUNK)
@@ -154,7 +156,7 @@ class Forgetting:
             self._since = entries[-1].seq
             await asyncio.sleep(0)
 
-    async def _let_end(self, found: Lineage) -> bool:
+    async def _let_end(self, found: Provenance) -> bool:
         """Wait until the turns have ended that have any of it in mind, or may have; False: there is none.
 
         One that does not end by itself is stopped, if it has seen any of it, goes on where any stands, or
@@ -187,15 +189,15 @@ class Forgetting:
             over.cancel()
             await asyncio.gather(written, over, return_exceptions=True)
 
-    def _minds(self, began: Entry[TurnBegan], found: Lineage) -> bool:
+    def _minds(self, began: Entry[TurnBegan], found: Provenance) -> bool:
         return began.event.execution in found.executions or began.thread in found.threads
 
     def _reads(self, began: Entry[TurnBegan]) -> bool:
         """Is it in the midst of a reading? What that has before it nobody else sees until it quotes it."""
         recorded = self._journal.execution_entries(began.event.execution)
-        return len(only(ReadingBegan, recorded)) > len(only(ReadingEnded, recorded))
+        return len(of_kind(ReadingBegan, recorded)) > len(of_kind(ReadingEnded, recorded))
 
-    def _may_mind(self, began: Entry[TurnBegan], found: Lineage) -> bool:
+    def _may_mind(self, began: Entry[TurnBegan], found: Provenance) -> bool:
         """It has seen any of it; or it began before that was gone, and may have it in mind."""
         if began.event.execution in found.executions:
             return True
@@ -206,11 +208,11 @@ class Forgetting:
 
     async def _stop(self, began: Entry[TurnBegan]) -> None:
         """As if they had said so when they confirmed it."""
-        key = part(self._key, f"stop:{began.seq}")
+        key = part_key(self._key, f"stop:{began.seq}")
         if self._journal.is_pending(began.seq) and self._journal.get(key) is None:
             person = self._asked.event.person
-            ts = confirmed(self._journal, self._asked)
-            stop = StopAsked(user=person, name="", text="", ts=ts, by="forgetting")
+            ts = confirmed_at(self._journal, self._asked)
+            stop = StopRequest(user=person, name="", text="", ts=ts, by="forgetting")
             await self._journal.append(began.thread, stop, key=key, author=person, cause=self._asked.seq)
             self._wake(began.thread)
 
@@ -218,11 +220,11 @@ class Forgetting:
         """Let go of what waits, clear what is outside, blank the rest."""
         entries = self._journal.entries_at(seqs)
         await self._end_processes(entries)
-        gone = Gone(
+        gone = ForgottenContent(
             person=self._asked.event.person,
             all=not self._asked.event.seqs,
             until=self._asked.at,
-            started=only(ProcessStarted, entries),
+            started=of_kind(ProgramStarted, entries),
             said=[*self._said(entries)],
         )
         for clear in self._clear:
@@ -231,7 +233,7 @@ class Forgetting:
         for began in self._journal.pending_entries(TurnBegan):
             taken.update(began.event.inputs)
         waits = [one.seq for one in entries if isinstance(one.event, LET_GO) and one.seq not in taken]
-        slept = INNER in [wait.thread for wait in only(Waiting, entries)]
+        slept = INNER in [wait.thread for wait in of_kind(WaitBegan, entries)]
         forgotten = await self._journal.forget(
             seqs,
             thread=SELF,
@@ -249,16 +251,16 @@ class Forgetting:
             self._wake(INNER)
 
     def _said(self, entries: Sequence[Entry[Any]]) -> Iterator[tuple[str, str]]:
-        for one in only(Spoken, entries):
-            for opened in self._journal.latest_first(root_of(one.thread), Opened):
+        for one in of_kind(SpeechFinished, entries):
+            for opened in self._journal.latest_first(root_of(one.thread), ConversationOpened):
                 yield opened.event.channel, one.event.ts
 
     async def _end_processes(self, entries: Sequence[Entry[Any]]) -> None:
         """What still runs has come to nothing: what it would say is not heard any more."""
         for one in entries:
-            if isinstance(one.event, ProcessStarted) and self._journal.is_pending(one.seq):
-                ended = ProcessEnded(process=one.seq, name=one.event.name, status="error", result="")
-                key = part(one.key, "ended")
+            if isinstance(one.event, ProgramStarted) and self._journal.is_pending(one.seq):
+                ended = ProgramEnded(process=one.seq, name=one.event.name, status="error", result="")
+                key = part_key(one.key, "ended")
                 await self._journal.append(
                     one.thread, ended, key=key, author="core", cause=one.seq, closes=[one.seq]
                 )
@@ -267,8 +269,8 @@ class Forgetting:
         asked = self._asked
         await self._journal.append(
             asked.thread,
-            ForgetDone(person=asked.event.person, all=not asked.event.seqs, deletes=asked.event.deletes),
-            key=part(self._key, "told"),
+            ForgetCompleted(person=asked.event.person, all=not asked.event.seqs, deletes=asked.event.deletes),
+            key=part_key(self._key, "told"),
             author="core",
             closes=[asked.seq],
         )

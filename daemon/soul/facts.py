@@ -7,32 +7,40 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from daemon.engine.event import Entry, only
+from daemon.engine.event import Entry, of_kind
 from daemon.engine.keys import root_of
-from daemon.engine.kinds import Spawned
-from daemon.engine.reading import Reading
-from daemon.kinds import InnerMessage, ModelCall, Opened, RunTold, TransitionTaken, TurnBegan, thread_key
-from daemon.process import Facts
-from daemon.soul.train_of_thought import executions
+from daemon.engine.kinds import ThreadSpawned
+from daemon.engine.reading import JournalReader
+from daemon.kinds import (
+    ConversationOpened,
+    InternalMessage,
+    ModelCall,
+    ProcessChanged,
+    RunMessage,
+    SoulTurnBegan,
+    thread_key,
+)
+from daemon.process import ExecutionFigures
+from daemon.soul.train_of_thought import executions_of_train
 
 ACTED = re.compile(r'<result of="([^"]*)">')
 
 
-def facts(journal: Reading, execution: str, console: str) -> Facts:
+def execution_figures(journal: JournalReader, execution: str, console: str) -> ExecutionFigures:
     """Return what was done in this execution, and in those before it of the same train of thought."""
-    began = only(TurnBegan, journal.execution_entries(execution))[0]
-    train = executions(journal, began.thread, began)
+    began = of_kind(SoulTurnBegan, journal.execution_entries(execution))[0]
+    train = executions_of_train(journal, began.thread, began)
     entries: list[Entry[Any]] = []
     processes: list[str] = []
     for one in train:
         recorded = journal.execution_entries(one.event.execution)
         entries += recorded
-        processes += [one.event.process, *(taken.event.to for taken in only(TransitionTaken, recorded))]
+        processes += [one.event.process, *(taken.event.to for taken in of_kind(ProcessChanged, recorded))]
     link = ""
     if console:
         link = f"{console}/#{began.thread}"
     calls = [call.event for call in _calls(journal, entries) if not call.event.taken_from]
-    return Facts(
+    return ExecutionFigures(
         processes=tuple(dict.fromkeys(processes)),
         actions=tuple(_actions(journal, train, entries)),
         calls=len(calls),
@@ -43,27 +51,27 @@ def facts(journal: Reading, execution: str, console: str) -> Facts:
     )
 
 
-def _calls(journal: Reading, entries: Sequence[Entry[Any]]) -> Iterator[Entry[ModelCall]]:
+def _calls(journal: JournalReader, entries: Sequence[Entry[Any]]) -> Iterator[Entry[ModelCall]]:
     """Yield the calls among these entries, and those of the branches that were begun there."""
-    yield from only(ModelCall, entries)
-    for spawned in only(Spawned, entries):
+    yield from of_kind(ModelCall, entries)
+    for spawned in of_kind(ThreadSpawned, entries):
         yield from journal.tree_entries(spawned.event.thread, ModelCall)
 
 
 def _actions(
-    journal: Reading, train: Sequence[Entry[TurnBegan]], entries: Sequence[Entry[Any]]
+    journal: JournalReader, train: Sequence[Entry[SoulTurnBegan]], entries: Sequence[Entry[Any]]
 ) -> Iterator[str]:
     """Yield the actions that were chosen: those of runs, then those of open thought, by what they told it."""
-    for told in only(RunTold, entries):
+    for told in of_kind(RunMessage, entries):
         yield from ACTED.findall(told.event.text)
     for began in train:
-        for result in only(InnerMessage, journal.entries_at(began.event.inputs)):
+        for result in of_kind(InternalMessage, journal.entries_at(began.event.inputs)):
             sender = result.event.sender
             if sender and root_of(sender) != root_of(began.thread):
                 yield sender
 
 
-def last_execution(journal: Reading, thread: str) -> str:
+def last_execution(journal: JournalReader, thread: str) -> str:
     """The path of what was done here last that was no mere aside; else in the channel; empty: nothing.
 
     In a DM each message may begin a thread, `!trace` itself too.
@@ -75,16 +83,16 @@ def last_execution(journal: Reading, thread: str) -> str:
     return ""
 
 
-def _beside(journal: Reading, thread: str) -> Iterator[str]:
+def _beside(journal: JournalReader, thread: str) -> Iterator[str]:
     """The conversations of the same channel, those that were begun last first."""
-    for opened in journal.latest_first(root_of(thread), Opened):
+    for opened in journal.latest_first(root_of(thread), ConversationOpened):
         yield from journal.threads_opened_under(thread_key(opened.event.team, opened.event.channel, ""))
 
 
-def _last(journal: Reading, thread: str) -> str:
-    began = journal.latest_of_kind(thread, TurnBegan)
+def _last(journal: JournalReader, thread: str) -> str:
+    began = journal.latest_of_kind(thread, SoulTurnBegan)
     while began and began.event.apart is not None:
-        began = journal.latest_of_kind(thread, TurnBegan, before=began.seq)
+        began = journal.latest_of_kind(thread, SoulTurnBegan, before=began.seq)
     if began is None:
         return ""
     return began.event.execution

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from daemon.engine.execution import Execution
 
-SIGN, SENTENCE = 20.0, 60.0
+SECONDS_TO_STATUS, SENTENCE = 20.0, 60.0
 """Seconds without a first word, after which a status says so, and after which a sentence does."""
 
 
@@ -35,7 +35,7 @@ class FirstWordWait:
         """The time of its next sign, on the steady clock; None: there is none."""
         if self.signs > 1:
             return None
-        return self.since + (SIGN, SENTENCE)[self.signs]
+        return self.since + (SECONDS_TO_STATUS, SENTENCE)[self.signs]
 
     async def finish_telling(self) -> None:
         """Wait until what is being said of the wait stands in Slack."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from daemon.claude.windows import tokens
+from daemon.claude.windows import estimate_tokens
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, seqs_of
-from daemon.kinds import ModelCall, PromptShortened, RunTold
+from daemon.kinds import ModelCall, PromptShortened, RunMessage
 from daemon.memory import Memory, WorkingMemory
-from daemon.mind.recall import remember
-from daemon.mind.shortening import is_cuttable, shortened, shortening
+from daemon.mind.recall import entry_as_memory
+from daemon.mind.shortening import can_be_shortened, plan_shortening, shorten_memory
 
 NAME = "shortened"
 TRIES = 4
@@ -28,17 +28,17 @@ MARK = 40
 UNMARKED = Memory(role="user", content="")
 
 
-async def fitted(ctx: Context, memory: WorkingMemory, model: str, over: int) -> WorkingMemory:
+async def fit_prompt(ctx: Context, memory: WorkingMemory, model: str, over: int) -> WorkingMemory:
     """The memory that a model is shown; in the usual case (`over` is 0 tokens) this one."""
     found = await ctx.record_if_found(NAME, lambda: _needed(ctx, memory, model, over))
     return _applied(memory, found)
 
 
-async def smaller(
+async def shrink_refused_prompt(
     ctx: Context, memory: WorkingMemory, refusal: Entry[ModelCall], over: int
 ) -> WorkingMemory | None:
     """The memory to show after a refusal for size; None where nothing of it can be left out."""
-    if not is_cuttable(memory):
+    if not can_be_shortened(memory):
         return None
     model = refusal.event.model
 
@@ -58,7 +58,7 @@ async def smaller(
 def _applied(memory: WorkingMemory, found: Entry[PromptShortened] | None) -> WorkingMemory:
     if found is None:
         return memory
-    return shortened(memory, found.event, remember(found))
+    return shorten_memory(memory, found.event, entry_as_memory(found))
 
 
 def _needed(
@@ -71,17 +71,17 @@ def _needed(
     count = _count(memory)
     target = over + MARK
     for _ in range(TRIES):
-        made = shortening(memory, target, essential, tokens, model=model, refused=refused)
+        made = plan_shortening(memory, target, essential, estimate_tokens, model=model, refused=refused)
         if made is None:
             return None
-        if count - _count(shortened(memory, made, UNMARKED)) >= over + MARK:
+        if count - _count(shorten_memory(memory, made, UNMARKED)) >= over + MARK:
             return made
         target = int(target * MORE)
     return None
 
 
 def _count(memory: WorkingMemory) -> int:
-    return sum(tokens(one.content) for one in memory.memories)
+    return sum(estimate_tokens(one.content) for one in memory.memories)
 
 
 def _essential(ctx: Context, memory: WorkingMemory) -> Set[int]:
@@ -89,6 +89,6 @@ def _essential(ctx: Context, memory: WorkingMemory) -> Set[int]:
     answered = set(seqs_of(ctx.execution.inputs))
     places = {place for place, one in enumerate(memory.conversation) if one.seq in answered}
     for place, one in enumerate(memory.conversation):
-        if one.key.rpartition("/")[2].startswith(f"{RunTold.kind}#"):
+        if one.key.rpartition("/")[2].startswith(f"{RunMessage.kind}#"):
             return {*places, place}
     return places

@@ -22,7 +22,7 @@ REMEMBERED = 20
 """Answers of each model that are remembered."""
 
 
-class Forms:
+class AnswerForms:
     """Chooses the form of each answer, by MODEL_FORM and what is known of the model.
 
     `keeps_sections` says what its look-up has found; None: nothing.

@@ -21,7 +21,7 @@ LAST_WORD = (2.0, 120.0)
 """Seconds that it may take at the least and at the most."""
 
 
-class Ledger:
+class ReadingAllowance:
     """Calls, dollars and seconds of one tree; `spent` and `seconds` it had used before this start."""
 
     def __init__(

@@ -54,7 +54,7 @@ class ModelReport:
         return " ".join(told)
 
 
-def no_answer(models: Sequence[str], failure: str, cause: str) -> str:
+def no_answer_sentence(models: Sequence[str], failure: str, cause: str) -> str:
     """Return the sentence that these models do not answer, and why."""
     why = REASONS.get(failure, failure)
     if cause:
@@ -62,12 +62,12 @@ def no_answer(models: Sequence[str], failure: str, cause: str) -> str:
     return f"No answer from {_named(models)}: {why}."
 
 
-def late_words(models: Sequence[str], seconds: float) -> str:
+def late_sentence(models: Sequence[str], seconds: float) -> str:
     """Return the sentence that these models are slow."""
     return f"Slow answers from {_named(models)}: the first word takes more than {seconds:g} s."
 
 
-def odd_answers(model: str, what: str, count: int) -> str:
+def odd_answers_sentence(model: str, what: str, count: int) -> str:
     """Return the sentence on answers of this model that were odd."""
     times = "once" if count == 1 else f"{count} times"
     return f"{model} {what.rstrip('.')} ({times})."

@@ -6,15 +6,15 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from daemon.documents.numbered import numbered
+from daemon.documents.numbered import with_line_numbers
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, only
+from daemon.engine.event import Entry, of_kind
 from daemon.engine.exceptions import Unavailable
-from daemon.environment import CallError, ContextError, Function, Sandbox
+from daemon.environment import ContextLoadError, Function, HostCallError, Sandbox
 from daemon.kinds import (
     CellRan,
     Ending,
-    Limited,
+    LimitReached,
     ModelCall,
     ReadingBegan,
     ReadingEnded,
@@ -22,30 +22,37 @@ from daemon.kinds import (
 )
 from daemon.limits import ReadingLimits
 from daemon.memory import Memory, WorkingMemory
-from daemon.mind.observing import as_text, canonical, cut, final_text, is_short, shape
-from daemon.mind.recall import remember
-from daemon.mind.recursion import run_recursion
-from daemon.mind.wording import fill
-from daemon.ports import Readings
+from daemon.mind.observing import (
+    canonical_text,
+    context_as_text,
+    context_shape,
+    cut_middle,
+    final_text,
+    is_short_context,
+)
+from daemon.mind.recall import entry_as_memory
+from daemon.mind.recursion import run_reading
+from daemon.mind.wording import fill_placeholders
+from daemon.ports import ReadingSetup
 from daemon.process import Interrupt, Load
-from daemon.soul.notebook import STOPPED, Notebook
-from daemon.soul.reader import TEXTS, Reader, SubCall, at_bound, unreachable
+from daemon.soul.notebook import STOPPED_CELL, Notebook
+from daemon.soul.reader import READING_TEXTS, ReadingTree, SubCall, limit_error_text, unreachable_error_text
 from daemon.soul.voice import Voice
 
 LETTERS = 4
 """Characters to a token, about."""
 WHOLE = 2
 """What is read in one call may take this part of a prompt (a half): the rest is for the question."""
-WINDOW = f"{TEXTS}window"
+WINDOW = f"{READING_TEXTS}window"
 """The text that tells how much the models take; executions that began before there was one are not told."""
 SHORT = 2_000
 """Characters of a question that stands in a prompt whole; of a longer one the prompt holds both ends."""
 
 
-class ReadingNode:
+class ReadingSession:
     """One reading. `depth` is 0 for the root; `ctx` is where its steps stand."""
 
-    def __init__(self, reader: Reader, ctx: Context, load: Load, depth: int = 0) -> None:
+    def __init__(self, reader: ReadingTree, ctx: Context, load: Load, depth: int = 0) -> None:
         self.limits: ReadingLimits = reader.limits
         self._load = load
         self._context: Any = None
@@ -60,13 +67,13 @@ class ReadingNode:
 
     def system(self) -> Memory:
         """The owner's words on how to read."""
-        self._voice.text(f"{TEXTS}system")
-        sha = self._voice.texts[f"{TEXTS}system"]
-        return remember(self._voice.world.texts.text_entry(sha))
+        self._voice.text(f"{READING_TEXTS}system")
+        sha = self._voice.texts[f"{READING_TEXTS}system"]
+        return entry_as_memory(self._voice.world.texts.text_entry(sha))
 
     def prompt(self, name: str, **words: str) -> str:
         """A text of the owner's of prompts/reading/, filled."""
-        return fill(self._voice.text(f"{TEXTS}{name}"), **words)
+        return fill_placeholders(self._voice.text(f"{READING_TEXTS}{name}"), **words)
 
     async def begin(self, question: str, *, whole: bool = True) -> Entry[ReadingBegan]:
         """It begins: the context is there, and its shape is known; what is short is `whole`, if it may be."""
@@ -74,13 +81,13 @@ class ReadingNode:
         async def began() -> ReadingBegan:
             try:
                 context = await self._there()
-            except ContextError as error:
+            except ContextLoadError as error:
                 return ReadingBegan(question=question, shape="", depth=self._depth, fault=str(error))
             most = self._reader.readings.most_prompt_bytes(self._reader.readings.model(self._depth)) // WHOLE
-            short = whole and is_short(context, min(self.limits.threshold * LETTERS, most))
-            told = f"{shape(context)}{self._windows()}"
+            short = whole and is_short_context(context, min(self.limits.threshold * LETTERS, most))
+            told = f"{context_shape(context)}{self._windows()}"
             if short:
-                told = as_text(context)
+                told = context_as_text(context)
             return ReadingBegan(question=question, shape=told, depth=self._depth, short=short)
 
         return await self._ctx.step("reading", question, began, ReadingBegan)
@@ -93,7 +100,7 @@ class ReadingNode:
         deeper = readings.model(self._depth + 1)
         sizes = {"own": readings.model(self._depth), "asked": deeper}
         words = {name: f"{_rounded(readings.most_prompt_bytes(model)):,}" for name, model in sizes.items()}
-        return "\n\n" + fill(self._voice.text(WINDOW), **words)
+        return "\n\n" + fill_placeholders(self._voice.text(WINDOW), **words)
 
     async def _there(self) -> Any:
         """The context, which is brought once it is needed."""
@@ -117,10 +124,10 @@ class ReadingNode:
     async def reached_limit(self) -> Ending | None:
         """Which bound of the tree stands in the way; a replay sees what was seen then."""
 
-        def look() -> Limited | None:
+        def look() -> LimitReached | None:
             reached = self._reader.ledger.reached_limit
             if reached:
-                return Limited(bound=reached, resets="reading")
+                return LimitReached(bound=reached, resets="reading")
             return self._reader.beyond()
 
         found = await self._ctx.record_if_found("bound", look)
@@ -135,7 +142,7 @@ class ReadingNode:
     ) -> Entry[ReadingEnded]:
         """It has come to this."""
         await self.close()
-        made = only(ModelCall, self._ctx.execution.journal.entries_under(self._ctx.path))
+        made = of_kind(ModelCall, self._ctx.execution.journal.entries_under(self._ctx.path))
         beyond = [call.event.is_beyond_budget for call in made if call.event.is_beyond_budget]
         sent = [call.event for call in made if call.event.outcome != "over-budget"]
         ended = ReadingEnded(
@@ -193,7 +200,7 @@ class ReadingNode:
     async def _llm_query_batched(self, prompts: Sequence[object], model: str | None = None) -> list[str]:
         """All of them beside each other; the answers in their order."""
         if isinstance(prompts, str) or not isinstance(prompts, Sequence):
-            raise CallError("llm_query_batched takes a list of prompts")
+            raise HostCallError("llm_query_batched takes a list of prompts")
         return await self._ask_all(prompts, model)
 
     async def _ask_all(self, prompts: Sequence[object], model: str | None) -> list[str]:
@@ -210,24 +217,24 @@ class ReadingNode:
         """A reading of its own, one deeper; at the greatest depth, one call."""
         asked = _as_prompt(prompt)
         if self._ctx.execution.stopping.is_set():
-            raise CallError(STOPPED)
+            raise HostCallError(STOPPED_CELL)
         if self._depth >= self.limits.depth:
             if context is not None:
                 asked = f"{asked}\n\n{final_text(context)}"
             return await self._llm_query(asked, model)
-        sub = self._notebook.running_cell.ctx.context_about("rlm_query", asked, canonical(context))
+        sub = self._notebook.running_cell.ctx.context_about("rlm_query", asked, canonical_text(context))
         ended = cast(Entry[ReadingEnded] | None, sub.recorded_step("reading-ended"))
         if ended is None:
             reached = self._reader.ledger.reached_limit
             if reached:
-                return at_bound(reached)
-            child = ReadingNode(self._reader, sub, _load_of(asked, context), self._depth + 1)
-            reading = asyncio.create_task(run_recursion(child, cut(asked, SHORT)))
+                return limit_error_text(reached)
+            child = ReadingSession(self._reader, sub, _load_of(asked, context), self._depth + 1)
+            reading = asyncio.create_task(run_reading(child, cut_middle(asked, SHORT)))
             self._notebook.running_cell.below.add(reading)
             try:
                 ended = await reading
             except Unavailable as error:
-                return unreachable(error)
+                return unreachable_error_text(error)
             finally:
                 await child.close()
         return _told(ended.event)
@@ -265,8 +272,8 @@ async def _numbered(text: object, first: object = 1) -> str:
     if isinstance(text, list | tuple):
         text = "\n".join(map(_as_prompt, text))
     if not isinstance(first, int):
-        raise CallError("numbered takes a text, and the number of its first line")
-    return numbered(_as_prompt(text), first)
+        raise HostCallError("numbered takes a text, and the number of its first line")
+    return with_line_numbers(_as_prompt(text), first)
 
 
 def _as_prompt(prompt: object) -> str:
@@ -275,19 +282,19 @@ def _as_prompt(prompt: object) -> str:
     return final_text(prompt)
 
 
-async def read(
+async def run_root_reading(
     voice: Voice,
-    readings: Readings,
+    readings: ReadingSetup,
     question: str,
     load: Load,
     interrupt: Interrupt | None,
-    beyond: Callable[[], Limited | None],
+    beyond: Callable[[], LimitReached | None],
 ) -> Entry[ReadingEnded]:
     """A reading of this turn, from its beginning to its end; `beyond` is the bound that the turn has met."""
     ctx = voice.ctx.child_context("read")
-    reader = Reader(voice, readings, ctx.path, beyond)
-    node = ReadingNode(reader, ctx, load)
+    reader = ReadingTree(voice, readings, ctx.path, beyond)
+    node = ReadingSession(reader, ctx, load)
     try:
-        return await run_recursion(node, question, interrupt)
+        return await run_reading(node, question, interrupt)
     finally:
         await node.close()

@@ -14,20 +14,20 @@ from typing import Any
 
 from daemon.engine.context import Context
 from daemon.engine.event import Entry
-from daemon.engine.keys import part
-from daemon.environment import CallError, ContextError, Execution, Sandbox, SandboxError
+from daemon.engine.keys import part_key
+from daemon.environment import CellResult, ContextLoadError, HostCallError, Sandbox, SandboxError
 from daemon.kinds import CellBegan, CellRan
-from daemon.mind.observing import cut, final_text, observation
+from daemon.mind.observing import cell_observation, cut_middle, final_text
 
-LONGEST = 200_000
+LONGEST_FINAL_ANSWER = 200_000
 """Characters of a final answer: it is recorded wherever it is handed on. Of a longer one both ends stay."""
-STOPPED = "stopped"
+STOPPED_CELL = "stopped"
 INTERRUPTED = CellRan(text="(interrupted)", failed=True, lost=True)
 """What came of a cell that was left half done when the code of its process changed."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Cell:
+class RunningCell:
     """A cell while it runs: where its sub-calls take their steps from, and what it has said is final."""
 
     ctx: Context
@@ -38,7 +38,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
+class FinishedCell:
     """A cell that has run: its key, and the variables that there were before it. One over which the sandbox
     was `lost` does not run again."""
 
@@ -55,11 +55,11 @@ class Notebook:
         self._ctx = ctx
         self._open = open
         self._sandbox: Sandbox | None = None
-        self._history = list[Ran]()
+        self._history = list[FinishedCell]()
         """The cells that have run so far."""
         self._in_sandbox = 0
         """How many of them the sandbox has run."""
-        self._cell: Cell | None = None
+        self._cell: RunningCell | None = None
         self._variables: Mapping[str, str] = {}
 
     async def run(self, code: str) -> Entry[CellRan]:
@@ -70,8 +70,8 @@ class Notebook:
             return await self._run(self._ctx.current_key, code)
 
         done = await self._ctx.effect(intent, ran, INTERRUPTED, repeatable=True)
-        key = done.key.removesuffix(part("", "done"))
-        cell = Ran(key=key, code=code, variables=self._variables, lost=done.event.lost)
+        key = done.key.removesuffix(part_key("", "done"))
+        cell = FinishedCell(key=key, code=code, variables=self._variables, lost=done.event.lost)
         self._history.append(cell)
         if not done.event.lost:
             self._variables = done.event.variables
@@ -87,9 +87,9 @@ class Notebook:
     async def _run(self, key: str, code: str) -> CellRan:
         try:
             sandbox = await self._caught_up()
-        except (SandboxError, ContextError) as error:
+        except (SandboxError, ContextLoadError) as error:
             return CellRan(text=str(error), failed=True, lost=True)
-        cell = Cell(ctx=self._ctx.context_in_step(key))
+        cell = RunningCell(ctx=self._ctx.context_in_step(key))
         execution = await self._executed(sandbox, cell, code)
         if cell.variable and not execution.error:
             held = await self._held(sandbox, cell, cell.variable)
@@ -103,7 +103,7 @@ class Notebook:
         elif self._sandbox:
             self._in_sandbox = len(self._history) + 1
         return CellRan(
-            text=observation(execution),
+            text=cell_observation(execution),
             final=final,
             failed=bool(execution.error),
             lost=execution.lost,
@@ -122,7 +122,7 @@ class Notebook:
         for ran in self._history[self._in_sandbox :]:
             if not ran.lost:
                 self._variables = ran.variables
-                cell = Cell(ctx=self._ctx.context_in_step(ran.key))
+                cell = RunningCell(ctx=self._ctx.context_in_step(ran.key))
                 again = await self._executed(sandbox, cell, ran.code)
                 if again.lost:
                     await self.close()
@@ -132,7 +132,7 @@ class Notebook:
         self._variables = now
         return sandbox
 
-    async def _executed(self, sandbox: Sandbox, cell: Cell, code: str) -> Execution:
+    async def _executed(self, sandbox: Sandbox, cell: RunningCell, code: str) -> CellResult:
         """Run it; somebody's stop ends it at once, and the sandbox with it."""
         self._cell = cell
         running = asyncio.create_task(sandbox.execute_code(code))
@@ -143,7 +143,7 @@ class Notebook:
                 await asyncio.wait(cell.below)
             if running.done():
                 return await running
-            return Execution(error=STOPPED, lost=True)
+            return CellResult(error=STOPPED_CELL, lost=True)
         finally:
             stopping.cancel()
             if not running.done():
@@ -151,17 +151,17 @@ class Notebook:
                 with suppress(asyncio.CancelledError):
                     await running
 
-    async def _final(self, sandbox: Sandbox, cell: Cell, code: str) -> str | None:
+    async def _final(self, sandbox: Sandbox, cell: RunningCell, code: str) -> str | None:
         """The final answer that the cell gave, if it did: the first one counts."""
         if cell.finals:
-            return cut(final_text(cell.finals[0]), LONGEST)
+            return cut_middle(final_text(cell.finals[0]), LONGEST_FINAL_ANSWER)
         if "answer" in code or any("answer" in ran.code for ran in self._history):
             held = await self._held(sandbox, cell, "answer")
             if isinstance(held.value, Mapping) and held.value.get("ready"):
-                return cut(final_text(held.value.get("content", "")), LONGEST)
+                return cut_middle(final_text(held.value.get("content", "")), LONGEST_FINAL_ANSWER)
         return None
 
-    async def _held(self, sandbox: Sandbox, cell: Cell, name: str) -> Execution:
+    async def _held(self, sandbox: Sandbox, cell: RunningCell, name: str) -> CellResult:
         """What a variable holds; where the sandbox breaks over it, the next cell has a new one."""
         held = await self._executed(sandbox, cell, name)
         if held.lost:
@@ -171,14 +171,14 @@ class Notebook:
     # What a cell may call
 
     @property
-    def running_cell(self) -> Cell:
+    def running_cell(self) -> RunningCell:
         """The cell that runs."""
         assert self._cell, "only a cell calls"
         return self._cell
 
     async def set_final(self, *values: Any, **named: Any) -> None:
         if not named and values in ((), (None,)):
-            raise CallError("a final answer needs to be something, and this is None")
+            raise HostCallError("a final answer needs to be something, and this is None")
         given: Any = named or list(values)
         if not named and len(values) == 1:
             given = values[0]

@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Sequence
 
 from daemon.engine.writer import Fence
-from daemon.kinds import Opened, Overheard
-from daemon.ports import Earlier, Surroundings
+from daemon.kinds import ConversationOpened, EarlierMessagesFetched
+from daemon.ports import EarlierMessages, EarlierMessageSource
 from daemon.soul.turn import Turn
 
 PATIENCE = 30.0
@@ -21,7 +21,7 @@ TRIES = 5
 """Turns of a thread in which it is tried."""
 
 
-async def overhear(turn: Turn) -> None:
+async def fetch_earlier_messages(turn: Turn) -> None:
     """Fetch it, where nobody has. Whoever stops the soul ends this, too.
 
     What is found there that called the soul in, too, and has no answer yet, is answered by this turn.
@@ -33,7 +33,7 @@ async def overhear(turn: Turn) -> None:
     await turn.answer_also(called)
 
 
-async def _overhear(turn: Turn, place: Opened, key: str) -> Sequence[int]:
+async def _overhear(turn: Turn, place: ConversationOpened, key: str) -> Sequence[int]:
     """Fetch what was said, where that is wanted, and return the inputs that were found there."""
     unasked = _said_unasked(turn, place)
     if (place.is_whole and not unasked) or not _is_wanted(turn):
@@ -49,7 +49,7 @@ def _may_be_fetched(turn: Turn) -> bool:
     return not turn.execution.record.is_replaying and turn.apart is None and turn.addressed
 
 
-def _said_unasked(turn: Turn, place: Opened) -> Sequence[int]:
+def _said_unasked(turn: Turn, place: ConversationOpened) -> Sequence[int]:
     """What the soul itself said there, and is answered now."""
     root = turn.world.people.places.find_unprompted(place.team, place.channel, place.ts)
     if not root:
@@ -59,15 +59,15 @@ def _said_unasked(turn: Turn, place: Opened) -> Sequence[int]:
 
 def _is_wanted(turn: Turn) -> bool:
     """Was it never fetched whole, nor tried too often?"""
-    fetches = turn.journal.thread_entries(turn.thread, Overheard)
+    fetches = turn.journal.thread_entries(turn.thread, EarlierMessagesFetched)
     tries = [fetch.event for fetch in fetches if fetch.seq < turn.began_seq]
     return len(tries) < TRIES and not any(fetch.whole for fetch in tries)
 
 
-async def _kept(turn: Turn, found: Earlier | None, unasked: Sequence[int]) -> Overheard:
+async def _kept(turn: Turn, found: EarlierMessages | None, unasked: Sequence[int]) -> EarlierMessagesFetched:
     """Append what was said: all of it at once, as a thread may be long."""
     if found is None:
-        return Overheard(seqs=tuple(unasked), whole=False)
+        return EarlierMessagesFetched(seqs=tuple(unasked), whole=False)
     fence = Fence(thread=turn.thread, epoch=turn.execution.epoch)
     append = turn.journal.append
     appends = [
@@ -76,10 +76,10 @@ async def _kept(turn: Turn, found: Earlier | None, unasked: Sequence[int]) -> Ov
     ]
     kept = [entry.seq for entry, _ in await asyncio.gather(*appends)]
     seqs = dict.fromkeys([*unasked, *found.own, *kept])
-    return Overheard(seqs=tuple(seqs), whole=True)
+    return EarlierMessagesFetched(seqs=tuple(seqs), whole=True)
 
 
-async def _fetch(turn: Turn, surroundings: Surroundings) -> Earlier | None:
+async def _fetch(turn: Turn, surroundings: EarlierMessageSource) -> EarlierMessages | None:
     """What Slack shows of it; None where it does not, or not in time, or somebody stops the soul."""
     fetching = asyncio.create_task(surroundings.earlier_messages(turn.thread))
     ends = (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from daemon.ports import Page, Speaker
+from daemon.ports import MessagePage, Speaker
 
 HALVINGS = 2
 SMALLEST = 200
@@ -19,7 +19,7 @@ PLAIN = 3_500
 class PageQueue:
     """The pages of `text`, in order. Whoever says the first one calls `said`, or `refused`."""
 
-    def __init__(self, speaker: Speaker, text: str, pages: Sequence[Page]) -> None:
+    def __init__(self, speaker: Speaker, text: str, pages: Sequence[MessagePage]) -> None:
         self._speaker = speaker
         self._text = text
         self._left = list(pages)
@@ -34,7 +34,7 @@ class PageQueue:
         return bool(self._left)
 
     @property
-    def next_page(self) -> Page:
+    def next_page(self) -> MessagePage:
         """What is to be said next."""
         return self._left[0]
 

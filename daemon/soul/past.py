@@ -11,25 +11,32 @@ from collections.abc import Generator, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from daemon.engine.event import Entry, only
+from daemon.engine.event import Entry, of_kind
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Received
-from daemon.kinds import CarriedOver, ContextCleared, Heard, MoodChanged, Overheard, TurnEnded
+from daemon.engine.kinds import InputsReceived
+from daemon.kinds import (
+    ContextCleared,
+    DmContextImported,
+    EarlierMessagesFetched,
+    MoodChanged,
+    OverheardMessage,
+    SoulTurnEnded,
+)
 from daemon.memory import Memory
-from daemon.soul.dms import DMs
-from daemon.soul.edits import edited_at, edits_in
-from daemon.soul.tag_suffix import DrawnSuffix
+from daemon.soul.dms import DmHistories
+from daemon.soul.edits import edit_ts, edits_among
+from daemon.soul.tag_suffix import TagSuffixHistory
 
-MOST = 20_000
+MOST_CACHED_MEMORIES = 20_000
 """How many memories of busy threads stay at hand, about a kilobyte each."""
 PIECE = 100
 """Entries that are read at once: a few milliseconds, in which nobody else can do anything."""
-PARTS = (TurnEnded, Heard, MoodChanged, ContextCleared, CarriedOver)
+PARTS = (SoulTurnEnded, OverheardMessage, MoodChanged, ContextCleared, DmContextImported)
 """What a past is made of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
+class ThreadHistory:
     """A thread's past, before seq `before`. `process` and `mood` are None where nothing has set them yet;
     the process is empty where its parameters are forgotten.
 
@@ -43,7 +50,7 @@ class Past:
     """The same, as it is in sight: what was forgotten together is one memory, where it was first."""
     seen: Set[int | None] = frozenset()
     """The seqs of both."""
-    overheard: tuple[Entry[Heard], ...] = ()
+    overheard: tuple[Entry[OverheardMessage], ...] = ()
     process: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     mood: str | None = None
@@ -58,78 +65,78 @@ class Past:
         return len(self.memories) + len(self.overheard) + bool(self.before)
 
 
-NOTHING = Past()
+NO_HISTORY = ThreadHistory()
 
 
-class Pasts:
+class ThreadHistories:
     """The pasts of all threads. Those that were read last are at hand, and only folded on from there.
 
     They cannot be stale: what comes before a seq never changes, whoever wrote it, unless words are forgotten.
     """
 
-    def __init__(self, journal: Journal, most: int = MOST) -> None:
+    def __init__(self, journal: Journal, most: int = MOST_CACHED_MEMORIES) -> None:
         self._journal = journal
-        self.suffix = DrawnSuffix(journal)
+        self.suffix = TagSuffixHistory(journal)
         self._most = most
-        self._known: OrderedDict[str, Past] = OrderedDict()
+        self._known: OrderedDict[str, ThreadHistory] = OrderedDict()
         self._size = 0
         self._erasures = 0
-        self.dms = DMs(journal)
+        self.dms = DmHistories(journal)
         """What was said in DMs, whichever of their conversations it was said in."""
 
     async def preload(self, thread: str, before: int) -> None:
         """Fold a past that is not at hand, in pieces: others go on meanwhile. Then `of` has it soon."""
         await self.dms.preload(thread)
-        if self._at_hand(thread, before) is NOTHING:
+        if self._at_hand(thread, before) is NO_HISTORY:
             for _ in self._pieces(thread, before):
                 await asyncio.sleep(0)
 
-    def history_of(self, thread: str, before: int) -> Past:
+    def history_of(self, thread: str, before: int) -> ThreadHistory:
         """The past of a thread as it was when the entry `before` was written."""
         pieces = self._pieces(thread, before)
         try:
             while True:
                 next(pieces)
         except StopIteration as folded:
-            past: Past = folded.value
+            past: ThreadHistory = folded.value
         return past
 
-    def _pieces(self, thread: str, before: int) -> Generator[None, None, Past]:
+    def _pieces(self, thread: str, before: int) -> Generator[None, None, ThreadHistory]:
         """Fold a past, and keep it at hand; between two pieces of that others may go on."""
-        erasures, past = -1, NOTHING
+        erasures, past = -1, NO_HISTORY
         while erasures != self._journal.erasures:  # else it may hold what was forgotten meanwhile
             erasures = self._journal.erasures
             past = yield from self._folded(thread, self._at_hand(thread, before), before)
         self._keep(thread, past)
         return past
 
-    def _at_hand(self, thread: str, before: int) -> Past:
+    def _at_hand(self, thread: str, before: int) -> ThreadHistory:
         """What can be folded on from."""
         if self._journal.erasures != self._erasures:
             self._erasures = self._journal.erasures
             self._known.clear()
             self._size = 0
-        known = self._known.get(thread, NOTHING)
+        known = self._known.get(thread, NO_HISTORY)
         if known.before > before:
-            return NOTHING
+            return NO_HISTORY
         return known
 
-    def _keep(self, thread: str, past: Past) -> None:
-        self._size += past.size - self._known.pop(thread, NOTHING).size
+    def _keep(self, thread: str, past: ThreadHistory) -> None:
+        self._size += past.size - self._known.pop(thread, NO_HISTORY).size
         self._known[thread] = past
         while self._size > self._most:
             _, forgotten = self._known.popitem(last=False)
             self._size -= forgotten.size
 
-    def _folded(self, thread: str, past: Past, before: int) -> Generator[None, None, Past]:
+    def _folded(self, thread: str, past: ThreadHistory, before: int) -> Generator[None, None, ThreadHistory]:
         """That past, and what came since."""
         seqs, heard = [*past.memories], [*past.overheard]
         keeping, unchanged = None, True
         for new in self._new(thread, past.before - 1, before):
             unchanged = unchanged and not new
             seqs = _kept(seqs, new)
-            heard += [entry for entry in only(Heard, new) if not entry.forgotten]
-            for ended in only(TurnEnded, new):
+            heard += [entry for entry in of_kind(OverheardMessage, new) if not entry.forgotten]
+            for ended in of_kind(SoulTurnEnded, new):
                 if ended.event.keep:
                     keeping = ended
             past = _moved_on(past, new)
@@ -153,7 +160,7 @@ class Pasts:
         )
 
     def _remembered(
-        self, past: Past, seqs: Sequence[int], suffix: str
+        self, past: ThreadHistory, seqs: Sequence[int], suffix: str
     ) -> Generator[None, None, Mapping[int, Memory]]:
         """How these entries look to the model, in their order; those of the past are not read again."""
         known = dict[int, Memory]()
@@ -178,31 +185,31 @@ class Pasts:
             since = new[-1].seq
 
     def _left(
-        self, thread: str, ended: Entry[TurnEnded], heard: Sequence[Entry[Heard]]
-    ) -> list[Entry[Heard]]:
+        self, thread: str, ended: Entry[SoulTurnEnded], heard: Sequence[Entry[OverheardMessage]]
+    ) -> list[Entry[OverheardMessage]]:
         """What was heard and is still to be taken after this turn, which took what was there as it began, and
         what its execution fetched."""
         fetched = set[int]()
-        for fetch in self._journal.thread_entries(thread, Overheard):
+        for fetch in self._journal.thread_entries(thread, EarlierMessagesFetched):
             if fetch.seq < ended.seq:
                 fetched.update(fetch.event.seqs)
         since = ended.cause or 0
         left = [entry for entry in heard if entry.seq > since and entry.seq not in fetched]
-        if not any(map(edited_at, left)):
+        if not any(map(edit_ts, left)):
             return left
-        taken = edits_in(self._journal.thread_entries(thread, Received, since=since))
+        taken = edits_among(self._journal.thread_entries(thread, InputsReceived, since=since))
         return [entry for entry in left if entry.seq not in taken]
 
 
-def _moved_on(past: Past, new: Sequence[Entry[Any]]) -> Past:
+def _moved_on(past: ThreadHistory, new: Sequence[Entry[Any]]) -> ThreadHistory:
     """The same where the thread is after these, and with how the soul felt then."""
     for entry in new:
         event = entry.event
-        if isinstance(event, TurnEnded) and event.process is not None:
+        if isinstance(event, SoulTurnEnded) and event.process is not None:
             past = replace(past, process=event.process, params=event.params)
         elif isinstance(event, MoodChanged):
             past = replace(past, mood=event.mood)
-        elif isinstance(event, CarriedOver):
+        elif isinstance(event, DmContextImported):
             past = replace(past, carried=event.before)
     return past
 
@@ -214,9 +221,9 @@ def _kept(seqs: Sequence[int], new: Sequence[Entry[Any]]) -> list[int]:
     """
     kept = dict.fromkeys(seqs)
     for entry in new:
-        if isinstance(entry.event, TurnEnded):
+        if isinstance(entry.event, SoulTurnEnded):
             kept.update(dict.fromkeys(entry.event.keep))
-        elif isinstance(entry.event, CarriedOver):
+        elif isinstance(entry.event, DmContextImported):
             kept.update(dict.fromkeys(entry.event.seqs))
         elif isinstance(entry.event, ContextCleared) and not entry.event.seqs and entry.event.last in kept:
             in_order = [*kept]

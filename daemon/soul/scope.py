@@ -8,16 +8,16 @@ from typing import Any
 
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, seqs_of
-from daemon.engine.kinds import Received
-from daemon.kinds import Message, StopAsked
+from daemon.engine.kinds import InputsReceived
+from daemon.kinds import IncomingMessage, StopRequest
 from daemon.soul import edits
-from daemon.soul.world import World
+from daemon.soul.world import TurnDependencies
 
 
 class Scope:
     """Steps of one execution. `ctx` is the context that they take their keys from."""
 
-    def __init__(self, world: World, ctx: Context) -> None:
+    def __init__(self, world: TurnDependencies, ctx: Context) -> None:
         self.world = world
         self.journal = world.journal
         self.speaker = world.speaker
@@ -39,7 +39,7 @@ class Scope:
     def answered_ts(self) -> Sequence[str]:
         """The ts of what people said that is answered by what this execution says now."""
         said: list[Entry[Any]] = [
-            entry for entry in self.execution.inputs if isinstance(entry.event, Message | StopAsked)
+            entry for entry in self.execution.inputs if isinstance(entry.event, IncomingMessage | StopRequest)
         ]
         return tuple(entry.event.ts for entry in said)
 
@@ -50,22 +50,22 @@ class Scope:
         """
         is_trunk = self.ctx.path == self.execution.path
         if self.may_be_overtaken and is_trunk and not self.overtaken_by:
-            found = await self.ctx.record_if_found(edits.NAME, self._edits)
+            found = await self.ctx.record_if_found(edits.EDITS_STEP, self._edits)
             if found:
                 self.overtaken_by += found.event.inputs
                 self.execution.mark_received(found.event.inputs)
                 self.execution.stopping.set()
         return bool(self.overtaken_by)
 
-    def _edits(self) -> Received | None:
-        found = edits.overtaking(self.execution)
+    def _edits(self) -> InputsReceived | None:
+        found = edits.overtaking_edits(self.execution)
         if not found:
             return None
-        return Received(inputs=tuple(seqs_of(found)))
+        return InputsReceived(inputs=tuple(seqs_of(found)))
 
     def may_show_words(self) -> bool:
         """Return True if words of this run may be shown now; then no edit overtakes it any more."""
-        if self.overtaken_by or (self.may_be_overtaken and edits.overtaking(self.execution)):
+        if self.overtaken_by or (self.may_be_overtaken and edits.overtaking_edits(self.execution)):
             return False
         self.mark_shown()
         return True

@@ -7,43 +7,50 @@ from collections.abc import Sequence
 from typing import Any
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, Input, Rank, only, seqs_of
+from daemon.engine.event import Entry, Input, InputRank, of_kind, seqs_of
 from daemon.engine.execution import Execution
 from daemon.engine.journal import Journal
 from daemon.engine.keys import context_of, root_of
-from daemon.engine.kinds import Intent, Outage, Waiting, Withdrawn, Woke
-from daemon.engine.program import Program, Taken
+from daemon.engine.kinds import Intent, OutageBegan, QuestionWithdrawn, WaitBegan, WaitEnded
+from daemon.engine.program import InputSelection, Program
 from daemon.engine.reading import ALWAYS
-from daemon.errors import SpeechFailed, SpeechRefused
+from daemon.errors import PostFailed, PostRefused
 from daemon.kinds import (
     INNER,
     INNER_WAIT,
-    Answered,
-    Asked,
+    ActionObserved,
     CellBegan,
     CellRan,
-    Observed,
-    Spoken,
+    QuestionAnswered,
+    QuestionAsked,
+    SoulTurnBegan,
+    SoulTurnEnded,
+    SpeechFinished,
     TickDue,
-    Ticked,
-    ToSay,
-    TurnBegan,
-    TurnEnded,
+    TickLogged,
+    UnpromptedMessage,
 )
 from daemon.memory import WorkingMemory
 from daemon.mind.prompting import feeling
-from daemon.mind.wording import worded
+from daemon.mind.wording import fill_prompt
 from daemon.process import NO_ANSWER, Transition, commands_of
 from daemon.soul import again, edits, ending, long_waits, questions, settling, unreachable
-from daemon.soul.carrying import carry_over
+from daemon.soul.carrying import import_dm_context
 from daemon.soul.notebook import INTERRUPTED
-from daemon.soul.overhearing import overhear
-from daemon.soul.reminding import reminded
-from daemon.soul.taking import THINKING, asked_last, from_within, taking, to_answer, yields
-from daemon.soul.taking import Taken as TakenBySoul
+from daemon.soul.overhearing import fetch_earlier_messages
+from daemon.soul.reminding import input_of_ended_wait
+from daemon.soul.taking import (
+    THINKING_PROCESS,
+    internal_inputs,
+    is_background_only,
+    last_message_to_soul,
+    messages_to_answer,
+    select_inputs,
+)
+from daemon.soul.taking import SoulInputSelection as TakenBySoul
 from daemon.soul.turn import Turn
-from daemon.soul.voice import UNKNOWN
-from daemon.soul.world import World
+from daemon.soul.voice import UNKNOWN_OUTCOME
+from daemon.soul.world import TurnDependencies
 
 log = logging.getLogger(__name__)
 
@@ -58,27 +65,27 @@ class TooManyTransitions(RuntimeError):
     recorded_name = "TooManyTransitions"
 
 
-class Soul(Program):
+class SoulProgram(Program):
     """What happens when one of its threads has something to take up."""
 
     author = "soul"
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: TurnDependencies) -> None:
         self._world = world
         self._commands = commands_of(world.processes)
 
     # A turn begins
 
-    def take(self, journal: Journal, waiting: Sequence[Entry[Input]]) -> Taken | None:
-        return taking(journal, waiting, self._world.owners, self._commands)
+    def take(self, journal: Journal, waiting: Sequence[Entry[Input]]) -> InputSelection | None:
+        return select_inputs(journal, waiting, self._world.owners, self._commands)
 
-    async def began(self, taken: Taken, execution: str) -> TurnBegan:
+    async def began(self, taken: InputSelection, execution: str) -> SoulTurnBegan:
         inputs = tuple(seqs_of(taken.inputs))
         if taken.resumes:
             first = self._world.journal.get(f"{execution}/began")
             assert first
-            assert isinstance(first.event, TurnBegan)
-            return TurnBegan(
+            assert isinstance(first.event, SoulTurnBegan)
+            return SoulTurnBegan(
                 execution=execution,
                 inputs=inputs,
                 answers=taken.resumes.key,
@@ -88,7 +95,7 @@ class Soul(Program):
         assert isinstance(taken, TakenBySoul)
         texts = await self._world.texts.current_set(self._world.make_texts)
         if taken.process:
-            return TurnBegan(
+            return SoulTurnBegan(
                 execution=execution, inputs=inputs, process=taken.process, texts=texts, apart=taken.params
             )
         thread = taken.inputs[0].thread
@@ -96,23 +103,23 @@ class Soul(Program):
         await self._world.pasts.preload(thread, now)
         past = self._world.pasts.history_of(thread, now)
         process = self._known(past.process)
-        if from_within(taken.inputs):
-            process = THINKING
-        return TurnBegan(execution=execution, inputs=inputs, process=process, texts=texts)
+        if internal_inputs(taken.inputs):
+            process = THINKING_PROCESS
+        return SoulTurnBegan(execution=execution, inputs=inputs, process=process, texts=texts)
 
     def interrupts(self, execution: Execution, entry: Entry[Input]) -> bool:
         """A stop ends what is going on, and an afterthought yields to whoever speaks to the soul."""
         if _is_stop(entry):
             return True
-        if isinstance(entry.event, ToSay):
+        if isinstance(entry.event, UnpromptedMessage):
             return False
-        if not yields(execution.first_inputs):
+        if not is_background_only(execution.first_inputs):
             return False
-        return entry.event.rank in (Rank.MESSAGE, Rank.ANSWER)
+        return entry.event.rank in (InputRank.MESSAGE, InputRank.ANSWER)
 
     def overtakes(self, execution: Execution) -> bool:
         """Return True if a message was edited before anybody saw a word of its answer."""
-        return bool(edits.overtaking(execution))
+        return bool(edits.overtaking_edits(execution))
 
     # It runs
 
@@ -120,23 +127,23 @@ class Soul(Program):
         """Run the current process, and those that it goes over into at once."""
         await self._ready(ctx)
         if not ctx.execution.is_new:
-            await long_waits.settle(self._world, ctx.execution)
+            await long_waits.settle_wait_sentence(self._world, ctx.execution)
         turn = Turn(self._world, ctx)
         turn.show_status("")
         after = ""
         try:
-            await overhear(turn)
-            await carry_over(turn)
-            await again.recall(turn)
+            await fetch_earlier_messages(turn)
+            await import_dm_context(turn)
+            await again.recall_restart_log(turn)
             turn.may_be_overtaken = True
             await self._think(turn)
             while await turn.is_superseded_by_edit():
                 turn.accept_edits()
-                await again.recall(turn)
+                await again.recall_restart_log(turn)
                 await self._think(turn)
             if self._world.waits.has_failed(ctx.execution):
-                await long_waits.settle(self._world, ctx.execution)
-            if turn.process == THINKING and turn.branches.branches:
+                await long_waits.settle_wait_sentence(self._world, ctx.execution)
+            if turn.process == THINKING_PROCESS and turn.branches.branches:
                 after = feeling(turn).status
         finally:
             turn.show_status(after)
@@ -146,7 +153,9 @@ class Soul(Program):
         """Read what this conversation alone needs of the past, beside the loop where that is much."""
         execution = ctx.execution
         world = self._world
-        said = to_answer(execution.inputs) or asked_last(world.journal, root_of(execution.thread), ALWAYS)
+        said = messages_to_answer(execution.inputs) or last_message_to_soul(
+            world.journal, root_of(execution.thread), ALWAYS
+        )
         await world.budget.preload()
         await world.pasts.preload(execution.thread, execution.first.seq)
         await world.people.load({entry.event.user for entry in said}, execution.thread)
@@ -184,23 +193,23 @@ class Soul(Program):
 
     # It ends
 
-    def ended(self, ctx: Context, result: object) -> TurnEnded:
+    def ended(self, ctx: Context, result: object) -> SoulTurnEnded:
         assert isinstance(result, Turn)
-        return ending.completed(result)
+        return ending.end_completed(result)
 
-    def suspended(self, ctx: Context) -> TurnEnded:
-        return ending.suspended(Turn(self._world, ctx, edits.taken_in(ctx.execution)))
+    def suspended(self, ctx: Context) -> SoulTurnEnded:
+        return ending.end_suspended(Turn(self._world, ctx, edits.edits_taken_in(ctx.execution)))
 
     async def settle(self, ctx: Context) -> None:
         """After a restart: what was begun in the world is brought to an end."""
         await super().settle(ctx)
         await self._ready(ctx)
-        await settling.settle_abandoned(Turn(self._world, ctx))
+        await settling.finish_before_restart(Turn(self._world, ctx))
 
-    def unknown(self, intent: Entry[Intent]) -> Observed | CellRan:
+    def unknown(self, intent: Entry[Intent]) -> ActionObserved | CellRan:
         if isinstance(intent.event, CellBegan):
             return INTERRUPTED
-        return Observed(name=intent.event.name, text=UNKNOWN)
+        return ActionObserved(name=intent.event.name, text=UNKNOWN_OUTCOME)
 
     async def failed(self, ctx: Context) -> None:
         """Given up: what was begun is settled, and whoever waits is told once; where that can be said."""
@@ -210,9 +219,9 @@ class Soul(Program):
             await _tick_failed(turn)
         await turn.answer_branch(NO_ANSWER)
         await turn.report_unprompted_outcome("refused")
-        if not ending.is_refused(turn):
-            was_answered = ending.was_answered(turn)
-            await settling.settle_card(turn)
+        if not ending.is_refused_by_slack(turn):
+            was_answered = ending.has_said_everything(turn)
+            await settling.finish_open_card(turn)
             await _let_go(turn)
             if not was_answered:
                 await _last_word(turn, "failed")
@@ -226,7 +235,7 @@ class Soul(Program):
             await turn.wait(within=RECOVERY, note={INNER_WAIT: "a tick was stopped"})
         await turn.report_unprompted_outcome("declined")
         await _let_go(turn)
-        await settling.settle_card(turn)
+        await settling.finish_open_card(turn)
         stops = await ctx.receive(_is_stop)
         ctx.accept(stops)
         if turn.branches.parent:
@@ -234,75 +243,75 @@ class Soul(Program):
             return
         if stops and turn.thread != INNER:
             await turn.withdraw()
-            if turn.process == THINKING:
+            if turn.process == THINKING_PROCESS:
                 await turn.record_transition(Transition(to=self._world.initial, memory=turn.memory))
-        if not turn.execution.recorded_entries(Spoken):
+        if not turn.execution.recorded_entries(SpeechFinished):
             await _last_word(turn, "stopped")
 
-    def gave_up(self, ctx: Context) -> TurnEnded:
-        return ending.failed(Turn(self._world, ctx))
+    def gave_up(self, ctx: Context) -> SoulTurnEnded:
+        return ending.end_failed(Turn(self._world, ctx))
 
     async def void(self, ctx: Context, answers: Sequence[Entry[Input]]) -> None:
         """Whoever pressed what nobody asks any more is told so, and its buttons go."""
         await self._ready(ctx)
-        await again.void(Turn(self._world, ctx), answers)
+        await again.report_void_answers(Turn(self._world, ctx), answers)
 
     def is_fault(self, error: Exception) -> bool:
         """That Slack took nothing is not the turn's fault."""
-        return not isinstance(error, SpeechFailed)
+        return not isinstance(error, PostFailed)
 
     def ends(self, error: Exception) -> bool:
         """Would it come to the same again: Slack takes nothing here, nobody answers, or it has no end?"""
-        return super().ends(error) or isinstance(error, SpeechRefused | TooManyTransitions)
+        return super().ends(error) or isinstance(error, PostRefused | TooManyTransitions)
 
     # It waits
 
-    def reminder(self, waiting: Entry[Waiting], woke: Woke) -> Input:
-        return reminded(self._world.journal, waiting, woke)
+    def reminder(self, waiting: Entry[WaitBegan], woke: WaitEnded) -> Input:
+        return input_of_ended_wait(self._world.journal, waiting, woke)
 
     def fits(self, about: Any, entry: Entry[Any]) -> bool:
         return self._world.fits(about, entry)
 
     def patience(self, reason: str, subject: str, tries: int) -> float | None:
-        return unreachable.patience(self._world.reach, reason, subject, tries)
+        return unreachable.retry_pause_of(self._world.reach, reason, subject, tries)
 
-    async def went_down(self, ctx: Context, waiting: Entry[Outage]) -> None:
-        await unreachable.tell(Turn(self._world, ctx), waiting)
+    async def went_down(self, ctx: Context, waiting: Entry[OutageBegan]) -> None:
+        await unreachable.announce_outage(Turn(self._world, ctx), waiting)
 
 
 def _is_stop(entry: Entry[Input]) -> bool:
-    return entry.event.rank is Rank.STOP
+    return entry.event.rank is InputRank.STOP
 
 
 async def _tick_failed(turn: Turn) -> None:
     """It is a line of the log of the inner life, and what had woken it is not forgotten."""
     why = ""
     woke: list[int] = []
-    for due in only(TickDue, turn.inputs):
+    for due in of_kind(TickDue, turn.inputs):
         why = due.event.why
         woke += due.event.notes
-    told = only(Ticked, turn.journal.execution_entries(turn.execution.id))
+    told = of_kind(TickLogged, turn.journal.execution_entries(turn.execution.id))
     if all(context_of(one.key) == turn.ctx.path for one in told):  # these words may run again
-        await turn.record(Ticked(tick=turn.began_seq, outcome="failed", why=why))
+        await turn.record(TickLogged(tick=turn.began_seq, outcome="failed", why=why))
     await turn.wait(within=RECOVERY, note={INNER_WAIT: "a tick failed", "woke": woke})
 
 
 async def _let_go(turn: Turn) -> None:
     """What it had begun to say stays as it is, and what it had asked or withdrawn loses its buttons."""
-    await settling.settle(turn)
+    await settling.finish_open_messages(turn)
     done = turn.journal.execution_entries(turn.execution.id)
-    for gone in only(Withdrawn, done):
-        asked = only(Asked, turn.journal.entries_at(gone.closes))
-        await questions.see_off(turn, asked)
-    answers = {entry.event.asked: entry.event.text for entry in only(Answered, done)}
-    for question in only(Asked, done):
-        await questions.settle(turn, question, answers.get(question.seq, ""))
-    for spoken in questions.half_asked(done):
-        await questions.settle_half_asked(turn, spoken)
+    for gone in of_kind(QuestionWithdrawn, done):
+        asked = of_kind(QuestionAsked, turn.journal.entries_at(gone.closes))
+        await questions.report_withdrawn(turn, asked)
+    answers = {entry.event.asked: entry.event.text for entry in of_kind(QuestionAnswered, done)}
+    for question in of_kind(QuestionAsked, done):
+        await questions.remove_buttons(turn, question, answers.get(question.seq, ""))
+    for spoken in questions.orphan_questions(done):
+        await questions.remove_orphan_buttons(turn, spoken)
 
 
 async def _last_word(turn: Turn, name: str) -> None:
     """Say once how it ended; to nobody, where nobody waits for it."""
     if turn.addressed and not turn.silent:
-        sentence = worded(turn, f"prompts/sentences/{name}")
+        sentence = fill_prompt(turn, f"prompts/sentences/{name}")
         await turn.say(sentence, name, answers=name != "failed")

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from daemon.engine.event import Entry, fingerprint, only
-from daemon.engine.keys import part
-from daemon.errors import ContentRefused, SpeechRefused
-from daemon.kinds import Spoken, Unsaid
-from daemon.ports import Choices, Page
-from daemon.soul.alarm import tell_of_refusal
+from daemon.engine.event import Entry, fingerprint, of_kind
+from daemon.engine.keys import part_key
+from daemon.errors import ContentRefused, PostRefused
+from daemon.kinds import SpeechDropped, SpeechFinished
+from daemon.ports import ButtonRow, MessagePage
+from daemon.soul.alarm import report_slack_refusal
 from daemon.soul.page_queue import PageQueue
 from daemon.soul.scope import Scope
-from daemon.soul.utterance import RECEIPT, STARTED, Message, is_broken_off
+from daemon.soul.utterance import SPEECH_RECEIPT, SPEECH_STARTED, OutgoingMessage, is_broken_off
 
 LONGEST_STREAM = 225.0
 """Seconds after which a growing message goes on in a new one: Slack ends a stream after five minutes."""
@@ -45,12 +45,12 @@ class Speech:
         self._half_said = half_said
         self._unsayable = unsayable
         self._read_back()
-        self._messages: list[Message] = []
+        self._messages: list[OutgoingMessage] = []
         self._broken_off = 0
         """How many of its first messages broke off, and stay as they are."""
         self._heard = ""
         self._taken_back = False
-        self._whole: list[Page] = []
+        self._whole: list[MessagePage] = []
         """Its messages that grow no more."""
         self._cuts: list[int] = []
         """Where in what was heard a message ended, for good."""
@@ -61,10 +61,10 @@ class Speech:
         """
         key, number = self._key, 1
         while self._scope.ctx.read_back(key):
-            self._scope.ctx.read_back(part(key, STARTED))
-            self._scope.ctx.read_back(part(key, RECEIPT))
+            self._scope.ctx.read_back(part_key(key, SPEECH_STARTED))
+            self._scope.ctx.read_back(part_key(key, SPEECH_RECEIPT))
             number += 1
-            key = part(self._key, str(number))
+            key = part_key(self._key, str(number))
 
     async def update(self, text: str) -> None:
         """It reads so by now. What does not go on from what was heard before waits for the end.
@@ -94,8 +94,8 @@ class Speech:
             self._cuts.append(cut)
 
     async def finish(
-        self, text: str, choices: Choices | None = None, *, answers: bool = True
-    ) -> Sequence[Entry[Spoken | Unsaid]]:
+        self, text: str, choices: ButtonRow | None = None, *, answers: bool = True
+    ) -> Sequence[Entry[SpeechFinished | SpeechDropped]]:
         """It reads so for good. Nothing to say: what stands in Slack gets the owner's sentence.
 
         Its last message has the buttons. Those of parallel contexts wait for each other. `answers`: it is
@@ -107,8 +107,8 @@ class Speech:
             return await self._close(text, choices, answered)
 
     async def _close(
-        self, text: str, choices: Choices | None, answered: Sequence[str]
-    ) -> Sequence[Entry[Spoken | Unsaid]]:
+        self, text: str, choices: ButtonRow | None, answered: Sequence[str]
+    ) -> Sequence[Entry[SpeechFinished | SpeechDropped]]:
         question = ""
         if choices:
             question = choices.question
@@ -118,13 +118,13 @@ class Speech:
             return await self._unsay(self._begun(), "")
         if text or choices:
             self._scope.mark_shown()
-        self._scope.ctx.read_back(part(self._key_of(0), RECEIPT), asked)
+        self._scope.ctx.read_back(part_key(self._key_of(0), SPEECH_RECEIPT), asked)
         said_before = await self._take_over(asked, text)
         if said_before:
             return said_before
         begun = self._begun()
         standing = [message for message in begun if await message.posted_ts()]
-        pages: Sequence[Page] = []
+        pages: Sequence[MessagePage] = []
         if text or standing:
             text = text or self._lost_words
             pages = self._pages(text)
@@ -134,9 +134,11 @@ class Speech:
             receipts.append(await superfluous.retract(asked))
         return receipts
 
-    async def _unsay(self, messages: Sequence[Message], asked: str) -> list[Entry[Spoken | Unsaid]]:
+    async def _unsay(
+        self, messages: Sequence[OutgoingMessage], asked: str
+    ) -> list[Entry[SpeechFinished | SpeechDropped]]:
         """End these, of which nothing stands in Slack; `asked` is the fingerprint of the whole speech."""
-        receipts = list[Entry[Spoken | Unsaid]]()
+        receipts = list[Entry[SpeechFinished | SpeechDropped]]()
         for message in messages:
             unsaid = await message.record_unsaid(asked)
             if unsaid:
@@ -144,10 +146,10 @@ class Speech:
         return receipts
 
     async def _say(
-        self, queue: PageQueue, asked: str, choices: Choices | None, answered: Sequence[str]
-    ) -> list[Entry[Spoken | Unsaid]]:
+        self, queue: PageQueue, asked: str, choices: ButtonRow | None, answered: Sequence[str]
+    ) -> list[Entry[SpeechFinished | SpeechDropped]]:
         """Say these pages, each in the form in which Slack takes it."""
-        receipts: list[Entry[Spoken | Unsaid]] = []
+        receipts: list[Entry[SpeechFinished | SpeechDropped]] = []
         while queue:
             buttons = None
             if queue.is_last:
@@ -162,21 +164,21 @@ class Speech:
             receipts.append(receipt)
             queue.mark_said()
         if choices and receipts and not _is_said(receipts[-1]):
-            raise SpeechRefused("Slack takes this question in no form")
+            raise PostRefused("Slack takes this question in no form")
         return receipts
 
     async def _leave_out(
-        self, message: Message, page: Page, asked: str, refusal: ContentRefused
-    ) -> Entry[Spoken | Unsaid]:
+        self, message: OutgoingMessage, page: MessagePage, asked: str, refusal: ContentRefused
+    ) -> Entry[SpeechFinished | SpeechDropped]:
         """The owner's sentence stands there instead; where Slack refuses that, too, nothing does."""
-        await tell_of_refusal(self._scope, refusal.word)
-        instead = Page(text=self._unsayable(), upto=page.upto)
+        await report_slack_refusal(self._scope, refusal.word)
+        instead = MessagePage(text=self._unsayable(), upto=page.upto)
         try:
             return await message.close(instead, asked, plain=True, refused=refusal.word)
         except ContentRefused:
             return await message.retract(asked)
 
-    async def settle(self) -> Sequence[Entry[Spoken | Unsaid]]:
+    async def settle(self) -> Sequence[Entry[SpeechFinished | SpeechDropped]]:
         """It breaks off: what stands in Slack is finished as it is, all else is let go.
 
         Where its execution goes on, what is said after that begins in a new message.
@@ -185,7 +187,7 @@ class Speech:
         lost = "" if self._broken_off else self._lost_words
         return await self._break_off(self._begun(), lost)
 
-    async def leave_as_is(self, text: str, call: Entry[Any]) -> Sequence[Entry[Spoken]] | None:
+    async def leave_as_is(self, text: str, call: Entry[Any]) -> Sequence[Entry[SpeechFinished]] | None:
         """Leave what people have read if `text`, all that came in `call`, does not go on from it.
 
         Returns what stays; None where nothing was left so, and `text` can be said in its place. Illegible
@@ -198,9 +200,9 @@ class Speech:
             return None
         await self._break_off([message for message in left if not message.receipt], "")
         self._begin_after_a_break()
-        return only(Spoken, [message.receipt for message in left if message.receipt])
+        return of_kind(SpeechFinished, [message.receipt for message in left if message.receipt])
 
-    async def _is_other(self, text: str, standing: Sequence[Message]) -> bool:
+    async def _is_other(self, text: str, standing: Sequence[OutgoingMessage]) -> bool:
         """True if this text does not go on from what stands in these messages.
 
         Nobody knows how those read that an earlier life began: as long a text can take their place.
@@ -214,9 +216,11 @@ class Speech:
             return self._taken_back or not text.startswith(self._heard.rstrip())
         return len(self._scope.speaker.pages(text)) < len(shown)
 
-    async def _break_off(self, messages: Sequence[Message], lost: str) -> list[Entry[Spoken | Unsaid]]:
+    async def _break_off(
+        self, messages: Sequence[OutgoingMessage], lost: str
+    ) -> list[Entry[SpeechFinished | SpeechDropped]]:
         """End these as they stand in Slack; where nothing legible stands, the first reads `lost`."""
-        receipts = list[Entry[Spoken | Unsaid]]()
+        receipts = list[Entry[SpeechFinished | SpeechDropped]]()
         for message in messages:
             if await message.posted_ts() and not message.receipt:
                 end = BROKEN if message is messages[-1] else ""
@@ -230,14 +234,14 @@ class Speech:
             lost = ""
         return receipts
 
-    async def _take_over(self, asked: str, text: str) -> list[Entry[Spoken]]:
+    async def _take_over(self, asked: str, text: str) -> list[Entry[SpeechFinished]]:
         """What was said so before a restart, message by message."""
-        taken: list[Entry[Spoken]] = []
+        taken: list[Entry[SpeechFinished]] = []
         if not text or self._message(0).intent or self._message(0).receipt:
             return taken
         self._scope.ctx.begin_step(self._key_of(0))
         while not taken or taken[-1].event.upto < len(text):
-            old = self._scope.ctx.take_over(asked, Spoken)
+            old = self._scope.ctx.take_over(asked, SpeechFinished)
             if old is None:
                 break
             taken.append(await self._message(len(taken)).take_over(old))
@@ -257,51 +261,51 @@ class Speech:
             self._taken_back = False
             self._whole, self._cuts = [], []
 
-    def _message(self, number: int) -> Message:
+    def _message(self, number: int) -> OutgoingMessage:
         """One of its messages, counted from the first that has not broken off."""
         number += self._broken_off
         while len(self._messages) <= number:
             key = self._key_of(len(self._messages) - self._broken_off)
-            self._messages.append(Message(self._scope, key))
+            self._messages.append(OutgoingMessage(self._scope, key))
         return self._messages[number]
 
     def _key_of(self, number: int) -> str:
         number += self._broken_off
         if number == 0:
             return self._key
-        return part(self._key, str(number + 1))
+        return part_key(self._key, str(number + 1))
 
-    def _begun(self) -> list[Message]:
+    def _begun(self) -> list[OutgoingMessage]:
         """Its messages that have an intent, in order."""
-        begun: list[Message] = []
+        begun: list[OutgoingMessage] = []
         while self._message(len(begun)).intent:
             begun.append(self._message(len(begun)))
         return begun
 
-    def _all_begun(self) -> list[Message]:
+    def _all_begun(self) -> list[OutgoingMessage]:
         """Its messages that have an intent, with those that broke off."""
         broken_off = self._messages[: self._broken_off]
         return [*broken_off, *self._begun()]
 
-    def _pages(self, text: str) -> Sequence[Page]:
+    def _pages(self, text: str) -> Sequence[MessagePage]:
         """The text in pages, of which the first end where those ended that were said."""
         cuts: list[int] = []
         for message in self._begun():
             receipt = message.receipt
-            if receipt and isinstance(receipt.event, Spoken):
+            if receipt and isinstance(receipt.event, SpeechFinished):
                 cuts.append(receipt.event.upto)
         if not cuts and text.startswith(self._heard.rstrip()):
             cuts = self._cuts
         return self._scope.speaker.pages(text, cuts)
 
 
-def _end_of(pages: Sequence[Page]) -> int:
+def _end_of(pages: Sequence[MessagePage]) -> int:
     """Where in the text these pages end."""
     if not pages:
         return 0
     return pages[-1].upto
 
 
-def _is_said(receipt: Entry[Spoken | Unsaid]) -> bool:
+def _is_said(receipt: Entry[SpeechFinished | SpeechDropped]) -> bool:
     """True if what was to be said stands in Slack, and nothing in its stead."""
-    return isinstance(receipt.event, Spoken) and not receipt.event.refused
+    return isinstance(receipt.event, SpeechFinished) and not receipt.event.refused

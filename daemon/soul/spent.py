@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from daemon.engine.event import Entry, Event, only
-from daemon.engine.kinds import Outage, TurnResumed, Withdrawn
-from daemon.kinds import Answered, ModelCall, ReadingBegan, ReadingEnded, TurnBegan
+from daemon.engine.event import Entry, Event, of_kind
+from daemon.engine.kinds import OutageBegan, QuestionWithdrawn, TurnResumed
+from daemon.kinds import ModelCall, QuestionAnswered, ReadingBegan, ReadingEnded, SoulTurnBegan
 from daemon.limits import CONTINUE, Limits
 
-PAUSES = (Answered, Withdrawn, TurnBegan, TurnResumed)
+PAUSES = (QuestionAnswered, QuestionWithdrawn, SoulTurnBegan, TurnResumed)
 """Kinds that end a time in which nothing was done: it waited for someone, or the daemon was away."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
+class UsageTotals:
     """Calls that were sent, their tokens (all, in and out), dollars that were billed for them, and seconds.
 
     The seconds are those of the calls; of an execution, they are its wall-clock.
@@ -28,7 +28,7 @@ class Spent:
     usd: float = 0.0
     seconds: float = 0.0
 
-    def with_call(self, call: ModelCall) -> Spent:
+    def with_call(self, call: ModelCall) -> UsageTotals:
         """This and one more call, if it was made and is not the copy of one from before a restart.
 
         Calls and time of a reading are bounded by its own limits; what gave way to a person is made again.
@@ -36,7 +36,7 @@ class Spent:
         if call.outcome == "over-budget" or call.taken_from:
             return self
         counts = not (call.reading or call.gave_way)
-        return Spent(
+        return UsageTotals(
             calls=self.calls + counts,
             tokens=self.tokens + call.usage.total,
             usd=self.usd + call.cost,
@@ -57,42 +57,42 @@ class Spent:
         return ""
 
 
-NOTHING = Spent()
+NO_USAGE = UsageTotals()
 
 
-def lifts(event: Event, owners: Collection[str]) -> str:
+def resets_limit(event: Event, owners: Collection[str]) -> str:
     """Whose count an owner begins anew with this answer: "turn", "thread", "person" or "day"; else empty.
 
     What somebody allowed who owns the soul no longer is allowed no longer; and what was allowed before a
     restart is allowed once.
     """
-    if not isinstance(event, Answered) or event.taken_from:
+    if not isinstance(event, QuestionAnswered) or event.taken_from:
         return ""
     if event.value != CONTINUE or event.by not in owners:
         return ""
     return str(event.about.get("resets", ""))
 
 
-def by_execution(entries: Sequence[Entry[Any]], now: float, owners: Collection[str]) -> Spent:
+def usage_of_execution(entries: Sequence[Entry[Any]], now: float, owners: Collection[str]) -> UsageTotals:
     """What an execution has used since it began or was last let go on; these are all entries of its lifetime.
 
     The time in which it waited for someone, or the daemon was away, does not count.
     """
     since = 0
     for number, entry in enumerate(entries):
-        if lifts(entry.event, owners) == "turn":
+        if resets_limit(entry.event, owners) == "turn":
             since = number
     own = entries[since:]
-    spent = NOTHING
-    for call in only(ModelCall, own):
+    spent = NO_USAGE
+    for call in of_kind(ModelCall, own):
         spent = spent.with_call(call.event)
-    seconds = lasted(own, readings=False)
+    seconds = active_seconds(own, readings=False)
     if not _depth(own):
         seconds += max(now - own[-1].at, 0.0)
     return replace(spent, seconds=seconds)
 
 
-def lasted(entries: Sequence[Entry[Any]], *, readings: bool = True) -> float:
+def active_seconds(entries: Sequence[Entry[Any]], *, readings: bool = True) -> float:
     """The seconds in which something was done between the first and the last of these.
 
     Without `readings`, what was done in one does not count: it has a bound of its own.
@@ -100,7 +100,7 @@ def lasted(entries: Sequence[Entry[Any]], *, readings: bool = True) -> float:
     seconds, depth = 0.0, 0
     for before, then in pairwise(entries):
         depth += _opens(before.event)
-        idle = isinstance(then.event, PAUSES) or isinstance(before.event, Outage)
+        idle = isinstance(then.event, PAUSES) or isinstance(before.event, OutageBegan)
         if not idle and (readings or not depth):
             seconds += max(then.at - before.at, 0.0)  # a clock may have been set back
     return seconds

@@ -13,7 +13,7 @@ from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.execution import Execution
 from daemon.engine.journal import Journal
 from daemon.engine.writer import Fence
-from daemon.kinds import ModelCall, Stretch, stretch_key
+from daemon.kinds import ModelCall, PromptChunk, prompt_chunk_key
 
 EACH = 128
 """Entries of a stretch: fewer than so many are named one by one."""
@@ -22,7 +22,7 @@ Parts = tuple[tuple[int, ...], tuple[int, ...]]
 """Of what a conversation is made: its stretches, and the entries after these."""
 
 
-async def parts_of(journal: Journal, execution: Execution, seqs: tuple[int, ...]) -> Parts:
+async def chunk_entries(journal: Journal, execution: Execution, seqs: tuple[int, ...]) -> Parts:
     """What stands for these entries, which a conversation of this execution is made of.
 
     Its stretches are in the journal from then on. Raises Fenced and JournalError.
@@ -56,11 +56,11 @@ async def _entered(journal: Journal, execution: Execution, seqs: tuple[int, ...]
     It follows from nothing but what it names, so that whoever forgets finds in it what is in it.
     """
     thread = execution.thread
-    key = stretch_key(thread, seqs)
+    key = prompt_chunk_key(thread, seqs)
     known = journal.get(key)
     if known:
         return known.seq
     fence = Fence(thread=thread, epoch=execution.epoch)
-    stretch = Stretch(seqs=seqs)
+    stretch = PromptChunk(seqs=seqs)
     entry, _ = await journal.append(thread, stretch, key=key, author="core", fence=fence)
     return entry.seq

@@ -12,9 +12,9 @@ from typing import cast
 from daemon.engine.event import Entry
 from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.journal import Journal
-from daemon.engine.reading import Reading
+from daemon.engine.reading import JournalReader
 from daemon.kinds import SuffixDrawn
-from daemon.soul.texts import SELF
+from daemon.soul.texts import JOURNAL_THREAD
 
 KEY = "tag-suffix"
 LETTERS = "bcdfghjkmnpqrtvwxz"
@@ -22,18 +22,18 @@ DIGITS = "23456789"
 """Signs that are hard to mistake for others, and make no word."""
 
 
-async def draw_suffix(journal: Journal) -> None:
+async def draw_tag_suffix(journal: Journal) -> None:
     """Draw the suffix of this journal, unless it has one. Raises JournalError."""
     with suppress(JournalDamaged):  # what cannot be read is not drawn anew: its key stands
         if journal.get(KEY) is None:
             drawn = SuffixDrawn(suffix=choice(LETTERS) + choice(DIGITS))
-            await journal.append(SELF, drawn, key=KEY, author="core")
+            await journal.append(JOURNAL_THREAD, drawn, key=KEY, author="core")
 
 
-class DrawnSuffix:
+class TagSuffixHistory:
     """The suffix of a journal as of any entry."""
 
-    def __init__(self, journal: Reading) -> None:
+    def __init__(self, journal: JournalReader) -> None:
         self._journal = journal
         self._drawn: Entry[SuffixDrawn] | None = None
 

@@ -11,30 +11,30 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, cast
 
-from daemon.engine.event import Entry, Input, Rank, only
-from daemon.engine.kinds import Spawned
-from daemon.engine.program import Taken as EngineTaken
-from daemon.engine.program import question_of
-from daemon.engine.reading import Reading
+from daemon.engine.event import Entry, Input, InputRank, of_kind
+from daemon.engine.kinds import ThreadSpawned
+from daemon.engine.program import InputSelection as EngineTaken
+from daemon.engine.program import question_answered_by
+from daemon.engine.reading import JournalReader
 from daemon.kinds import (
     INNER,
-    Afterthought,
-    Asked,
-    DeleteDone,
-    ForgetDone,
-    Heard,
-    InnerMessage,
-    Message,
-    Press,
-    Relayed,
-    Said,
+    BackgroundTask,
+    BranchAnswer,
+    BranchQuestion,
+    ButtonPress,
+    DeletionCompleted,
+    ForgetCompleted,
+    IncomingMessage,
+    InternalMessage,
+    OverheardMessage,
+    PersonMessage,
+    QuestionAsked,
+    ReminderFired,
     SelfCall,
-    Spoken,
-    StopAsked,
-    Timer,
-    ToSay,
-    Wish,
-    moment,
+    SpeechFinished,
+    StopRequest,
+    UnpromptedMessage,
+    moment_of,
 )
 
 Inputs = Sequence[Entry[Input]]
@@ -43,7 +43,7 @@ UNKNOWN = "unknown"
 """The command of a `!word` that only a process may know; else the process of this name answers it."""
 FULL_WIDTH = "\uff01"
 """An exclamation mark as some keyboards write it."""
-THINKING = "deliberation"
+THINKING_PROCESS = "deliberation"
 """The process in which the soul hears what comes from within; branches know no other."""
 ONWARD = frozenset(
     {"go on", "continue", "carry on", "resume", "go ahead", "proceed", "weiter", "mach weiter", "continua"}
@@ -53,7 +53,7 @@ POLITE = frozenset({"please", "bitte", "now"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken(EngineTaken):
+class SoulInputSelection(EngineTaken):
     """What is taken. `process` is empty for the one that the thread is in; else it is beside what the thread
     is about, and `params` are told to it: why it refuses, what to learn.
     """
@@ -62,56 +62,56 @@ class Taken(EngineTaken):
     params: Mapping[str, Any] = field(default_factory=dict)
 
 
-def taking(
-    journal: Reading, waiting: Inputs, owners: Collection[str], commands: Mapping[str, str]
-) -> Taken | None:
+def select_inputs(
+    journal: JournalReader, waiting: Inputs, owners: Collection[str], commands: Mapping[str, str]
+) -> SoulInputSelection | None:
     """A stop; one answer; one wish; all messages together; one thing that the inner life wants said; one end
     of a wait; one afterthought. `commands` names the process that answers each command."""
     if not waiting:
         return None
     thread = waiting[0].thread
     if thread == INNER:
-        return Taken(inputs=waiting, process="inner_life")
-    under_way: list[Entry[Any]] = journal.pending_entries(Asked, Spawned, thread=thread)
-    stops = _ranked(waiting, Rank.STOP)
+        return SoulInputSelection(inputs=waiting, process="inner_life")
+    under_way: list[Entry[Any]] = journal.pending_entries(QuestionAsked, ThreadSpawned, thread=thread)
+    stops = _ranked(waiting, InputRank.STOP)
     if stops:
-        return Taken(inputs=_ended_by(stops, waiting), process="stopping")
-    answers = _ranked(waiting, Rank.ANSWER)
+        return SoulInputSelection(inputs=_ended_by(stops, waiting), process="stopping")
+    answers = _ranked(waiting, InputRank.ANSWER)
     if answers:
         return _answered(journal, answers[0], owners)
-    wishes = only(Wish, waiting)
+    wishes = of_kind(BranchQuestion, waiting)
     if wishes:
-        return Taken(inputs=wishes[:1], process="relaying")
+        return SoulInputSelection(inputs=wishes[:1], process="relaying")
     messages = [entry for entry in waiting if _is_message(entry)]
     if messages:
         asked = _command(messages, commands)
-        return asked or _said(journal, only(Asked, under_way), messages, waiting, owners)
-    unasked = only(ToSay, waiting)
+        return asked or _said(journal, of_kind(QuestionAsked, under_way), messages, waiting, owners)
+    unasked = of_kind(UnpromptedMessage, waiting)
     if unasked:
         return _unasked(unasked[0])
     return _left(journal, waiting)
 
 
-def _ranked(waiting: Inputs, rank: Rank) -> list[Entry[Input]]:
+def _ranked(waiting: Inputs, rank: InputRank) -> list[Entry[Input]]:
     return [entry for entry in waiting if entry.event.rank is rank]
 
 
 def _words(entry: Entry[Input]) -> str:
     """What somebody said with it; empty where nobody said anything."""
-    if isinstance(entry.event, Said):
+    if isinstance(entry.event, PersonMessage):
         return entry.event.text
     return ""
 
 
 def _ts(entry: Entry[Input]) -> str:
-    if isinstance(entry.event, Said):
+    if isinstance(entry.event, PersonMessage):
         return entry.event.ts
     return "0"
 
 
 def _is_message(entry: Entry[Input]) -> bool:
     """Is it taken with all others of its kind?"""
-    return entry.event.rank is Rank.MESSAGE and not isinstance(entry.event, ToSay)
+    return entry.event.rank is InputRank.MESSAGE and not isinstance(entry.event, UnpromptedMessage)
 
 
 def _ended_by(stops: Inputs, waiting: Inputs) -> list[Entry[Input]]:
@@ -121,29 +121,32 @@ def _ended_by(stops: Inputs, waiting: Inputs) -> list[Entry[Input]]:
 
 def _is_ended(entry: Entry[Input], stops: Inputs) -> bool:
     """Answers, ends of waits and what came from within have nothing to go on with any more."""
-    if isinstance(entry.event, SelfCall | InnerMessage) or entry.event.rank not in (Rank.STOP, Rank.MESSAGE):
+    if isinstance(entry.event, SelfCall | InternalMessage) or entry.event.rank not in (
+        InputRank.STOP,
+        InputRank.MESSAGE,
+    ):
         return True
-    return any(entry.author == stop.author and said_before(entry, stop) for stop in stops)
+    return any(entry.author == stop.author and was_said_before_stop(entry, stop) for stop in stops)
 
 
-def _answered(journal: Reading, given: Entry[Input], owners: Collection[str]) -> Taken:
+def _answered(journal: JournalReader, given: Entry[Input], owners: Collection[str]) -> SoulInputSelection:
     """A press by somebody who may not answer is answered itself, and the question stays open."""
-    question = cast(Entry[Asked] | None, question_of(journal, given))
+    question = cast(Entry[QuestionAsked] | None, question_answered_by(journal, given))
     if question is None:
-        return Taken(inputs=[given], process="refusing", params={"why": "stale"})
-    if isinstance(given.event, Relayed) or may_answer(question, given.author, owners):
-        return Taken(inputs=[given], resumes=question)
-    return Taken(inputs=[given], process="refusing", params={"why": "stranger"})
+        return SoulInputSelection(inputs=[given], process="refusing", params={"why": "stale"})
+    if isinstance(given.event, BranchAnswer) or may_answer(question, given.author, owners):
+        return SoulInputSelection(inputs=[given], resumes=question)
+    return SoulInputSelection(inputs=[given], process="refusing", params={"why": "stranger"})
 
 
-def _command(messages: Inputs, commands: Mapping[str, str]) -> Taken | None:
+def _command(messages: Inputs, commands: Mapping[str, str]) -> SoulInputSelection | None:
     """Take the first command alone, for the process that answers it; None where there is no command."""
-    for message in only(Message, messages):
+    for message in of_kind(IncomingMessage, messages):
         command = message.event.command
         if command == UNKNOWN:
             command = command_word(message.event.text).removeprefix("!").casefold()
         if command:
-            return Taken(inputs=[message], process=commands.get(command) or commands[UNKNOWN])
+            return SoulInputSelection(inputs=[message], process=commands.get(command) or commands[UNKNOWN])
     return None
 
 
@@ -154,50 +157,50 @@ def command_word(text: str) -> str:
 
 
 def _said(
-    journal: Reading,
-    questions: Sequence[Entry[Asked]],
+    journal: JournalReader,
+    questions: Sequence[Entry[QuestionAsked]],
     messages: Inputs,
     waiting: Inputs,
     owners: Collection[str],
-) -> Taken:
+) -> SoulInputSelection:
     """ "Go on", an answer in words; else all messages together, for which afterthoughts drop."""
     first = messages[0]
     for question in reversed(questions):
         theirs = [entry for entry in messages if may_answer(question, entry.author, owners)]
-        theirs = [entry for entry in theirs if is_newer(journal, question, _ts(entry))]
-        if question.event.resumes and first in theirs and onward(_words(first)):
-            return Taken(inputs=[first], resumes=question)
+        theirs = [entry for entry in theirs if was_written_after(journal, question, _ts(entry))]
+        if question.event.resumes and first in theirs and means_continue(_words(first)):
+            return SoulInputSelection(inputs=[first], resumes=question)
         if question.event.words and theirs:
-            return Taken(inputs=theirs, resumes=question)
-    return Taken(inputs=[*messages, *_ranked(waiting, Rank.AFTER)])
+            return SoulInputSelection(inputs=theirs, resumes=question)
+    return SoulInputSelection(inputs=[*messages, *_ranked(waiting, InputRank.AFTER)])
 
 
-def _unasked(wanted: Entry[ToSay]) -> Taken:
+def _unasked(wanted: Entry[UnpromptedMessage]) -> SoulInputSelection:
     """What the inner life wants said is said by itself, or first an owner is asked."""
     if wanted.event.leave:
-        return Taken(inputs=[wanted], process="asking_leave")
-    return Taken(inputs=[wanted], process="saying")
+        return SoulInputSelection(inputs=[wanted], process="asking_leave")
+    return SoulInputSelection(inputs=[wanted], process="saying")
 
 
-def _left(journal: Reading, waiting: Inputs) -> Taken:
+def _left(journal: JournalReader, waiting: Inputs) -> SoulInputSelection:
     """Where nobody has said anything: the end of a wait, or an afterthought."""
-    for ended in _ranked(waiting, Rank.RESUME):
-        if isinstance(ended.event, ForgetDone | DeleteDone):
-            return Taken(inputs=[ended], process=REMEMBERING)
-        return Taken(inputs=[ended], resumes=question_of(journal, ended))
+    for ended in _ranked(waiting, InputRank.RESUME):
+        if isinstance(ended.event, ForgetCompleted | DeletionCompleted):
+            return SoulInputSelection(inputs=[ended], process=REMEMBERING)
+        return SoulInputSelection(inputs=[ended], resumes=question_answered_by(journal, ended))
     first = waiting[0]
-    assert isinstance(first.event, Afterthought), first.kind
-    return Taken(inputs=[first], process=first.event.process, params=first.event.params)
+    assert isinstance(first.event, BackgroundTask), first.kind
+    return SoulInputSelection(inputs=[first], process=first.event.process, params=first.event.params)
 
 
-def may_answer(question: Entry[Asked], person: str, owners: Collection[str]) -> bool:
+def may_answer(question: Entry[QuestionAsked], person: str, owners: Collection[str]) -> bool:
     """May this person answer now? It was put to them; and if that was as to an owner, they still are one."""
     if person not in question.event.to:
         return False
     return person in owners or person not in question.event.owners
 
 
-def is_newer(journal: Reading, question: Entry[Asked], ts: str) -> bool:
+def was_written_after(journal: JournalReader, question: Entry[QuestionAsked], ts: str) -> bool:
     """Was what was written then written after the question was said? What was before answers nothing, and
     nothing answers a question that is damaged."""
     if not question.event.said:
@@ -206,65 +209,69 @@ def is_newer(journal: Reading, question: Entry[Asked], ts: str) -> bool:
     if not asked:
         return False
     first = asked[0].event
-    return not isinstance(first, Spoken) or moment(ts) > moment(first.ts)
+    return not isinstance(first, SpeechFinished) or moment_of(ts) > moment_of(first.ts)
 
 
-def said_before(said: Entry[Any], stop: Entry[Any]) -> bool:
+def was_said_before_stop(said: Entry[Any], stop: Entry[Any]) -> bool:
     """Was this said before the stop, whichever of them came first?"""
-    if isinstance(said.event, Said) and isinstance(stop.event, Said):
-        return moment(said.event.ts) < moment(stop.event.ts)
+    if isinstance(said.event, PersonMessage) and isinstance(stop.event, PersonMessage):
+        return moment_of(said.event.ts) < moment_of(stop.event.ts)
     return said.seq < stop.seq
 
 
-def is_awaited(journal: Reading, message: Entry[Input], owners: Collection[str]) -> bool:
+def answers_open_question(journal: JournalReader, message: Entry[Input], owners: Collection[str]) -> bool:
     """Does a question of its thread wait for it, so that no other execution should take it for itself?"""
-    for question in journal.pending_entries(Asked, thread=message.thread):
-        waits = question.event.words or (question.event.resumes and onward(_words(message)))
+    for question in journal.pending_entries(QuestionAsked, thread=message.thread):
+        waits = question.event.words or (question.event.resumes and means_continue(_words(message)))
         theirs = may_answer(question, message.author, owners)
-        if waits and theirs and is_newer(journal, question, _ts(message)):
+        if waits and theirs and was_written_after(journal, question, _ts(message)):
             return True
     return False
 
 
-def onward(text: str) -> bool:
+def means_continue(text: str) -> bool:
     """Does it say no more than "go on"?"""
     words = re.sub(r"<@\w+>|[^\w\s]", " ", text).casefold().split()
     said = [word for word in words if word not in POLITE]
     return " ".join(said) in ONWARD
 
 
-def yields(inputs: Inputs) -> bool:
+def is_background_only(inputs: Inputs) -> bool:
     """Are they afterthoughts alone, for which nobody waits?"""
-    return all(entry.event.rank is Rank.AFTER for entry in inputs)
+    return all(entry.event.rank is InputRank.AFTER for entry in inputs)
 
 
-def from_within(inputs: Inputs) -> list[Entry[SelfCall | InnerMessage]]:
+def internal_inputs(inputs: Inputs) -> list[Entry[SelfCall | InternalMessage]]:
     """What nobody said to the soul: its own thoughts, and what came of them."""
-    found: list[Entry[Any]] = [one for one in inputs if isinstance(one.event, SelfCall | InnerMessage)]
+    found: list[Entry[Any]] = [one for one in inputs if isinstance(one.event, SelfCall | InternalMessage)]
     return found
 
 
-def to_answer(inputs: Inputs) -> list[Entry[Said]]:
+def messages_to_answer(inputs: Inputs) -> list[Entry[PersonMessage]]:
     """The messages to answer among these, in Slack's order, whatever the order in which they came."""
-    said = [entry for entry in inputs if isinstance(entry.event, Message | Timer | Press) or _words(entry)]
-    return in_order(said)
+    said = [
+        entry
+        for entry in inputs
+        if isinstance(entry.event, IncomingMessage | ReminderFired | ButtonPress) or _words(entry)
+    ]
+    return in_slack_order(said)
 
 
-def asked_last(journal: Reading, root: str, before: int) -> list[Entry[Said]]:
+def last_message_to_soul(journal: JournalReader, root: str, before: int) -> list[Entry[PersonMessage]]:
     """What was said last to the soul in this conversation; one may begin with no more than "stop"."""
-    said: Entry[Any] | None = journal.latest_of_kind(root, Message, before=before)
+    said: Entry[Any] | None = journal.latest_of_kind(root, IncomingMessage, before=before)
     if said is None:
-        said = journal.latest_of_kind(root, StopAsked, before=before)
+        said = journal.latest_of_kind(root, StopRequest, before=before)
     if said is None:
         return []
     return [said]
 
 
-def in_order(messages: Iterable[Entry[Any]]) -> list[Entry[Said]]:
+def in_slack_order(messages: Iterable[Entry[Any]]) -> list[Entry[PersonMessage]]:
     """Messages in Slack's order; what was changed about one stands after it."""
     return sorted(messages, key=_when)
 
 
 def _when(entry: Entry[Any]) -> tuple[Decimal, bool, int]:
-    is_change = isinstance(entry.event, Heard) and bool(entry.event.note)
-    return moment(entry.event.ts), is_change, entry.seq
+    is_change = isinstance(entry.event, OverheardMessage) and bool(entry.event.note)
+    return moment_of(entry.event.ts), is_change, entry.seq

@@ -18,15 +18,15 @@ from daemon.engine.event import Entry, digest
 from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.journal import Journal
 from daemon.errors import ConfigError
-from daemon.kinds import Fault, Text, TextSet
-from daemon.mind.playbook import PLAYBOOKS
-from daemon.mind.wording import Catalogue
-from daemon.printable import one_line
+from daemon.kinds import PromptFault, PromptSet, PromptVersion
+from daemon.mind.playbook import PLAYBOOK_FOLDER
+from daemon.mind.wording import PromptCatalogue
+from daemon.printable import escaped_line
 from daemon.soul.text_file import read_text_file
 
 log = logging.getLogger(__name__)
 
-SELF = "soul"
+JOURNAL_THREAD = "soul"
 """The thread of what belongs to no conversation."""
 LONGEST_FAULT = 400
 """Characters of what is said of a file."""
@@ -48,25 +48,25 @@ def _nothing(_texts: Mapping[str, str]) -> Mapping[str, str]:
     return {}
 
 
-class Texts:
+class PromptFiles:
     """All texts of the soul, by name: those of the catalogue, and the playbooks that are there."""
 
-    def __init__(self, folder: Path, journal: Journal, catalogue: Catalogue | None = None) -> None:
+    def __init__(self, folder: Path, journal: Journal, catalogue: PromptCatalogue | None = None) -> None:
         self._folder = folder
-        self._catalogue = catalogue or Catalogue()
+        self._catalogue = catalogue or PromptCatalogue()
         self._journal = journal
         self._files: dict[str, str] = {}
         self._stamps: dict[str, Stamp | None] = {}
         """Those of the files that can be used, or need not be there; the others are read again each time."""
-        self._wrong: dict[str, Fault] = {}
+        self._wrong: dict[str, PromptFault] = {}
         """The fault of each file that cannot be used as it is now."""
-        self._unrecorded: list[Fault] = []
+        self._unrecorded: list[PromptFault] = []
         self._good: Mapping[str, str] = {}
         """The last good version of each; another mapping whenever one changes."""
         self._set: tuple[Mapping[str, str], str] = (self._good, "")
         """Those that were in use last, and the digest of their set."""
         self._sets: dict[str, Mapping[str, str]] = {"": {}}
-        self._entered: dict[str, Entry[Text]] = {}
+        self._entered: dict[str, Entry[PromptVersion]] = {}
         self._seen = False
         """Were the files looked at in this round of the event loop?"""
         self._began = False
@@ -80,7 +80,9 @@ class Texts:
     @property
     def playbooks(self) -> list[str]:
         """The names of the playbooks that can be used."""
-        return sorted(name.removeprefix(PLAYBOOKS) for name in self._good if name.startswith(PLAYBOOKS))
+        return sorted(
+            name.removeprefix(PLAYBOOK_FOLDER) for name in self._good if name.startswith(PLAYBOOK_FOLDER)
+        )
 
     async def current_set(self, make: Make = _nothing) -> str:
         """The digest of the set of all texts as they are now, and of those that `make` makes of them.
@@ -98,7 +100,9 @@ class Texts:
             key = digest(texts)
             self._sets[key] = texts
             with suppress(JournalDamaged):  # what is damaged of it is at hand
-                await self._journal.append(SELF, TextSet(texts=texts), key=f"texts:{key}", author="core")
+                await self._journal.append(
+                    JOURNAL_THREAD, PromptSet(texts=texts), key=f"texts:{key}", author="core"
+                )
             self._set = (good, key)
         return key
 
@@ -122,14 +126,14 @@ class Texts:
 
     def _look_at_all(self) -> None:
         playbooks = self._playbooks()
-        wrong = dict[str, Fault]()
+        wrong = dict[str, PromptFault]()
         for name in dict.fromkeys([*self._catalogue.texts, *self._good, *playbooks]):
             problem = self._look(name, playbooks)
             if problem:
                 wrong[name] = problem
         self._wrong = wrong
 
-    def _complain(self, faults: Iterable[Fault]) -> None:
+    def _complain(self, faults: Iterable[PromptFault]) -> None:
         """Log these faults; the next turn writes them into the journal."""
         for fault in faults:
             log.warning("%s", _told(fault))
@@ -139,7 +143,7 @@ class Texts:
         while self._unrecorded:
             fault = self._unrecorded.pop(0)
             key = f"fault:{hashlib.sha256(fault.text.encode()).hexdigest()}"
-            await self._journal.append(SELF, fault, key=key, author="core")
+            await self._journal.append(JOURNAL_THREAD, fault, key=key, author="core")
 
     def _forget_seen(self) -> None:
         self._seen = False
@@ -150,28 +154,35 @@ class Texts:
             entry = self._journal.get(f"texts:{texts}")
             if entry is None:
                 raise KeyError(texts)
-            self._sets[texts] = cast(Entry[TextSet], entry).event.texts
+            self._sets[texts] = cast(Entry[PromptSet], entry).event.texts
         return self._sets[texts]
 
     async def record_text(self, name: str, text: str) -> str:
         """The sha256 of a text, which is in the journal from then on."""
         sha = hashlib.sha256(text.encode()).hexdigest()
         if sha not in self._entered:
-            self._entered[sha] = await self._entry(f"text:{sha}", Text(name=name, text=text))
+            self._entered[sha] = await self._entry(f"text:{sha}", PromptVersion(name=name, text=text))
         return sha
 
-    async def _entry(self, key: str, text: Text) -> Entry[Text]:
+    async def _entry(self, key: str, text: PromptVersion) -> Entry[PromptVersion]:
         """The entry of this text. One that is damaged is as it was: its key says what it held."""
         try:
             found = self._journal.get(key)
         except JournalDamaged:
             seq = self._journal.seq_of(key)
             return Entry(
-                seq=seq, thread=SELF, author="core", key=key, cause=None, closes=(), at=0.0, event=text
+                seq=seq,
+                thread=JOURNAL_THREAD,
+                author="core",
+                key=key,
+                cause=None,
+                closes=(),
+                at=0.0,
+                event=text,
             )
         if found is None:
-            found, _ = await self._journal.append(SELF, text, key=key, author="core")
-        return cast(Entry[Text], found)
+            found, _ = await self._journal.append(JOURNAL_THREAD, text, key=key, author="core")
+        return cast(Entry[PromptVersion], found)
 
     def current_text(self, name: str) -> str:
         """A text as it is now, whatever the journal holds of it."""
@@ -182,21 +193,21 @@ class Texts:
         self._look_once()
         return self._good[name]
 
-    def text_entry(self, sha: str) -> Entry[Text]:
+    def text_entry(self, sha: str) -> Entry[PromptVersion]:
         """The entry of a text that was used."""
         if sha not in self._entered:
             entry = self._journal.get(f"text:{sha}")
             if entry is None:
                 raise KeyError(sha)
-            self._entered[sha] = cast(Entry[Text], entry)
+            self._entered[sha] = cast(Entry[PromptVersion], entry)
         return self._entered[sha]
 
     def _playbooks(self) -> Sequence[str]:
         """The names of the playbooks that are there, as texts."""
-        paths = (self._folder / PLAYBOOKS).glob("[!.]*.md")
-        return sorted(f"{PLAYBOOKS}{path.stem}" for path in paths)
+        paths = (self._folder / PLAYBOOK_FOLDER).glob("[!.]*.md")
+        return sorted(f"{PLAYBOOK_FOLDER}{path.stem}" for path in paths)
 
-    def _look(self, name: str, playbooks: Sequence[str]) -> Fault | None:
+    def _look(self, name: str, playbooks: Sequence[str]) -> PromptFault | None:
         """Read a file if it changed; return what is wrong with it now.
 
         What is wrong is read again each time: what it names may come to be there.
@@ -219,7 +230,7 @@ class Texts:
         self._stamps.pop(name, None)
         return problem
 
-    def _read_anew(self, name: str, path: Path, playbooks: Sequence[str]) -> Fault | None:
+    def _read_anew(self, name: str, path: Path, playbooks: Sequence[str]) -> PromptFault | None:
         """Read this file, and use it if it can be; return what is wrong with it."""
         try:
             text = read_text_file(path)
@@ -231,7 +242,7 @@ class Texts:
         problem = self._catalogue.fault(name, text)
         if problem:
             return self._fault(name, problem)
-        known = {book.removeprefix(PLAYBOOKS) for book in playbooks}
+        known = {book.removeprefix(PLAYBOOK_FOLDER) for book in playbooks}
         problem = self._catalogue.misfit(name, text, known)
         if not (problem and self._began):  # a daemon that starts makes the best of it
             self._use(name, text)
@@ -239,8 +250,8 @@ class Texts:
             return self._fault(name, problem, as_it_is=self._good.get(name) == text)
         return None
 
-    def _fault(self, name: str, problem: str, *, as_it_is: bool = False) -> Fault:
-        words = one_line(f"{name}.md cannot be used: {problem}")
+    def _fault(self, name: str, problem: str, *, as_it_is: bool = False) -> PromptFault:
+        words = escaped_line(f"{name}.md cannot be used: {problem}")
         if len(words) > LONGEST_FAULT:
             words = f"{words[:LONGEST_FAULT]}…"
         elif not words.endswith("?"):
@@ -250,14 +261,14 @@ class Texts:
             instead = "as it is"
         elif name in self._good:
             instead = "kept"
-        return Fault(name=name, text=words, instead=instead)
+        return PromptFault(name=name, text=words, instead=instead)
 
     def _use(self, name: str, text: str) -> None:
         if self._good.get(name) != text:
             self._good = {**self._good, name: text}
 
 
-def _told(fault: Fault) -> str:
+def _told(fault: PromptFault) -> str:
     """Return the sentences on this fault, and on what is in use meanwhile."""
     return f"{fault.text} {INSTEAD[fault.instead]}"
 

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, Event, by_seq, only, seqs_of
+from daemon.engine.event import Entry, Event, in_seq_order, of_kind, seqs_of
 from daemon.engine.keys import root_of
-from daemon.engine.kinds import Spawned, ThreadEnded, Waiting, Withdrawn
-from daemon.engine.reading import Reading
-from daemon.kinds import INNER, InnerMessage
+from daemon.engine.kinds import QuestionWithdrawn, ThreadEnded, ThreadSpawned, WaitBegan
+from daemon.engine.reading import JournalReader
+from daemon.kinds import INNER, InternalMessage
 
 E = TypeVar("E", bound=Event)
 MOST_CHILDREN = 50
@@ -25,7 +25,7 @@ LABEL = re.compile(r"[^a-z0-9]+")
 LONGEST_LABEL = 40
 
 
-class Tree:
+class Branches:
     """Implements process.Tree, for one context of one execution. `depth`: how deep branches may go."""
 
     def __init__(self, ctx: Context, depth: int) -> None:
@@ -36,20 +36,20 @@ class Tree:
         self.root = root_of(self.thread)
         self.parent = ctx.execution.parent_thread
         self._since = ctx.execution.first.seq
-        self._spawned: list[Entry[Spawned]] = []
+        self._spawned: list[Entry[ThreadSpawned]] = []
         """Those that this run has begun, or read back."""
 
     # What there is
 
     @property
-    def branches(self) -> Sequence[Entry[Spawned]]:
+    def branches(self) -> Sequence[Entry[ThreadSpawned]]:
         """Those of this thread that had not ended, and those that it has begun since."""
-        return [*self._open(Spawned), *self._spawned]
+        return [*self._open(ThreadSpawned), *self._spawned]
 
     @property
-    def timers(self) -> Sequence[Entry[Waiting]]:
+    def timers(self) -> Sequence[Entry[WaitBegan]]:
         """Its timers that had not fired."""
-        return [wait for wait in self._open(Waiting) if "timer" in _note(wait)]
+        return [wait for wait in self._open(WaitBegan) if "timer" in _note(wait)]
 
     @property
     def has_pending_waits(self) -> bool:
@@ -57,9 +57,9 @@ class Tree:
         return bool(self._watches or self.timers)
 
     @property
-    def _watches(self) -> Sequence[Entry[Waiting]]:
+    def _watches(self) -> Sequence[Entry[WaitBegan]]:
         """Its waits for the answers of branches that had not come."""
-        return [wait for wait in self._open(Waiting) if "branches" in _note(wait)]
+        return [wait for wait in self._open(WaitBegan) if "branches" in _note(wait)]
 
     def has_thread(self, thread: str) -> bool:
         """Is there such a thread in this tree? Under the inner life each branch is a tree of its own."""
@@ -67,10 +67,10 @@ class Tree:
             return True
         if self.root == INNER and branch_of(thread) != branch_of(self.thread):
             return False  # begun in another view: what is known here may not be known there
-        begun = self._begun(self._journal.tree_entries(self.root, Spawned))
+        begun = self._begun(self._journal.tree_entries(self.root, ThreadSpawned))
         return thread in [spawned.event.thread for spawned in begun]
 
-    def _begun(self, spawned: Sequence[Entry[Spawned]]) -> list[Entry[Spawned]]:
+    def _begun(self, spawned: Sequence[Entry[ThreadSpawned]]) -> list[Entry[ThreadSpawned]]:
         """Those of these that were there as this execution began, and those that it has begun."""
         before = [entry for entry in spawned if entry.seq < self._since]
         return [*before, *self._spawned]
@@ -79,12 +79,12 @@ class Tree:
         """What of this thread was pending as its execution began."""
         closed = set[int]()
         for end in self._journal.tree_entries(
-            self.root, ThreadEnded, Withdrawn, InnerMessage, since=self._since
+            self.root, ThreadEnded, QuestionWithdrawn, InternalMessage, since=self._since
         ):
             closed.update(end.closes)
-        ended_since = only(kind, self._journal.entries_at(sorted(closed)))
+        ended_since = of_kind(kind, self._journal.entries_at(sorted(closed)))
         here = [entry for entry in ended_since if entry.thread == self.thread]
-        found = by_seq([*here, *self._journal.pending_entries(kind, thread=self.thread)])
+        found = in_seq_order([*here, *self._journal.pending_entries(kind, thread=self.thread)])
         return [entry for entry in found if entry.seq < self._since]
 
     # Branches
@@ -97,21 +97,21 @@ class Tree:
             if len(self.branches) + wanted > MOST_CHILDREN:
                 return "children"
             return ""
-        children = self._begun(self._journal.thread_entries(self.thread, Spawned))
+        children = self._begun(self._journal.thread_entries(self.thread, ThreadSpawned))
         if len(children) + wanted > MOST_CHILDREN:
             return "children"
-        branches = self._begun(self._journal.tree_entries(self.root, Spawned))
+        branches = self._begun(self._journal.tree_entries(self.root, ThreadSpawned))
         if len(branches) + wanted > MOST_BRANCHES:
             return "branches"
         return ""
 
-    async def spawn(self, label: str, first: InnerMessage) -> Entry[Spawned]:
+    async def spawn(self, label: str, first: InternalMessage) -> Entry[ThreadSpawned]:
         """Begin a branch with this message. The core assigns its id, from this label where that is free."""
-        spawned = await self._ctx.spawn(sanitised(label), first)
+        spawned = await self._ctx.spawn(clean_label(label), first)
         self._spawned.append(spawned)
         return spawned
 
-    async def await_answers(self, branches: Sequence[Entry[Spawned]], *, collect: bool) -> None:
+    async def await_answers(self, branches: Sequence[Entry[ThreadSpawned]], *, collect: bool) -> None:
         """What they come to will be a message to this thread: one each, or collected in one."""
         if collect:
             await self._watch(branches, collect)
@@ -119,7 +119,7 @@ class Tree:
         for branch in branches:
             await self._watch([branch], collect)
 
-    async def _watch(self, branches: Sequence[Entry[Spawned]], collect: bool) -> None:
+    async def _watch(self, branches: Sequence[Entry[ThreadSpawned]], collect: bool) -> None:
         seqs = seqs_of(branches)
         note = {"branches": [branch.event.thread for branch in branches], "collect": collect}
         await self._ctx.watch(closed=seqs, note=note, name="answers")
@@ -140,7 +140,7 @@ class Tree:
 
     # Messages and timers
 
-    async def send(self, name: str, to: str, message: InnerMessage) -> bool:
+    async def send(self, name: str, to: str, message: InternalMessage) -> bool:
         """A message to a thread of this tree; False where that has ended."""
         sent = await self._ctx.send(name, to, message)
         return sent.event.delivered
@@ -163,18 +163,18 @@ def branch_of(thread: str) -> str:
     return ".".join(thread.split(".")[:2])
 
 
-def sanitised(label: str) -> str:
+def clean_label(label: str) -> str:
     """A label as it may stand in an id; one that leaves nothing is "branch"."""
     words = LABEL.sub("-", label.casefold()).strip("-")
     return words[:LONGEST_LABEL].strip("-") or "branch"
 
 
-def timer_id(wait: Entry[Waiting]) -> str:
+def timer_id(wait: Entry[WaitBegan]) -> str:
     """What a timer is called."""
     return f"timer-{wait.seq}"
 
 
-def _note(wait: Entry[Waiting]) -> Mapping[str, Any]:
+def _note(wait: Entry[WaitBegan]) -> Mapping[str, Any]:
     """What is noted of a wait that nobody is suspended on."""
     note = wait.event.note
     if wait.event.resumes or not isinstance(note, Mapping):
@@ -182,12 +182,14 @@ def _note(wait: Entry[Waiting]) -> Mapping[str, Any]:
     return note
 
 
-def watches_of(journal: Reading, thread: str) -> Sequence[Entry[Waiting]]:
+def watches_of_thread(journal: JournalReader, thread: str) -> Sequence[Entry[WaitBegan]]:
     """What a thread waits for beside its executions: answers of branches, and timers."""
-    waits = journal.pending_entries(Waiting, thread=thread)
+    waits = journal.pending_entries(WaitBegan, thread=thread)
     return [wait for wait in waits if {"branches", "timer"} & _note(wait).keys()]
 
 
-def came_of(journal: Reading, wait: Entry[Waiting]) -> Sequence[Entry[ThreadEnded] | None]:
+def results_of_branches(
+    journal: JournalReader, wait: Entry[WaitBegan]
+) -> Sequence[Entry[ThreadEnded] | None]:
     """How the branches that this waited for have ended, in their order."""
     return [journal.latest_of_kind(thread, ThreadEnded) for thread in wait.event.note["branches"]]

@@ -11,44 +11,52 @@ from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, Input, Rank, by_seq, only
-from daemon.engine.kinds import Received
+from daemon.engine.event import Entry, Input, InputRank, in_seq_order, of_kind
+from daemon.engine.kinds import InputsReceived
 from daemon.engine.reading import ALWAYS
 from daemon.kinds import (
     INNER,
-    Answered,
-    CarriedOver,
-    InnerMessage,
-    Limited,
-    Message,
-    Overheard,
-    PlanMade,
+    DmContextImported,
+    EarlierMessagesFetched,
+    IncomingMessage,
+    InternalMessage,
+    LimitReached,
+    PersonMessage,
+    PlanChanged,
+    ProcessChanged,
+    QuestionAnswered,
     ReadingEnded,
-    Said,
+    ReminderFired,
     SelfCall,
-    Spoken,
-    StopAsked,
+    SpeechFinished,
+    StopRequest,
     SystemMessage,
-    Timer,
-    ToSay,
-    TransitionTaken,
+    UnpromptedMessage,
 )
 from daemon.limits import ITERATIONS, Limits
 from daemon.memory import FORM, Memory, WorkingMemory, working_memory
-from daemon.mind.recall import recall
-from daemon.mind.system_text import MADE
-from daemon.mind.wording import SOUL, SYSTEM
-from daemon.process import Answer, Facts, Interrupt, Load, Question, Transition
+from daemon.mind.recall import recall_kept
+from daemon.mind.system_text import MADE_TEXTS
+from daemon.mind.wording import SOUL_TEXT, SYSTEM_TEXT
+from daemon.process import Answer, ExecutionFigures, Interrupt, Load, Question, Transition
 from daemon.soul import node, questions, wishes
-from daemon.soul.edits import as_it_reads, edited_at, in_their_place
-from daemon.soul.facts import facts, last_execution
-from daemon.soul.reminding import TIMER_FIRED, noted
-from daemon.soul.spent import lifts
-from daemon.soul.taking import THINKING, asked_last, from_within, in_order, is_awaited, to_answer, yields
-from daemon.soul.train_of_thought import plans
-from daemon.soul.tree import Tree, branch_of
+from daemon.soul.edits import edit_ts, with_edits, without_replaced_versions
+from daemon.soul.facts import execution_figures, last_execution
+from daemon.soul.reminding import TIMER_FIRED, reminder_as_json
+from daemon.soul.spent import resets_limit
+from daemon.soul.taking import (
+    THINKING_PROCESS,
+    answers_open_question,
+    in_slack_order,
+    internal_inputs,
+    is_background_only,
+    last_message_to_soul,
+    messages_to_answer,
+)
+from daemon.soul.train_of_thought import plans_of_train
+from daemon.soul.tree import Branches, branch_of
 from daemon.soul.voice import Voice
-from daemon.soul.world import World
+from daemon.soul.world import TurnDependencies
 
 T = TypeVar("T")
 
@@ -59,7 +67,7 @@ CALLED = "called"
 class Turn(Voice):
     """One run of an execution of the soul."""
 
-    def __init__(self, world: World, ctx: Context, taken: Sequence[int] = ()) -> None:
+    def __init__(self, world: TurnDependencies, ctx: Context, taken: Sequence[int] = ()) -> None:
         """`taken` are the edits of what it answers that it has taken in."""
         super().__init__(world, ctx)
         self.process = self.first.event.process
@@ -75,8 +83,8 @@ class Turn(Voice):
         self._was_told = False  # has anybody answered what this run asked?
         self._carried: Sequence[Memory] = ()
         self._carried_seqs = frozenset[int | None]()
-        self.branches = Tree(ctx, world.depth)
-        self.internal_inputs: Sequence[Entry[Any]] = from_within(self.inputs)
+        self.branches = Branches(ctx, world.depth)
+        self.internal_inputs: Sequence[Entry[Any]] = internal_inputs(self.inputs)
         """What came from within: its own thoughts, and what became of them."""
         self.heard: Sequence[Entry[Any]] = [*self.past.overheard, *world.journal.entries_at(taken)]
         self._hear_inputs()
@@ -86,20 +94,20 @@ class Turn(Voice):
         if self.apart is not None:
             self.params = self.apart
         self.memory = self._recall()
-        for found in only(Overheard, self.execution.all_recorded()):
+        for found in of_kind(EarlierMessagesFetched, self.execution.all_recorded()):
             self.add_earlier_messages(found.event)
-        for received in only(Received, self.execution.all_recorded()):
+        for received in of_kind(InputsReceived, self.execution.all_recorded()):
             if received.key.rpartition("/")[2].startswith(f"{CALLED}#"):
                 self._take_too(received.event)
 
     def _hear_inputs(self) -> None:
         """Set what people said to it, as it reads now."""
-        edited = [entry for entry in self.heard if edited_at(entry)]
-        self.said: Sequence[Entry[Said]] = in_their_place(to_answer(self.inputs), edited)
+        edited = [entry for entry in self.heard if edit_ts(entry)]
+        self.said: Sequence[Entry[PersonMessage]] = with_edits(messages_to_answer(self.inputs), edited)
         """What people said to it."""
         self.answers = self.said
         if self.internal_inputs and not self.said:
-            self.answers = asked_last(self.journal, self.root, self.began_seq)
+            self.answers = last_message_to_soul(self.journal, self.root, self.began_seq)
         self.people = tuple(dict.fromkeys(entry.event.user for entry in self.answers))
 
     def accept_edits(self) -> None:
@@ -110,7 +118,7 @@ class Turn(Voice):
         self._hear_inputs()
         self.process, self.params = self.first.event.process, self.past.params
         self.memory = self._recall()
-        if not only(StopAsked, self.execution.has_new_inputs()):
+        if not of_kind(StopRequest, self.execution.has_new_inputs()):
             self.execution.stopping.clear()
 
     # What it is about
@@ -118,9 +126,9 @@ class Turn(Voice):
     @property
     def is_late(self) -> bool:
         """Did all of it come after its thread had turned to something else? A timer is never late."""
-        if not self.internal_inputs or self.said or self.past.process in (None, "", THINKING):
+        if not self.internal_inputs or self.said or self.past.process in (None, "", THINKING_PROCESS):
             return False
-        codes = [message.event.code for message in only(InnerMessage, self.internal_inputs)]
+        codes = [message.event.code for message in of_kind(InternalMessage, self.internal_inputs)]
         return TIMER_FIRED not in codes
 
     def self_calls(self) -> int:
@@ -129,32 +137,32 @@ class Turn(Voice):
         if tree == INNER:
             tree = branch_of(self.thread)
         calls = 0
-        for entry in self.journal.tree_entries(tree, SelfCall, Answered, since=since):
+        for entry in self.journal.tree_entries(tree, SelfCall, QuestionAnswered, since=since):
             if entry.seq >= self.began_seq:
                 break
             if isinstance(entry.event, SelfCall):
                 calls += 1
-            elif lifts(entry.event, self.owners) == ITERATIONS:
+            elif resets_limit(entry.event, self.owners) == ITERATIONS:
                 calls = 0
         return calls
 
     def open_steps(self) -> Sequence[str]:
         """The steps of this thread's plan that were open as this execution began."""
-        plan = self.journal.latest_of_kind(self.thread, PlanMade, before=self.began_seq)
+        plan = self.journal.latest_of_kind(self.thread, PlanChanged, before=self.began_seq)
         if plan is None:
             return ()
         is_over = plan.seq < self._last_word(self.began_seq)
-        if is_over and self.past.process != THINKING:
+        if is_over and self.past.process != THINKING_PROCESS:
             return ()
         return plan.event.open_steps
 
-    def plans(self) -> Sequence[PlanMade]:
+    def plans(self) -> Sequence[PlanChanged]:
         """The plans of this thread since it began to think in the open, in order, as this execution began."""
-        return plans(self.journal, self.thread, self.began_seq)
+        return plans_of_train(self.journal, self.thread, self.began_seq)
 
     def _last_word(self, before: int = ALWAYS) -> int:
         """The seq of what was said last to the soul in this tree; 0 where nothing was."""
-        word = self.journal.latest_of_kind(self.root, Message, before=before)
+        word = self.journal.latest_of_kind(self.root, IncomingMessage, before=before)
         if word is None:
             return 0
         return word.seq
@@ -165,35 +173,37 @@ class Turn(Voice):
         found = super().answered_ts
         if found or not self.internal_inputs:
             return found
-        spoken = self.journal.latest_of_kind(self.root, Spoken, before=self.began_seq)
+        spoken = self.journal.latest_of_kind(self.root, SpeechFinished, before=self.began_seq)
         since = spoken.seq if spoken else 0
-        said = self.journal.thread_entries(self.root, Message, since=since)
+        said = self.journal.thread_entries(self.root, IncomingMessage, since=since)
         asked = [*self.answers, *[entry for entry in said if entry.seq < self.began_seq]]
-        return tuple(dict.fromkeys(entry.event.ts for entry in asked if isinstance(entry.event, Message)))
+        return tuple(
+            dict.fromkeys(entry.event.ts for entry in asked if isinstance(entry.event, IncomingMessage))
+        )
 
     @property
     def must_answer(self) -> bool:
         """Someone spoke to the soul itself, or has answered what it asked."""
         for entry in self.answers:
-            if isinstance(entry.event, Timer):
+            if isinstance(entry.event, ReminderFired):
                 return True
-            if isinstance(entry.event, Message) and entry.event.address in ("dm", "mention"):
+            if isinstance(entry.event, IncomingMessage) and entry.event.address in ("dm", "mention"):
                 return True
         return self._was_told
 
     @property
     def silent(self) -> bool:
         """Is it an afterthought, or unasked? Nobody waits for it, or is told that it came to nothing."""
-        return yields(self.inputs) or bool(only(ToSay, self.inputs))
+        return is_background_only(self.inputs) or bool(of_kind(UnpromptedMessage, self.inputs))
 
     @property
     def branch_question(self) -> Question | None:
         """What a branch wants to ask here, of those who can read it, if this turn is about that."""
-        return wishes.wished(self)
+        return wishes.branch_question(self)
 
     async def wait_for_earlier_questions(self) -> bool:
         """Until no other branch's wish is asked; False where this one's has ended. Raises Suspended."""
-        return await wishes.wait_for_others(self)
+        return await wishes.wait_for_earlier_questions(self)
 
     async def answered_since(self, question: Question) -> Answer | None:
         """How the same bound was answered for another branch, after this one wished to ask."""
@@ -201,7 +211,7 @@ class Turn(Voice):
 
     async def answer_branch(self, answer: Answer) -> None:
         """Hand on what people answered to the branch that wished to ask it."""
-        await wishes.relay(self, self.execution.id, answer)
+        await wishes.answer_branch(self, self.execution.id, answer)
 
     @property
     def deciders(self) -> Sequence[str]:
@@ -224,13 +234,13 @@ class Turn(Voice):
         theirs = True
         for memory in here:
             event = entries[memory.seq or 0].event
-            if isinstance(event, Said):
+            if isinstance(event, PersonMessage):
                 theirs = event.user == person
-            if theirs and (isinstance(event, Said) or memory.role == "assistant"):
+            if theirs and (isinstance(event, PersonMessage) or memory.role == "assistant"):
                 said.append(memory)
         return said
 
-    def figures_of_turn(self) -> Facts | None:
+    def figures_of_turn(self) -> ExecutionFigures | None:
         """Return what this execution has done, with its train of thought.
 
         For one that stands apart, return what the one before it did.
@@ -241,25 +251,29 @@ class Turn(Voice):
             execution = last_execution(journal, self.thread)
         if not execution:
             return None
-        return facts(journal, execution, self.world.console)
+        return execution_figures(journal, execution, self.world.console)
 
     # What it sees
 
     def _recall(self) -> WorkingMemory:
         """What its process sees at first."""
         core = [
-            self.world.texts.text_entry(self.texts[name]) for name in (SOUL, SYSTEM) if name in self.texts
+            self.world.texts.text_entry(self.texts[name])
+            for name in (SOUL_TEXT, SYSTEM_TEXT)
+            if name in self.texts
         ]
-        made = [self.world.texts.text_entry(self.texts[name]) for name in MADE if name in self.texts]
-        form = [replace(one, region=FORM) for one in recall(made, self.tag_suffix)]
+        made = [self.world.texts.text_entry(self.texts[name]) for name in MADE_TEXTS if name in self.texts]
+        form = [replace(one, region=FORM) for one in recall_kept(made, self.tag_suffix)]
         known = [*self.past.kept, *self._carried]
         new = [entry for entry in (*self.heard, *self.said) if self.is_unseen(entry.seq)]
-        came = in_order(as_it_reads(new))
+        came = in_slack_order(without_replaced_versions(new))
         if self.internal_inputs:
-            came = by_seq([*came, *self.internal_inputs])
-        return working_memory([*recall(core, self.tag_suffix), *form, *known, *recall(came, self.tag_suffix)])
+            came = in_seq_order([*came, *self.internal_inputs])
+        return working_memory(
+            [*recall_kept(core, self.tag_suffix), *form, *known, *recall_kept(came, self.tag_suffix)]
+        )
 
-    def add_earlier_messages(self, found: Overheard) -> None:
+    def add_earlier_messages(self, found: EarlierMessagesFetched) -> None:
         """What was said before the soul was called in: it sees it from now on."""
         fetched = self.journal.entries_at(found.seqs)
         heard = {entry.seq: entry for entry in (*self.heard, *fetched)}
@@ -269,14 +283,14 @@ class Turn(Voice):
     async def answer_also(self, called: Sequence[int]) -> None:
         """Answer these inputs, too, which called the soul in before: it sees them from now on."""
 
-        def look() -> Received | None:
-            return Received(inputs=tuple(called)) if called else None
+        def look() -> InputsReceived | None:
+            return InputsReceived(inputs=tuple(called)) if called else None
 
         found = await self.ctx.record_if_found(CALLED, look)
         if found:
             self._take_too(found.event)
 
-    def _take_too(self, found: Received) -> None:
+    def _take_too(self, found: InputsReceived) -> None:
         inputs = self.execution.mark_received(found.inputs)
         self.ctx.accept(inputs)
         unique = {entry.seq: entry for entry in (*self.inputs, *inputs)}
@@ -288,7 +302,7 @@ class Turn(Voice):
         """Has this thread not seen this entry yet?"""
         return seq not in self.past.seen and seq not in self._carried_seqs
 
-    def add_dm_context(self, found: CarriedOver) -> None:
+    def add_dm_context(self, found: DmContextImported) -> None:
         """What was said elsewhere in this DM: it sees it from now on, and its thread remembers it by this."""
         said = self.world.pasts.dms.memories_of(found.seqs, self.tag_suffix)
         unique = {memory.seq: memory for memory in said if self.is_unseen(memory.seq)}
@@ -309,21 +323,21 @@ class Turn(Voice):
 
     def set_mood(self, mood: str) -> None:
         """Feel like this from now on; an execution that began without a form keeps the mood it began in."""
-        if self.has_text(MADE[-1]):
+        if self.has_text(MADE_TEXTS[-1]):
             self.mood = mood
 
     # Steps
 
-    async def limit(self, limits: Limits | None = None) -> Limited | None:
+    async def limit(self, limits: Limits | None = None) -> LimitReached | None:
         """Which bound stands in the way of another call; while it replays, only what was recorded."""
         found = await self.ctx.record_if_found("limit", lambda: self._limited(limits))
         if found is None:
             return None
         return found.event
 
-    def _limited(self, limits: Limits | None = None) -> Limited | None:
+    def _limited(self, limits: Limits | None = None) -> LimitReached | None:
         gauge = self.world.gauge
-        if self.process == THINKING:
+        if self.process == THINKING_PROCESS:
             standing = gauge.exceeded_in_tree(self.root, self.people)
         else:
             standing = gauge.exceeded(self.execution.all_recorded(), self.people, limits)
@@ -352,7 +366,7 @@ class Turn(Voice):
     def at(self, ctx: Context, *, alone: bool = True) -> Self:
         """The same, with its steps in this context."""
         own = super().at(ctx, alone=alone)
-        own.branches = Tree(ctx, self.world.depth)
+        own.branches = Branches(ctx, self.world.depth)
         return own
 
     async def run_beside(self, jobs: Sequence[Callable[[Turn], Awaitable[T]]]) -> list[T]:
@@ -378,18 +392,22 @@ class Turn(Voice):
         """Answer a question about what `load` brings, however long it is."""
         if self.world.readings is None:
             raise LookupError("this soul has nowhere to run programs")
-        return await node.read(self, self.world.readings, question, load, interrupt, self._limited)
+        return await node.run_root_reading(
+            self, self.world.readings, question, load, interrupt, self._limited
+        )
 
     # What came meanwhile
 
-    async def receive_inputs(self) -> Sequence[Entry[Said]]:
+    async def receive_inputs(self) -> Sequence[Entry[PersonMessage]]:
         """What came since, and waits, in Slack's order; without what another execution waits for."""
-        return in_order(await self.ctx.receive(self._may_take))
+        return in_slack_order(await self.ctx.receive(self._may_take))
 
     def _may_take(self, entry: Entry[Input]) -> bool:
-        if not isinstance(entry.event, Said):
+        if not isinstance(entry.event, PersonMessage):
             return False
-        return entry.event.rank is Rank.STOP or not is_awaited(self.journal, entry, self.owners)
+        return entry.event.rank is InputRank.STOP or not answers_open_question(
+            self.journal, entry, self.owners
+        )
 
     def accept_inputs(self, inputs: Sequence[Entry[Any]]) -> None:
         """These, too, are answered by this turn."""
@@ -410,14 +428,14 @@ class Turn(Voice):
         """An input for this very thread: how anything goes on after this turn."""
         await self.ctx.send(name, self.thread, event)
 
-    async def set_reminder(self, reminder: Timer, seconds: float) -> None:
+    async def set_reminder(self, reminder: ReminderFired, seconds: float) -> None:
         """This will be an input of this thread so many seconds after it began, or last heard an answer."""
-        note = noted(reminder)
+        note = reminder_as_json(reminder)
         await self.ctx.watch(within=seconds, since=self.began_at, note=note, name="remind")
 
     async def record_transition(self, transition: Transition) -> None:
         """Which process a thread is in is a fact of the journal."""
-        now = TransitionTaken(to=transition.to, params=transition.params, now=transition.execute_now)
+        now = ProcessChanged(to=transition.to, params=transition.params, now=transition.execute_now)
         await self.ctx.record(now)
         self.process = transition.to
         self.params = transition.params

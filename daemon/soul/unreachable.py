@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from daemon.claude.account import ACCOUNT, Fault
+from daemon.claude.account import ACCOUNT, AccountFault
 from daemon.engine.event import Entry
-from daemon.engine.kinds import Outage
-from daemon.kinds import Answered
-from daemon.mind.wording import worded
+from daemon.engine.kinds import OutageBegan
+from daemon.kinds import QuestionAnswered
+from daemon.mind.wording import fill_prompt
 from daemon.soul import settling
-from daemon.soul.reach import Reach
+from daemon.soul.reach import ModelAvailability
 from daemon.soul.turn import Turn
 
 WAITS = (60.0, 300.0, 1800.0)
@@ -19,28 +19,28 @@ FEWER_TRIES = {"bad-request": 2}
 """What Claude does not understand today it hardly will tomorrow."""
 
 
-def patience(reach: Reach, reason: str, subject: str, tries: int) -> float | None:
+def retry_pause_of(reach: ModelAvailability, reason: str, subject: str, tries: int) -> float | None:
     """Seconds until the next try, after so many; None where it was tried often enough.
 
     While somebody has to mend the account it is tried for ever, by one thread at a time.
     """
     if reason in ACCOUNT:
-        return reach.next_probe(Fault(failure=reason, model=subject))
+        return reach.next_probe(AccountFault(failure=reason, model=subject))
     if tries >= FEWER_TRIES.get(reason, MAX_TRIES):
         return None
     return WAITS[min(tries, len(WAITS) - 1)]
 
 
-async def tell(turn: Turn, waiting: Entry[Outage]) -> None:
+async def announce_outage(turn: Turn, waiting: Entry[OutageBegan]) -> None:
     """Say once in this conversation that the model does not answer; what was half said stays as it is."""
     turn.show_status("")
-    await settling.settle(turn)
+    await settling.finish_open_messages(turn)
     waits = turn.must_answer or bool(
-        turn.execution.recorded_entries(Answered)
+        turn.execution.recorded_entries(QuestionAnswered)
     )  # this turn begins at the outage
     if waits and turn.addressed:
         name = "unreachable"
         if waiting.event.reason in ACCOUNT:
             name = "account"
-        sentence = worded(turn, f"prompts/sentences/{name}")
+        sentence = fill_prompt(turn, f"prompts/sentences/{name}")
         await turn.say(sentence, "told", answers=False)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from daemon.claude.request_queue import Urgency
-from daemon.engine.event import only
+from daemon.claude.request_queue import RequestUrgency
+from daemon.engine.event import of_kind
 from daemon.engine.execution import Execution
 from daemon.engine.keys import root_of
-from daemon.kinds import INNER, ToSay
-from daemon.soul.taking import yields
+from daemon.kinds import INNER, UnpromptedMessage
+from daemon.soul.taking import is_background_only
 
 
-def urgency_of(execution: Execution, *, reading: bool) -> Urgency:
+def urgency_of(execution: Execution, *, reading: bool) -> RequestUrgency:
     """Return the urgency of a call of this execution; `reading`: it is part of one."""
     inputs = execution.first_inputs
-    if root_of(execution.thread) == INNER or yields(inputs) or only(ToSay, inputs):
-        return Urgency.BACKGROUND
+    if root_of(execution.thread) == INNER or is_background_only(inputs) or of_kind(UnpromptedMessage, inputs):
+        return RequestUrgency.BACKGROUND
     if reading or execution.parent_thread:
-        return Urgency.BRANCH
-    return Urgency.PERSON
+        return RequestUrgency.BRANCH
+    return RequestUrgency.PERSON

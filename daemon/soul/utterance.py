@@ -14,28 +14,28 @@ from typing import Any
 from daemon import kinds
 from daemon.engine.event import Entry, digest
 from daemon.engine.exceptions import JournalError
-from daemon.engine.keys import PART, part
-from daemon.engine.reading import Reading
-from daemon.errors import ContentRefused, SpeechFailed
-from daemon.ports import Choices, Page, Posted
+from daemon.engine.keys import PART, part_key
+from daemon.engine.reading import JournalReader
+from daemon.errors import ContentRefused, PostFailed
+from daemon.ports import ButtonRow, MessagePage, PostedMessage
 from daemon.soul.scope import Scope
 
 DATED = (
-    kinds.Message,
-    kinds.StopAsked,
-    kinds.Press,
-    kinds.Heard,
-    kinds.Spoken,
-    kinds.SpeechStarted,
+    kinds.IncomingMessage,
+    kinds.StopRequest,
+    kinds.ButtonPress,
+    kinds.OverheardMessage,
+    kinds.SpeechFinished,
+    kinds.SpeechPosted,
 )
 """Kinds whose `ts` is Slack's."""
-RECEIPT = "receipt"
-STARTED = "started"
+SPEECH_RECEIPT = "receipt"
+SPEECH_STARTED = "started"
 
 
-def speech_of(key: str) -> str:
+def speech_key_of(key: str) -> str:
     """The key of the speech that this message, or its receipt, belongs to."""
-    message = key.removesuffix(f"{PART}{RECEIPT}")
+    message = key.removesuffix(f"{PART}{SPEECH_RECEIPT}")
     speech, _, number = message.rpartition(PART)
     return speech if number.isdigit() else message
 
@@ -45,22 +45,22 @@ def is_broken_off(receipt: Entry[Any] | None) -> bool:
     return receipt is not None and not receipt.forgotten and not receipt.event.fingerprint
 
 
-async def own_since(scope: Scope, intent: Entry[Any] | None) -> list[Posted]:
+async def own_messages_since(scope: Scope, intent: Entry[Any] | None) -> list[PostedMessage]:
     """Our messages here since the last that we knew of as this was begun: dates are Slack's own."""
     since = 0.0
     if intent:
-        since = known_before(scope.journal, scope.thread, intent.seq)
+        since = last_known_ts(scope.journal, scope.thread, intent.seq)
     return list(await scope.speaker.own_messages(scope.thread, since))
 
 
-def known_before(journal: Reading, thread: str, seq: int) -> float:
+def last_known_ts(journal: JournalReader, thread: str, seq: int) -> float:
     """When the latest was said, by Slack's clock, that was known of this thread before this entry."""
     dated: list[Entry[Any]] = []
     dated += journal.thread_entries(thread, *DATED)
     return max((float(entry.event.ts) for entry in dated if entry.seq < seq), default=0.0)
 
 
-def with_key(own: Sequence[Posted], keys: Collection[str]) -> str | None:
+def ts_of_key(own: Sequence[PostedMessage], keys: Collection[str]) -> str | None:
     """The ts of the message that was posted under one of these keys."""
     known = {digest(key) for key in keys}
     for posted in own:
@@ -69,7 +69,7 @@ def with_key(own: Sequence[Posted], keys: Collection[str]) -> str | None:
     return None
 
 
-class Message:
+class OutgoingMessage:
     """A message of one scope, under its key; not begun until there is something to read."""
 
     def __init__(self, scope: Scope, key: str) -> None:
@@ -90,14 +90,14 @@ class Message:
         return self._scope.ctx.read_back(self._key)
 
     @property
-    def receipt(self) -> Entry[kinds.Spoken | kinds.Unsaid] | None:
+    def receipt(self) -> Entry[kinds.SpeechFinished | kinds.SpeechDropped] | None:
         """The entry that ended it."""
-        return self._scope.ctx.read_back(part(self._key, RECEIPT))
+        return self._scope.ctx.read_back(part_key(self._key, SPEECH_RECEIPT))
 
-    async def take_over(self, said: Entry[kinds.Spoken]) -> Entry[kinds.Spoken]:
+    async def take_over(self, said: Entry[kinds.SpeechFinished]) -> Entry[kinds.SpeechFinished]:
         """It was said before a restart, and is not said again."""
         event = replace(said.event, taken_from=said.key)
-        return await self._scope.execution.append(event, part(self._key, RECEIPT))
+        return await self._scope.execution.append(event, part_key(self._key, SPEECH_RECEIPT))
 
     @property
     def is_begun_here(self) -> bool:
@@ -148,20 +148,20 @@ class Message:
             self._rests = text
             try:
                 await self._finish(self._ts, text)
-            except SpeechFailed:
+            except PostFailed:
                 self._rests = "?"  # it is set right when the speech ends
         return bool(self._rests)
 
     async def close(
         self,
-        page: Page,
+        page: MessagePage,
         asked: str,
-        choices: Choices | None = None,
+        choices: ButtonRow | None = None,
         answers: Sequence[str] = (),
         *,
         plain: bool = False,
         refused: str = "",
-    ) -> Entry[kinds.Spoken | kinds.Unsaid]:
+    ) -> Entry[kinds.SpeechFinished | kinds.SpeechDropped]:
         """It reads so for good; `asked` is the fingerprint of the whole speech, `answers` what it answers.
 
         Raises ContentRefused. Then it can be closed in another form: `plain`, with another page, or with what
@@ -174,7 +174,9 @@ class Message:
         ts = stood = await self.posted_ts()
         if ts is None or page.text != self._rests or choices or plain:
             ts = await self._put(ts, page.text, choices, answers, plain=plain)
-        spoken = kinds.Spoken(ts=ts, text=page.text, upto=page.upto, fingerprint=asked, refused=refused)
+        spoken = kinds.SpeechFinished(
+            ts=ts, text=page.text, upto=page.upto, fingerprint=asked, refused=refused
+        )
         if stood and stood != ts:
             spoken = replace(spoken, replaces=stood)
         return await self._end(spoken, intent)
@@ -183,7 +185,7 @@ class Message:
         self,
         ts: str | None,
         text: str,
-        choices: Choices | None,
+        choices: ButtonRow | None,
         answers: Sequence[str],
         *,
         plain: bool,
@@ -203,7 +205,7 @@ class Message:
             scope.thread, ts, text, self._key, scope.hold, choices, answers, plain=plain
         )
 
-    async def retract(self, asked: str) -> Entry[kinds.Spoken | kinds.Unsaid]:
+    async def retract(self, asked: str) -> Entry[kinds.SpeechFinished | kinds.SpeechDropped]:
         """Take it away, so that it is never said; what was said for good stays."""
         receipt = self.receipt
         if receipt:
@@ -211,20 +213,20 @@ class Message:
         scope, ts = self._scope, await self.posted_ts()
         if ts:
             await scope.speaker.retract(scope.thread, ts, self._key, scope.hold)
-        return await self._end(kinds.Unsaid(fingerprint=asked), await self._intend())
+        return await self._end(kinds.SpeechDropped(fingerprint=asked), await self._intend())
 
-    async def keep_as_is(self, text: str) -> Entry[kinds.Spoken | kinds.Unsaid]:
+    async def keep_as_is(self, text: str) -> Entry[kinds.SpeechFinished | kinds.SpeechDropped]:
         """It broke off, and stays as it stands in Slack, whatever that is: this text is recorded of it."""
         ts = await self.posted_ts()
         assert ts, "what stands nowhere is unsaid"
-        return await self._end(kinds.Spoken(ts=ts, text=text), await self._intend())
+        return await self._end(kinds.SpeechFinished(ts=ts, text=text), await self._intend())
 
-    async def record_unsaid(self, asked: str) -> Entry[kinds.Spoken | kinds.Unsaid] | None:
+    async def record_unsaid(self, asked: str) -> Entry[kinds.SpeechFinished | kinds.SpeechDropped] | None:
         """Nothing of it stands in Slack, and nothing will; `asked` is the fingerprint of the whole speech."""
         intent, receipt = self.intent, self.receipt
         if receipt or not intent:
             return receipt
-        return await self._end(kinds.Unsaid(fingerprint=asked), intent)
+        return await self._end(kinds.SpeechDropped(fingerprint=asked), intent)
 
     async def posted_ts(self) -> str | None:
         """The ts of this message, if it stands in Slack: known, recorded, or found there."""
@@ -235,7 +237,7 @@ class Message:
 
     async def break_off(
         self, end: str, lost: str, unknown: Callable[[], str]
-    ) -> Entry[kinds.Spoken | kinds.Unsaid]:
+    ) -> Entry[kinds.SpeechFinished | kinds.SpeechDropped]:
         """It stands in Slack and stays as it is, with this `end`; its receipt.
 
         Where nothing legible stands there it reads `lost`; without that it goes. Where nobody knows its words
@@ -246,17 +248,17 @@ class Message:
             intent, scope = await self._intend(), self._scope
             assert self._ts
             text = await scope.speaker.leave_message(scope.thread, self._ts, end, self._key, scope.hold)
-            return await self._end(kinds.Spoken(ts=self._ts, text=text or unknown()), intent)
+            return await self._end(kinds.SpeechFinished(ts=self._ts, text=text or unknown()), intent)
         text += end
         if not text.strip(" …"):
             if not lost:
                 return await self.retract("")
             text = lost
-        return await self.close(Page(text=text, upto=len(text)), "")
+        return await self.close(MessagePage(text=text, upto=len(text)), "")
 
     async def _is_legible(self) -> bool:
         """Does it read anything in Slack?"""
-        for posted in await own_since(self._scope, self.intent):
+        for posted in await own_messages_since(self._scope, self.intent):
             if posted.ts == self._ts:
                 return bool(posted.text.strip(" …"))
         return False
@@ -265,17 +267,17 @@ class Message:
         scope = self._scope
         try:
             self._ts = await scope.speaker.start(scope.thread, text, self._key, scope.hold)
-        except SpeechFailed:
+        except PostFailed:
             self._doubt = True
             return
-        started = kinds.SpeechStarted(ts=self._ts)
-        await scope.execution.append(started, part(self._key, STARTED), cause=intent.seq)
+        started = kinds.SpeechPosted(ts=self._ts)
+        await scope.execution.append(started, part_key(self._key, SPEECH_STARTED), cause=intent.seq)
 
     async def _finish(
         self,
         ts: str | None,
         text: str,
-        choices: Choices | None = None,
+        choices: ButtonRow | None = None,
         answers: Sequence[str] = (),
         *,
         plain: bool = False,
@@ -287,17 +289,21 @@ class Message:
 
     async def _found(self, intent: Entry[kinds.SpeechBegan]) -> str | None:
         """Its ts: recorded, or that of the message that has its key; else of the one that nobody claims."""
-        started: Entry[kinds.SpeechStarted] | None = self._scope.ctx.read_back(part(self._key, STARTED))
+        started: Entry[kinds.SpeechPosted] | None = self._scope.ctx.read_back(
+            part_key(self._key, SPEECH_STARTED)
+        )
         if started:
             return started.event.ts
-        own = await own_since(self._scope, intent)
-        known = with_key(own, [self._key])
+        own = await own_messages_since(self._scope, intent)
+        known = ts_of_key(own, [self._key])
         if known:
             return known
         if not self._scope.alone:
             return None
         told: list[Entry[Any]] = []
-        told += self._scope.journal.thread_entries(self._scope.thread, kinds.Spoken, kinds.SpeechStarted)
+        told += self._scope.journal.thread_entries(
+            self._scope.thread, kinds.SpeechFinished, kinds.SpeechPosted
+        )
         claimed = {entry.event.ts for entry in told}
         for posted in own:
             if not posted.key and posted.ts not in claimed:
@@ -313,7 +319,7 @@ class Message:
         return await self._scope.execution.append(kinds.SpeechBegan(), self._key)
 
     async def _end(
-        self, receipt: kinds.Spoken | kinds.Unsaid, intent: Entry[kinds.SpeechBegan]
-    ) -> Entry[kinds.Spoken | kinds.Unsaid]:
-        key = part(self._key, RECEIPT)
+        self, receipt: kinds.SpeechFinished | kinds.SpeechDropped, intent: Entry[kinds.SpeechBegan]
+    ) -> Entry[kinds.SpeechFinished | kinds.SpeechDropped]:
+        key = part_key(self._key, SPEECH_RECEIPT)
         return await self._scope.execution.append(receipt, key, cause=intent.seq, closes=[intent.seq])

@@ -12,56 +12,56 @@ from typing import Any, Self, TypeVar, cast
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input, StepEvent, seqs_of
 from daemon.engine.keys import root_of
-from daemon.engine.kinds import Match, Received, Waiting
+from daemon.engine.kinds import EntryMatch, InputsReceived, WaitBegan
 from daemon.engine.writer import Fence
 from daemon.errors import ContentRefused
 from daemon.kinds import (
     INNER_WAIT,
-    Acted,
-    Claim,
+    ActionObserved,
+    ActionStarted,
+    ClaimMade,
+    ConversationOpened,
+    DeleteRequested,
+    ForgetRequested,
     ModelCall,
-    Observed,
-    Opened,
-    Planned,
-    Spoken,
-    ToDelete,
-    ToForget,
-    ToSay,
-    TurnBegan,
-    Unsaid,
+    PlanState,
+    SoulTurnBegan,
+    SpeechDropped,
+    SpeechFinished,
+    UnpromptedMessage,
 )
-from daemon.knowledge.views import Views
+from daemon.knowledge.views import Visibility
 from daemon.memory import Memory, WorkingMemory
-from daemon.mind.recall import recall, remember
+from daemon.mind.recall import entry_as_memory, recall_kept
 from daemon.mind.tags import SectionTags
-from daemon.mind.wording import fill
+from daemon.mind.wording import fill_placeholders
 from daemon.ports import Hear, Role
 from daemon.process import Became, Kept
 from daemon.reply import Oddity
 from daemon.soul import calls, card, errand
-from daemon.soul.alarm import tell_of_refusal
+from daemon.soul.alarm import report_slack_refusal
 from daemon.soul.scope import Scope
 from daemon.soul.speech import Speech
-from daemon.soul.world import World
+from daemon.soul.world import TurnDependencies
 
 S = TypeVar("S", bound=StepEvent)
 SENTENCES = "prompts/sentences/"
 """The beginning of the names of the texts that people read."""
-TERMINAL = "terminal"
+TERMINAL_PLACE = "terminal"
 """Where a thread is that somebody reads in by themselves: nothing is said there."""
-UNKNOWN = "outcome unknown: the daemon was interrupted while it did this"
+UNKNOWN_OUTCOME = "outcome unknown: the daemon was interrupted while it did this"
 
 
 class Voice(Scope):
     """Steps of one execution. `ctx` is the context that they take their keys from."""
 
-    def __init__(self, world: World, ctx: Context) -> None:
+    def __init__(self, world: TurnDependencies, ctx: Context) -> None:
         super().__init__(world, ctx)
         self.root = root_of(self.thread)
-        self.first = cast(Entry[TurnBegan], self.execution.first)
+        self.first = cast(Entry[SoulTurnBegan], self.execution.first)
         self.inputs: Sequence[Entry[Input]] = self.execution.first_inputs
         """All that this execution was begun for."""
-        self.opened = world.journal.latest_of_kind(self.root, Opened)
+        self.opened = world.journal.latest_of_kind(self.root, ConversationOpened)
         self.people: Sequence[str] = ()
         """The ids of those whose messages it answers."""
         self.restart_log: Memory | None = None
@@ -81,7 +81,7 @@ class Voice(Scope):
     @property
     def addressed(self) -> bool:
         """Is this thread a conversation, in which something can be said?"""
-        return self._where not in (None, TERMINAL)
+        return self._where not in (None, TERMINAL_PLACE)
 
     @property
     def in_dm(self) -> bool:
@@ -126,16 +126,16 @@ class Voice(Scope):
     async def record_text(self, name: str, text: str) -> Memory:
         """A text that is made from the owner's, as a part of the system text: it is kept as they are."""
         sha = await self.world.texts.record_text(name, text)
-        return remember(self.world.texts.text_entry(sha), self.tag_suffix)
+        return entry_as_memory(self.world.texts.text_entry(sha), self.tag_suffix)
 
     async def request_forgetting(self, person: str, seqs: Sequence[int], *, deletes: bool = False) -> None:
         """This person wants these notes forgotten, or (none) all that there is of them, and at once."""
-        await self.record(ToForget(person=person, seqs=tuple(seqs), deletes=deletes))
+        await self.record(ForgetRequested(person=person, seqs=tuple(seqs), deletes=deletes))
         self.world.to_forget.set()
 
     async def request_own_deletion(self, person: str) -> None:
         """Record that this person wants what the soul said in this DM deleted from Slack."""
-        await self.record(ToDelete(person=person))
+        await self.record(DeleteRequested(person=person))
         self.world.to_delete.set()
 
     async def record(self, event: S, name: str = "") -> Entry[S]:
@@ -169,7 +169,7 @@ class Voice(Scope):
     async def wait(
         self,
         closed: Sequence[int] = (),
-        matching: Match | None = None,
+        matching: EntryMatch | None = None,
         within: float | None = None,
         *,
         note: Any,
@@ -180,26 +180,26 @@ class Voice(Scope):
             await self.ctx.unwatch(before.event.inputs)
         await self.ctx.watch(closed=closed, want="any", matching=matching, within=within, note=note)
 
-    async def waiting(self) -> Sequence[Entry[Waiting]]:
+    async def waiting(self) -> Sequence[Entry[WaitBegan]]:
         """What this thread waits for in this way."""
         found = await self.ctx.record_if_found("waits", self._waits)
         if found is None:
             return ()
         return self.journal.entries_at(found.event.inputs)
 
-    def _waits(self) -> Received | None:
-        waits = self.journal.pending_entries(Waiting, thread=self.thread)
+    def _waits(self) -> InputsReceived | None:
+        waits = self.journal.pending_entries(WaitBegan, thread=self.thread)
         mine = [entry for entry in waits if not entry.event.resumes and INNER_WAIT in entry.event.note]
         if not mine:
             return None
-        return Received(inputs=tuple(seqs_of(mine)))
+        return InputsReceived(inputs=tuple(seqs_of(mine)))
 
     async def claim(self, key: str) -> bool:
         """What may happen once across threads, claimed by a natural key: True for whoever got it first.
 
         A claim stands for good, so one that is there already needs no append to be refused.
         """
-        mine = Claim(by=self.execution.id)
+        mine = ClaimMade(by=self.execution.id)
         known = self.journal.get(key)
         if known:
             return known.event == mine
@@ -219,9 +219,9 @@ class Voice(Scope):
         return sent.event.delivered
 
     @property
-    def unprompted_message(self) -> ToSay | None:
+    def unprompted_message(self) -> UnpromptedMessage | None:
         """What the inner life wants said here, if that is what this turn is about."""
-        wanted = errand.errand_of(self.journal, self.execution.id)
+        wanted = errand.unprompted_message_of(self.journal, self.execution.id)
         if wanted is None:
             return None
         return wanted.event
@@ -234,7 +234,7 @@ class Voice(Scope):
 
         async def judged() -> str:
             await self.world.people.places.update()
-            views = Views(self.world.people.places)
+            views = Visibility(self.world.people.places)
             if views.may_know(there, wanted.view, wrote=wanted.by):
                 return "yes"
             return "no"
@@ -244,7 +244,7 @@ class Voice(Scope):
 
     async def report_unprompted_outcome(self, outcome: Became) -> None:
         """The inner life is to know what became of it; nothing, where this turn is about nothing of its."""
-        await errand.report(self, self.execution.id, outcome)
+        await errand.report_outcome(self, self.execution.id, outcome)
 
     # Calls
 
@@ -269,7 +269,7 @@ class Voice(Scope):
         stop_sequences: Sequence[str] = (),
     ) -> Entry[ModelCall]:
         """One model call, tried once and recorded whatever came of it; a recorded one is never paid again."""
-        wanted = calls.Wanted(
+        wanted = calls.CallRequest(
             name=name,
             memory=memory,
             role=role,
@@ -280,7 +280,7 @@ class Voice(Scope):
             suffix=self.tag_suffix,
             stop_sequences=stop_sequences,
         )
-        return await calls.call(self.world, self.ctx, wanted)
+        return await calls.call_once(self.world, self.ctx, wanted)
 
     async def call_interruptibly(
         self,
@@ -295,7 +295,7 @@ class Voice(Scope):
         private: bool = True,
     ) -> tuple[WorkingMemory, Entry[ModelCall]]:
         """One model call that can be spoken to while nobody answers it: the memory grows by that."""
-        wanted = calls.Wanted(
+        wanted = calls.CallRequest(
             name=name,
             memory=memory,
             role=role,
@@ -309,10 +309,10 @@ class Voice(Scope):
             private=private,
         )
         while True:
-            came = await calls.talk(self.world, self.ctx, wanted)
+            came = await calls.call_interruptibly(self.world, self.ctx, wanted)
             if isinstance(came, Entry):
                 return wanted.memory, came
-            memory = wanted.memory.with_memory(*recall(came, self.tag_suffix))
+            memory = wanted.memory.with_memory(*recall_kept(came, self.tag_suffix))
             wanted = replace(wanted, memory=memory, wording=sorted(self.wording))
 
     def report_odd_answer(self, model: str, what: Oddity) -> None:
@@ -324,24 +324,26 @@ class Voice(Scope):
 
     async def effect(
         self, name: str, args: Mapping[str, Any], do: Callable[[], Awaitable[str]], *, repeatable: bool
-    ) -> Entry[Observed]:
+    ) -> Entry[ActionObserved]:
         """Do something in the world, once; the entry tells what came of it, or that nobody knows."""
 
-        async def observed() -> Observed:
-            return Observed(name=name, text=await do())
+        async def observed() -> ActionObserved:
+            return ActionObserved(name=name, text=await do())
 
-        unknown = Observed(name=name, text=UNKNOWN)
-        return await self.ctx.effect(Acted(name=name, args=args), observed, unknown, repeatable=repeatable)
+        unknown = ActionObserved(name=name, text=UNKNOWN_OUTCOME)
+        return await self.ctx.effect(
+            ActionStarted(name=name, args=args), observed, unknown, repeatable=repeatable
+        )
 
     async def effect_soon(
         self, name: str, args: Mapping[str, Any], do: Callable[[], Awaitable[str]]
-    ) -> Observed:
+    ) -> ActionObserved:
         """The same of what may be done again, without waiting until it is recorded."""
 
-        async def observed() -> Observed:
-            return Observed(name=name, text=await do())
+        async def observed() -> ActionObserved:
+            return ActionObserved(name=name, text=await do())
 
-        return await self.ctx.effect_soon(Acted(name=name, args=args), observed)
+        return await self.ctx.effect_soon(ActionStarted(name=name, args=args), observed)
 
     # Words
 
@@ -351,23 +353,23 @@ class Voice(Scope):
 
     def speech_at(self, key: str) -> Speech:
         """The message that has this key."""
-        lost_words = fill(self.text("prompts/sentences/lost_words"))
+        lost_words = fill_placeholders(self.text("prompts/sentences/lost_words"))
         half_said = partial(self._filled, "prompts/sentences/half_said")
         return Speech(self, key, lost_words, half_said, partial(self._filled, "prompts/sentences/unsayable"))
 
     def _filled(self, name: str) -> str:
-        return fill(self.text(name))
+        return fill_placeholders(self.text(name))
 
     async def say(
         self, text: str, name: str = "say", *, answers: bool = True
-    ) -> Sequence[Entry[Spoken | Unsaid]]:
+    ) -> Sequence[Entry[SpeechFinished | SpeechDropped]]:
         """A message of its own, posted whole; `answers`: is it the answer to what this execution is about?"""
         return await self.speech_at(self.ctx.next_key(name)).finish(text, answers=answers)
 
-    async def show_plan(self, plan: Planned) -> None:
+    async def show_plan(self, plan: PlanState) -> None:
         """The card of this conversation shows this plan from now on; where there is none, nothing does."""
         if self.addressed:
-            await card.show(self, plan)
+            await card.put_plan_card(self, plan)
 
     async def whisper(self, name: str, person: str, text: str) -> None:
         """Tell one person something in this conversation that nobody else sees; perhaps twice."""
@@ -377,11 +379,11 @@ class Voice(Scope):
                 await self.speaker.whisper(self.thread, person, text, self.hold)
                 return text
             except ContentRefused as refusal:
-                await tell_of_refusal(self, refusal.word)
+                await report_slack_refusal(self, refusal.word)
             with suppress(ContentRefused):
                 instead = self._filled("prompts/sentences/unsayable")
                 await self.speaker.whisper(self.thread, person, instead, self.hold)
-            return UNKNOWN
+            return UNKNOWN_OUTCOME
 
         await self.effect(name, {"to": person}, tell, repeatable=True)
 

@@ -11,19 +11,19 @@ from daemon.claude.request_queue import RequestQueue
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
 from daemon.knowledge.person_models import PersonModels
-from daemon.mind.system_text import Configured, made_texts
-from daemon.ports import LLM, Clock, Onlookers, Readings, Speaker, Surroundings
+from daemon.mind.system_text import ConfiguredBehaviour, make_system_texts
+from daemon.ports import LLM, Clock, EarlierMessageSource, Onlookers, ReadingSetup, Speaker
 from daemon.process import OwnAction, Process
-from daemon.soul.budget import Budget
+from daemon.soul.budget import DailyBudget
 from daemon.soul.first_word_waits import FirstWordWaits
-from daemon.soul.gauge import Gauge
-from daemon.soul.past import Pasts
-from daemon.soul.reach import Reach
-from daemon.soul.texts import Texts
+from daemon.soul.gauge import LimitChecker
+from daemon.soul.past import ThreadHistories
+from daemon.soul.reach import ModelAvailability
+from daemon.soul.texts import PromptFiles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class TurnDependencies:
     """The journal, the model, Slack, the time, the purse, the past, the people, and the soul's own processes.
 
     `owners` are the ids of those who own the soul, `console` is where they watch it. A thread begins in the
@@ -38,13 +38,13 @@ class World:
     llm: LLM
     speaker: Speaker
     clock: Clock
-    budget: Budget
-    gauge: Gauge
-    pasts: Pasts
+    budget: DailyBudget
+    gauge: LimitChecker
+    pasts: ThreadHistories
     people: PersonModels
-    reach: Reach
-    texts: Texts
-    surroundings: Surroundings
+    reach: ModelAvailability
+    texts: PromptFiles
+    surroundings: EarlierMessageSource
     processes: Mapping[str, Process]
     initial: str
     offered: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class World:
     owners: Sequence[str] = ()
     console: str = ""
     depth: int = 3
-    readings: Readings | None = None
+    readings: ReadingSetup | None = None
     onlookers: Onlookers | None = None
     queue: RequestQueue = field(default_factory=RequestQueue)
     """Where calls of models wait that take few at a time."""
@@ -73,11 +73,11 @@ class World:
 
     def make_texts(self, texts: Mapping[str, str]) -> Mapping[str, str]:
         """Make the texts of the system text that follow from the owner's and from what is configured."""
-        soul = Configured(
+        soul = ConfiguredBehaviour(
             texts=texts,
             processes=self.process_reasons,
             at_once=self.at_once,
             actions=self.actions,
             own_actions=self.own_actions,
         )
-        return made_texts(soul)
+        return make_system_texts(soul)

@@ -9,19 +9,19 @@ from typing import Any
 
 from aiohttp import web
 
-from rehearsal.channels import Channel, channel_of, joined_channel
-from rehearsal.people import CALLERS, Caller
-from rehearsal.refusal import Refused, missing
+from rehearsal.channels import StoredChannel, channel_of, joined_channel
+from rehearsal.people import CALLERS, TokenOwner
+from rehearsal.refusal import ApiError, missing
 from rehearsal.wire import bearer, parsed
-from rehearsal.workspace import Workspace
+from rehearsal.workspace import RehearsedWorkspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class MethodCall:
     """What a method is given. `origin` is the WebSocket address of the host that was called."""
 
-    workspace: Workspace
-    caller: Caller
+    workspace: RehearsedWorkspace
+    caller: TokenOwner
     args: Mapping[str, Any]
     origin: str
 
@@ -35,11 +35,11 @@ class Call:
         """The id of whoever calls."""
         return self.caller.id
 
-    def channel(self) -> Channel:
+    def channel(self) -> StoredChannel:
         """The conversation that it names, as far as the caller may know of it; else channel_not_found."""
         return channel_of(self.db, self.need("channel"), self.user)
 
-    def joined(self) -> Channel:
+    def joined(self) -> StoredChannel:
         """The same if the caller is in it; else not_in_channel."""
         return joined_channel(self.db, self.need("channel"), self.user)
 
@@ -67,7 +67,7 @@ class Call:
         """A whole number from 1 up to `most`."""
         text = self.text(name, str(default))
         if not text.isdecimal() or int(text) < 1:
-            raise Refused(f"invalid_{name}")
+            raise ApiError(f"invalid_{name}")
         return min(int(text), most)
 
     def value(self, name: str, kind: type, error: str) -> Any:
@@ -79,29 +79,29 @@ class Call:
             if isinstance(value, str):
                 value = parsed(value)
         except ValueError:
-            raise Refused(error) from None
+            raise ApiError(error) from None
         if not isinstance(value, kind):
-            raise Refused(error)
+            raise ApiError(error)
         return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Method:
+class ApiMethod:
     """A method: what answers it, the scope it wants, the kinds of token that Slack takes for it."""
 
-    answer: Callable[[Call], dict[str, Any]]
+    answer: Callable[[MethodCall], dict[str, Any]]
     scope: str = ""
     kinds: tuple[str, ...] = ("user", "bot")
 
-    def check(self, caller: Caller) -> None:
+    def check(self, caller: TokenOwner) -> None:
         """Refuse a token of the wrong kind or without the scope."""
         if caller.kind not in self.kinds:
-            raise Refused("not_allowed_token_type")
+            raise ApiError("not_allowed_token_type")
         if not self.scope or caller.app is None or caller.kind != "bot":
             return
         granted = caller.app.scopes
         if self.scope not in granted:
-            raise Refused("missing_scope", needed=self.scope, provided=",".join(granted))
+            raise ApiError("missing_scope", needed=self.scope, provided=",".join(granted))
 
 
 async def arguments(request: web.Request) -> dict[str, Any]:
@@ -115,19 +115,19 @@ async def arguments(request: web.Request) -> dict[str, Any]:
             error = "invalid_form_data"
             body = dict(await request.post())
     except (ValueError, LookupError):
-        raise Refused(error) from None
+        raise ApiError(error) from None
     if not isinstance(body, dict):
-        raise Refused("json_not_object")
+        raise ApiError("json_not_object")
     return dict(request.query) | body
 
 
-def caller_of(request: web.Request, args: Mapping[str, Any]) -> Caller:
+def caller_of(request: web.Request, args: Mapping[str, Any]) -> TokenOwner:
     """Who calls, by the bearer or the `token` argument."""
     token = bearer(request)
     if token is None:
         token = str(args.get("token") or "")
     if not token:
-        raise Refused("not_authed")
+        raise ApiError("not_authed")
     if token not in CALLERS:
-        raise Refused("invalid_auth")
+        raise ApiError("invalid_auth")
     return CALLERS[token]

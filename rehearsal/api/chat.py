@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from rehearsal.api.call import Call, Method
+from rehearsal.api.call import ApiMethod, MethodCall
 from rehearsal.api.set_status import mark_session
 from rehearsal.blocks import accepted, check_tables
-from rehearsal.channels import Channel, channel_named, joined_channel
+from rehearsal.channels import StoredChannel, channel_named, joined_channel
 from rehearsal.events import changed, deleted, post, root_of, tell
-from rehearsal.messages import FOREVER, TOMBSTONE, Message, find, message_json, put, remove, replies
+from rehearsal.messages import FOREVER, TOMBSTONE, StoredMessage, find, message_json, put, remove, replies
 from rehearsal.people import PEOPLE, TEAM, TEAM_URL
-from rehearsal.refusal import Refused
+from rehearsal.refusal import ApiError
 from rehearsal.workspace_store import ts_of
 
 TEXT_MOST = 40_000
@@ -21,7 +21,7 @@ MARKDOWN_MOST = 12_000
 CHUNKS = ("markdown_text", "task_update", "plan_update", "blocks")
 
 
-def post_message(call: Call) -> dict[str, Any]:
+def post_message(call: MethodCall) -> dict[str, Any]:
     """A message, in the channel or in a thread; its channel may be named ("#general")."""
     named = channel_named(call.db, call.need("channel"))
     channel = joined_channel(call.db, named, call.user)
@@ -33,12 +33,12 @@ def post_message(call: Call) -> dict[str, Any]:
     return _shown(call, message)
 
 
-def post_ephemeral(call: Call) -> dict[str, Any]:
+def post_ephemeral(call: MethodCall) -> dict[str, Any]:
     """A message that one person sees once, in the channel or in a thread: it is in no history."""
     channel = call.joined()
     user, thread_ts = call.need("user"), call.text("thread_ts")
     if user not in channel.members:
-        raise Refused("user_not_in_channel")
+        raise ApiError("user_not_in_channel")
     root_of(call.workspace, channel, thread_ts)
     stamp = ts_of(call.workspace.mint())
     message = {"type": "message", "user": call.user, "ts": stamp, **_content(call)}
@@ -50,16 +50,16 @@ def post_ephemeral(call: Call) -> dict[str, Any]:
     return {"message_ts": stamp}
 
 
-def update(call: Call) -> dict[str, Any]:
+def update(call: MethodCall) -> dict[str, Any]:
     """Another text for one's own message; `text` up to 4,000 characters, `markdown_text` up to 12,000.
 
     Blocks stay as they were where only `text` is given; an empty list of them takes them away.
     """
     channel, message = _own(call, "cant_update_message")
     if call.workspace.streams(message):
-        raise Refused("streaming_state_conflict")
+        raise ApiError("streaming_state_conflict")
     if len(call.text("text")) > UPDATE_MOST:
-        raise Refused("msg_too_long")
+        raise ApiError("msg_too_long")
     before = message_json(call.db, message)
     stamp = ts_of(call.workspace.mint())
     said = _content(call)
@@ -71,11 +71,11 @@ def update(call: Call) -> dict[str, Any]:
     return {**_shown(call, message), "text": said["text"]}
 
 
-def delete(call: Call) -> dict[str, Any]:
+def delete(call: MethodCall) -> dict[str, Any]:
     """One's own message goes; a root with replies leaves a tombstone."""
     channel, message = _own(call, "cant_delete_message")
     if call.workspace.streams(message):
-        raise Refused("cant_delete_message")
+        raise ApiError("cant_delete_message")
     before = message_json(call.db, message)
     if replies(call.db, message, 0, FOREVER, 1):
         _bury(call, channel, message, before)
@@ -85,7 +85,7 @@ def delete(call: Call) -> dict[str, Any]:
     return {"channel": channel.id, "ts": message.ts}
 
 
-def get_permalink(call: Call) -> dict[str, Any]:
+def get_permalink(call: MethodCall) -> dict[str, Any]:
     """Where a message would stand in the browser."""
     channel = call.channel()
     message = find(call.db, channel.id, call.need("message_ts"))
@@ -95,7 +95,7 @@ def get_permalink(call: Call) -> dict[str, Any]:
     return {"channel": channel.id, "permalink": link}
 
 
-def start_stream(call: Call) -> dict[str, Any]:
+def start_stream(call: MethodCall) -> dict[str, Any]:
     """A message that is begun, under the one it answers."""
     channel = call.joined()
     thread = root_of(call.workspace, channel, call.need("thread_ts"))
@@ -106,17 +106,17 @@ def start_stream(call: Call) -> dict[str, Any]:
     return {"channel": channel.id, "ts": message.ts}
 
 
-def append_stream(call: Call) -> dict[str, Any]:
+def append_stream(call: MethodCall) -> dict[str, Any]:
     """More text for it; only the page is told."""
     channel, message = _streaming(call)
     if not call.text("markdown_text") and not call.value("chunks", list, "invalid_chunks"):
-        raise Refused("no_text")
+        raise ApiError("no_text")
     message.body["text"] = _checked(message.body["text"] + _streamed_text(call))
     tell(call.workspace, channel, put(call.db, message), "changed")
     return {"channel": channel.id, "ts": message.ts}
 
 
-def stop_stream(call: Call) -> dict[str, Any]:
+def stop_stream(call: MethodCall) -> dict[str, Any]:
     """The last of it; the apps hear of one edit."""
     channel, message = _streaming(call)
     before = message_json(call.db, message)
@@ -133,97 +133,97 @@ def stop_stream(call: Call) -> dict[str, Any]:
     return _shown(call, message)
 
 
-def _content(call: Call) -> dict[str, Any]:
+def _content(call: MethodCall) -> dict[str, Any]:
     """The text (cut at 40,000) or the markdown (refused above 12,000), blocks and metadata of a message."""
     text, markdown = call.text("text"), call.text("markdown_text")
     blocks = call.value("blocks", list, "invalid_blocks")
     if markdown and (text or blocks):
-        raise Refused("markdown_text_conflict")
+        raise ApiError("markdown_text_conflict")
     if not (text.strip() or markdown.strip() or blocks):
-        raise Refused("no_text")
+        raise ApiError("no_text")
     if len(markdown) > MARKDOWN_MOST:
-        raise Refused("markdown_text_too_long")
+        raise ApiError("markdown_text_too_long")
     found: dict[str, Any] = {"text": text[:TEXT_MOST] or _checked(markdown)}
     if blocks:
         found["blocks"] = accepted(blocks)
     return found | _metadata(call)
 
 
-def _metadata(call: Call) -> dict[str, Any]:
+def _metadata(call: MethodCall) -> dict[str, Any]:
     """The message's metadata, if any is given."""
     given = call.value("metadata", dict, "invalid_metadata_format")
     if not given:
         return {}
     if not isinstance(given.get("event_type"), str) or not isinstance(given.get("event_payload"), dict):
-        raise Refused("invalid_metadata_schema")
+        raise ApiError("invalid_metadata_schema")
     return {"metadata": {"event_type": given["event_type"], "event_payload": given["event_payload"]}}
 
 
 def _checked(markdown: str) -> str:
     """The same, unless it is too long, or a table in it is."""
     if len(markdown) > MARKDOWN_MOST:
-        raise Refused("msg_too_long")
+        raise ApiError("msg_too_long")
     check_tables(markdown)
     return markdown
 
 
-def _own(call: Call, error: str) -> tuple[Channel, Message]:
+def _own(call: MethodCall, error: str) -> tuple[StoredChannel, StoredMessage]:
     channel = call.channel()
     message = find(call.db, channel.id, call.need("ts"))
     if message.body.get("subtype") == TOMBSTONE["subtype"]:
-        raise Refused("message_not_found")
+        raise ApiError("message_not_found")
     if message.body["user"] != call.user:
-        raise Refused(error)
+        raise ApiError(error)
     return channel, message
 
 
-def _bury(call: Call, channel: Channel, message: Message, before: dict[str, Any]) -> None:
+def _bury(call: MethodCall, channel: StoredChannel, message: StoredMessage, before: dict[str, Any]) -> None:
     """Of a root that has replies a tombstone stays, and the event is an edit: so it is in Slack."""
     message = put(call.db, replace(message, body={**TOMBSTONE}, streaming=None))
     changed(call.workspace, channel, message, before)
 
 
-def _shown(call: Call, message: Message) -> dict[str, Any]:
+def _shown(call: MethodCall, message: StoredMessage) -> dict[str, Any]:
     shown = message_json(call.db, message, metadata=True)
     return {"channel": message.channel, "ts": message.ts, "message": shown}
 
 
-def _check_recipient(call: Call) -> None:
+def _check_recipient(call: MethodCall) -> None:
     """Outside a DM Slack wants to know for whom the stream is: a person of this team."""
     if call.text("recipient_team_id") != TEAM:
-        raise Refused("missing_recipient_team_id")
+        raise ApiError("missing_recipient_team_id")
     if call.text("recipient_user_id") not in [person.id for person in PEOPLE]:
-        raise Refused("missing_recipient_user_id")
+        raise ApiError("missing_recipient_user_id")
 
 
-def _streaming(call: Call) -> tuple[Channel, Message]:
+def _streaming(call: MethodCall) -> tuple[StoredChannel, StoredMessage]:
     channel = call.joined()
     message = find(call.db, channel.id, call.need("ts"))
     if message.body["user"] != call.user:
-        raise Refused("message_not_owned_by_app")
+        raise ApiError("message_not_owned_by_app")
     if not call.workspace.streams(message):
-        raise Refused("message_not_in_streaming_state")
+        raise ApiError("message_not_in_streaming_state")
     return channel, message
 
 
-def _streamed_text(call: Call) -> str:
+def _streamed_text(call: MethodCall) -> str:
     chunks = call.value("chunks", list, "invalid_chunks") or []
     text = call.text("markdown_text")
     for chunk in chunks:
         if not isinstance(chunk, dict) or chunk.get("type") not in CHUNKS:
-            raise Refused("invalid_chunks")
+            raise ApiError("invalid_chunks")
         if chunk["type"] == "markdown_text":
             text += str(chunk.get("text", ""))
     return text
 
 
 METHODS = {
-    "chat.postMessage": Method(answer=post_message, scope="chat:write"),
-    "chat.postEphemeral": Method(answer=post_ephemeral, scope="chat:write"),
-    "chat.update": Method(answer=update, scope="chat:write"),
-    "chat.delete": Method(answer=delete, scope="chat:write"),
-    "chat.getPermalink": Method(answer=get_permalink),
-    "chat.startStream": Method(answer=start_stream, scope="chat:write", kinds=("bot",)),
-    "chat.appendStream": Method(answer=append_stream, scope="chat:write", kinds=("bot",)),
-    "chat.stopStream": Method(answer=stop_stream, scope="chat:write", kinds=("bot",)),
+    "chat.postMessage": ApiMethod(answer=post_message, scope="chat:write"),
+    "chat.postEphemeral": ApiMethod(answer=post_ephemeral, scope="chat:write"),
+    "chat.update": ApiMethod(answer=update, scope="chat:write"),
+    "chat.delete": ApiMethod(answer=delete, scope="chat:write"),
+    "chat.getPermalink": ApiMethod(answer=get_permalink),
+    "chat.startStream": ApiMethod(answer=start_stream, scope="chat:write", kinds=("bot",)),
+    "chat.appendStream": ApiMethod(answer=append_stream, scope="chat:write", kinds=("bot",)),
+    "chat.stopStream": ApiMethod(answer=stop_stream, scope="chat:write", kinds=("bot",)),
 }

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from rehearsal.api.call import Call
-from rehearsal.refusal import Refused
+from rehearsal.api.call import MethodCall
+from rehearsal.refusal import ApiError
 from rehearsal.workspace_store import micros_of
 
 T = TypeVar("T")
@@ -17,7 +17,7 @@ END_OF_TIME = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class MessageSpan:
     """Messages strictly between two stamps, going on after `cursor`, at most `limit` of them."""
 
     oldest: int
@@ -31,7 +31,7 @@ class Span:
         return _cursor(stamp)
 
 
-def span(call: Call) -> Span:
+def span(call: MethodCall) -> MessageSpan:
     """The span that a call asks for; `inclusive` takes the two ends in."""
     oldest = micros_of(call.text("oldest") or "0", "invalid_ts_oldest")
     latest = END_OF_TIME
@@ -39,10 +39,10 @@ def span(call: Call) -> Span:
         latest = micros_of(call.text("latest"), "invalid_ts_latest")
     more = int(call.flag("inclusive"))
     cursor, limit = _place(call.text("cursor")), call.number("limit", 100, MOST)
-    return Span(oldest=oldest - more, latest=latest + more, cursor=cursor, limit=limit)
+    return MessageSpan(oldest=oldest - more, latest=latest + more, cursor=cursor, limit=limit)
 
 
-def page(call: Call, items: Sequence[T]) -> tuple[Sequence[T], dict[str, Any]]:
+def page(call: MethodCall, items: Sequence[T]) -> tuple[Sequence[T], dict[str, Any]]:
     """The items that a call asks for, and the response_metadata that goes with them."""
     start = _place(call.text("cursor")) or 0
     end = start + call.number("limit", 100, MOST)
@@ -60,5 +60,5 @@ def _place(cursor: str) -> int | None:
     try:
         place = int(base64.b64decode(cursor, validate=True).decode().removeprefix("next:"))
     except ValueError:
-        raise Refused("invalid_cursor") from None
+        raise ApiError("invalid_cursor") from None
     return max(0, min(place, END_OF_TIME))

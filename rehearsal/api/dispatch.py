@@ -10,12 +10,12 @@ from typing import Any
 from aiohttp import web
 
 from rehearsal.api import chat, conversations, reactions, set_status, uploads, users
-from rehearsal.api.call import Call, arguments, caller_of
+from rehearsal.api.call import MethodCall, arguments, caller_of
 from rehearsal.faults import Value
-from rehearsal.people import Caller
-from rehearsal.refusal import Refused
+from rehearsal.people import TokenOwner
+from rehearsal.refusal import ApiError
 from rehearsal.wire import hang_up, outage
-from rehearsal.workspace import Workspace
+from rehearsal.workspace import RehearsedWorkspace
 
 METHODS = {
     **chat.METHODS,
@@ -27,17 +27,17 @@ METHODS = {
 }
 
 
-class Api:
+class WebApiServer:
     """Slack's Web API over one workspace."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: RehearsedWorkspace) -> None:
         self._workspace = workspace
 
     async def answer(self, request: web.Request) -> web.Response:
         """Any call, as far as no fault strikes it; the apps' only, so that people can go on talking."""
         try:
             args = await arguments(request)
-        except Refused as refusal:
+        except ApiError as refusal:
             return web.json_response(refusal.body)
         faults, name = self._workspace.faults, request.match_info["method"]
         if _is_person(request, args):
@@ -64,7 +64,7 @@ class Api:
         headers: dict[str, str] = {}
         try:
             body = _test(args) if name == "api.test" else self._called(request, name, args, headers)
-        except Refused as refusal:
+        except ApiError as refusal:
             body = refusal.body
         return web.json_response({"ok": True, **body}, headers=headers)
 
@@ -73,7 +73,7 @@ class Api:
     ) -> dict[str, Any]:
         method = METHODS.get(name)
         if method is None:
-            raise Refused("unknown_method", req_method=name)
+            raise ApiError("unknown_method", req_method=name)
         caller = caller_of(request, args)
         faults = self._workspace.faults
         if caller.app is not None:
@@ -81,14 +81,16 @@ class Api:
             headers["x-oauth-scopes"] = ",".join(granted)
         method.check(caller)
         if caller.kind == "bot" and method.scope and faults.strikes("missing-scope", method.scope):
-            raise Refused("missing_scope", needed=method.scope, provided=headers["x-oauth-scopes"])
+            raise ApiError("missing_scope", needed=method.scope, provided=headers["x-oauth-scopes"])
         scheme = "wss" if request.secure else "ws"
         origin = f"{scheme}://{request.host}"
         with self._workspace.db:
-            return method.answer(Call(workspace=self._workspace, caller=caller, args=args, origin=origin))
+            return method.answer(
+                MethodCall(workspace=self._workspace, caller=caller, args=args, origin=origin)
+            )
 
 
-def _granted(caller: Caller, lacking: Mapping[str, Value] | None) -> Sequence[str]:
+def _granted(caller: TokenOwner, lacking: Mapping[str, Value] | None) -> Sequence[str]:
     """The scopes of a token, but for those that a fault takes away."""
     if caller.kind != "bot" or caller.app is None:
         return ("connections:write",)
@@ -100,7 +102,7 @@ def _granted(caller: Caller, lacking: Mapping[str, Value] | None) -> Sequence[st
 def _is_person(request: web.Request, args: dict[str, Any]) -> bool:
     try:
         return caller_of(request, args).kind == "user"
-    except Refused:
+    except ApiError:
         return False
 
 
@@ -112,5 +114,5 @@ def _limited(seconds: float) -> web.Response:
 
 def _test(args: dict[str, Any]) -> dict[str, Any]:
     if args.get("error"):
-        raise Refused(str(args["error"]), args=args)
+        raise ApiError(str(args["error"]), args=args)
     return {"args": args}

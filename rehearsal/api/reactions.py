@@ -5,49 +5,51 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from rehearsal.api.call import Call, Method
-from rehearsal.channels import Channel
+from rehearsal.api.call import ApiMethod, MethodCall
+from rehearsal.channels import StoredChannel
 from rehearsal.events import apps_in, happened, tell
-from rehearsal.messages import Message, find, put
-from rehearsal.refusal import Refused
+from rehearsal.messages import StoredMessage, find, put
+from rehearsal.refusal import ApiError
 
 READ = "reactions:read"
 """What an app needs to hear of reactions."""
 
 
-def add(call: Call) -> dict[str, Any]:
+def add(call: MethodCall) -> dict[str, Any]:
     """An emoji on a message."""
     channel, message, name, users = _reaction(call)
     if call.user in users:
-        raise Refused("already_reacted")
+        raise ApiError("already_reacted")
     _react(call, "reaction_added", channel, message, name, [*users, call.user])
     return {}
 
 
-def remove(call: Call) -> dict[str, Any]:
+def remove(call: MethodCall) -> dict[str, Any]:
     """One's own emoji, off again."""
     channel, message, name, users = _reaction(call)
     if call.user not in users:
-        raise Refused("no_reaction")
+        raise ApiError("no_reaction")
     others = [user for user in users if user != call.user]
     _react(call, "reaction_removed", channel, message, name, others)
     return {}
 
 
-def _reaction(call: Call) -> tuple[Channel, Message, str, list[str]]:
+def _reaction(call: MethodCall) -> tuple[StoredChannel, StoredMessage, str, list[str]]:
     """Where, to what, which reaction, and who has it already."""
     channel = call.joined()
     message = find(call.db, channel.id, call.need("timestamp"))
     name = call.need("name")
     if not re.fullmatch(r"[a-z0-9_+'-]+(::skin-tone-[2-6])?", name):
-        raise Refused("invalid_name")
+        raise ApiError("invalid_name")
     for one in message.body.get("reactions", []):
         if one["name"] == name:
             return channel, message, name, one["users"]
     return channel, message, name, []
 
 
-def _react(call: Call, kind: str, channel: Channel, message: Message, name: str, users: list[str]) -> None:
+def _react(
+    call: MethodCall, kind: str, channel: StoredChannel, message: StoredMessage, name: str, users: list[str]
+) -> None:
     """Now these users have this reaction to it, and the apps hear of an event of this kind."""
     reactions = [one for one in message.body.get("reactions", []) if one["name"] != name]
     if users:
@@ -65,6 +67,6 @@ def _react(call: Call, kind: str, channel: Channel, message: Message, name: str,
 
 
 METHODS = {
-    "reactions.add": Method(answer=add, scope="reactions:write"),
-    "reactions.remove": Method(answer=remove, scope="reactions:write"),
+    "reactions.add": ApiMethod(answer=add, scope="reactions:write"),
+    "reactions.remove": ApiMethod(answer=remove, scope="reactions:write"),
 }

@@ -4,42 +4,42 @@ from __future__ import annotations
 
 from typing import Any
 
-from rehearsal.api.call import Call, Method
-from rehearsal.channels import Channel, joined_channel
+from rehearsal.api.call import ApiMethod, MethodCall
+from rehearsal.channels import StoredChannel, joined_channel
 from rehearsal.messages import find
-from rehearsal.refusal import Refused, missing
+from rehearsal.refusal import ApiError, missing
 
 SESSION = ("processing", "active", "suspended", "closed")
 AT_WORK = "is working…"
 MESSAGES_MOST = 10
 
 
-def set_status(call: Call) -> dict[str, Any]:
+def set_status(call: MethodCall) -> dict[str, Any]:
     """The status line of a thread; an empty one takes it away."""
     channel, thread_ts = _place(call)
     if "status" not in call.args:
         raise missing("status")
     loading = call.value("loading_messages", list, "invalid_arguments") or []
     if len(loading) > MESSAGES_MOST:
-        raise Refused("invalid_arguments")
+        raise ApiError("invalid_arguments")
     _show(call, channel, thread_ts, call.text("status"), tuple(map(str, loading)))
     return {}
 
 
-def set_session_status(call: Call) -> dict[str, Any]:
+def set_session_status(call: MethodCall) -> dict[str, Any]:
     """The state of an agent's session in a thread."""
     if call.caller.app is None or not call.caller.app.agent:
-        raise Refused("not_authorized")
+        raise ApiError("not_authorized")
     channel, thread_ts = _place(call)
     status = call.need("status")
     mark_session(call, channel, thread_ts, status)
     return {"status": status, "agent_status": status, "title": call.text("title")}
 
 
-def mark_session(call: Call, channel: Channel, thread_ts: str, status: str) -> None:
+def mark_session(call: MethodCall, channel: StoredChannel, thread_ts: str, status: str) -> None:
     """Show an agent's session as working, unless a status line says more; or as working no longer."""
     if status not in SESSION:
-        raise Refused("invalid_arguments")
+        raise ApiError("invalid_arguments")
     working = status == SESSION[0]
     statuses = call.workspace.statuses
     session = statuses.work(channel.id, thread_ts, call.user, working)
@@ -49,18 +49,20 @@ def mark_session(call: Call, channel: Channel, thread_ts: str, status: str) -> N
         _show(call, channel, thread_ts, "" if shown else AT_WORK, ())
 
 
-def _place(call: Call) -> tuple[Channel, str]:
+def _place(call: MethodCall) -> tuple[StoredChannel, str]:
     channel = joined_channel(call.db, call.need("channel_id"), call.user)
     message = find(call.db, channel.id, call.need("thread_ts"), error="invalid_thread_ts")
     return channel, message.root
 
 
-def _show(call: Call, channel: Channel, thread_ts: str, text: str, loading: tuple[str, ...]) -> None:
+def _show(
+    call: MethodCall, channel: StoredChannel, thread_ts: str, text: str, loading: tuple[str, ...]
+) -> None:
     line = call.workspace.statuses.set(channel.id, thread_ts, call.user, text, loading)
     call.workspace.feed.tell(channel, line.json())
 
 
 METHODS = {
-    "assistant.threads.setStatus": Method(answer=set_status, scope="chat:write", kinds=("bot",)),
-    "agents.sessions.setStatus": Method(answer=set_session_status, scope="chat:write", kinds=("bot",)),
+    "assistant.threads.setStatus": ApiMethod(answer=set_status, scope="chat:write", kinds=("bot",)),
+    "agents.sessions.setStatus": ApiMethod(answer=set_session_status, scope="chat:write", kinds=("bot",)),
 }

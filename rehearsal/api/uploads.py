@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from rehearsal.api.call import Call, Method
+from rehearsal.api.call import ApiMethod, MethodCall
 from rehearsal.channels import joined_channel
 from rehearsal.events import post, root_of
-from rehearsal.files import File, announce, file_json, file_of, finish, readable, share, shares_json
-from rehearsal.refusal import Refused, missing
+from rehearsal.files import StoredFile, announce, file_json, file_of, finish, readable, share, shares_json
+from rehearsal.refusal import ApiError, missing
 
 MOST_AT_ONCE = 10
 """Files in one message."""
 COMMENT_MOST = 40_000
 
 
-def get_upload_url(call: Call) -> dict[str, Any]:
+def get_upload_url(call: MethodCall) -> dict[str, Any]:
     """Where the bytes of a new file are to be sent, and its id."""
     name, length = call.need("filename"), call.need("length")
     if not length.isdecimal() or len(length) > 15:
-        raise Refused("invalid_arguments")
+        raise ApiError("invalid_arguments")
     id, ticket = announce(call.db, call.user, name, int(length), call.workspace.mint())
     return {"upload_url": f"{_origin(call)}/upload/v1/{ticket}", "file_id": id}
 
 
-def complete_upload(call: Call) -> dict[str, Any]:
+def complete_upload(call: MethodCall) -> dict[str, Any]:
     """Share these files in one message, in each of these channels; in none, they stay one's own."""
     files = [finish(call.db, *pair) for pair in _given(call)]
     comment = call.text("initial_comment")[:COMMENT_MOST]
@@ -39,29 +39,29 @@ def complete_upload(call: Call) -> dict[str, Any]:
     return {"files": [_described(call, file) for file in files]}
 
 
-def info(call: Call) -> dict[str, Any]:
+def info(call: MethodCall) -> dict[str, Any]:
     """One file, and where it is shared."""
     file = readable(call.db, call.need("file"), call.caller)
     return {"file": _described(call, file), "comments": [], "response_metadata": {"next_cursor": ""}}
 
 
-def _given(call: Call) -> list[tuple[File, str]]:
+def _given(call: MethodCall) -> list[tuple[StoredFile, str]]:
     """The caller's files that this call completes, with their titles."""
     given = call.value("files", list, "invalid_arguments")
     if not given:
         raise missing("files")
     if len(given) > MOST_AT_ONCE or not all(isinstance(one, dict) for one in given):
-        raise Refused("invalid_arguments")
+        raise ApiError("invalid_arguments")
     found = []
     for one in given:
         file = file_of(call.db, str(one.get("id")))
         if file.user != call.user or file.shared or not file.there:
-            raise Refused("file_not_found")
+            raise ApiError("file_not_found")
         found.append((file, str(one.get("title") or file.name)))
     return found
 
 
-def _channels(call: Call) -> list[str]:
+def _channels(call: MethodCall) -> list[str]:
     """Where to share them."""
     one = call.text("channel_id")
     if one:
@@ -69,17 +69,17 @@ def _channels(call: Call) -> list[str]:
     return call.listed("channels")
 
 
-def _described(call: Call, file: File) -> dict[str, Any]:
+def _described(call: MethodCall, file: StoredFile) -> dict[str, Any]:
     return file_json(file, _origin(call)) | shares_json(call.db, file)
 
 
-def _origin(call: Call) -> str:
+def _origin(call: MethodCall) -> str:
     """The address of the host that was called."""
     return call.origin.replace("ws", "http", 1)
 
 
 METHODS = {
-    "files.getUploadURLExternal": Method(answer=get_upload_url, scope="files:write"),
-    "files.completeUploadExternal": Method(answer=complete_upload, scope="files:write"),
-    "files.info": Method(answer=info, scope="files:read"),
+    "files.getUploadURLExternal": ApiMethod(answer=get_upload_url, scope="files:write"),
+    "files.completeUploadExternal": ApiMethod(answer=complete_upload, scope="files:write"),
+    "files.info": ApiMethod(answer=info, scope="files:read"),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rehearsal.api.call import Call, Method
+from rehearsal.api.call import ApiMethod, MethodCall
 from rehearsal.api.conversations import visible
 from rehearsal.api.cursors import page
 from rehearsal.channels import channel_json
@@ -20,10 +20,10 @@ from rehearsal.people import (
     handle_of,
     user_json,
 )
-from rehearsal.refusal import Refused
+from rehearsal.refusal import ApiError
 
 
-def auth_test(call: Call) -> dict[str, Any]:
+def auth_test(call: MethodCall) -> dict[str, Any]:
     """Who the caller is."""
     tell_of_name(call.workspace)
     who: dict[str, Any] = {
@@ -39,20 +39,20 @@ def auth_test(call: Call) -> dict[str, Any]:
     return who
 
 
-def connections_open(call: Call) -> dict[str, Any]:
+def connections_open(call: MethodCall) -> dict[str, Any]:
     """The address of one WebSocket, good once."""
     if call.caller.app is None:
-        raise Refused("not_allowed_token_type")
+        raise ApiError("not_allowed_token_type")
     ticket = call.workspace.links.ticket(call.caller.app.id)
     return {"url": f"{call.origin}/link/?ticket={ticket}&app_id={call.caller.app.id}"}
 
 
-def user_info(call: Call) -> dict[str, Any]:
+def user_info(call: MethodCall) -> dict[str, Any]:
     """One user."""
     return {"user": user_json(_known(call.need("user")), call.workspace.soul)}
 
 
-def user_list(call: Call) -> dict[str, Any]:
+def user_list(call: MethodCall) -> dict[str, Any]:
     """Everyone, the bots too."""
     found, more = page(call, list(NAMES))
     return {
@@ -62,7 +62,7 @@ def user_list(call: Call) -> dict[str, Any]:
     }
 
 
-def user_conversations(call: Call) -> dict[str, Any]:
+def user_conversations(call: MethodCall) -> dict[str, Any]:
     """The conversations that a user is in, as far as the caller sees them."""
     user = _known(call.text("user", call.user))
     joined = [channel for channel in visible(call, call.user) if user in channel.members]
@@ -70,15 +70,15 @@ def user_conversations(call: Call) -> dict[str, Any]:
     return {"channels": [channel_json(channel, call.user) for channel in found], **more}
 
 
-def bot_info(call: Call) -> dict[str, Any]:
+def bot_info(call: MethodCall) -> dict[str, Any]:
     """One bot."""
     for app in APPS:
         if app.bot == call.need("bot"):
             return {"bot": bot_json(app, call.workspace.soul)}
-    raise Refused("bot_not_found")
+    raise ApiError("bot_not_found")
 
 
-def team_info(_: Call) -> dict[str, Any]:
+def team_info(_: MethodCall) -> dict[str, Any]:
     """The workspace."""
     team = {
         "id": TEAM,
@@ -93,16 +93,16 @@ def team_info(_: Call) -> dict[str, Any]:
 
 def _known(user: str) -> str:
     if user not in NAMES:
-        raise Refused("user_not_found")
+        raise ApiError("user_not_found")
     return user
 
 
 METHODS = {
-    "auth.test": Method(answer=auth_test, kinds=("user", "bot", "app")),
-    "apps.connections.open": Method(answer=connections_open, kinds=("app",)),
-    "users.info": Method(answer=user_info, scope="users:read"),
-    "users.list": Method(answer=user_list, scope="users:read"),
-    "users.conversations": Method(answer=user_conversations, scope="channels:read"),
-    "bots.info": Method(answer=bot_info, scope="users:read"),
-    "team.info": Method(answer=team_info, scope="team:read"),
+    "auth.test": ApiMethod(answer=auth_test, kinds=("user", "bot", "app")),
+    "apps.connections.open": ApiMethod(answer=connections_open, kinds=("app",)),
+    "users.info": ApiMethod(answer=user_info, scope="users:read"),
+    "users.list": ApiMethod(answer=user_list, scope="users:read"),
+    "users.conversations": ApiMethod(answer=user_conversations, scope="channels:read"),
+    "bots.info": ApiMethod(answer=bot_info, scope="users:read"),
+    "team.info": ApiMethod(answer=team_info, scope="team:read"),
 }

@@ -31,10 +31,10 @@ def arguments(schema: Schema, words: str, about: str, rest: str = "") -> dict[st
     `about` is its name and its description, whose words say which action is meant and no argument. `rest` is
     what is said after its name, where it was called by that.
     """
-    return _Reader(schema.get("$defs") or {}, words, about, rest).object(schema)
+    return _ArgumentReader(schema.get("$defs") or {}, words, about, rest).object(schema)
 
 
-class _Reader:
+class _ArgumentReader:
     """Reads one sentence; what was given to an argument is not given to another one."""
 
     def __init__(self, defs: Schema, words: str, about: str, rest: str) -> None:

@@ -114,7 +114,7 @@ BLANK = re.compile(r"\b(empty|optional|if any|leave (it )?out|omit|(?<!say )noth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class TagSection:
     """One pair of tags that the answer shall have, and all that is said about it."""
 
     name: str
@@ -187,7 +187,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class PersonText:
     """What a person said; the name is empty where none is given."""
 
     name: str
@@ -195,7 +195,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ModelRequest:
     """One request, as the understudy understands it. `answers` are the texts it gave before.
 
     `found` is what came of actions: their names and results. `notes` is what is noted about each person.
@@ -203,20 +203,20 @@ class Asked:
     edited since.
     """
 
-    sections: tuple[Section, ...]
+    sections: tuple[TagSection, ...]
     schema: dict[str, Any] | None
-    heard: tuple[Said, ...]
+    heard: tuple[PersonText, ...]
     answers: tuple[str, ...]
     found: tuple[tuple[str, str], ...]
     instruction: str
     notes: Mapping[str, tuple[str, ...]]
     pressed: str
-    replaced: tuple[Said, ...] = ()
+    replaced: tuple[PersonText, ...] = ()
 
     @property
-    def last(self) -> Said:
+    def last(self) -> PersonText:
         """What was said last, and by whom."""
-        return self.heard[-1] if self.heard else Said(name="", words="")
+        return self.heard[-1] if self.heard else PersonText(name="", words="")
 
     @property
     def words(self) -> str:
@@ -239,7 +239,7 @@ class Asked:
         return [fact for fact in each_once([*here, *noted, *facts_in(self.words)]) if fact not in gone]
 
 
-def asked(body: Body) -> Asked:
+def asked(body: Body) -> ModelRequest:
     """Read a request."""
     system = "\n".join(texts(body.get("system")))
     turns: list[list[str]] = []
@@ -257,7 +257,7 @@ def asked(body: Body) -> Asked:
     instruction, turns[-1] = _split(turns[-1], _tags(form))
     heard, replaced = _heard(turns)
     held_to = (body.get("output_config") or {}).get("format") or {}
-    return Asked(
+    return ModelRequest(
         sections=tuple(_wanted(instruction, form)),
         schema=held_to.get("schema"),
         heard=tuple(_without_calls(heard, system)),
@@ -270,7 +270,7 @@ def asked(body: Body) -> Asked:
     )
 
 
-def sections(text: str) -> list[Section]:
+def sections(text: str) -> list[TagSection]:
     """The pairs of tags named here, in their order, each with what its paragraph says of it."""
     names = _tags(text)
     openings = [found for found in OPENING.finditer(text) if found[1] in names]
@@ -280,10 +280,10 @@ def sections(text: str) -> list[Section]:
     for found, start, end in zip(openings, starts, ends, strict=True):
         paragraph, _, _ = text[start:end].partition("\n\n")
         about[found[1]].append(paragraph)
-    return [Section(name=name, about="\n".join(about[name])) for name in names]
+    return [TagSection(name=name, about="\n".join(about[name])) for name in names]
 
 
-def _wanted(instruction: str, form: str) -> list[Section]:
+def _wanted(instruction: str, form: str) -> list[TagSection]:
     """The sections that the answer shall have: explained by the instruction, or named there."""
     if _tags(instruction):
         return sections(instruction)
@@ -293,7 +293,7 @@ def _wanted(instruction: str, form: str) -> list[Section]:
     if not named:
         return sections(form)
     return [
-        Section(name=name, about=f"{_line(name, instruction)}\n{_explained(name, form)}")
+        TagSection(name=name, about=f"{_line(name, instruction)}\n{_explained(name, form)}")
         for name in named
         if f"</{name}>" in form
     ]
@@ -311,7 +311,7 @@ def _explained(name: str, form: str) -> str:
     return found[2] if found else ""
 
 
-def spoken(among: Sequence[Section]) -> Section | None:
+def spoken(among: Sequence[TagSection]) -> TagSection | None:
     """The section that a person will hear: the one most spoken of as speech, else the last of free text."""
     free = [section for section in among if not section.choices]
     return max(reversed(free), key=attrgetter("speech"), default=None)
@@ -404,7 +404,7 @@ def _pressed(turn: Sequence[str]) -> str:
     return ""
 
 
-def _heard(turns: Iterable[Sequence[str]]) -> tuple[list[Said], list[Said]]:
+def _heard(turns: Iterable[Sequence[str]]) -> tuple[list[PersonText], list[PersonText]]:
     """Return who said what, as it reads now, and what was edited since.
 
     Where some of it has a name, the rest is notes to the model, and nobody's words.
@@ -416,10 +416,10 @@ def _heard(turns: Iterable[Sequence[str]]) -> tuple[list[Said], list[Said]]:
     return _as_edited([(said, edited) for said, edited in named or heard if not THREAD.match(said.name)])
 
 
-def _as_edited(heard: Sequence[tuple[Said, bool]]) -> tuple[list[Said], list[Said]]:
+def _as_edited(heard: Sequence[tuple[PersonText, bool]]) -> tuple[list[PersonText], list[PersonText]]:
     """Return what was said, and what edits (True) replaced: the words most alike of the same person."""
-    said = list[Said]()
-    replaced = list[Said]()
+    said = list[PersonText]()
+    replaced = list[PersonText]()
     for one, is_edit in heard:
         before = [other for other in said if other.name == one.name]
         if is_edit and before:
@@ -431,11 +431,11 @@ def _as_edited(heard: Sequence[tuple[Said, bool]]) -> tuple[list[Said], list[Sai
     return said, replaced
 
 
-def _likeness(one: Said, other: Said) -> float:
+def _likeness(one: PersonText, other: PersonText) -> float:
     return SequenceMatcher(None, one.words.casefold(), other.words.casefold()).ratio()
 
 
-def _without_calls(heard: list[Said], system: str) -> list[Said]:
+def _without_calls(heard: list[PersonText], system: str) -> list[PersonText]:
     """What was said, without the name by which whoever is asked was called: it says nothing of the matter."""
     named = NAMED.search(system)
     if not named:
@@ -444,8 +444,8 @@ def _without_calls(heard: list[Said], system: str) -> list[Said]:
     return [replace(said, words=call.sub("", said.words)) for said in heard]
 
 
-def _said(text: str) -> Said:
+def _said(text: str) -> PersonText:
     found = MESSAGE.search(text) or COLON.fullmatch(text.strip())
     if not found:
-        return Said(name="", words=text.strip())
-    return Said(name=found["name"], words=found["words"].strip().strip('"“”'))
+        return PersonText(name="", words=text.strip())
+    return PersonText(name=found["name"], words=found["words"].strip().strip('"“”'))

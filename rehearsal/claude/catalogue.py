@@ -7,25 +7,25 @@ from functools import partial
 from aiohttp import web
 
 from rehearsal.claude.wire_format import error
-from rehearsal.switchboard import Switchboard
+from rehearsal.switchboard import FaultSwitchboard
 
 NUMBER = "req_rehearsal_models"
 
 
-def catalogue(app: web.Application, faults: Switchboard) -> None:
+def catalogue(app: web.Application, faults: FaultSwitchboard) -> None:
     """Add the list of models to this application. There is any model, but for the faults."""
     app.router.add_get("/v1/models", partial(_all, faults))
     app.router.add_get("/v1/models/{model}", partial(_one, faults))
 
 
-async def _all(faults: Switchboard, request: web.Request) -> web.Response:
+async def _all(faults: FaultSwitchboard, request: web.Request) -> web.Response:
     failed = _barred(faults, request)
     if failed:
         return failed
     return web.json_response({"data": [], "has_more": False, "first_id": None, "last_id": None})
 
 
-async def _one(faults: Switchboard, request: web.Request) -> web.Response:
+async def _one(faults: FaultSwitchboard, request: web.Request) -> web.Response:
     """One model. Credit is no matter here."""
     name = request.match_info["model"]
     failed = _barred(faults, request)
@@ -37,7 +37,7 @@ async def _one(faults: Switchboard, request: web.Request) -> web.Response:
     return web.json_response(shown)
 
 
-def _barred(faults: Switchboard, request: web.Request) -> web.Response | None:
+def _barred(faults: FaultSwitchboard, request: web.Request) -> web.Response | None:
     if key_of(request) and not faults.on("unauthorized"):
         return None
     return refusal(401, "authentication_error", "invalid x-api-key", NUMBER)

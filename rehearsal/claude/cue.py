@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 from rehearsal.claude.prompt import CHARACTERS, Body, last_text
-from rehearsal.switchboard import Switchboard
+from rehearsal.switchboard import FaultSwitchboard
 
 FORM = re.compile(r"</?\w+>|[{}\[\]]")
 """What holds an answer together: tags, and the brackets of JSON."""
@@ -22,7 +22,7 @@ NO_CREDIT = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cue:
+class ReplyCue:
     """One reply to come, for a request to `model` (a pattern) whose last text or schema holds `asks`.
 
     `text` None is the script's own; `delay` seconds and `until` hold it back, after `first` characters of it.
@@ -60,30 +60,30 @@ class Cue:
         return self.asks in f"{last_text(body)}\n{json.dumps(body.get('output_config'))}"
 
 
-def failure(faults: Switchboard, model: str) -> Cue | None:
+def failure(faults: FaultSwitchboard, model: str) -> ReplyCue | None:
     """How a request to this model fails, if it does. What was queued is left for the next one."""
     told = faults.strikes("throttled", model)
     if told:
-        return Cue(ending="error", status=429, kind="rate_limit_error", after=float(told["seconds"]))
+        return ReplyCue(ending="error", status=429, kind="rate_limit_error", after=float(told["seconds"]))
     told = faults.strikes("failing", model)
     if told:
         if told["answer"] == "none":
-            return Cue(ending="cut", status=0)
-        return Cue(ending="error", status=int(told["answer"]), kind="api_error", said="Bad gateway")
+            return ReplyCue(ending="cut", status=0)
+        return ReplyCue(ending="error", status=int(told["answer"]), kind="api_error", said="Bad gateway")
     if faults.strikes("overloaded", model):
-        return Cue(ending="error", status=529, kind="overloaded_error")
+        return ReplyCue(ending="error", status=529, kind="overloaded_error")
     if faults.strikes("unauthorized", model):
-        return Cue(ending="error", status=401, kind="authentication_error", said="invalid x-api-key")
+        return ReplyCue(ending="error", status=401, kind="authentication_error", said="invalid x-api-key")
     if faults.strikes("no-credit", model):
-        return Cue(ending="error", status=400, kind="invalid_request_error", said=NO_CREDIT)
+        return ReplyCue(ending="error", status=400, kind="invalid_request_error", said=NO_CREDIT)
     if faults.strikes("unknown-model", model):
-        return Cue(ending="error", status=404, kind="not_found_error", said=f"model: {model}")
+        return ReplyCue(ending="error", status=404, kind="not_found_error", said=f"model: {model}")
     if faults.strikes("refusal", model):
-        return Cue(ending="refusal", text="")
+        return ReplyCue(ending="refusal", text="")
     return None
 
 
-def spoiled(faults: Switchboard, model: str, cue: Cue) -> Cue:
+def spoiled(faults: FaultSwitchboard, model: str, cue: ReplyCue) -> ReplyCue:
     """The cue with what else is wrong."""
     late = faults.strikes("late", model)
     if late:

@@ -16,7 +16,7 @@ from rehearsal.claude.findings import alone, can_be_looked_up, found_out, put_to
 from rehearsal.claude.phrasing import together, untagged
 from rehearsal.claude.picking import FILES
 from rehearsal.claude.prompt import Body, last_text, texts
-from rehearsal.claude.task import Part, Task, task_of, thinking
+from rehearsal.claude.task import ScriptTask, TaskPart, task_of, thinking
 from rehearsal.claude.wanted import looked_for
 from rehearsal.claude.wished import LOOKS
 
@@ -30,7 +30,7 @@ TOGETHER = "Put it together"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class ConversationText:
     """One text of the conversation; `name` is who sent it, `own` whether the script wrote it itself."""
 
     own: bool
@@ -45,10 +45,10 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class TaskProgress:
     """How far a task has come: its branches in the order of its parts, and what they answered."""
 
-    task: Task
+    task: ScriptTask
     branches: tuple[str, ...]
     answers: Mapping[int, str]
     thoughts: tuple[str, ...]
@@ -57,7 +57,7 @@ class Course:
     """The parts whose answers came since."""
 
     @property
-    def awaited(self) -> Sequence[Part]:
+    def awaited(self) -> Sequence[TaskPart]:
         """The parts whose branches have not answered."""
         begun = self.task.parts[: len(self.branches)]
         return [part for number, part in enumerate(begun) if number not in self.answers]
@@ -76,7 +76,7 @@ def deliberated(body: Body) -> str:
     return _next(_course(every, final), slug, final, only_final=f"<{slug}>" not in asks)
 
 
-def _branch(every: Sequence[Said], asks: str, final: str) -> str:
+def _branch(every: Sequence[ConversationText], asks: str, final: str) -> str:
     """What a branch writes next: it looks its one question up, where it can, and answers."""
     question = every[0].words
     if len(every) == 1 and f"<{FILES}>" in asks and can_be_looked_up(question):
@@ -85,7 +85,7 @@ def _branch(every: Sequence[Said], asks: str, final: str) -> str:
     return _element(final, untagged(found_out(question, "\n".join(found))))
 
 
-def _next(course: Course, slug: str, final: str, *, only_final: bool) -> str:
+def _next(course: TaskProgress, slug: str, final: str, *, only_final: bool) -> str:
     """What a root writes next."""
     several = len(course.task.parts) > 1
     if not several and not only_final:
@@ -101,12 +101,12 @@ def _next(course: Course, slug: str, final: str, *, only_final: bool) -> str:
     return f"{_plan(course, ended=True)}\n{_element(final, _whole(course))}"
 
 
-def _conversation(body: Body) -> list[Said]:
+def _conversation(body: Body) -> list[ConversationText]:
     """All but what is asked last."""
     every = []
     for message in body["messages"]:
         for text in texts(message["content"]):
-            said = Said(own=message["role"] == "assistant", text=text)
+            said = ConversationText(own=message["role"] == "assistant", text=text)
             found = MESSAGE.match(text)
             if found and message["role"] == "user":
                 said = replace(said, name=found["name"], words=found["words"].strip())
@@ -114,12 +114,12 @@ def _conversation(body: Body) -> list[Said]:
     return every[:-1]
 
 
-def _by_people(every: Sequence[Said]) -> list[int]:
+def _by_people(every: Sequence[ConversationText]) -> list[int]:
     """Where among these the words of people stand."""
     return [number for number, said in enumerate(every) if said.by_person]
 
 
-def _course(every: Sequence[Said], final: str) -> Course:
+def _course(every: Sequence[ConversationText], final: str) -> TaskProgress:
     """The task that is in hand, and what has come of it."""
     ends = [number for number, said in enumerate(every) if said.own and f"<{final}>" in said.text]
     now = every
@@ -139,7 +139,7 @@ def _course(every: Sequence[Said], final: str) -> Course:
         news += came
         if said.own:
             news.clear()
-    return Course(
+    return TaskProgress(
         task=task,
         branches=tuple(branches[: len(task.parts)]),
         answers=answers,
@@ -148,7 +148,9 @@ def _course(every: Sequence[Said], final: str) -> Course:
     )
 
 
-def _in_hand(every: Sequence[Said], now: Sequence[Said]) -> tuple[Task, Sequence[Said]]:
+def _in_hand(
+    every: Sequence[ConversationText], now: Sequence[ConversationText]
+) -> tuple[ScriptTask, Sequence[ConversationText]]:
     """The last task that a person set, and what was said after it; else their last words are one."""
     spoken = _by_people(now)
     for number in reversed(spoken):
@@ -162,7 +164,7 @@ def _in_hand(every: Sequence[Said], now: Sequence[Said]) -> tuple[Task, Sequence
     return thinking(now[last].words), now[last + 1 :]
 
 
-def _meant(words: str, earlier: Sequence[Said]) -> Task:
+def _meant(words: str, earlier: Sequence[ConversationText]) -> ScriptTask:
     """What those mean who say "think it through", and nothing more: what a person said before."""
     before = _by_people(earlier)
     whole = words
@@ -171,7 +173,7 @@ def _meant(words: str, earlier: Sequence[Said]) -> Task:
     return task_of(whole) or thinking(words)
 
 
-def _came(said: Said, branches: Sequence[str]) -> dict[int, str]:
+def _came(said: ConversationText, branches: Sequence[str]) -> dict[int, str]:
     """The answers of branches in this text, by the number of their part."""
     if said.own:
         return {}
@@ -185,9 +187,9 @@ def _came(said: Said, branches: Sequence[str]) -> dict[int, str]:
     return came
 
 
-def _begin(task: Task) -> str:
+def _begin(task: ScriptTask) -> str:
     """The plan, and a branch for each part."""
-    plan = _plan(Course(task=task, branches=(), answers={}, thoughts=(), news=()))
+    plan = _plan(TaskProgress(task=task, branches=(), answers={}, thoughts=(), news=()))
     opening = f"These are {len(task.parts)} things that do not depend on each other: a branch for each."
     if task.kind == "count":
         items = "".join(_element("item", part.question) for part in task.parts)
@@ -199,7 +201,7 @@ def _begin(task: Task) -> str:
     return "\n".join([opening, plan, *spawned])
 
 
-def _wait(course: Course) -> str:
+def _wait(course: TaskProgress) -> str:
     """The plan with what came, or only that more is to come."""
     missing = together([part.name for part in course.awaited])
     if not course.news:
@@ -208,7 +210,7 @@ def _wait(course: Course) -> str:
     return f"That was {came}. I wait for {missing}.\n{_plan(course)}"
 
 
-def _plan(course: Course, *, ended: bool = False) -> str:
+def _plan(course: TaskProgress, *, ended: bool = False) -> str:
     lines = [f'<todo-until title="{course.task.goal}" condition="each part has an answer">']
     for number, part in enumerate(course.task.parts):
         state = "cancelled" if ended else "false"
@@ -219,12 +221,12 @@ def _plan(course: Course, *, ended: bool = False) -> str:
     return "\n".join([*lines, "</todo-until>"])
 
 
-def _whole(course: Course) -> str:
+def _whole(course: TaskProgress) -> str:
     answers = [course.answers.get(number, "") for number in range(len(course.task.parts))]
     return put_together(course.task, answers)
 
 
-def _one_thing(course: Course, slug: str, final: str) -> str:
+def _one_thing(course: TaskProgress, slug: str, final: str) -> str:
     """Two words to itself, and then the answer."""
     taken = [thought for thought in course.thoughts if f"<{slug}>" in thought]
     if len(taken) > 1 or not course.task.parts:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from rehearsal.claude.hits import best
 from rehearsal.claude.phrasing import several, together
-from rehearsal.claude.task import Task
+from rehearsal.claude.task import ScriptTask
 from rehearsal.claude.wanted import looked_for
 
 BY_UNIT = re.compile(r"(?:How many|Which) (letters|vowels|consonants|words) are in “([^“”]+)”\?")
@@ -39,7 +39,7 @@ def found_out(question: str, found: str = "") -> str:
     return _finding(question)
 
 
-def put_together(task: Task, answers: Sequence[str]) -> str:
+def put_together(task: ScriptTask, answers: Sequence[str]) -> str:
     """The answer to the whole, from those to its parts in their order; an empty one did not come."""
     lines = []
     for part, answer in zip(task.parts, answers, strict=True):
@@ -50,7 +50,7 @@ def put_together(task: Task, answers: Sequence[str]) -> str:
     return "\n\n".join(text for text in said if text)
 
 
-def alone(task: Task) -> str:
+def alone(task: ScriptTask) -> str:
     """The answer where there is one part, or none: to what was asked at all."""
     if not task.parts:
         return "I see nothing to think about in that."
@@ -108,7 +108,7 @@ def _side(side: str, thing: str) -> str:
     return f"Against “{thing}”: its {several(count, 'letter')} do not say what it is good for."
 
 
-def _opening(task: Task, answers: Sequence[str]) -> str:
+def _opening(task: ScriptTask, answers: Sequence[str]) -> str:
     if task.kind == "count":
         return "I have counted."
     if task.kind != "compare":
@@ -119,7 +119,7 @@ def _opening(task: Task, answers: Sequence[str]) -> str:
     return f"I have compared {names}, word by word."
 
 
-def _sum(task: Task, answers: Sequence[str]) -> str:
+def _sum(task: ScriptTask, answers: Sequence[str]) -> str:
     """What follows from all that came."""
     counts: dict[str, int] = {}
     unit = ""

@@ -21,7 +21,7 @@ MOST = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class SearchHit:
     """One line that was found. `name` is what it is about, where it says so; `text` the rest."""
 
     path: str
@@ -45,24 +45,24 @@ class Hit:
         return sum(_holds(there, word) + _holds(named, word) for word in wanted)
 
 
-def hits(found: str) -> list[Hit]:
+def hits(found: str) -> list[SearchHit]:
     """The lines of a search's result, but for headings."""
     every = []
     for line in LINE.finditer(found):
         path, number, text = line["path"], int(line["number"]), line["text"].strip()
         named = NAMED.fullmatch(text)
         if named:
-            every.append(Hit(path=path, number=number, name=named["name"], text=named["about"]))
+            every.append(SearchHit(path=path, number=number, name=named["name"], text=named["about"]))
         elif not text.startswith("#"):
-            every.append(Hit(path=path, number=number, text=text.lstrip("-* ")))
+            every.append(SearchHit(path=path, number=number, text=text.lstrip("-* ")))
     return every
 
 
-def best(found: str, question: str) -> list[Hit]:
+def best(found: str, question: str) -> list[SearchHit]:
     """The lines of one file, in its order, that fit the question at least half as well as the best one."""
     wanted = list(looked_for(question))
 
-    def fitting(hit: Hit) -> int:
+    def fitting(hit: SearchHit) -> int:
         return hit.fits(wanted)
 
     ranked = sorted(hits(found), key=fitting, reverse=True)
@@ -82,7 +82,7 @@ def avoided(told: Sequence[str]) -> list[str]:
     return found
 
 
-def holds(hit: Hit, word: str) -> bool:
+def holds(hit: SearchHit, word: str) -> bool:
     """Whether this word stands in the line, in singular or plural."""
     return _holds(_words(hit.words), word)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rehearsal.claude.asked import DEED, OPEN_THOUGHT, PROBLEM, READING, TURNS, Asked, Section
-from rehearsal.claude.hits import Hit, avoided, best, holds
+from rehearsal.claude.asked import DEED, OPEN_THOUGHT, PROBLEM, READING, TURNS, ModelRequest, TagSection
+from rehearsal.claude.hits import SearchHit, avoided, best, holds
 from rehearsal.claude.keepsakes import answering, each_once, facts_in, is_own_question, wanted_kept
 from rehearsal.claude.long_reading import BEGINS, is_to_be_read, told
 from rehearsal.claude.phrasing import short, together, untagged
@@ -70,7 +70,7 @@ TURNED = (
 )
 
 
-def spoken_line(request: Asked) -> str:
+def spoken_line(request: ModelRequest) -> str:
     """What a person gets to hear."""
     read = told(request)
     if read:
@@ -78,7 +78,7 @@ def spoken_line(request: Asked) -> str:
     return f"{_greeting(request)} {_answer(request)}".strip()
 
 
-def turned(request: Asked) -> str:
+def turned(request: ModelRequest) -> str:
     """Return the process that it goes over to: reading, work on a problem (by the owner's rules, too) or open
     thought; "" if it stays.
     """
@@ -91,7 +91,7 @@ def turned(request: Asked) -> str:
     return ""
 
 
-def chosen(section: Section, request: Asked) -> str:
+def chosen(section: TagSection, request: ModelRequest) -> str:
     """What of a section's choices it takes; "" in free text."""
     if READING in section.choices and is_to_be_read(request):
         return READING
@@ -117,7 +117,7 @@ def _turned(sentence: str) -> str:
     return quotable(sentence)
 
 
-def _greeting(request: Asked) -> str:
+def _greeting(request: ModelRequest) -> str:
     """Where they greet, or it is told to greet: then it also says what it is, once for each person."""
     first = GREETED.search(request.instruction) is not None
     if not first and not HELLO.match(request.words):
@@ -126,7 +126,7 @@ def _greeting(request: Asked) -> str:
     return f"{hello} {CONFESSION}" if first else hello
 
 
-def _answer(request: Asked) -> str:
+def _answer(request: ModelRequest) -> str:
     goes = turned(request)
     if goes == READING:
         return BEGINS
@@ -135,7 +135,7 @@ def _answer(request: Asked) -> str:
     return _came_of(request) or _by_rule(request) or _plain(request)
 
 
-def _came_of(request: Asked) -> str:
+def _came_of(request: ModelRequest) -> str:
     """What it looked up, did, or was not to do; empty where it did nothing."""
     if any(name in LOOKS for name, _ in request.found):
         return _looked_up(request)
@@ -149,7 +149,7 @@ def _came_of(request: Asked) -> str:
     return ""
 
 
-def _by_rule(request: Asked) -> str:
+def _by_rule(request: ModelRequest) -> str:
     """What the first rule says that fits the words; empty where none does."""
     counts = COUNTS_TO.search(request.words)
     if counts:
@@ -178,18 +178,18 @@ def _by_rule(request: Asked) -> str:
     return ""
 
 
-def _told_before(request: Asked) -> list[str]:
+def _told_before(request: ModelRequest) -> list[str]:
     """Return what they told before that answers their question about themselves."""
     if not is_own_question(request.words):
         return []
     return answering(request.words, request.told)
 
 
-def _to(request: Asked) -> str:
+def _to(request: ModelRequest) -> str:
     return f", {request.person}" if request.person else ""
 
 
-def _plain(request: Asked) -> str:
+def _plain(request: ModelRequest) -> str:
     """Where no rule fits: it says what it heard."""
     if not request.words:
         return "I see no words that were said to me."
@@ -202,14 +202,14 @@ def _plain(request: Asked) -> str:
     return f"{said} “{quotable(request.words)}”"
 
 
-def _known(request: Asked) -> str:
+def _known(request: ModelRequest) -> str:
     facts = as_told(request.told)
     if facts:
         return f"You told me that {facts}."
     return f"Nothing yet{_to(request)}: tell me something of yourself."
 
 
-def _before(request: Asked) -> str:
+def _before(request: ModelRequest) -> str:
     """What the same person said before, out of the conversation that came with the request."""
     before = [said.words for said in request.heard[:-1] if said.name == request.person]
     if not before:
@@ -219,11 +219,11 @@ def _before(request: Asked) -> str:
     return f"You said before: “{quotable(before[-1])}”"
 
 
-def _looked_up(request: Asked) -> str:
+def _looked_up(request: ModelRequest) -> str:
     """What was found, a line each with its place; what does not suit whoever asks is told apart."""
     asked_for = topics(request.words)
     results = [text for name, text in request.found if name in LOOKS]
-    found: list[Hit] = []
+    found: list[SearchHit] = []
     missing: list[str] = []
     for topic, result in zip(asked_for, results, strict=False):
         hits = best(result, topic)
@@ -245,7 +245,7 @@ def _looked_up(request: Asked) -> str:
     return "\n\n".join(said)
 
 
-def _list(request: Asked, found: Sequence[Hit]) -> str:
+def _list(request: ModelRequest, found: Sequence[SearchHit]) -> str:
     avoids: list[str] = []
     suits = [*found]
     for word in avoided(request.told):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rehearsal.claude.asked import MESSAGE, Asked
+from rehearsal.claude.asked import MESSAGE, ModelRequest
 from rehearsal.claude.phrasing import untagged
 from rehearsal.claude.prompt import Body, last_text, texts
 from rehearsal.claude.report import findings
@@ -90,7 +90,7 @@ def looked_up(body: Body) -> str:
     return UNNAMED.sub(r"\1", _plainly({"context": context}, question))
 
 
-def is_to_be_read(asked: Asked) -> bool:
+def is_to_be_read(asked: ModelRequest) -> bool:
     """Whether they want a file read that came with their message, or before it; or a thread, or a channel.
 
     Where they do not say what, it is the file that the last answer was about.
@@ -115,7 +115,7 @@ def is_wish(schema: Mapping[str, Any]) -> bool:
     return {"question", "source", "names"} <= set(schema.get("properties") or ())
 
 
-def wish(asked: Asked) -> dict[str, Any]:
+def wish(asked: ModelRequest) -> dict[str, Any]:
     """What is to be read, and what for."""
     here = FILE.findall(asked.words)
     spoken = " ".join(MENTION.sub("", FILE.sub("", asked.words)).split())
@@ -134,7 +134,7 @@ def wish(asked: Asked) -> dict[str, Any]:
     return {"question": question, "source": "files", "names": names, "days": WEEK}
 
 
-def told(asked: Asked) -> str:
+def told(asked: ModelRequest) -> str:
     """What came of a reading, for whoever wanted it; "" where nothing was read."""
     for name, text in reversed(asked.found):
         if name == ACTION:
@@ -207,7 +207,7 @@ def _within(tag: str, text: str) -> str:
     return text[start + len(tag) + 3 : end]
 
 
-def _shared(asked: Asked) -> list[str]:
+def _shared(asked: ModelRequest) -> list[str]:
     """The names of all files of this conversation, each once."""
     words = "\n".join([said.words for said in asked.heard])
     return list(dict.fromkeys(FILE.findall(words)))

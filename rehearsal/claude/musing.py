@@ -47,7 +47,7 @@ Command = tuple[str, Mapping[str, Any], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class NoteShown:
     """A note whose words it sees. `open`: they stand there until it is marked as read."""
 
     id: str
@@ -125,7 +125,7 @@ def _thought(contexts: Mapping[str, str]) -> str:
     return "\n".join([*said, "", _section(commands)])
 
 
-def _unread(listed: str, read: Sequence[Note]) -> list[int]:
+def _unread(listed: str, read: Sequence[NoteShown]) -> list[int]:
     """The first few notes that it has not read."""
     shown = {note.id for note in read}
     ids = [int(id) for id in dict.fromkeys(LISTED.findall(listed)) if id not in shown]
@@ -205,7 +205,7 @@ def _nothing(contexts: Mapping[str, str]) -> str:
     return " ".join(said)
 
 
-def _remark(notes: Sequence[Note]) -> str:
+def _remark(notes: Sequence[NoteShown]) -> str:
     """Who did what, and what it is about, as far as a script can tell."""
     wrote = [note for note in notes if note.source != "reaction"]
     said = [f"{note.who} reacted to something." for note in notes if note.source == "reaction"]
@@ -220,7 +220,7 @@ def _remark(notes: Sequence[Note]) -> str:
     return " ".join(said)
 
 
-def _kept(note: Note, replies: str) -> Iterator[Command]:
+def _kept(note: NoteShown, replies: str) -> Iterator[Command]:
     """What is kept of a note: a line of the diary, and of who said what two concepts and their link."""
     yield "diary.add", {"text": note.told}, f"keep what note {note.id} says"
     topic = _topic(note)
@@ -242,9 +242,9 @@ def _put_away(process: Mapping[str, str]) -> Iterator[Command]:
     yield "process.mark", {"id": int(process["id"])}, "it is dealt with"
 
 
-def _note(head: str, text: str) -> Note:
+def _note(head: str, text: str) -> NoteShown:
     about = _attributes(head)
-    return Note(
+    return NoteShown(
         id=about.get("id", "0"),
         source=about.get("source", ""),
         who=about.get("from", "somebody").split("@")[-1],
@@ -254,7 +254,7 @@ def _note(head: str, text: str) -> Note:
     )
 
 
-def _topic(note: Note) -> str:
+def _topic(note: NoteShown) -> str:
     """A word of it that says something: the longest one, as it stands there."""
     text = wanted_kept(note.text) or note.text
     word = max(looked_for(text.replace(note.who, "")), key=len, default="")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rehearsal.claude.arguments import arguments
-from rehearsal.claude.asked import MESSAGE, RESULT, Asked
+from rehearsal.claude.asked import MESSAGE, RESULT, ModelRequest
 from rehearsal.claude.phrasing import together
 from rehearsal.claude.prompt import Body, texts
 from rehearsal.claude.schema import Schema, instance
@@ -31,7 +31,7 @@ DESCRIBED = re.compile(r"^- \*\*(?P<name>\w+)\*\*: (?P<about>.*)$", re.M)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class PlanStep:
     """One step of a plan: an action, why, and the words that it is to look for."""
 
     name: str
@@ -47,7 +47,7 @@ def is_choice(schema: Schema) -> bool:
     return END in _offered(actions.get("items", {}))
 
 
-def choice(schema: Schema, asked: Asked, body: Body, line: str) -> dict[str, Any]:
+def choice(schema: Schema, asked: ModelRequest, body: Body, line: str) -> dict[str, Any]:
     """The first step of its plan that is not done yet."""
     offered = _offered(schema["properties"]["actions"]["items"])
     done = _done(body)
@@ -76,19 +76,19 @@ def topics(words: str) -> list[str]:
     return [words] if looked_for(words) else []
 
 
-def _plan(words: str, offered: Mapping[str, object], described: Mapping[str, str]) -> list[Step]:
+def _plan(words: str, offered: Mapping[str, object], described: Mapping[str, str]) -> list[PlanStep]:
     """What it would do from the beginning, as far as it is offered."""
-    steps = [Step(name="Think", why="First I put into words what is wanted, and what I know of it.")]
+    steps = [PlanStep(name="Think", why="First I put into words what is wanted, and what I know of it.")]
     deed = _deed(words, offered, described)
     if deed:
-        steps += [deed, Step(name="Respond", why="I have done what I may do: time to answer.")]
+        steps += [deed, PlanStep(name="Respond", why="I have done what I may do: time to answer.")]
     else:
         steps += _looking(words, offered)
-        steps.append(Step(name="Respond", why="I have looked where I can look: time to answer."))
+        steps.append(PlanStep(name="Respond", why="I have looked where I can look: time to answer."))
     return [step for step in steps if step.name in offered]
 
 
-def _deed(words: str, offered: Mapping[str, object], described: Mapping[str, str]) -> Step | None:
+def _deed(words: str, offered: Mapping[str, object], described: Mapping[str, str]) -> PlanStep | None:
     """Return the deed that these words call by its name, or describe."""
     wish = called(words, offered)
     if wish is None:
@@ -97,7 +97,7 @@ def _deed(words: str, offered: Mapping[str, object], described: Mapping[str, str
     if wish is None:
         return None
     about = f"{wish.name} {described.get(wish.name, '')}"
-    return Step(
+    return PlanStep(
         name=wish.name, why=f"There is an action for that: {wish.name}.", words=wish.rest, about=about
     )
 
@@ -109,7 +109,7 @@ def _described(body: Body) -> dict[str, str]:
     return {found["name"]: found["about"] for text in said for found in DESCRIBED.finditer(text)}
 
 
-def _looking(words: str, offered: Mapping[str, object]) -> Iterator[Step]:
+def _looking(words: str, offered: Mapping[str, object]) -> Iterator[PlanStep]:
     """Where it looks, and for what."""
     place, where = FILES, "our files"
     if BEFORE.search(words) or FILES not in offered:
@@ -117,7 +117,7 @@ def _looking(words: str, offered: Mapping[str, object]) -> Iterator[Step]:
     for topic in topics(words):
         wanted = list(looked_for(topic)) or [topic]
         quoted = together([f"“{word}”" for word in wanted])
-        yield Step(name=place, why=f"I look through {where} for {quoted}.", words=" ".join(wanted))
+        yield PlanStep(name=place, why=f"I look through {where} for {quoted}.", words=" ".join(wanted))
 
 
 def _offered(item: Schema) -> dict[str, Schema | None]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
-from rehearsal.timekeeping import Clock
+from rehearsal.timekeeping import RehearsalClock
 
 Body = Mapping[str, Any]
 CHARACTERS = 3
@@ -28,7 +28,7 @@ SMALLEST = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class PromptBlock:
     """One block of a prompt: what it says in every byte, its size, whether a breakpoint stands on it."""
 
     text: str
@@ -60,7 +60,7 @@ def last_text(body: Body) -> str:
     return (texts(body["messages"][-1]["content"]) or [""])[-1]
 
 
-def pieces(body: Body) -> list[Piece]:
+def pieces(body: Body) -> list[PromptBlock]:
     """The blocks in the order in which they are cached. An automatic breakpoint stands on the last."""
     row = list(_row(body))
     if body.get("cache_control") and row:
@@ -68,10 +68,10 @@ def pieces(body: Body) -> list[Piece]:
     return row
 
 
-class Cache:
+class PromptCache:
     """The beginnings of prompts that were written."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: RehearsalClock) -> None:
         self._clock = clock
         self._until: dict[str, float] = {}
 
@@ -106,7 +106,7 @@ class Cache:
         self._until.update(dict.fromkeys(beginnings, now + LIFETIME))
 
 
-def _row(body: Body) -> Iterator[Piece]:
+def _row(body: Body) -> Iterator[PromptBlock]:
     for tool in body.get("tools") or ():
         yield _piece("tool", tool)
     for block in blocks(body.get("system")):
@@ -117,17 +117,17 @@ def _row(body: Body) -> Iterator[Piece]:
             yield _piece(f"{settings} {message['role']}", block)
 
 
-def _piece(kind: str, block: Mapping[str, Any]) -> Piece:
+def _piece(kind: str, block: Mapping[str, Any]) -> PromptBlock:
     said = {name: value for name, value in block.items() if name != "cache_control"}
     text = json.dumps(said, sort_keys=True, ensure_ascii=False)
-    return Piece(
+    return PromptBlock(
         text=f"{kind} {text}",
         tokens=tokens(str(block.get("text") or text)),
         marked=bool(block.get("cache_control")),
     )
 
 
-def _chain(model: str, row: Sequence[Piece]) -> list[str]:
+def _chain(model: str, row: Sequence[PromptBlock]) -> list[str]:
     """A hash for each beginning of the prompt; the first is the empty one."""
     return list(accumulate((piece.text for piece in row), _link, initial=_link("", model)))
 

@@ -38,7 +38,7 @@ MOST_OFTEN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Count:
+class WordCount:
     """How often a word stands there, and in how many lines."""
 
     word: str
@@ -47,13 +47,13 @@ class Count:
 
 
 @dataclass(slots=True, kw_only=True)
-class Surveyed:
+class PartSurvey:
     """What was found in one part. `samples` are citations; `together` counts lines that hold all words."""
 
     name: str
     lines: int
     words: int
-    counts: list[Count] = field(default_factory=list)
+    counts: list[WordCount] = field(default_factory=list)
     together: int = 0
     often: list[str] = field(default_factory=list)
     samples: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Surveyed:
 
 def findings(report: str) -> str:
     """What to say of this report, with citations and how it was found; "" where it is none."""
-    parts: list[Surveyed] = []
+    parts: list[PartSurvey] = []
     for line in report.split("\n"):
         begun = PART.fullmatch(line)
         if begun:
@@ -78,20 +78,20 @@ def findings(report: str) -> str:
     return "\n".join(said)
 
 
-def _begun(found: re.Match[str]) -> Surveyed:
+def _begun(found: re.Match[str]) -> PartSurvey:
     try:
         name = str(ast.literal_eval(found["name"]))
     except (ValueError, SyntaxError):
         name = ""
-    return Surveyed(name=name, lines=int(found["lines"]), words=int(found["words"]))
+    return PartSurvey(name=name, lines=int(found["lines"]), words=int(found["words"]))
 
 
-def _note(part: Surveyed, line: str) -> None:
+def _note(part: PartSurvey, line: str) -> None:
     """Add what this line of a report says; one that says nothing is left out."""
     count = COUNT.fullmatch(line)
     if count:
         word, times, lines = count.groups()
-        part.counts.append(Count(word=word, times=int(times), lines=int(lines)))
+        part.counts.append(WordCount(word=word, times=int(times), lines=int(lines)))
     every = ALL.fullmatch(line)
     if every:
         part.together = int(every["lines"])
@@ -103,7 +103,7 @@ def _note(part: Surveyed, line: str) -> None:
         _note_sample(part, *sample.groups())
 
 
-def _note_sample(part: Surveyed, number: str, named: str | None, text: str) -> None:
+def _note_sample(part: PartSurvey, number: str, named: str | None, text: str) -> None:
     """Add a line of the text, if it can be cited."""
     place = f"{part.name}:{number}"
     if named and NAMED.fullmatch(named):
@@ -113,12 +113,12 @@ def _note_sample(part: Surveyed, number: str, named: str | None, text: str) -> N
         part.samples.append(f'[{place} "{quote}"]')
 
 
-def _told(part: Surveyed) -> str:
+def _told(part: PartSurvey) -> str:
     told = _counted(part) if part.counts else _looks(part)
     return "\n- ".join([told, *part.samples])
 
 
-def _counted(part: Surveyed) -> str:
+def _counted(part: PartSurvey) -> str:
     """How often each word stands there, with one sentence for a single one."""
     name, whole = _shown(part.name), several(part.lines, "line")
     found = [count for count in part.counts if count.times]
@@ -142,7 +142,7 @@ def _counted(part: Surveyed) -> str:
     return " ".join(said)
 
 
-def _looks(part: Surveyed) -> str:
+def _looks(part: PartSurvey) -> str:
     """What is to be seen of a part where no word was looked for."""
     name = _shown(part.name)
     if name == THE_TEXT:

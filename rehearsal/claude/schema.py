@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rehearsal.claude.asked import Asked, chosen, is_spoken
+from rehearsal.claude.asked import ModelRequest, chosen, is_spoken
 
 Schema = Mapping[str, Any]
 PLAIN = {"boolean": False, "integer": 0, "number": 0, "null": None}
 
 
-def instance(schema: Schema, asked: Asked, line: str, words: str = "") -> Any:
+def instance(schema: Schema, asked: ModelRequest, line: str, words: str = "") -> Any:
     """Something that this schema allows: `line` where it is asked what to say, `words` in any other text.
 
     Without words they are what was said last.
     """
-    return _Maker(schema.get("$defs") or {}, asked, line, words or asked.words).make(schema)
+    return _InstanceMaker(schema.get("$defs") or {}, asked, line, words or asked.words).make(schema)
 
 
-class _Maker:
+class _InstanceMaker:
     """Walks one schema; holds what its parts refer to."""
 
-    def __init__(self, defs: Schema, asked: Asked, line: str, words: str) -> None:
+    def __init__(self, defs: Schema, asked: ModelRequest, line: str, words: str) -> None:
         self._defs = defs
         self._asked = asked
         self._line = line

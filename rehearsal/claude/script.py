@@ -18,9 +18,9 @@ from rehearsal.claude.asked import (
     OPEN_THOUGHT,
     PROBLEM,
     READING,
-    Asked,
-    Said,
-    Section,
+    ModelRequest,
+    PersonText,
+    TagSection,
     asked,
     spoken,
 )
@@ -64,7 +64,7 @@ def answer(body: Body) -> str:
     return "\n".join(parts)
 
 
-def _in_form(schema: Schema, request: Asked, body: Body) -> Any:
+def _in_form(schema: Schema, request: ModelRequest, body: Body) -> Any:
     """An answer to this schema: what is to be read, a choice of actions, or anything else."""
     if is_wish(schema):
         return wish(request)
@@ -74,25 +74,25 @@ def _in_form(schema: Schema, request: Asked, body: Body) -> Any:
     return instance(schema, request, line)
 
 
-def _aloud(section: Section, request: Asked) -> str:
+def _aloud(section: TagSection, request: ModelRequest) -> str:
     """What a person hears: nothing, where it goes into open thought."""
     if turned(request) == OPEN_THOUGHT:
         return ""
     return _noted_in(section, request) or spoken_line(request)
 
 
-def _silent(section: Section, request: Asked) -> str:
+def _silent(section: TagSection, request: ModelRequest) -> str:
     return _noted_in(section, request) or _aside(section, request)
 
 
-def _noted_in(section: Section, request: Asked) -> str:
+def _noted_in(section: TagSection, request: ModelRequest) -> str:
     """What is to be noted in this section; "" where it wants something else."""
     if section.choices:
         return ""
     return _noted(request, f"{section.name}\n{section.about}")
 
 
-def _by_itself(request: Asked, task: str) -> str:
+def _by_itself(request: ModelRequest, task: str) -> str:
     """The answer to a task that no person set, and whose answer needs no form; "" for anything else."""
     if MESSAGE.search(task):
         return ""
@@ -101,7 +101,7 @@ def _by_itself(request: Asked, task: str) -> str:
     return _noted(request, task)
 
 
-def _thought(request: Asked) -> str:
+def _thought(request: ModelRequest) -> str:
     """What is wanted, what is known of whoever wants it, and what comes next."""
     said = [f"{_who(request)} wants: “{quotable(MENTION.sub('', request.words).strip())}”"]
     said += [f"I was told before: “{quotable(words)}”" for words in request.told]
@@ -116,7 +116,7 @@ def _thought(request: Asked) -> str:
     return " ".join(said)
 
 
-def _noted(request: Asked, about: str) -> str:
+def _noted(request: ModelRequest, about: str) -> str:
     """What was said, where it is to be summed up, or what people told of themselves; else ""."""
     if SUMMARY.search(about):
         return "\n".join(map(_quoted, request.heard[-NOTED:]))
@@ -130,27 +130,27 @@ def _noted(request: Asked, about: str) -> str:
     return ""
 
 
-def _of_whom(request: Asked) -> list[Said]:
+def _of_whom(request: ModelRequest) -> list[PersonText]:
     """Return the messages of whoever the notes are about; of all, where the request does not say."""
     if len(request.notes) != 1:
         return [*request.heard]
-    return [said for said in request.heard if said.name in request.notes] or [Said(name="", words="")]
+    return [said for said in request.heard if said.name in request.notes] or [PersonText(name="", words="")]
 
 
-def _facts(said: Said) -> list[str]:
+def _facts(said: PersonText) -> list[str]:
     """A line for each thing that somebody told of themselves."""
-    return [_quoted(Said(name=said.name, words=fact)) for fact in facts_in(said.words)]
+    return [_quoted(PersonText(name=said.name, words=fact)) for fact in facts_in(said.words)]
 
 
-def _quoted(said: Said) -> str:
+def _quoted(said: PersonText) -> str:
     return f"- {said.name or 'Someone'} said: “{quotable(said.words)}”"
 
 
-def _who(request: Asked) -> str:
+def _who(request: ModelRequest) -> str:
     return request.person or "Someone"
 
 
-def _aside(section: Section, request: Asked) -> str:
+def _aside(section: TagSection, request: ModelRequest) -> str:
     """What stands in a section that nobody hears: a choice, nothing, or its rule."""
     named = chosen(section, request)
     if section.may_be_blank:
@@ -158,7 +158,7 @@ def _aside(section: Section, request: Asked) -> str:
     return named or _rule(request)
 
 
-def _rule(request: Asked) -> str:
+def _rule(request: ModelRequest) -> str:
     """Which rule it goes by."""
     who, goes = _who(request), turned(request)
     if goes == READING:

@@ -79,7 +79,7 @@ Kind = Literal["count", "list", "compare", "think"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class TaskPart:
     """One thing to find out: the step of a plan, a short name, the question to whoever works on it."""
 
     step: str
@@ -88,16 +88,16 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class ScriptTask:
     """What is to be worked out. `goal` is what must hold at the end; `left_out` are the parts too many."""
 
     kind: Kind
     goal: str
-    parts: tuple[Part, ...]
+    parts: tuple[TaskPart, ...]
     left_out: tuple[str, ...] = ()
 
 
-def task_of(words: str) -> Task | None:
+def task_of(words: str) -> ScriptTask | None:
     """What these words want thought through; None where an ordinary answer does."""
     plain = re.sub(r"([.?!])\s*\.", r"\1", OUTRIGHT.sub("", words)).strip()
     asked_outright = plain != words.strip()
@@ -111,13 +111,13 @@ def task_of(words: str) -> Task | None:
     return _compared(things) if len(things) > 1 else thinking(plain)
 
 
-def thinking(words: str) -> Task:
+def thinking(words: str) -> ScriptTask:
     """To think about these words, as one thing; without words there is no part."""
     thing = " ".join(MARKS.sub("", MENTION.sub("", words)).split()).lstrip(" .,;:!?").rstrip(" .,;:")
     parts = []
     if thing:
         question = f"What is there to say to “{thing}”?"
-        parts.append(Part(step="Think about it", name=thing, question=question))
+        parts.append(TaskPart(step="Think about it", name=thing, question=question))
     return _task("think", "Thought through", parts)
 
 
@@ -126,28 +126,30 @@ def _things(found: re.Match[str] | None) -> list[str]:
     return named_in(found["things"]) if found else []
 
 
-def _count(words: str) -> Task | None:
+def _count(words: str) -> ScriptTask | None:
     return _by_unit("count", COUNT.search(words), "Count", "How many", "Counted")
 
 
-def _list_units(words: str) -> Task | None:
+def _list_units(words: str) -> ScriptTask | None:
     return _by_unit("list", LIST_UNIT.search(words), "Find", "Which", "Listed")
 
 
-def _by_unit(kind: Kind, found: re.Match[str] | None, verb: str, asks: str, done: str) -> Task | None:
+def _by_unit(kind: Kind, found: re.Match[str] | None, verb: str, asks: str, done: str) -> ScriptTask | None:
     things = _things(found)
     if not found or not things:
         return None
     named = found["unit"].casefold()
     unit = next(unit for sign, unit in UNITS.items() if named.startswith(sign))
     parts = [
-        Part(step=f"{verb} the {unit} in {thing}", name=thing, question=f"{asks} {unit} are in “{thing}”?")
+        TaskPart(
+            step=f"{verb} the {unit} in {thing}", name=thing, question=f"{asks} {unit} are in “{thing}”?"
+        )
         for thing in things
     ]
     return _task(kind, f"{done}: the {unit} in {together(things[:MOST])}", parts)
 
 
-def _sides(words: str) -> Task | None:
+def _sides(words: str) -> ScriptTask | None:
     things = _things(SIDES.search(words))
     if not things:
         return None
@@ -155,33 +157,35 @@ def _sides(words: str) -> Task | None:
     for thing in things:
         for side, what in (("pros", "for"), ("cons", "against")):
             name = f"{side} of {thing}"
-            parts.append(Part(step=f"Find the {name}", name=name, question=f"What speaks {what} “{thing}”?"))
+            parts.append(
+                TaskPart(step=f"Find the {name}", name=name, question=f"What speaks {what} “{thing}”?")
+            )
     return _task("list", f"Listed: the pros and cons of {together(things[:MOST])}", parts)
 
 
-def _list(words: str) -> Task | None:
+def _list(words: str) -> ScriptTask | None:
     things = _things(LIST.search(words))
     if len(things) < 2:
         return None
     return _task("list", f"Listed: {together(things[:MOST])}", list(map(_looked_at, things)))
 
 
-def _compare(words: str) -> Task | None:
+def _compare(words: str) -> ScriptTask | None:
     things = _things(COMPARE.search(words) or AGAINST.search(re.sub(r"\bvs\.", "vs", words)))
     return _compared(things) if len(things) > 1 else None
 
 
-def _compared(things: Sequence[str]) -> Task:
+def _compared(things: Sequence[str]) -> ScriptTask:
     return _task("compare", f"Compared: {together(things[:MOST])}", list(map(_looked_at, things)))
 
 
-def _looked_at(thing: str) -> Part:
-    return Part(step=f"Look at {thing}", name=thing, question=f"What is there to say of “{thing}”?")
+def _looked_at(thing: str) -> TaskPart:
+    return TaskPart(step=f"Look at {thing}", name=thing, question=f"What is there to say of “{thing}”?")
 
 
-def _task(kind: Kind, goal: str, parts: Sequence[Part]) -> Task:
+def _task(kind: Kind, goal: str, parts: Sequence[TaskPart]) -> ScriptTask:
     left_out = tuple(part.name for part in parts[MOST:])
-    return Task(kind=kind, goal=goal, parts=tuple(parts[:MOST]), left_out=left_out)
+    return ScriptTask(kind=kind, goal=goal, parts=tuple(parts[:MOST]), left_out=left_out)
 
 
 def named_in(words: str) -> list[str]:

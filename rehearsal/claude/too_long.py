@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rehearsal.claude.cue import Cue
+from rehearsal.claude.cue import ReplyCue
 from rehearsal.claude.prompt import Body, pieces
-from rehearsal.switchboard import Switchboard
+from rehearsal.switchboard import FaultSwitchboard
 
 WORDS = {
     "anthropic": "prompt is too long: {prompt} tokens > {window} maximum",
@@ -19,7 +19,7 @@ KINDS = {"llama.cpp": (400, "exceed_context_size_error"), "bytes": (413, "reques
 """The status and the type of error, where they are not those of any invalid request."""
 
 
-def beyond_window(faults: Switchboard, body: Body) -> Cue | None:
+def beyond_window(faults: FaultSwitchboard, body: Body) -> ReplyCue | None:
     """How this request is refused, if there is a window and it is too long for that."""
     told = faults.on("window")
     if not told:
@@ -31,4 +31,4 @@ def beyond_window(faults: Switchboard, body: Body) -> Cue | None:
     words = str(told["words"])
     status, kind = KINDS.get(words, (400, "invalid_request_error"))
     said = WORDS[words].format(prompt=prompt, answer=answer, whole=prompt + answer, window=window)
-    return Cue(ending="error", status=status, kind=kind, said=said)
+    return ReplyCue(ending="error", status=status, kind=kind, said=said)

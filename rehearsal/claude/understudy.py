@@ -15,14 +15,14 @@ from aiohttp import web
 
 from rehearsal.claude.bad_request import MUST_THINK, objection
 from rehearsal.claude.catalogue import catalogue, key_of, refusal
-from rehearsal.claude.cue import Cue, bare, ended, failure, spoiled
-from rehearsal.claude.prompt import Body, Cache
+from rehearsal.claude.cue import ReplyCue, bare, ended, failure, spoiled
+from rehearsal.claude.prompt import Body, PromptCache
 from rehearsal.claude.script import answer
 from rehearsal.claude.too_long import beyond_window
-from rehearsal.claude.wire_format import Take, chunks, closing, delta, error, frame, message, opening
+from rehearsal.claude.wire_format import AnswerTake, chunks, closing, delta, error, frame, message, opening
 from rehearsal.faults import MODEL_FAULTS
-from rehearsal.switchboard import Switchboard, expose
-from rehearsal.timekeeping import Clock
+from rehearsal.switchboard import FaultSwitchboard, expose
+from rehearsal.timekeeping import RehearsalClock
 from rehearsal.wire import hang_up, parsed
 
 PACE = 0.02
@@ -35,7 +35,7 @@ QUIET = ("disabled", "between_tools")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Closed:
+class ClientDisconnected:
     """Who asked was gone before the answer was whole. `request` counts all that came, from 1.
 
     `at` is when the connection was seen to close, in seconds of time.monotonic().
@@ -45,22 +45,24 @@ class Closed:
     at: float
 
 
-class Understudy:
+class ClaudeUnderstudy:
     """Answers the Messages API: what is queued first, then by the script, a pure function of the request.
 
     `requests` are the last bodies that came, oldest first, refused ones too; `closed` those whose answer
     nobody waited for; `faults` are the switches of what can go wrong. `script` may be set to another one.
     """
 
-    def __init__(self, clock: Clock, pace: float = PACE, script: Callable[[Body], str] = answer) -> None:
-        self.faults = Switchboard("The model", MODEL_FAULTS)
+    def __init__(
+        self, clock: RehearsalClock, pace: float = PACE, script: Callable[[Body], str] = answer
+    ) -> None:
+        self.faults = FaultSwitchboard("The model", MODEL_FAULTS)
         self.requests: deque[dict[str, Any]] = deque(maxlen=KEPT)
         self._clock = clock
         self._pace = pace
-        self.closed: list[Closed] = []
+        self.closed: list[ClientDisconnected] = []
         self.script = script
-        self._cache = Cache(clock)
-        self._cues: list[Cue] = []
+        self._cache = PromptCache(clock)
+        self._cues: list[ReplyCue] = []
         self._ids = count(1)
 
     def mount(self, app: web.Application) -> None:
@@ -96,7 +98,7 @@ class Understudy:
         text of the request or its schema holds; without these it fits any. So do the other three.
         """
         self._cues.append(
-            Cue(text=raw, delay=delay, chunk=chunk, until=until, first=first, model=model, asks=asks)
+            ReplyCue(text=raw, delay=delay, chunk=chunk, until=until, first=first, model=model, asks=asks)
         )
 
     def fail(
@@ -111,7 +113,7 @@ class Understudy:
     ) -> None:
         """Fail with this error; `wait` is its Retry-After. With 200 it comes in the stream, after a text."""
         self._cues.append(
-            Cue(
+            ReplyCue(
                 text=after,
                 ending="error",
                 status=status,
@@ -125,12 +127,12 @@ class Understudy:
 
     def refuse(self, after: str = "", model: str = "*", asks: str = "") -> None:
         """Say this much, then stop as the safety classifier does."""
-        self._cues.append(Cue(text=after, ending="refusal", model=model, asks=asks))
+        self._cues.append(ReplyCue(text=after, ending="refusal", model=model, asks=asks))
 
     def cut(self, after: str = "", hush: bool = False, model: str = "*", asks: str = "") -> None:
         """Say this much, then break the connection; with `hush`, end it politely, unfinished."""
         ending: Literal["hush", "cut"] = "hush" if hush else "cut"
-        self._cues.append(Cue(text=after, ending=ending, model=model, asks=asks))
+        self._cues.append(ReplyCue(text=after, ending=ending, model=model, asks=asks))
 
     async def _requested(self, request: web.Request) -> web.Response:
         return web.json_response(list(self.requests))
@@ -153,7 +155,7 @@ class Understudy:
             pass
         finally:
             answering.cancel()
-        self.closed.append(Closed(request=count, at=time.monotonic()))
+        self.closed.append(ClientDisconnected(request=count, at=time.monotonic()))
         return web.Response()
 
     async def _answer(self, request: web.Request, number: str) -> web.StreamResponse:
@@ -184,7 +186,7 @@ class Understudy:
             hang_up(request)
         return web.json_response(message(take), headers={"request-id": number})
 
-    def _cue(self, body: dict[str, Any]) -> Cue:
+    def _cue(self, body: dict[str, Any]) -> ReplyCue:
         """What is to be done with this request."""
         model = str(body["model"])
         failed = failure(self.faults, model) or beyond_window(self.faults, body)
@@ -193,9 +195,9 @@ class Understudy:
         queued = next((cue for cue in self._cues if cue.fits(body)), None)
         if queued:
             self._cues.remove(queued)
-        return spoiled(self.faults, model, queued or Cue())
+        return spoiled(self.faults, model, queued or ReplyCue())
 
-    def _take(self, body: dict[str, Any], cue: Cue, number: str) -> Take:
+    def _take(self, body: dict[str, Any], cue: ReplyCue, number: str) -> AnswerTake:
         text = cue.text
         if text is None:
             text = self.script(body)
@@ -207,7 +209,7 @@ class Understudy:
         if cue.ending == "refusal":
             stop, end = "refusal", ""
         thinking = (body.get("thinking") or {}).get("type")
-        return Take(
+        return AnswerTake(
             id=number.replace("req", "msg"),
             model=body["model"],
             text=text[: cue.most],
@@ -217,13 +219,15 @@ class Understudy:
             counted=self._cache.count(body),
         )
 
-    async def _wait(self, cue: Cue) -> None:
+    async def _wait(self, cue: ReplyCue) -> None:
         if cue.delay:
             await self._clock.sleep(cue.delay)
         if cue.until:
             await cue.until.wait()
 
-    async def _stream(self, request: web.Request, take: Take, cue: Cue, number: str) -> web.StreamResponse:
+    async def _stream(
+        self, request: web.Request, take: AnswerTake, cue: ReplyCue, number: str
+    ) -> web.StreamResponse:
         response = web.StreamResponse(headers={"request-id": number, "content-type": "text/event-stream"})
         await response.prepare(request)
         await response.write(b"".join(map(frame, opening(take))))
@@ -236,7 +240,7 @@ class Understudy:
         await self._end(request, response, take, cue, number)
         return response
 
-    async def _play(self, response: web.StreamResponse, take: Take, cue: Cue, text: str) -> None:
+    async def _play(self, response: web.StreamResponse, take: AnswerTake, cue: ReplyCue, text: str) -> None:
         for chunk in chunks(text, cue.chunk):
             await response.write(frame(delta(take, chunk)))
             pace = cue.pace or self._pace
@@ -244,7 +248,7 @@ class Understudy:
                 await self._clock.sleep(pace)
 
     async def _end(
-        self, request: web.Request, response: web.StreamResponse, take: Take, cue: Cue, number: str
+        self, request: web.Request, response: web.StreamResponse, take: AnswerTake, cue: ReplyCue, number: str
     ) -> None:
         if cue.ending == "error":
             await response.write(frame(error(cue.kind, cue.said, number)))

@@ -17,7 +17,7 @@ THOUGHT: Event = {"type": "thinking", "thinking": "", "signature": "cmVoZWFyc2Vk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Take:
+class AnswerTake:
     """One answer as it is to be played: `counted` are the usage numbers of its prompt."""
 
     id: str
@@ -40,7 +40,7 @@ class Take:
         }
 
 
-def message(take: Take) -> dict[str, Any]:
+def message(take: AnswerTake) -> dict[str, Any]:
     """The whole as one JSON message."""
     content: list[Event] = []
     if take.thinks:
@@ -50,7 +50,7 @@ def message(take: Take) -> dict[str, Any]:
     return {**_empty(take), "content": content, **_stop(take), "usage": take.usage}
 
 
-def opening(take: Take) -> Iterator[Event]:
+def opening(take: AnswerTake) -> Iterator[Event]:
     """The events before the first text."""
     yield {"type": "message_start", "message": {**_empty(take), "usage": {**take.usage, "output_tokens": 1}}}
     yield {"type": "ping"}
@@ -66,7 +66,7 @@ def opening(take: Take) -> Iterator[Event]:
     }
 
 
-def delta(take: Take, text: str) -> Event:
+def delta(take: AnswerTake, text: str) -> Event:
     """The event that brings this text."""
     return {
         "type": "content_block_delta",
@@ -75,7 +75,7 @@ def delta(take: Take, text: str) -> Event:
     }
 
 
-def closing(take: Take) -> Iterator[Event]:
+def closing(take: AnswerTake) -> Iterator[Event]:
     """The events after the last text."""
     yield {"type": "content_block_stop", "index": int(take.thinks)}
     yield {"type": "message_delta", "delta": _stop(take), "usage": take.usage}
@@ -100,7 +100,7 @@ def chunks(text: str, size: int | None) -> list[str]:
     return [text[i : i + size] for i in range(0, len(text), size)]
 
 
-def _empty(take: Take) -> dict[str, Any]:
+def _empty(take: AnswerTake) -> dict[str, Any]:
     return {
         "id": take.id,
         "type": "message",
@@ -113,7 +113,7 @@ def _empty(take: Take) -> dict[str, Any]:
     }
 
 
-def _stop(take: Take) -> dict[str, Any]:
+def _stop(take: AnswerTake) -> dict[str, Any]:
     return {
         "stop_reason": take.stop_reason,
         "stop_sequence": take.stop_sequence or None,

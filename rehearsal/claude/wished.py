@@ -32,7 +32,7 @@ ENOUGH = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class RequestedAction:
     """The action that is asked for; `rest` is what is said after its name, where it was called by that."""
 
     name: str
@@ -44,7 +44,7 @@ def is_deed(name: str) -> bool:
     return name not in (*LOOKS, *TALKS, END) and not name.startswith("To_")
 
 
-def called(words: str, names: Iterable[str]) -> Wish | None:
+def called(words: str, names: Iterable[str]) -> RequestedAction | None:
     """Return the action that these words call by its name, with what they say after that.
 
     As one word, LookUpDeploys or look_up_deploys, it may stand anywhere; else it begins the sentence.
@@ -57,11 +57,11 @@ def called(words: str, names: Iterable[str]) -> Wish | None:
         for one in spelt:
             found = re.search(rf"{one}(?!\w)(?P<what>.*)", words, re.I | re.S)
             if found:
-                return Wish(name=name, rest=found["what"].strip(" .!?:()"))
+                return RequestedAction(name=name, rest=found["what"].strip(" .!?:()"))
     return None
 
 
-def meant(words: str, known: Mapping[str, str], *, enough: int = 1) -> Wish | None:
+def meant(words: str, known: Mapping[str, str], *, enough: int = 1) -> RequestedAction | None:
     """Return the action of the owner's that these words describe best, if they describe one well enough.
 
     `known` has the description of each. For one that changes nothing a word of its name, or `enough` words
@@ -73,9 +73,9 @@ def meant(words: str, known: Mapping[str, str], *, enough: int = 1) -> Wish | No
         return None
     if LOOKS_UP.match(known[best]):
         named = shared(words, " ".join(parts_of(best)))
-        return Wish(name=best) if named or score[best] >= enough else None
+        return RequestedAction(name=best) if named or score[best] >= enough else None
     may_be = not QUESTION.search(words) or WISH.search(words)
-    return Wish(name=best) if may_be and score[best] >= ENOUGH else None
+    return RequestedAction(name=best) if may_be and score[best] >= ENOUGH else None
 
 
 def _score(words: str, name: str, about: str) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from daemon.actions.action import Run as AnyRun
-from daemon.actions.agreement import BEGINNING, END, TICK, as_list
+from daemon.actions.action import RunContext as AnyRun
+from daemon.actions.agreement import BEGINNING, END, TICK, arguments_for_approval
 
 WHOLE = "All of it stands elsewhere."
 
@@ -22,7 +22,7 @@ class Run:
 
 def shown(**given: Any) -> list[str]:
     """The lines that an owner reads, without the block around them."""
-    first, *lines = as_list(cast(AnyRun, Run()), given).splitlines()
+    first, *lines = arguments_for_approval(cast(AnyRun, Run()), given).splitlines()
     assert first == "```"
     end = lines.index("```")
     assert lines[end + 1 :] in ([], [WHOLE])
@@ -66,14 +66,16 @@ def test_what_nobody_could_see_is_spelled_out() -> None:
 
 
 def test_of_a_long_value_both_ends_are_shown() -> None:
-    text = as_list(cast(AnyRun, Run()), {"text": "a" * BEGINNING + "b" * 4_120 + "c" * END, "to": "Ann"})
+    text = arguments_for_approval(
+        cast(AnyRun, Run()), {"text": "a" * BEGINNING + "b" * 4_120 + "c" * END, "to": "Ann"}
+    )
     assert text.endswith(f"\n```\n{WHOLE}")
     [long, to] = shown(text="a" * BEGINNING + "b" * 4_120 + "c" * END, to="Ann")
     assert long == f"text: {'a' * BEGINNING} [… 4,120 characters …] {'c' * END}"
     assert to == "to: Ann"
-    assert WHOLE not in as_list(cast(AnyRun, Run()), {"text": "a" * (BEGINNING + END)})
-    assert as_list(cast(AnyRun, Run()), {"to": ["x" * 5_000]}).endswith(WHOLE)
+    assert WHOLE not in arguments_for_approval(cast(AnyRun, Run()), {"text": "a" * (BEGINNING + END)})
+    assert arguments_for_approval(cast(AnyRun, Run()), {"to": ["x" * 5_000]}).endswith(WHOLE)
 
 
 def test_where_there_is_nothing_to_show_nothing_stands() -> None:
-    assert as_list(cast(AnyRun, Run()), {}) == ""
+    assert arguments_for_approval(cast(AnyRun, Run()), {}) == ""

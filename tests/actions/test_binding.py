@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from daemon.actions.action import Definition, Outcome
-from daemon.actions.action import Run as AnyRun
-from daemon.actions.binding import bind
-from daemon.ism import Finish, ISMResult
-from daemon.kinds import Observed
+from daemon.actions.action import ActionDefinition, Outcome
+from daemon.actions.action import RunContext as AnyRun
+from daemon.actions.binding import bind_action
+from daemon.ism import FinishRun, ISMResult
+from daemon.kinds import ActionObserved
 
 
 class Run:
@@ -30,24 +30,24 @@ class Run:
     def found(self, action: str, outcome: Outcome) -> None:
         self.findings.append(outcome)
 
-    async def effect_soon(self, name: str, args: object, do: Callable[[], Awaitable[str]]) -> Observed:
+    async def effect_soon(self, name: str, args: object, do: Callable[[], Awaitable[str]]) -> ActionObserved:
         self.observed.append(await do())
-        return Observed(name=name, text=self.observed[-1])
+        return ActionObserved(name=name, text=self.observed[-1])
 
 
-def coming_to(outcome: Any, **options: Any) -> Definition:
+def coming_to(outcome: Any, **options: Any) -> ActionDefinition:
     """An action that comes to this."""
 
     async def perform(_run: AnyRun, _args: object) -> Any:
         return outcome
 
-    return Definition(name="Look", description="Look.", perform=perform, **options)
+    return ActionDefinition(name="Look", description="Look.", perform=perform, **options)
 
 
-async def done(one: Definition) -> tuple[Run, object]:
+async def done(one: ActionDefinition) -> tuple[Run, object]:
     """What comes of it, once."""
     run = Run()
-    return run, await bind(cast(AnyRun, run), one).handler("", [])
+    return run, await bind_action(cast(AnyRun, run), one).handler("", [])
 
 
 @pytest.mark.parametrize(("outcome", "text"), [("there", "there"), ("", ""), (None, "")])
@@ -56,7 +56,7 @@ async def test_of_an_effect_its_text_is_recorded(outcome: Outcome, text: str) ->
     assert (run.observed, run.findings, came) == ([text], [text], text)
 
 
-@pytest.mark.parametrize("outcome", [Finish("over"), ISMResult("over"), 5])
+@pytest.mark.parametrize("outcome", [FinishRun("over"), ISMResult("over"), 5])
 async def test_what_an_effect_cannot_record_is_said_and_named(outcome: object) -> None:
     kind = type(outcome).__name__
     run, _ = await done(coming_to(outcome, effect=True))

@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import pytest
 
-from daemon.actions.action import Nothing, Perform, command
-from daemon.actions.commanding import WENT_WRONG, Commanding
-from daemon.inner.carrying_out import Done
-from daemon.inner.grammar import Command
+from daemon.actions.action import NoArguments, Perform, command
+from daemon.actions.commanding import WENT_WRONG, TickCommands
+from daemon.inner.carrying_out import CommandResult
+from daemon.inner.grammar import ParsedCommand
 from daemon.kinds import CommandRan
-from daemon.knowledge.views import Views
+from daemon.knowledge.views import Visibility
 from daemon.process import Turn
 
 
@@ -40,19 +40,21 @@ async def test_a_command_that_comes_to_no_done_is_an_error_of_that_one_alone(
     came: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     steps = Steps()
-    tick = Commanding(
+    tick = TickCommands(
         turn=cast(Turn, steps),
         id=1,
         view="",
-        views=cast(Views, None),
+        views=cast(Visibility, None),
         now=0.0,
         definitions={
-            "odd": command("odd", "Come to this.", coming_to(came), Nothing),
-            "even": command("even", "Come to what it should.", coming_to(Done(text="done")), Nothing),
+            "odd": command("odd", "Come to this.", coming_to(came), NoArguments),
+            "even": command(
+                "even", "Come to what it should.", coming_to(CommandResult(text="done")), NoArguments
+            ),
         },
     )
     for name in ("odd", "even"):
-        wanted = Command(cmd_id=name, name=name, args=None, given={}, description="", position=0)
+        wanted = ParsedCommand(cmd_id=name, name=name, args=None, given={}, description="", position=0)
         await tick.carry_out(wanted)
     assert [(ran.name, ran.ok, ran.text) for ran in steps.came] == [
         ("odd", False, WENT_WRONG),

@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from daemon.actions.file_commands import file_commands
-from daemon.ism import Refused
-from daemon.knowledge.folders import Folders
+from daemon.ism import ActionRefused
+from daemon.knowledge.folders import FolderLibrary
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def handbook(tmp_path: Path) -> Path:
 
 async def done(folder: Path, name: str, **args: Any) -> str:
     """What a command comes to."""
-    with Folders([folder]) as library:
+    with FolderLibrary([folder]) as library:
         [command] = [one for one in file_commands(library) if one.name == name]
         assert command.args
         came = await command.perform(cast(Any, None), command.args(**args))
@@ -55,7 +55,7 @@ async def test_lines_of_a_large_file_are_read(handbook: Path) -> None:
 async def test_why_no_line_is_read_is_said_with_the_name(
     handbook: Path, path: str, line: int, why: str
 ) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ActionRefused) as refused:
         await done(handbook, "files.read", path=path, line=line)
     assert why in str(refused.value)
     assert path in str(refused.value)

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from daemon.actions.action import Run
+from daemon.actions.action import RunContext
 from daemon.actions.memory_actions import (
     LETTERS,
     read_thread,
@@ -19,9 +19,9 @@ from daemon.actions.memory_actions import (
 from daemon.engine.event import Entry, StepEvent
 from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS
-from daemon.knowledge.journal_index import JournalIndex
-from daemon.knowledge.memories import SAID, Memories
-from daemon.knowledge.places import Places
+from daemon.knowledge.journal_index import FullTextIndex
+from daemon.knowledge.memories import SAID, MessageSearch
+from daemon.knowledge.places import KnownChannels
 from daemon.memory import Memory, WorkingMemory, working_memory
 from tests.clock import FakeClock
 from tests.knowledge.office import Office
@@ -55,26 +55,26 @@ class Soul:
     """What somebody's words make it do."""
 
     office: Office
-    memories: Memories
+    memories: MessageSearch
 
     async def search(self, thread: str, query: str, *seen: Entry[Any]) -> str:
-        run = cast(Run, Here(self.office, thread, seen))
+        run = cast(RunContext, Here(self.office, thread, seen))
         return str(await search_memory.function(run, self.memories, query))
 
     async def read(self, thread: str, back: int, *seen: Entry[Any]) -> str:
-        run = cast(Run, Here(self.office, thread, seen))
+        run = cast(RunContext, Here(self.office, thread, seen))
         return str(await read_thread.function(run, self.memories, back))
 
     async def remember(self, thread: str, text: str, about: str = "") -> str:
-        run = cast(Run, Here(self.office, thread))
+        run = cast(RunContext, Here(self.office, thread))
         return str(await remember.function(run, text, about))
 
 
 @pytest.fixture
 async def soul(tmp_path: Path) -> AsyncIterator[Soul]:
     async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
-        with JournalIndex(journal, [SAID]) as index:
-            yield Soul(Office(journal), Memories(journal, Places(journal), index))
+        with FullTextIndex(journal, [SAID]) as index:
+            yield Soul(Office(journal), MessageSearch(journal, KnownChannels(journal), index))
 
 
 async def test_a_secret_told_in_a_dm_is_told_to_nobody_in_a_channel(soul: Soul) -> None:
@@ -103,8 +103,8 @@ async def test_what_was_noted_in_public_is_found_elsewhere(soul: Soul) -> None:
 
 async def test_who_cannot_search_all_of_it_yet_is_told(tmp_path: Path) -> None:
     async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
-        with JournalIndex(journal, [SAID], patience=0.0) as index:
-            soul = Soul(Office(journal), Memories(journal, Places(journal), index))
+        with FullTextIndex(journal, [SAID], patience=0.0) as index:
+            soul = Soul(Office(journal), MessageSearch(journal, KnownChannels(journal), index))
             thread = await soul.office.open("C1")
             told = await soul.search(thread, "release")
             assert told.splitlines() == ["nothing found", "not all searched"]

@@ -8,19 +8,19 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from daemon.actions.action import Definition, Outcome, Run
-from daemon.actions.registry import Registry
+from daemon.actions.action import ActionDefinition, Outcome, RunContext
+from daemon.actions.registry import ActionRegistry
 from daemon.limits import Limits
 from daemon.mind.playbook import Playbook
 
 
-async def nothing(run: Run, args: Any) -> Outcome:
+async def nothing(run: RunContext, args: Any) -> Outcome:
     """Does nothing."""
 
 
-def action(name: str, **others: Any) -> Definition:
+def action(name: str, **others: Any) -> ActionDefinition:
     """An action that does nothing."""
-    return Definition(name=name, description=f"{name} it.", perform=nothing, **others)
+    return ActionDefinition(name=name, description=f"{name} it.", perform=nothing, **others)
 
 
 class Where(BaseModel):
@@ -38,7 +38,7 @@ def offering(*actions: str) -> Playbook:
 
 
 def test_a_playbook_offers_what_there_is_in_its_own_order() -> None:
-    registry = Registry([action("Look"), action("Mend"), action("Stop")])
+    registry = ActionRegistry([action("Look"), action("Mend"), action("Stop")])
     assert [one.name for one in registry.offered_by(offering("Stop", "Ask", "Look"))] == ["Stop", "Look"]
     assert [*registry.named] == ["Look", "Mend", "Stop"]
 
@@ -46,12 +46,12 @@ def test_a_playbook_offers_what_there_is_in_its_own_order() -> None:
 @pytest.mark.parametrize(("names", "taken"), [(["Look", "look"], "Look, look"), (["Look", "Done"], "Done")])
 def test_a_name_means_one_thing_only(names: list[str], taken: str) -> None:
     with pytest.raises(ValueError, match=f"^{taken}: each action needs a name of its own, and none is DONE"):
-        Registry([action(name) for name in names])
+        ActionRegistry([action(name) for name in names])
 
 
 def test_the_page_says_of_each_what_it_takes_and_what_holds_for_it() -> None:
     mend = action("Mend", approval=True, terminal=True, exclusive=True, repeatable=False)
-    page = Registry([mend, action("Look", args=Where)]).as_markdown()
+    page = ActionRegistry([mend, action("Look", args=Where)]).as_markdown()
     assert page.startswith("# Actions\n")
     assert page.partition("\n## ")[2] == (
         "Look\n\nLook it.\n\n"
@@ -67,4 +67,4 @@ def test_the_page_says_of_each_what_it_takes_and_what_holds_for_it() -> None:
 
 def test_the_page_does_not_depend_on_the_order_of_definitions() -> None:
     both = [action("Look"), dataclasses.replace(action("Mend"), terminal=True)]
-    assert Registry(both).as_markdown() == Registry(both[::-1]).as_markdown()
+    assert ActionRegistry(both).as_markdown() == ActionRegistry(both[::-1]).as_markdown()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
-from daemon.actions.action import Run
-from daemon.actions.function import Means
+from daemon.actions.action import RunContext
+from daemon.actions.function import ActionDependencies
 from daemon.actions.research import research
-from daemon.knowledge.folders import Folders
+from daemon.knowledge.folders import FolderLibrary
 
 
 class Words:
@@ -21,14 +21,14 @@ class Words:
         return bool(text)
 
 
-RUN = cast(Run, Words())
+RUN = cast(RunContext, Words())
 
 
 async def test_it_reads_lines_of_the_owners_files(tmp_path: Path) -> None:
     (tmp_path / "handbook").mkdir()
     (tmp_path / "handbook" / "office.md").write_text("The door code changes on Mondays.\n")
-    with Folders([tmp_path / "handbook"]) as library:
-        action = research.definition(Means(library=library))
+    with FolderLibrary([tmp_path / "handbook"]) as library:
+        action = research.definition(ActionDependencies(library=library))
         assert action.args
         found = await action.perform(RUN, action.args(query="when does the code change?"))
         nothing = await action.perform(RUN, action.args(query="../../etc/passwd"))
@@ -43,8 +43,8 @@ async def test_it_names_what_it_cannot_look_into(tmp_path: Path) -> None:
     (handbook / "visitors.log").write_text("somebody came\n" * 100_000)
     (handbook / "plan.pdf").write_bytes(b"%PDF-1.7\n\0")
     (handbook / "empty.md").write_text("")
-    with Folders([handbook]) as library:
-        action = research.definition(Means(library=library))
+    with FolderLibrary([handbook]) as library:
+        action = research.definition(ActionDependencies(library=library))
         assert action.args
         found = await action.perform(RUN, action.args(query="door code"))
         named = await action.perform(RUN, action.args(query="the code of the visitors"))
@@ -55,6 +55,6 @@ async def test_it_names_what_it_cannot_look_into(tmp_path: Path) -> None:
 
 
 def test_it_is_an_effect_that_may_be_repeated() -> None:
-    action = research.definition(Means())
+    action = research.definition(ActionDependencies())
     assert action.effect
     assert action.repeatable

@@ -13,7 +13,7 @@ from typing import Any
 from aiohttp import web
 
 from rehearsal.claude.prompt import CHARACTERS
-from rehearsal.claude.wire_format import Take, chunks, closing, delta, error, frame, opening
+from rehearsal.claude.wire_format import AnswerTake, chunks, closing, delta, error, frame, opening
 from tests.source import ROOT
 
 Request = Mapping[str, Any]
@@ -130,7 +130,7 @@ class WeakModel:
         reason = "end_turn"
         if self.heeds_bounds and len(text) > asked["max_tokens"] * CHARACTERS:
             text, reason = text[: asked["max_tokens"] * CHARACTERS], "max_tokens"
-        take = Take(
+        take = AnswerTake(
             id=f"msg_{next(self._ids)}",
             model=asked["model"],
             text=text,

@@ -11,11 +11,11 @@ from benchmarks.ferry import found
 from benchmarks.ism import dollars, ism, uncached
 from benchmarks.seed import run_seed
 from daemon.ism import Action
-from daemon.reply import Usage
+from daemon.reply import TokenUsage
 from tests.soak import SOAK
 
-COLD = Usage(input=100, cache_write=1_000, output=50)
-WARM = Usage(input=100, cache_write=300, cache_read=1_000, output=50)
+COLD = TokenUsage(input=100, cache_write=1_000, output=50)
+WARM = TokenUsage(input=100, cache_write=300, cache_read=1_000, output=50)
 
 
 @SOAK

@@ -11,12 +11,12 @@ import pytest
 from aiohttp import web
 from anthropic import AsyncAnthropic
 
-from daemon.claude.client import Claude
-from daemon.engine.event import canonical
+from daemon.claude.client import ClaudeClient
+from daemon.engine.event import canonical_json
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.ports import Hear
-from daemon.reply import Reply
-from rehearsal.claude.understudy import Understudy
+from daemon.reply import ModelReply
+from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.attention import PATIENCE
 from tests.attention import until as until
 from tests.claude.hasty import HastyClock
@@ -37,21 +37,21 @@ def free() -> None:
 
 
 async def ask(
-    claude: Claude,
+    claude: ClaudeClient,
     memory: WorkingMemory = MEMORY,
     hear: Hear | None = None,
     *,
     schema: Mapping[str, Any] | None = None,
     stop: asyncio.Event | None = None,
-) -> Reply:
+) -> ModelReply:
     async with asyncio.timeout(PATIENCE):
         return await claude.call(claude.request(memory, "speak", schema), hear, free, stop or asyncio.Event())
 
 
-def reserved(claude: Claude, memory: WorkingMemory) -> float:
+def reserved(claude: ClaudeClient, memory: WorkingMemory) -> float:
     """What is held back for a call with this in mind."""
     request = claude.request(memory, "speak")
-    return claude.highest_cost(request, len(canonical(request)))
+    return claude.highest_cost(request, len(canonical_json(request)))
 
 
 @pytest.fixture
@@ -60,12 +60,12 @@ def clock() -> HastyClock:
 
 
 @pytest.fixture
-def understudy(clock: HastyClock) -> Understudy:
-    return Understudy(clock, pace=0)
+def understudy(clock: HastyClock) -> ClaudeUnderstudy:
+    return ClaudeUnderstudy(clock, pace=0)
 
 
 @asynccontextmanager
-async def served(understudy: Understudy) -> AsyncIterator[str]:
+async def served(understudy: ClaudeUnderstudy) -> AsyncIterator[str]:
     """Where this understudy stands, without a slash at the end."""
     app = web.Application()
     understudy.mount(app)
@@ -77,7 +77,7 @@ async def served(understudy: Understudy) -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def url(understudy: Understudy) -> AsyncIterator[str]:
+async def url(understudy: ClaudeUnderstudy) -> AsyncIterator[str]:
     async with served(understudy) as url:
         yield url
 
@@ -88,17 +88,17 @@ async def sdk(url: str) -> AsyncIterator[AsyncAnthropic]:
         yield client
 
 
-Build = Callable[..., Awaitable[Claude]]
+Build = Callable[..., Awaitable[ClaudeClient]]
 
 
 @pytest.fixture
 async def build(url: str, clock: HastyClock) -> AsyncIterator[Build]:
     """Makes clients as app.py does, with other values where a test gives them."""
-    made: list[Claude] = []
+    made: list[ClaudeClient] = []
 
-    async def build(**other: Any) -> Claude:
+    async def build(**other: Any) -> ClaudeClient:
         values = {"api_key": KEY, "models": MODELS, "clock": clock, "base_url": url}
-        made.append(await Claude(**{**values, **other}).__aenter__())
+        made.append(await ClaudeClient(**{**values, **other}).__aenter__())
         return made[-1]
 
     yield build
@@ -107,7 +107,7 @@ async def build(url: str, clock: HastyClock) -> AsyncIterator[Build]:
 
 
 @pytest.fixture
-async def claude(build: Build) -> Claude:
+async def claude(build: Build) -> ClaudeClient:
     return await build()
 
 
@@ -117,7 +117,7 @@ def raw() -> Raw:
 
 
 @pytest.fixture
-async def before(build: Build, raw: Raw) -> AsyncIterator[Claude]:
+async def before(build: Build, raw: Raw) -> AsyncIterator[ClaudeClient]:
     """Our client before a server that sends what the test tells it."""
     async with serving(raw) as url:
         yield await build(base_url=url)

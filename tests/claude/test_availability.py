@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from daemon.claude.availability import RECENT_CALLS
-from daemon.claude.client import STALL, Claude
-from daemon.claude.failure import cause
-from rehearsal.claude.understudy import Understudy
+from daemon.claude.client import STALL, ClaudeClient
+from daemon.claude.failure import failure_cause
+from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.claude.conftest import MEMORY, MODELS, Build, ask, until
 from tests.claude.hasty import HastyClock
 from tests.clock import FakeClock
@@ -26,7 +26,7 @@ SCHEMA = {
 }
 
 
-def known(claude: Claude) -> tuple[str, str, str]:
+def known(claude: ClaudeClient) -> tuple[str, str, str]:
     """Of the one model that fails: its name, the word of its failure, and its cause."""
     [failing] = claude.availability.failing_models
     return failing.model, failing.failure, failing.cause
@@ -70,11 +70,11 @@ async def test_a_server_without_tls_fails_where_tls_is_wanted(build: Build, url:
 def test_a_name_that_cannot_be_resolved_is_named_as_the_cause() -> None:
     error = OSError("Cannot connect to host api.example:443")
     error.__cause__ = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-    assert cause(error) == "its name cannot be resolved"
+    assert failure_cause(error) == "its name cannot be resolved"
 
 
 async def test_a_model_that_stays_silent_is_slow_first_and_then_away(
-    build: Build, understudy: Understudy
+    build: Build, understudy: ClaudeUnderstudy
 ) -> None:
     clock = FakeClock()
     claude = await build(clock=clock)
@@ -93,7 +93,7 @@ async def test_a_model_that_stays_silent_is_slow_first_and_then_away(
 
 
 async def test_a_schema_that_a_backend_refuses_is_no_failure_of_the_model(
-    claude: Claude, understudy: Understudy
+    claude: ClaudeClient, understudy: ClaudeUnderstudy
 ) -> None:
     understudy.fail(400, "invalid_request_error")
     understudy.say('{"a": 1}')
@@ -103,7 +103,7 @@ async def test_a_schema_that_a_backend_refuses_is_no_failure_of_the_model(
 
 
 async def test_an_answer_of_another_model_ends_only_what_is_true_of_every_model(
-    claude: Claude, understudy: Understudy
+    claude: ClaudeClient, understudy: ClaudeUnderstudy
 ) -> None:
     fast = {**claude.request(MEMORY, "fast")}
     for status, kind, ends in ((502, "api_error", False), (401, "authentication_error", True)):
@@ -117,7 +117,7 @@ async def test_an_answer_of_another_model_ends_only_what_is_true_of_every_model(
 
 
 async def test_the_durations_of_the_last_hundred_answered_calls_are_kept(
-    claude: Claude, understudy: Understudy, clock: HastyClock
+    claude: ClaudeClient, understudy: ClaudeUnderstudy, clock: HastyClock
 ) -> None:
     understudy.say("Slowly.", delay=10)
     for _ in range(RECENT_CALLS):
@@ -134,7 +134,7 @@ async def test_the_durations_of_the_last_hundred_answered_calls_are_kept(
 
 @pytest.mark.parametrize("stops", [True, False])
 async def test_what_somebody_stops_is_neither_a_failure_nor_a_success(
-    build: Build, understudy: Understudy, stops: bool
+    build: Build, understudy: ClaudeUnderstudy, stops: bool
 ) -> None:
     clock = FakeClock()
     claude = await build(clock=clock)

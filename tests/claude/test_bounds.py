@@ -7,12 +7,12 @@ import logging
 
 import pytest
 
-from daemon.claude.client import Claude
-from daemon.claude.models import KNOWN, THINKING
-from daemon.mind.answer_limits import ANSWER_LIMITS, SPOKEN, answer_limit
+from daemon.claude.client import ClaudeClient
+from daemon.claude.models import LISTED_MODELS, THINKING
+from daemon.mind.answer_limits import ANSWER_LIMITS, SPOKEN, max_answer_tokens
 from daemon.ports import Hear
-from daemon.reply import Reply
-from rehearsal.claude.understudy import Understudy
+from daemon.reply import ModelReply
+from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.attention import PATIENCE
 from tests.claude.conftest import MEMORY, Build, free, until
 from tests.claude.raw import END, START, STOP, Raw, delta, frame, serving
@@ -24,8 +24,8 @@ ANSWER = f"<say>Hi.</say><learned>no{MARK}"
 
 
 async def bounded(
-    claude: Claude, most: int | None = None, hear: Hear | None = None, *stops: str, role: str = "speak"
-) -> Reply:
+    claude: ClaudeClient, most: int | None = None, hear: Hear | None = None, *stops: str, role: str = "speak"
+) -> ModelReply:
     """The reply to a request with these bounds."""
     asked = claude.request(MEMORY, role, max_tokens=most, stop_sequences=stops)
     async with asyncio.timeout(PATIENCE):
@@ -33,7 +33,7 @@ async def bounded(
 
 
 async def test_an_answer_has_the_mark_at_which_the_server_ended_it(
-    claude: Claude, understudy: Understudy
+    claude: ClaudeClient, understudy: ClaudeUnderstudy
 ) -> None:
     understudy.say(f"{ANSWER} And so on.")
     reply = await bounded(claude, None, None, MARK)
@@ -42,14 +42,16 @@ async def test_an_answer_has_the_mark_at_which_the_server_ended_it(
     assert not understudy.closed
 
 
-async def test_the_mark_is_there_where_a_server_ends_at_it_without_a_word(before: Claude, raw: Raw) -> None:
+async def test_the_mark_is_there_where_a_server_ends_at_it_without_a_word(
+    before: ClaudeClient, raw: Raw
+) -> None:
     raw.send(START, delta("<say>Hi.</say><learned>no"), STOP, END)
     raw.end()
     reply = await bounded(before, None, None, MARK)
     assert (reply.stop_reason, reply.text) == ("end_turn", ANSWER)
 
 
-async def test_no_mark_is_added_where_its_section_was_not_begun(before: Claude, raw: Raw) -> None:
+async def test_no_mark_is_added_where_its_section_was_not_begun(before: ClaudeClient, raw: Raw) -> None:
     raw.send(START, delta("<say>Hi.</say>"), STOP, END)
     raw.end()
     assert (await bounded(before, None, None, MARK)).text == "<say>Hi.</say>"
@@ -57,7 +59,7 @@ async def test_no_mark_is_added_where_its_section_was_not_begun(before: Claude, 
 
 @pytest.mark.parametrize("chunk", [1, 4, 1_000])
 async def test_the_client_ends_an_answer_at_a_mark_that_the_server_ignores(
-    claude: Claude, understudy: Understudy, chunk: int, caplog: pytest.LogCaptureFixture
+    claude: ClaudeClient, understudy: ClaudeUnderstudy, chunk: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
     understudy.faults.switch("unbounded")
@@ -96,7 +98,7 @@ async def test_the_connection_is_closed_when_no_more_is_wanted(build: Build) -> 
 
 @pytest.mark.parametrize("model", [LOCAL, "claude-sonnet-5-5"])
 async def test_the_client_ends_an_answer_that_is_longer_than_it_may_be(
-    build: Build, understudy: Understudy, model: str
+    build: Build, understudy: ClaudeUnderstudy, model: str
 ) -> None:
     claude = await build(models={"speak": model})
     understudy.faults.switch("unbounded")
@@ -108,7 +110,7 @@ async def test_the_client_ends_an_answer_that_is_longer_than_it_may_be(
     assert (odd.model, odd.what) == (model, "too-long")
 
 
-async def test_thoughts_without_end_are_ended(raw: Raw, before: Claude) -> None:
+async def test_thoughts_without_end_are_ended(raw: Raw, before: ClaudeClient) -> None:
     thought = {"type": "thinking_delta", "thinking": "Hm, let me see once more. " * 40}
     raw.send(START, *[{"type": "content_block_delta", "index": 0, "delta": thought}] * 10)
     reply = await bounded(before, 100)
@@ -117,7 +119,7 @@ async def test_thoughts_without_end_are_ended(raw: Raw, before: Claude) -> None:
 
 @pytest.mark.parametrize("piece", ["yes ", "They are not being spoken to.\n", "ha", "\n"])
 async def test_a_model_that_goes_in_circles_is_ended(
-    build: Build, understudy: Understudy, piece: str
+    build: Build, understudy: ClaudeUnderstudy, piece: str
 ) -> None:
     claude = await build(models={"speak": LOCAL})
     understudy.say(f"<say>{piece * 4_000}", chunk=7)
@@ -128,7 +130,7 @@ async def test_a_model_that_goes_in_circles_is_ended(
 
 
 async def test_a_listed_model_may_write_the_same_as_often_as_it_was_asked_to(
-    claude: Claude, understudy: Understudy
+    claude: ClaudeClient, understudy: ClaudeUnderstudy
 ) -> None:
     text = "All work and no play makes Jack a dull boy.\n" * 100
     understudy.say(text)
@@ -136,13 +138,15 @@ async def test_a_listed_model_may_write_the_same_as_often_as_it_was_asked_to(
     assert (reply.outcome, reply.text) == ("ok", text)
 
 
-async def test_a_list_that_repeats_its_form_is_not_ended(build: Build, understudy: Understudy) -> None:
+async def test_a_list_that_repeats_its_form_is_not_ended(build: Build, understudy: ClaudeUnderstudy) -> None:
     text = "".join(f"| {number} | ok |\n" for number in range(300))
     understudy.say(text)
     assert (await bounded(await build(models={"speak": LOCAL}))).text == text
 
 
-async def test_a_local_model_that_thinks_is_given_room_for_that(build: Build, understudy: Understudy) -> None:
+async def test_a_local_model_that_thinks_is_given_room_for_that(
+    build: Build, understudy: ClaudeUnderstudy
+) -> None:
     claude = await build(models={"speak": LOCAL})
     understudy.say("<think>Hm.</think>true")
     await bounded(claude, 200, None, MARK)
@@ -165,13 +169,13 @@ async def test_one_that_was_cut_while_it_thought_is_asked_again_at_once(build: B
     assert (reply.outcome, reply.text, reply.tries) == ("ok", "true", 2)
 
 
-async def test_the_thoughts_of_a_listed_model_have_room_of_their_own(claude: Claude) -> None:
-    for known in KNOWN:
-        asked = claude.request(MEMORY, known.id, max_tokens=answer_limit("judge"))
+async def test_the_thoughts_of_a_listed_model_have_room_of_their_own(claude: ClaudeClient) -> None:
+    for known in LISTED_MODELS:
+        asked = claude.request(MEMORY, known.id, max_tokens=max_answer_tokens("judge"))
         assert asked["max_tokens"] == 200 + known.thoughts
 
 
-async def test_what_is_hashed_of_a_request_has_no_bounds(claude: Claude) -> None:
+async def test_what_is_hashed_of_a_request_has_no_bounds(claude: ClaudeClient) -> None:
     plain = claude.request(MEMORY, "speak")
     assert claude.bounded_request(plain, None, ()) == plain
     assert plain["max_tokens"] == SPOKEN
@@ -182,13 +186,13 @@ def test_a_kind_of_call_that_nobody_reads_is_shorter_than_what_people_read() -> 
     people_read = {"pipeline", "plainly", "deliberate"}
     assert all(ANSWER_LIMITS[name] == SPOKEN for name in people_read)
     told = {"learn": 400, "think": 600, "internal_monologue": 600, "judge": 200, "choose": 800}
-    assert {name: answer_limit(name) for name in told} == told
-    assert answer_limit("a call of an owner's process") is None
+    assert {name: max_answer_tokens(name) for name in told} == told
+    assert max_answer_tokens("a call of an owner's process") is None
 
 
 @pytest.mark.parametrize("model", [LOCAL, "claude-sonnet-5-5"])
 async def test_only_a_model_that_is_not_listed_is_asked_for_the_likeliest_words(
-    build: Build, understudy: Understudy, model: str
+    build: Build, understudy: ClaudeUnderstudy, model: str
 ) -> None:
     claude = await build(models={"speak": model})
     asked = claude.bounded_request(claude.request(MEMORY, "speak"), None, (), likeliest=True)
@@ -196,7 +200,7 @@ async def test_only_a_model_that_is_not_listed_is_asked_for_the_likeliest_words(
 
 
 async def test_a_temperature_that_the_server_refuses_is_left_out(
-    build: Build, understudy: Understudy
+    build: Build, understudy: ClaudeUnderstudy
 ) -> None:
     claude = await build(models={"speak": LOCAL})
     asked = claude.bounded_request(claude.request(MEMORY, "speak"), None, (), likeliest=True)

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from anthropic import AsyncAnthropic
 
-from daemon.claude.client import Claude
+from daemon.claude.client import ClaudeClient
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.ports import Role
-from daemon.reply import Usage
-from rehearsal.claude.understudy import Understudy
+from daemon.reply import TokenUsage
+from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.clock import FakeClock
 
 CHARACTER = "You are Claudius, who lives in a workspace. " * 80
@@ -30,14 +30,14 @@ def begun() -> WorkingMemory:
     return working_memory([Memory(role="system", content=CHARACTER, region="core"), user("Alice: hello")])
 
 
-async def turn(claude: Claude, memory: WorkingMemory, note: str) -> tuple[WorkingMemory, Usage]:
+async def turn(claude: ClaudeClient, memory: WorkingMemory, note: str) -> tuple[WorkingMemory, TokenUsage]:
     """One call; returns the memory with its answer in it, and the tokens it took."""
     asked = claude.request(memory.with_region("time", note), "speak")
     reply = await claude.call(asked, None, lambda: None, asyncio.Event())
     return memory.with_memory(Memory(role="assistant", content=reply.text)), reply.usage
 
 
-async def test_a_conversation_is_paid_once(claude: Claude) -> None:
+async def test_a_conversation_is_paid_once(claude: ClaudeClient) -> None:
     memory, first = await turn(claude, begun(), "It is noon.")
     memory, second = await turn(claude, memory.with_memory(user("Alice: how are you?")), "It is one.")
     memory, third = await turn(claude, memory.with_memory(user("Alice: and now?")), "It is two.")
@@ -49,14 +49,16 @@ async def test_a_conversation_is_paid_once(claude: Claude) -> None:
     assert first.input == second.input == third.input == len("It is noon.") // 3 + 1
 
 
-async def test_a_burst_longer_than_the_lookback_still_hits(claude: Claude) -> None:
+async def test_a_burst_longer_than_the_lookback_still_hits(claude: ClaudeClient) -> None:
     memory, first = await turn(claude, begun(), "now")
     burst = memory.with_memory(*(user(f"Bob: message {n}") for n in range(40)))
     _, second = await turn(claude, burst, "now")
     assert second.cache_read == first.cache_write
 
 
-async def test_a_cached_prompt_is_forgotten_after_five_minutes(claude: Claude, clock: FakeClock) -> None:
+async def test_a_cached_prompt_is_forgotten_after_five_minutes(
+    claude: ClaudeClient, clock: FakeClock
+) -> None:
     _, first = await turn(claude, begun(), "now")
     await clock.advance(299)
     assert (await turn(claude, begun(), "now"))[1].cache_read == first.cache_write
@@ -66,7 +68,7 @@ async def test_a_cached_prompt_is_forgotten_after_five_minutes(claude: Claude, c
     assert (await turn(claude, begun(), "now"))[1].cache_read == 0
 
 
-async def test_a_changed_character_is_read_anew(claude: Claude) -> None:
+async def test_a_changed_character_is_read_anew(claude: ClaudeClient) -> None:
     await turn(claude, begun(), "now")
     other = working_memory(
         [Memory(role="system", content=f"{CHARACTER}!", region="core"), user("Alice: hello")]
@@ -74,14 +76,14 @@ async def test_a_changed_character_is_read_anew(claude: Claude) -> None:
     assert (await turn(claude, other, "now"))[1].cache_read == 0
 
 
-async def ask(sdk: AsyncAnthropic, *texts: dict[str, Any], **more: Any) -> Usage:
+async def ask(sdk: AsyncAnthropic, *texts: dict[str, Any], **more: Any) -> TokenUsage:
     content: Any = [{"type": "text", **text} for text in texts]
     message = await sdk.messages.create(
         **{"model": "claude-haiku-5-5", "max_tokens": 100, **more},
         messages=[{"role": "user", "content": content}],
     )
     usage = message.usage
-    return Usage(
+    return TokenUsage(
         input=usage.input_tokens,
         cache_read=usage.cache_read_input_tokens or 0,
         cache_write=usage.cache_creation_input_tokens or 0,
@@ -129,7 +131,7 @@ async def test_it_looks_back_no_further(sdk: AsyncAnthropic) -> None:
 
 
 async def test_models_and_settings_have_caches_of_their_own(
-    sdk: AsyncAnthropic, understudy: Understudy
+    sdk: AsyncAnthropic, understudy: ClaudeUnderstudy
 ) -> None:
     await ask(sdk, {"text": CHARACTER, **MARK})
     assert (await ask(sdk, {"text": CHARACTER, **MARK}, model="claude-sonnet-5-5")).cache_read == 0
@@ -142,9 +144,11 @@ PLAYBOOK = "[Choose. Playbook: look before you speak.] " * 20
 QUESTION = "What next? Choose actions."
 
 
-async def rounds(claude: Claude, added: Sequence[Sequence[Memory]], role: Role = "fast") -> list[Usage]:
+async def rounds(
+    claude: ClaudeClient, added: Sequence[Sequence[Memory]], role: Role = "fast"
+) -> list[TokenUsage]:
     """A run: a choice each round, what came of it, and the same short question behind it all."""
-    memory, usages = begun().with_memory(user(PLAYBOOK)), list[Usage]()
+    memory, usages = begun().with_memory(user(PLAYBOOK)), list[TokenUsage]()
     for observed in [[], *added]:
         memory = memory.with_memory(*observed)
         asked = claude.request(memory.with_region("instruction", QUESTION), role, SCHEMA)
@@ -170,7 +174,7 @@ OBSERVED = {
 
 @pytest.mark.parametrize("observed", OBSERVED.values(), ids=OBSERVED)
 async def test_a_round_of_a_run_pays_for_what_was_added_and_no_more(
-    claude: Claude, observed: list[Memory]
+    claude: ClaudeClient, observed: list[Memory]
 ) -> None:
     usages = await rounds(claude, [observed] * 9)
     for before, after in pairwise(usages):
@@ -179,7 +183,7 @@ async def test_a_round_of_a_run_pays_for_what_was_added_and_no_more(
     assert len({usage.cache_write for usage in usages[1:]}) == 1, "flat"
 
 
-async def test_a_run_with_another_schema_reads_the_character_alone(claude: Claude) -> None:
+async def test_a_run_with_another_schema_reads_the_character_alone(claude: ClaudeClient) -> None:
     first = await rounds(claude, [])
     other = claude.request(begun().with_region("instruction", QUESTION), "fast")
     reply = await claude.call(other, None, lambda: None, asyncio.Event())

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from daemon.claude.chat_completions import ChatCompletions
-from daemon.claude.client import Claude
+from daemon.claude.client import ClaudeClient
 from daemon.claude.models import THINKING, ModelTable
 from daemon.memory import Memory, working_memory
-from daemon.price import price
-from daemon.reply import Usage
-from rehearsal.claude.understudy import Understudy
+from daemon.price import make_price
+from daemon.reply import TokenUsage
+from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.backends.chat_completions import ChatServer, chunk, error, frames, text, usage
 from tests.claude.conftest import MEMORY, Build, ask, free, until
 from tests.claude.hasty import HastyClock
@@ -22,7 +22,7 @@ from tests.claude.hasty import HastyClock
 KEY = "sk-hidden-word"
 GPT = "gpt-9"
 MODELS = {"speak": GPT, "fast": "gpt-9-mini"}
-TABLE = ModelTable(prices={GPT: price(1, 10, 0.1)}, structured=True)
+TABLE = ModelTable(prices={GPT: make_price(1, 10, 0.1)}, structured=True)
 SCHEMA = {
     "type": "object",
     "properties": {"yes": {"type": "boolean"}, "why": {"type": "string"}},
@@ -39,17 +39,17 @@ async def server(url: str) -> AsyncIterator[ChatServer]:
 
 
 @pytest.fixture
-async def gpt(build: Build, server: ChatServer) -> Claude:
+async def gpt(build: Build, server: ChatServer) -> ClaudeClient:
     """Our client, as the settings make it for OPENAI_BASE_URL."""
     return await at(build, server.url)
 
 
-async def at(build: Build, address: str) -> Claude:
+async def at(build: Build, address: str) -> ClaudeClient:
     api = ChatCompletions(base_url=address, api_key=KEY)
     return await build(api_key=KEY, api=api, models=MODELS, table=TABLE)
 
 
-async def heard(claude: Claude, **more: Any) -> tuple[list[str], Any]:
+async def heard(claude: ClaudeClient, **more: Any) -> tuple[list[str], Any]:
     """The pieces in which an answer came, and how it ended."""
     pieces: list[str] = []
 
@@ -62,7 +62,7 @@ async def heard(claude: Claude, **more: Any) -> tuple[list[str], Any]:
 # How it asks
 
 
-async def test_a_request_is_translated(gpt: Claude, server: ChatServer) -> None:
+async def test_a_request_is_translated(gpt: ClaudeClient, server: ChatServer) -> None:
     memory = working_memory(
         [
             Memory(role="system", content="You are Claudius.", region="core"),
@@ -103,7 +103,7 @@ async def test_what_only_claude_knows_is_left_out(build: Build, server: ChatServ
 
 
 async def test_a_schema_is_enforced_where_it_names_all_its_properties(
-    gpt: Claude, server: ChatServer, understudy: Understudy
+    gpt: ClaudeClient, server: ChatServer, understudy: ClaudeUnderstudy
 ) -> None:
     reply = await ask(gpt, schema=SCHEMA)
     assert server.asked[0]["response_format"] == {
@@ -115,7 +115,7 @@ async def test_a_schema_is_enforced_where_it_names_all_its_properties(
     assert server.asked[1]["response_format"]["json_schema"]["strict"] is False
 
 
-async def test_no_more_than_four_texts_stop_an_answer(gpt: Claude, server: ChatServer) -> None:
+async def test_no_more_than_four_texts_stop_an_answer(gpt: ClaudeClient, server: ChatServer) -> None:
     asked = {**gpt.request(MEMORY, "speak"), "stop_sequences": ["a", "b", "c", "d", "e"]}
     await gpt.call(asked, None, free, asyncio.Event())
     assert server.asked[0]["stop"] == ["a", "b", "c", "d"]
@@ -133,7 +133,7 @@ async def test_no_more_than_four_texts_stop_an_answer(gpt: Claude, server: ChatS
     ],
 )
 async def test_what_a_server_refuses_is_asked_for_in_another_way_and_not_again(
-    gpt: Claude, server: ChatServer, caplog: pytest.LogCaptureFixture, quirk: str, left: set[str]
+    gpt: ClaudeClient, server: ChatServer, caplog: pytest.LogCaptureFixture, quirk: str, left: set[str]
 ) -> None:
     server.quirks.add(quirk)
     asked = {**gpt.request(MEMORY, "speak", SCHEMA), "stop_sequences": ["</say>"]}
@@ -147,14 +147,14 @@ async def test_what_a_server_refuses_is_asked_for_in_another_way_and_not_again(
     assert "did not answer" not in caplog.text
 
 
-async def test_a_schema_that_is_refused_leaves_json(gpt: Claude, server: ChatServer) -> None:
+async def test_a_schema_that_is_refused_leaves_json(gpt: ClaudeClient, server: ChatServer) -> None:
     server.quirks.add("refuses json_schema")
     await ask(gpt, schema=SCHEMA)
     assert server.asked[-1]["response_format"] == {"type": "json_object"}
 
 
 async def test_a_system_text_that_is_refused_stands_before_the_first_words(
-    gpt: Claude, server: ChatServer
+    gpt: ClaudeClient, server: ChatServer
 ) -> None:
     server.quirks.add("refuses system")
     assert (await ask(gpt)).outcome == "ok"
@@ -163,7 +163,9 @@ async def test_a_system_text_that_is_refused_stands_before_the_first_words(
     ]
 
 
-async def test_all_that_is_refused_is_left_out_one_after_the_other(gpt: Claude, server: ChatServer) -> None:
+async def test_all_that_is_refused_is_left_out_one_after_the_other(
+    gpt: ClaudeClient, server: ChatServer
+) -> None:
     server.quirks |= {
         f"refuses {name}" for name in ("max_tokens", "stop", "stream_options", "response_format")
     }
@@ -174,7 +176,7 @@ async def test_all_that_is_refused_is_left_out_one_after_the_other(gpt: Claude, 
     assert {*server.asked[-1]} == {"model", "messages", "stream", "max_completion_tokens"}
 
 
-async def test_another_model_is_asked_as_usual(gpt: Claude, server: ChatServer) -> None:
+async def test_another_model_is_asked_as_usual(gpt: ClaudeClient, server: ChatServer) -> None:
     server.quirks.add("refuses max_tokens")
     await ask(gpt)
     server.quirks.clear()
@@ -203,7 +205,7 @@ async def test_an_address_without_its_version_is_found(build: Build, url: str, r
 # How it reads
 
 
-async def test_an_answer_is_heard_as_it_comes(gpt: Claude, understudy: Understudy) -> None:
+async def test_an_answer_is_heard_as_it_comes(gpt: ClaudeClient, understudy: ClaudeUnderstudy) -> None:
     understudy.say("Hello, Alice!", chunk=5)
     pieces, reply = await heard(gpt)
     assert pieces == ["Hello", ", Ali", "ce!"]
@@ -212,11 +214,11 @@ async def test_an_answer_is_heard_as_it_comes(gpt: Claude, understudy: Understud
 
 
 async def test_tokens_are_counted_and_paid_for_with_those_of_the_cache(
-    gpt: Claude, server: ChatServer
+    gpt: ClaudeClient, server: ChatServer
 ) -> None:
     server.queue(text("Hello."), chunk({}, "stop"), usage(1_000, 20, cached=900))
     reply = await ask(gpt)
-    assert reply.usage == Usage(input=100, cache_read=900, output=20)
+    assert reply.usage == TokenUsage(input=100, cache_read=900, output=20)
     assert reply.cost == pytest.approx((100 * 1 + 900 * 0.1 + 20 * 10) / 1e6)
 
 
@@ -248,7 +250,7 @@ COUNTS = {
 
 @pytest.mark.parametrize(("counted", "tokens"), COUNTS.values(), ids=COUNTS.keys())
 async def test_tokens_are_counted_as_each_server_names_them(
-    gpt: Claude, server: ChatServer, counted: dict[str, Any], tokens: tuple[int, int, int, int]
+    gpt: ClaudeClient, server: ChatServer, counted: dict[str, Any], tokens: tuple[int, int, int, int]
 ) -> None:
     server.queue(text("Hello."), chunk({}, "stop", usage=counted))
     reply = await ask(gpt)
@@ -256,10 +258,10 @@ async def test_tokens_are_counted_as_each_server_names_them(
     assert (given.input, given.cache_read, given.cache_write, given.output) == tokens
 
 
-async def test_counts_in_every_piece_are_not_added_up(gpt: Claude, server: ChatServer) -> None:
+async def test_counts_in_every_piece_are_not_added_up(gpt: ClaudeClient, server: ChatServer) -> None:
     pieces = [{**text("Hel"), **_counted(100, 1)}, {**text("lo."), **_counted(100, 2)}]
     server.queue(*pieces, {**chunk({}, "stop"), **_counted(100, 3, cached=80)})
-    assert (await ask(gpt)).usage == Usage(input=20, cache_read=80, output=3)
+    assert (await ask(gpt)).usage == TokenUsage(input=20, cache_read=80, output=3)
 
 
 def _counted(prompt: int, answer: int, cached: int = 0) -> dict[str, Any]:
@@ -268,7 +270,7 @@ def _counted(prompt: int, answer: int, cached: int = 0) -> dict[str, Any]:
 
 @pytest.mark.parametrize("quirk", ["no usage", "null usage"])
 async def test_tokens_that_are_not_counted_are_reckoned(
-    gpt: Claude, server: ChatServer, understudy: Understudy, quirk: str
+    gpt: ClaudeClient, server: ChatServer, understudy: ClaudeUnderstudy, quirk: str
 ) -> None:
     server.quirks.add(quirk)
     understudy.say("word " * 60)
@@ -279,7 +281,7 @@ async def test_tokens_that_are_not_counted_are_reckoned(
 
 
 async def test_what_a_model_thinks_is_neither_said_nor_kept(
-    gpt: Claude, server: ChatServer, understudy: Understudy
+    gpt: ClaudeClient, server: ChatServer, understudy: ClaudeUnderstudy
 ) -> None:
     for quirk in ("thinks", "think tag"):
         server.quirks = {quirk}
@@ -302,7 +304,7 @@ THINKING_ANSWERS = {
 
 @pytest.mark.parametrize("pieces", THINKING_ANSWERS.values(), ids=THINKING_ANSWERS.keys())
 async def test_a_leading_thought_is_taken_away_however_it_comes(
-    gpt: Claude, server: ChatServer, pieces: list[str]
+    gpt: ClaudeClient, server: ChatServer, pieces: list[str]
 ) -> None:
     server.queue(*map(text, pieces), chunk({}, "stop"), usage(10, 10))
     said, reply = await heard(gpt)
@@ -312,14 +314,16 @@ async def test_a_leading_thought_is_taken_away_however_it_comes(
 @pytest.mark.parametrize(
     "whole", ["<thin ice>", "<", "<think", "  two spaces", "Say <think>no</think>.", "[TH"]
 )
-async def test_what_only_begins_like_a_thought_is_said(gpt: Claude, server: ChatServer, whole: str) -> None:
+async def test_what_only_begins_like_a_thought_is_said(
+    gpt: ClaudeClient, server: ChatServer, whole: str
+) -> None:
     server.queue(*map(text, whole), chunk({}, "stop"), usage(10, 10))
     said, reply = await heard(gpt)
     assert "".join(said) == reply.text == whole
 
 
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
-async def test_thoughts_have_one_of_several_names(gpt: Claude, server: ChatServer, name: str) -> None:
+async def test_thoughts_have_one_of_several_names(gpt: ClaudeClient, server: ChatServer, name: str) -> None:
     server.queue(
         chunk({name: "Secret.", "content": None}),
         chunk({name: None, "content": "Hello."}),
@@ -329,7 +333,7 @@ async def test_thoughts_have_one_of_several_names(gpt: Claude, server: ChatServe
     assert (await ask(gpt)).text == "Hello."
 
 
-async def test_thoughts_in_parts_are_no_text(gpt: Claude, server: ChatServer) -> None:
+async def test_thoughts_in_parts_are_no_text(gpt: ClaudeClient, server: ChatServer) -> None:
     thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Secret."}]}
     said = {"type": "text", "text": "Hello."}
     server.queue(chunk({"content": [thought]}), chunk({"content": [said]}), chunk({}, "stop"), usage(9, 9))
@@ -337,7 +341,7 @@ async def test_thoughts_in_parts_are_no_text(gpt: Claude, server: ChatServer) ->
 
 
 async def test_a_model_that_thinks_gets_room_for_it_and_is_not_stopped_in_a_thought(
-    gpt: Claude, server: ChatServer, understudy: Understudy
+    gpt: ClaudeClient, server: ChatServer, understudy: ClaudeUnderstudy
 ) -> None:
     thought = chunk({"reasoning_content": "Hm. " * 50})
     server.queue(thought, chunk({}, "length"), usage(10, 60))
@@ -368,26 +372,26 @@ async def test_a_model_that_thinks_gets_room_for_it_and_is_not_stopped_in_a_thou
     ],
 )
 async def test_ends_have_the_same_names_as_claudes(
-    gpt: Claude, server: ChatServer, finish: str, outcome: str, reason: str
+    gpt: ClaudeClient, server: ChatServer, finish: str, outcome: str, reason: str
 ) -> None:
     server.queue(text("Hello."), chunk({}, finish), usage(10, 10))
     reply = await ask(gpt)
     assert (reply.outcome, reply.stop_reason) == (outcome, reason)
 
 
-async def test_a_refusal_under_a_schema_is_one(gpt: Claude, server: ChatServer) -> None:
+async def test_a_refusal_under_a_schema_is_one(gpt: ClaudeClient, server: ChatServer) -> None:
     server.queue(chunk({"refusal": "I can"}), chunk({"refusal": "not."}), chunk({}, "stop"), usage(10, 10))
     reply = await ask(gpt)
     assert (reply.outcome, reply.text) == ("refused", "")
 
 
-async def test_comments_are_passed_over(gpt: Claude, server: ChatServer) -> None:
+async def test_comments_are_passed_over(gpt: ClaudeClient, server: ChatServer) -> None:
     server.quirks.add("comments")
     assert (await ask(gpt)).outcome == "ok"
 
 
 async def test_a_server_that_does_not_stream_is_understood(
-    gpt: Claude, server: ChatServer, understudy: Understudy
+    gpt: ClaudeClient, server: ChatServer, understudy: ClaudeUnderstudy
 ) -> None:
     server.quirks.add("ignores stream")
     understudy.say("All at once.")
@@ -405,12 +409,12 @@ NOISE: list[Any] = [
 
 @pytest.mark.parametrize("noise", NOISE, ids=str)
 async def test_noise_between_the_pieces_is_passed_over(
-    gpt: Claude, server: ChatServer, noise: object
+    gpt: ClaudeClient, server: ChatServer, noise: object
 ) -> None:
     server.queue(noise, text("Hel"), noise, text("lo."), noise, chunk({}, "stop"), noise, usage(100, 9))
     reply = await ask(gpt)
     assert (reply.outcome, reply.text, reply.tries) == ("ok", "Hello.", 1)
-    assert reply.usage == Usage(input=100, output=9)
+    assert reply.usage == TokenUsage(input=100, output=9)
 
 
 @pytest.mark.parametrize(
@@ -419,7 +423,7 @@ async def test_noise_between_the_pieces_is_passed_over(
     ids=["no [DONE]", "no reason"],
 )
 async def test_an_answer_that_ends_in_one_of_two_ways_is_whole(
-    gpt: Claude, server: ChatServer, pieces: tuple[object, ...]
+    gpt: ClaudeClient, server: ChatServer, pieces: tuple[object, ...]
 ) -> None:
     server.queue(*pieces, done=len(pieces) == 1)
     reply = await ask(gpt)
@@ -438,7 +442,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("sent", BROKEN.values(), ids=BROKEN.keys())
 async def test_what_is_no_answer_is_asked_again(
-    gpt: Claude, server: ChatServer, understudy: Understudy, sent: bytes
+    gpt: ClaudeClient, server: ChatServer, understudy: ClaudeUnderstudy, sent: bytes
 ) -> None:
     server.queued.append(sent)
     understudy.say("Here.")
@@ -447,7 +451,7 @@ async def test_what_is_no_answer_is_asked_again(
 
 
 async def test_what_breaks_off_was_heard_and_is_paid_for(
-    gpt: Claude, server: ChatServer, understudy: Understudy
+    gpt: ClaudeClient, server: ChatServer, understudy: ClaudeUnderstudy
 ) -> None:
     understudy.cut(after="Hello, Alice, I was just")
     reply = await ask(gpt)
@@ -460,7 +464,9 @@ async def test_what_breaks_off_was_heard_and_is_paid_for(
     assert reply.usage.input > 0
 
 
-async def test_an_answer_can_be_stopped_in_the_middle(gpt: Claude, understudy: Understudy) -> None:
+async def test_an_answer_can_be_stopped_in_the_middle(
+    gpt: ClaudeClient, understudy: ClaudeUnderstudy
+) -> None:
     stop = asyncio.Event()
     pieces: list[str] = []
 
@@ -539,16 +545,16 @@ REFUSED = {
 
 @pytest.mark.parametrize(("status", "body", "word"), REFUSED.values(), ids=REFUSED.keys())
 async def test_a_refusal_is_the_same_word_as_of_claude(
-    gpt: Claude, server: ChatServer, status: int, body: object, word: str
+    gpt: ClaudeClient, server: ChatServer, status: int, body: object, word: str
 ) -> None:
     server.refuse(status, body)
     reply = await ask(gpt)
     assert (reply.outcome, reply.failure, reply.cause, reply.tries) == ("failed", word, f"HTTP {status}", 1)
-    assert reply.usage == Usage()
+    assert reply.usage == TokenUsage()
 
 
 async def test_a_window_that_is_named_leaves_less_room_for_the_answer(
-    gpt: Claude, server: ChatServer
+    gpt: ClaudeClient, server: ChatServer
 ) -> None:
     said = "This model's maximum context length is 8192 tokens."
     server.refuse(400, error(said, code="context_length_exceeded"))
@@ -586,7 +592,7 @@ PASSING = {
 
 @pytest.mark.parametrize(("status", "body", "word"), PASSING.values(), ids=PASSING.keys())
 async def test_what_passes_is_tried_again(
-    gpt: Claude, server: ChatServer, status: int, body: object, word: str
+    gpt: ClaudeClient, server: ChatServer, status: int, body: object, word: str
 ) -> None:
     for _ in range(3):
         server.refuse(status, body)
@@ -595,7 +601,7 @@ async def test_what_passes_is_tried_again(
 
 
 async def test_it_is_left_alone_for_as_long_as_it_asks(
-    gpt: Claude, server: ChatServer, clock: HastyClock
+    gpt: ClaudeClient, server: ChatServer, clock: HastyClock
 ) -> None:
     server.refuse(429, error("slowly", code="rate_limit_exceeded"), {"retry-after": "5"})
     assert (await ask(gpt)).outcome == "ok"
@@ -618,7 +624,7 @@ STREAMED = {
 
 @pytest.mark.parametrize(("event", "word"), STREAMED.values(), ids=STREAMED.keys())
 async def test_an_error_in_the_stream_is_a_word(
-    gpt: Claude, server: ChatServer, event: object, word: str
+    gpt: ClaudeClient, server: ChatServer, event: object, word: str
 ) -> None:
     for _ in range(3):
         server.queue(event)
@@ -626,7 +632,7 @@ async def test_an_error_in_the_stream_is_a_word(
     assert (reply.outcome, reply.failure) == ("failed", word)
 
 
-async def test_a_redirect_is_not_followed(gpt: Claude, server: ChatServer) -> None:
+async def test_a_redirect_is_not_followed(gpt: ClaudeClient, server: ChatServer) -> None:
     server.quirks.add("redirects")
     reply = await ask(gpt)
     assert (reply.failure, reply.tries) == ("unreachable", 3)
@@ -640,7 +646,7 @@ async def test_nobody_listens_there(build: Build, unused_tcp_port: int) -> None:
 
 
 async def test_no_key_reaches_the_log(
-    gpt: Claude, server: ChatServer, caplog: pytest.LogCaptureFixture
+    gpt: ClaudeClient, server: ChatServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")
     server.refuse(401, error(f"Incorrect API key provided: {KEY}", code="invalid_api_key"))
@@ -654,6 +660,6 @@ async def test_no_key_reaches_the_log(
     assert KEY not in caplog.text
 
 
-async def test_a_model_is_looked_up_by_its_name(gpt: Claude) -> None:
+async def test_a_model_is_looked_up_by_its_name(gpt: ClaudeClient) -> None:
     assert await gpt.look_up(GPT) == "known"
     assert await gpt.look_up("gpt-8") == "unknown-model"

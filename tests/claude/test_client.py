@@ -7,17 +7,17 @@ import asyncio
 import pytest
 from anthropic import AsyncAnthropic, DefaultAioHttpClient
 
-from daemon.claude.client import CONNECT, Claude
-from daemon.claude.retry import TRIES
-from daemon.engine.exceptions import Fenced
+from daemon.claude.client import CONNECT, ClaudeClient
+from daemon.claude.retry import MOST_TRIES_OF_CALL
+from daemon.engine.exceptions import FencedError
 from daemon.memory import Memory
-from rehearsal.claude.understudy import Understudy
+from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.claude.conftest import KEY, MEMORY, Build, ask, free, reserved, until
 from tests.claude.raw import END, START, STOP, Raw, delta, serving
 from tests.clock import FakeClock
 
 
-async def test_an_answer_is_heard_as_it_comes(claude: Claude, understudy: Understudy) -> None:
+async def test_an_answer_is_heard_as_it_comes(claude: ClaudeClient, understudy: ClaudeUnderstudy) -> None:
     understudy.say("Hello, Alice!", chunk=5)
     heard: list[str] = []
 
@@ -32,7 +32,7 @@ async def test_an_answer_is_heard_as_it_comes(claude: Claude, understudy: Unders
     assert reply.usage.output > 0
 
 
-async def test_what_is_sent_is_the_request(claude: Claude, understudy: Understudy) -> None:
+async def test_what_is_sent_is_the_request(claude: ClaudeClient, understudy: ClaudeUnderstudy) -> None:
     asked = claude.request(MEMORY, "fast")
     await claude.call(asked, None, free, asyncio.Event())
     assert [*understudy.requests] == [{**asked, "stream": True}]
@@ -40,7 +40,7 @@ async def test_what_is_sent_is_the_request(claude: Claude, understudy: Understud
 
 
 async def test_times_are_counted_from_the_request(
-    claude: Claude, understudy: Understudy, clock: FakeClock
+    claude: ClaudeClient, understudy: ClaudeUnderstudy, clock: FakeClock
 ) -> None:
     understudy.say("Hm.", delay=30.0)
     call = asyncio.create_task(ask(claude))
@@ -51,17 +51,19 @@ async def test_times_are_counted_from_the_request(
 
 
 async def test_nothing_is_sent_for_a_thread_that_is_no_longer_ours(
-    claude: Claude, understudy: Understudy
+    claude: ClaudeClient, understudy: ClaudeUnderstudy
 ) -> None:
     def lost() -> None:
-        raise Fenced("another attempt began")
+        raise FencedError("another attempt began")
 
-    with pytest.raises(Fenced):
+    with pytest.raises(FencedError):
         await claude.call(claude.request(MEMORY, "speak"), None, lost, asyncio.Event())
     assert not understudy.requests
 
 
-async def test_hold_is_called_directly_before_the_request(claude: Claude, understudy: Understudy) -> None:
+async def test_hold_is_called_directly_before_the_request(
+    claude: ClaudeClient, understudy: ClaudeUnderstudy
+) -> None:
     seen: list[int] = []
     await claude.call(
         claude.request(MEMORY, "speak"), None, lambda: seen.append(len(understudy.requests)), asyncio.Event()
@@ -70,20 +72,22 @@ async def test_hold_is_called_directly_before_the_request(claude: Claude, unders
     assert len(understudy.requests) == 1
 
 
-async def test_what_the_hearer_raises_ends_the_call(claude: Claude, understudy: Understudy) -> None:
+async def test_what_the_hearer_raises_ends_the_call(
+    claude: ClaudeClient, understudy: ClaudeUnderstudy
+) -> None:
     understudy.say("Hello, Alice!", chunk=1)
     heard: list[str] = []
 
     async def hear(delta: str) -> None:
         heard.append(delta)
-        raise Fenced("another attempt began")
+        raise FencedError("another attempt began")
 
-    with pytest.raises(Fenced):
+    with pytest.raises(FencedError):
         await claude.call(claude.request(MEMORY, "speak"), hear, free, asyncio.Event())
     assert heard == ["H"]
 
 
-async def test_a_call_can_be_cancelled(claude: Claude, understudy: Understudy) -> None:
+async def test_a_call_can_be_cancelled(claude: ClaudeClient, understudy: ClaudeUnderstudy) -> None:
     understudy.say("never", until=asyncio.Event())
     call = asyncio.create_task(ask(claude))
     await until(lambda: understudy.requests)
@@ -92,34 +96,34 @@ async def test_a_call_can_be_cancelled(claude: Claude, understudy: Understudy) -
         await call
 
 
-async def test_an_answer_that_is_too_long_is_cut(claude: Claude, understudy: Understudy) -> None:
+async def test_an_answer_that_is_too_long_is_cut(claude: ClaudeClient, understudy: ClaudeUnderstudy) -> None:
     understudy.say("word " * 10_000, chunk=1_000)
     reply = await ask(claude)
     assert (reply.outcome, reply.stop_reason) == ("cut", "max_tokens")
     assert reply.text.startswith("word word")
 
 
-async def test_a_refusal_has_no_text(claude: Claude, understudy: Understudy) -> None:
+async def test_a_refusal_has_no_text(claude: ClaudeClient, understudy: ClaudeUnderstudy) -> None:
     understudy.refuse(after="<aside>What I really")
     reply = await ask(claude)
     assert (reply.outcome, reply.text, reply.stop_reason, reply.failure) == ("refused", "", "refusal", "")
     assert reply.cost > 0
 
 
-async def test_an_answer_may_be_empty(claude: Claude, understudy: Understudy) -> None:
+async def test_an_answer_may_be_empty(claude: ClaudeClient, understudy: ClaudeUnderstudy) -> None:
     understudy.say("")
     reply = await ask(claude)
     assert (reply.outcome, reply.text, reply.first_text) == ("ok", "", None)
 
 
-async def test_thoughts_before_the_text_are_passed_over(build: Build, understudy: Understudy) -> None:
+async def test_thoughts_before_the_text_are_passed_over(build: Build, understudy: ClaudeUnderstudy) -> None:
     claude = await build(models={"speak": "claude-opus-5-5"})
     understudy.say("Hello.")
     assert (await ask(claude)).text == "Hello."
 
 
 async def test_what_is_logged_of_a_failure_has_no_key_in_it(
-    claude: Claude, understudy: Understudy, caplog: pytest.LogCaptureFixture
+    claude: ClaudeClient, understudy: ClaudeUnderstudy, caplog: pytest.LogCaptureFixture
 ) -> None:
     understudy.fail(429, "rate_limit_error")
     await ask(claude)
@@ -145,7 +149,7 @@ async def test_no_proxy_stands_before_the_rehearsal(
     assert (await ask(await build())).failure == "unreachable"
 
 
-async def test_a_real_call_costs_what_it_is_worth_and_no_more_than_reserved(claude: Claude) -> None:
+async def test_a_real_call_costs_what_it_is_worth_and_no_more_than_reserved(claude: ClaudeClient) -> None:
     reply = await ask(claude)
     assert 0 < reply.cost == reply.worth <= reserved(claude, MEMORY)
 
@@ -153,10 +157,10 @@ async def test_a_real_call_costs_what_it_is_worth_and_no_more_than_reserved(clau
 @pytest.mark.parametrize(
     "script", ["x", "Is this in English, as most of it is?", "你好世界", "🙂🙃", "שלום עולם"]
 )
-async def test_the_reserve_covers_any_script(claude: Claude, script: str) -> None:
+async def test_the_reserve_covers_any_script(claude: ClaudeClient, script: str) -> None:
     long = MEMORY.with_memory(Memory(role="user", content=script * 1_000))
     more = reserved(claude, long) - reserved(claude, MEMORY)
-    assert more >= TRIES * len(script.encode()) * 1_000 / 2 * 2.5e-6
+    assert more >= MOST_TRIES_OF_CALL * len(script.encode()) * 1_000 / 2 * 2.5e-6
 
 
 async def test_each_request_has_the_headers_that_the_sdk_gives_its_own(build: Build, raw: Raw) -> None:

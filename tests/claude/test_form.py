@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from daemon.claude.client import Claude
-from daemon.claude.models import CHOSEN, Model
-from daemon.claude.request import formed, plain, request
+from daemon.claude.client import ClaudeClient
+from daemon.claude.models import CHOSEN, ModelSpec
+from daemon.claude.request import asks_for_schema, build_request, without_schema
 from daemon.engine.event import digest
-from rehearsal.claude.understudy import Understudy
+from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.claude.conftest import MEMORY, Build, ask, until
 
 SCHEMA: dict[str, Any] = {
@@ -23,13 +23,13 @@ SCHEMA: dict[str, Any] = {
 BAD = (400, "invalid_request_error")
 
 
-def sent(understudy: Understudy) -> list[bool]:
+def sent(understudy: ClaudeUnderstudy) -> list[bool]:
     """Of each request that came, whether it asked for a schema."""
-    return [formed(one) for one in understudy.requests]
+    return [asks_for_schema(one) for one in understudy.requests]
 
 
 async def test_it_is_asked_again_without_one_and_so_ever_after(
-    claude: Claude, understudy: Understudy, caplog: pytest.LogCaptureFixture
+    claude: ClaudeClient, understudy: ClaudeUnderstudy, caplog: pytest.LogCaptureFixture
 ) -> None:
     understudy.fail(*BAD)
     understudy.say("first")
@@ -44,7 +44,9 @@ async def test_it_is_asked_again_without_one_and_so_ever_after(
     assert caplog.text.count("refuses to be held to a schema") == 1
 
 
-async def test_what_is_hashed_is_what_was_asked_for(claude: Claude, understudy: Understudy) -> None:
+async def test_what_is_hashed_is_what_was_asked_for(
+    claude: ClaudeClient, understudy: ClaudeUnderstudy
+) -> None:
     before = digest(claude.request(MEMORY, "speak", SCHEMA))
     understudy.fail(*BAD)
     await ask(claude, schema=SCHEMA)
@@ -52,7 +54,7 @@ async def test_what_is_hashed_is_what_was_asked_for(claude: Claude, understudy: 
 
 
 async def test_what_is_wrong_with_something_else_is_not_laid_to_the_schema(
-    claude: Claude, understudy: Understudy
+    claude: ClaudeClient, understudy: ClaudeUnderstudy
 ) -> None:
     understudy.fail(*BAD)
     understudy.fail(*BAD)
@@ -63,14 +65,14 @@ async def test_what_is_wrong_with_something_else_is_not_laid_to_the_schema(
 
 
 async def test_a_bad_request_without_a_schema_is_not_sent_twice(
-    claude: Claude, understudy: Understudy
+    claude: ClaudeClient, understudy: ClaudeUnderstudy
 ) -> None:
     understudy.fail(*BAD)
     assert (await ask(claude)).failure == "bad-request"
     assert len(understudy.requests) == 1
 
 
-async def test_other_models_keep_theirs(build: Build, understudy: Understudy) -> None:
+async def test_other_models_keep_theirs(build: Build, understudy: ClaudeUnderstudy) -> None:
     claude = await build()
     understudy.fail(*BAD)
     await ask(claude, schema=SCHEMA)
@@ -79,12 +81,15 @@ async def test_other_models_keep_theirs(build: Build, understudy: Understudy) ->
 
 
 def test_a_request_that_holds_to_nothing_else_loses_the_whole_setting() -> None:
-    spec = Model(id="plain", structured=True)
-    assert plain(request(MEMORY, spec, SCHEMA)) == {**request(MEMORY, spec), "max_tokens": CHOSEN}
+    spec = ModelSpec(id="plain", structured=True)
+    assert without_schema(build_request(MEMORY, spec, SCHEMA)) == {
+        **build_request(MEMORY, spec),
+        "max_tokens": CHOSEN,
+    }
 
 
 async def test_a_stop_before_it_answers_tells_nothing_of_the_schema(
-    claude: Claude, understudy: Understudy
+    claude: ClaudeClient, understudy: ClaudeUnderstudy
 ) -> None:
     stop = asyncio.Event()
     understudy.fail(*BAD)

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from daemon.claude.client import Claude
-from daemon.reply import Usage
+from daemon.claude.client import ClaudeClient
+from daemon.reply import TokenUsage
 from tests.claude.conftest import KEY, ask
 from tests.claude.raw import END, PING, START, STOP, Raw, delta, frame
 
@@ -34,7 +34,7 @@ NOISE = [
 
 
 @pytest.mark.parametrize("body", NO_STREAM.values(), ids=NO_STREAM.keys())
-async def test_what_is_no_answer_is_a_broken_stream(before: Claude, raw: Raw, body: bytes) -> None:
+async def test_what_is_no_answer_is_a_broken_stream(before: ClaudeClient, raw: Raw, body: bytes) -> None:
     for _ in range(3):
         raw.answer(body)
     reply = await ask(before)
@@ -43,7 +43,7 @@ async def test_what_is_no_answer_is_a_broken_stream(before: Claude, raw: Raw, bo
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 520])
 async def test_a_gateway_that_answers_with_a_page_is_a_server_error(
-    before: Claude, raw: Raw, status: int
+    before: ClaudeClient, raw: Raw, status: int
 ) -> None:
     for _ in range(3):
         raw.answer(PAGE, status=status)
@@ -54,30 +54,30 @@ async def test_a_gateway_that_answers_with_a_page_is_a_server_error(
 @pytest.mark.parametrize("said", [5, True, ["a", 1], {"detail": "no"}, None], ids=json.dumps)
 @pytest.mark.parametrize(("status", "word"), [(400, "bad-request"), (401, "unauthorized"), (413, "too-long")])
 async def test_a_refusal_in_other_than_words_is_one(
-    before: Claude, raw: Raw, status: int, word: str, said: object
+    before: ClaudeClient, raw: Raw, status: int, word: str, said: object
 ) -> None:
     raw.answer(json.dumps({"error": {"type": "odd", "message": said}}).encode(), status=status)
     reply = await ask(before)
     assert (reply.outcome, reply.failure, reply.tries) == ("failed", word, 1)
 
 
-async def test_more_tokens_than_there_are_count_for_nothing(before: Claude, raw: Raw) -> None:
+async def test_more_tokens_than_there_are_count_for_nothing(before: ClaudeClient, raw: Raw) -> None:
     start = {"type": "message_start", "message": {"usage": {"input_tokens": 10**400}}}
     raw.answer(b"".join(map(frame, (start, delta("Hello."), STOP))))
     reply = await ask(before)
-    assert (reply.outcome, reply.usage) == ("ok", Usage(output=9))
+    assert (reply.outcome, reply.usage) == ("ok", TokenUsage(output=9))
 
 
 @pytest.mark.parametrize("noise", NOISE, ids=json.dumps)
-async def test_noise_between_the_events_is_passed_over(before: Claude, raw: Raw, noise: object) -> None:
+async def test_noise_between_the_events_is_passed_over(before: ClaudeClient, raw: Raw, noise: object) -> None:
     events = (START, noise, delta("Hel"), noise, delta("lo."), noise, STOP, END)
     raw.answer(b": a comment\n\n".join(map(frame, events)))
     reply = await ask(before)
     assert (reply.outcome, reply.text, reply.tries) == ("ok", "Hello.", 1)
-    assert reply.usage == Usage(input=100, output=9)
+    assert reply.usage == TokenUsage(input=100, output=9)
 
 
-async def test_what_breaks_after_the_answer_ended_breaks_nothing(before: Claude, raw: Raw) -> None:
+async def test_what_breaks_after_the_answer_ended_breaks_nothing(before: ClaudeClient, raw: Raw) -> None:
     raw.answer(b"".join(map(frame, (START, delta("Whole."), STOP))) + b"data: [DONE]\n\n")
     reply = await ask(before)
     assert (reply.outcome, reply.text) == ("ok", "Whole.")
@@ -95,14 +95,14 @@ async def test_what_breaks_after_the_answer_ended_breaks_nothing(before: Claude,
     ids=["stop reason null", "no message_delta"],
 )
 async def test_a_stream_that_ends_without_a_reason_is_complete(
-    before: Claude, raw: Raw, events: tuple[object, ...]
+    before: ClaudeClient, raw: Raw, events: tuple[object, ...]
 ) -> None:
     raw.answer(b"".join(map(frame, (START, delta("Hel"), *events, END))))
     reply = await ask(before)
     assert (reply.outcome, reply.text, reply.tries, reply.stop_reason) == ("ok", "Hello.", 1, None)
 
 
-async def test_text_in_the_start_of_a_block_belongs_to_the_answer(before: Claude, raw: Raw) -> None:
+async def test_text_in_the_start_of_a_block_belongs_to_the_answer(before: ClaudeClient, raw: Raw) -> None:
     thought = {"type": "thinking", "thinking": "hidden"}
     blocks = (
         {"type": "content_block_start", "index": 0, "content_block": thought},
@@ -119,14 +119,16 @@ async def test_text_in_the_start_of_a_block_belongs_to_the_answer(before: Claude
     assert (reply.outcome, reply.text, "".join(heard)) == ("ok", "Hello.", "Hello.")
 
 
-async def test_an_answer_that_ends_with_pause_turn_is_unfinished(before: Claude, raw: Raw) -> None:
+async def test_an_answer_that_ends_with_pause_turn_is_unfinished(before: ClaudeClient, raw: Raw) -> None:
     paused = {"type": "message_delta", "delta": {"stop_reason": "pause_turn"}}
     raw.answer(b"".join(map(frame, (START, delta("Half"), paused, END))))
     reply = await ask(before)
     assert (reply.outcome, reply.text, reply.stop_reason) == ("cut", "Half", "pause_turn")
 
 
-async def test_no_key_reaches_the_log(before: Claude, raw: Raw, caplog: pytest.LogCaptureFixture) -> None:
+async def test_no_key_reaches_the_log(
+    before: ClaudeClient, raw: Raw, caplog: pytest.LogCaptureFixture
+) -> None:
     said = {"type": "error", "error": {"type": "authentication_error", "message": f"Wrong key: {KEY}"}}
     raw.answer(json.dumps(said).encode(), status=401)
     await ask(before)

@@ -12,11 +12,11 @@ import pytest
 
 from daemon.claude.answer_events import MOST_BYTES
 from daemon.claude.chat_completions import ChatCompletions
-from daemon.claude.client import FIRST, FIRST_UNLISTED, LONGEST, STALL, Claude
-from daemon.claude.patience import Overdue, Patience
+from daemon.claude.client import FIRST, FIRST_UNLISTED, LONGEST, STALL, ClaudeClient
+from daemon.claude.patience import StreamDeadline, StreamTimeout
 from daemon.limits import WITHOUT_EVENT, StreamLimits
 from daemon.memory import Memory
-from daemon.reply import Reply
+from daemon.reply import ModelReply
 from tests.attention import rest, until
 from tests.backends.llama_server import COMMENT, COMMENT_EACH, llama_server
 from tests.claude.conftest import KEY, MEMORY, ask
@@ -27,13 +27,15 @@ LISTED, LOCAL = "claude-sonnet-5-5", "qwen3:8b"
 
 
 @asynccontextmanager
-async def client(url: str, clock: FakeClock, model: str, **how: Any) -> AsyncIterator[Claude]:
+async def client(url: str, clock: FakeClock, model: str, **how: Any) -> AsyncIterator[ClaudeClient]:
     models = {"speak": model, "fast": model}
-    async with Claude(api_key=KEY, models=models, clock=clock, base_url=url, **how) as claude:  # type: ignore[arg-type]
+    async with ClaudeClient(api_key=KEY, models=models, clock=clock, base_url=url, **how) as claude:  # type: ignore[arg-type]
         yield claude
 
 
-async def passing(clock: FakeClock, call: asyncio.Task[Reply], seconds: float, step: float = 1.0) -> None:
+async def passing(
+    clock: FakeClock, call: asyncio.Task[ModelReply], seconds: float, step: float = 1.0
+) -> None:
     """So much time passes, in steps, each when what was sent has arrived; less where the call has ended."""
     end = clock.steady() + seconds
     while clock.steady() < end and not call.done():
@@ -45,10 +47,10 @@ async def passing(clock: FakeClock, call: asyncio.Task[Reply], seconds: float, s
 class Sender:
     """A call under way, to a server that sends what a test tells it."""
 
-    def __init__(self, raw: Raw, clock: FakeClock, claude: Claude) -> None:
+    def __init__(self, raw: Raw, clock: FakeClock, claude: ClaudeClient) -> None:
         self.raw, self.clock = raw, clock
         self.heard: list[str] = []
-        self.call: asyncio.Task[Reply] = asyncio.create_task(ask(claude, hear=self._hear))
+        self.call: asyncio.Task[ModelReply] = asyncio.create_task(ask(claude, hear=self._hear))
 
     async def _hear(self, text: str) -> None:
         self.heard.append(text)
@@ -233,7 +235,7 @@ async def test_lines_are_read_wherever_the_network_cuts_them(end: bytes, size: i
     assert (reply.outcome, reply.text, it.heard) == ("ok", "Grüß dich.", ["Grüß ", "dich."])
 
 
-async def test_an_event_of_several_lines_is_one(before: Claude, raw: Raw) -> None:
+async def test_an_event_of_several_lines_is_one(before: ClaudeClient, raw: Raw) -> None:
     call = asyncio.create_task(ask(before))
     raw.put(b'event: message_start\n\ndata: {\ndata:  "type": "content_block_delta",\n')
     raw.put(b'data: "delta": {"type": "text_delta", "text": "Yes."}}\nother: x\nodd\n\n')
@@ -298,7 +300,7 @@ async def test_the_limit_is_told_as_it_is_set_also_where_the_request_was_sent_la
     clock = FakeClock()
 
     async def wait() -> None:
-        async with Patience(clock, math.inf, asyncio.Event()) as patience:
+        async with StreamDeadline(clock, math.inf, asyncio.Event()) as patience:
             await clock.sleep(0.5)
             patience.begin_request(120)
             await asyncio.Event().wait()
@@ -306,5 +308,5 @@ async def test_the_limit_is_told_as_it_is_set_also_where_the_request_was_sent_la
     waiting = asyncio.create_task(wait())
     await clock.advance(0.5)
     await clock.advance(120)
-    with pytest.raises(Overdue, match="no first event within 120 s, MODEL_FIRST_TOKEN"):
+    with pytest.raises(StreamTimeout, match="no first event within 120 s, MODEL_FIRST_TOKEN"):
         await waiting

@@ -8,17 +8,17 @@ import pytest
 
 from daemon.claude.model_list import ModelList, is_same_model, models_in
 from daemon.claude.name_check import check_names
-from daemon.claude.server_look_up import Server
+from daemon.claude.server_look_up import ServerDescription
 
 SONNET, HAIKU = "claude-sonnet-5-5", "claude-haiku-5-5"
 SETTINGS = {SONNET: ["CLAUDE_MODEL"], HAIKU: ["CLAUDE_MODEL_FAST"]}
 
 
-def listing(*names: str, whole: bool = True) -> Server:
+def listing(*names: str, whole: bool = True) -> ServerDescription:
     """A server with these models."""
     models = models_in({"data": [{"id": name} for name in names]})
     assert models is not None
-    return Server(address="http://box:8080", models=ModelList(models=models, is_whole=whole))
+    return ServerDescription(address="http://box:8080", models=ModelList(models=models, is_whole=whole))
 
 
 @pytest.mark.parametrize(
@@ -120,13 +120,13 @@ def test_another_model_under_the_same_name_has_another_mark_and_the_time_of_the_
 @pytest.mark.parametrize(
     "server",
     [
-        Server(address="http://box:8080", why="it answered with HTTP 401"),
+        ServerDescription(address="http://box:8080", why="it answered with HTTP 401"),
         listing(),
         listing("qwen3:8b", whole=False),
         listing("anthropic/claude-sonnet-5-5", "claude-haiku-5-5-20261007"),
     ],
 )
-def test_without_a_list_or_with_all_names_in_it_nothing_is_wrong(server: Server) -> None:
+def test_without_a_list_or_with_all_names_in_it_nothing_is_wrong(server: ServerDescription) -> None:
     check = check_names(server, SETTINGS)
     assert (check.wrong, check.doubtful) == ([], []) or check == type(check)()
 

@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
-from daemon.claude.client import FIRST, LONGEST, STALL, Claude
-from daemon.reply import Reply
+from daemon.claude.client import FIRST, LONGEST, STALL, ClaudeClient
+from daemon.reply import ModelReply
 from tests.claude.conftest import ask, until
 from tests.claude.hasty import HastyClock
 from tests.claude.raw import END, PING, START, STOP, Raw, delta, frame
@@ -19,10 +19,10 @@ THOUGHT = {"type": "content_block_delta", "delta": {"type": "thinking_delta", "t
 class Listener:
     """Somebody who asks, and what they have heard so far."""
 
-    def __init__(self, claude: Claude, raw: Raw, clock: HastyClock) -> None:
+    def __init__(self, claude: ClaudeClient, raw: Raw, clock: HastyClock) -> None:
         self.heard: list[str] = []
         self._raw, self._clock = raw, clock
-        self.call: asyncio.Task[Reply] = asyncio.create_task(ask(claude, hear=self.hear))
+        self.call: asyncio.Task[ModelReply] = asyncio.create_task(ask(claude, hear=self.hear))
 
     async def hear(self, text: str) -> None:
         self.heard.append(text)
@@ -43,7 +43,7 @@ class Listener:
 
 
 @pytest.fixture
-async def listener(before: Claude, raw: Raw, clock: HastyClock) -> Listener:
+async def listener(before: ClaudeClient, raw: Raw, clock: HastyClock) -> Listener:
     listener = Listener(before, raw, clock)
     await listener.begin()
     return listener
@@ -105,7 +105,9 @@ async def test_a_stream_without_an_end_is_given_up(listener: Listener, clock: Ha
     assert (reply.failure, reply.tries, reply.seconds) == ("broken-stream", 1, LONGEST)
 
 
-async def test_whoever_listens_slowly_is_not_cut_off(before: Claude, raw: Raw, clock: HastyClock) -> None:
+async def test_whoever_listens_slowly_is_not_cut_off(
+    before: ClaudeClient, raw: Raw, clock: HastyClock
+) -> None:
     heard: list[str] = []
 
     async def hear(text: str) -> None:

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pydantic_monty import CollectString, Monty
 
-from daemon.documents.citing import check
-from daemon.documents.document import Document, clean_name, in_parts
-from daemon.mind.writing import written
+from daemon.documents.citing import check_citations
+from daemon.documents.document import Document, clean_name, document_of_parts
+from daemon.mind.writing import parse_reader_answer
 from daemon.sandbox.syntax import needs_cpython
 from rehearsal.claude.long_reading import final
 from rehearsal.claude.report import findings
@@ -74,7 +74,7 @@ def ran(monty: Monty, code: str, context: Any) -> str:
 
 def answered(monty: Monty, told: str) -> str:
     """The final answer that the one block of what it says gives."""
-    [code] = written(told).cells
+    [code] = parse_reader_answer(told).cells
     return ran(monty, f"def FINAL(answer):\n    print(answer, end='')\n{code}", None)
 
 
@@ -91,7 +91,7 @@ def asks(question: str, shape: str = "`context` is a dict", *more: str, asked: s
 
 def cell_of(question: str) -> str:
     """The one cell that it writes about this question."""
-    [code] = written(asks(question)).cells
+    [code] = parse_reader_answer(asks(question)).cells
     return code
 
 
@@ -105,11 +105,11 @@ def test_whatever_is_asked_its_cell_runs_and_what_it_cites_stands_there(
     code = cell(looked_for(question))
     compile(code, "cell", "exec")
     assert needs_cpython(code) == ""
-    assert written(f"```repl\n{code}\n```").cells == (code,), "it ends no fence"
+    assert parse_reader_answer(f"```repl\n{code}\n```").cells == (code,), "it ends no fence"
     told = findings(ran(monty, code, {name: text}))
     assert "I looked " in told
     assert answered(monty, final(told)) == told
-    checked = check(told, [Document(name=name, text=text)])
+    checked = check_citations(told, [Document(name=name, text=text)])
     assert (checked.text, checked.dropped) == (told, 0)
 
 
@@ -202,16 +202,18 @@ def test_a_short_text_it_sees_itself() -> None:
         Document(name="plan.txt", text=TIMETABLE),
         Document(name="my notes.md", text="Note:\n\nBoats:\na ferry"),
     ]
-    assert check(told, documents).dropped == 0
+    assert check_citations(told, documents).dropped == 0
 
 
 def test_a_page_or_a_message_is_cited_by_its_name() -> None:
     link = "https://team.slack.com/archives/C1/p17"
-    document = in_parts("thread", [(link, "The ferry\nleaves."), (f"{link}8", "Which ferry?")], kind="thread")
+    document = document_of_parts(
+        "thread", [(link, "The ferry\nleaves."), (f"{link}8", "Which ferry?")], kind="thread"
+    )
     told = findings(survey({"thread": document.text}, looked_for("ferry?")))
     assert f'[{link} "The ferry"]' in told
     assert f'[{link}8 "Which ferry?"]' in told
-    assert check(told, [document]).dropped == 0
+    assert check_citations(told, [document]).dropped == 0
 
 
 def test_a_place_that_nobody_could_check_is_not_cited() -> None:
@@ -240,7 +242,7 @@ def test_what_a_cell_asks_is_looked_up_in_what_it_brings(prompt: str) -> None:
 def test_a_line_is_quoted_so_that_the_quotation_holds(line: str, quoted: str) -> None:
     told = findings(survey({"a.txt": line}, looked_for("ferry?")))
     assert f'[a.txt:1 "{quoted}"]' in told
-    assert check(told, [Document(name="a.txt", text=line)]).dropped == 0
+    assert check_citations(told, [Document(name="a.txt", text=line)]).dropped == 0
 
 
 def test_a_long_line_is_shown_around_what_was_found() -> None:
@@ -249,7 +251,7 @@ def test_a_long_line_is_shown_around_what_was_found() -> None:
     [quote] = re.findall(r'\[a.txt:1 "(.+)"\]', told)
     assert "the ferry after" in quote
     assert len(quote) < 120
-    assert check(told, [Document(name="a.txt", text=line)]).dropped == 0
+    assert check_citations(told, [Document(name="a.txt", text=line)]).dropped == 0
 
 
 FILE = "[file, only its name can be seen: {}]"

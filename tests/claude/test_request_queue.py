@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from daemon.claude.request_queue import Place, RequestQueue, Urgency
+from daemon.claude.request_queue import QueuedRequest, RequestQueue, RequestUrgency
 from tests.attention import rest
 
 LOCAL, LISTED = "qwen3:8b", "claude-haiku-5-5"
-PERSON, BRANCH, BACKGROUND = Urgency
+PERSON, BRANCH, BACKGROUND = RequestUrgency
 
 
 class Crowd:
@@ -20,18 +20,18 @@ class Crowd:
     def __init__(self, queue: RequestQueue) -> None:
         self.queue = queue
         self.served: list[str] = []
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, QueuedRequest] = {}
         self.stops: dict[str, asyncio.Event] = {}
         self._ends: dict[str, asyncio.Event] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    async def comes(self, name: str, urgency: Urgency, thread: str, model: str = LOCAL) -> None:
+    async def comes(self, name: str, urgency: RequestUrgency, thread: str, model: str = LOCAL) -> None:
         """A request comes, and stays until it ends."""
         self._ends[name], self.stops[name] = asyncio.Event(), asyncio.Event()
         self._tasks[name] = asyncio.create_task(self._stay(name, urgency, thread, model))
         await rest()
 
-    async def _stay(self, name: str, urgency: Urgency, thread: str, model: str) -> None:
+    async def _stay(self, name: str, urgency: RequestUrgency, thread: str, model: str) -> None:
         async with self.queue.admitted(model, urgency, thread, self.stops[name]) as place:
             self.served.append(name)
             self.places[name] = place
@@ -143,14 +143,16 @@ async def test_what_nobody_waits_for_gives_way_to_a_person(crowd: Crowd) -> None
 
 
 @pytest.mark.parametrize("urgency", [BRANCH, BACKGROUND])
-async def test_nothing_gives_way_to_a_branch_or_to_another_tick(crowd: Crowd, urgency: Urgency) -> None:
+async def test_nothing_gives_way_to_a_branch_or_to_another_tick(
+    crowd: Crowd, urgency: RequestUrgency
+) -> None:
     await crowd.comes("tick", BACKGROUND, "inner")
     await crowd.comes("other", urgency, "a.b")
     assert not crowd.places["tick"].over.is_set()
 
 
 @pytest.mark.parametrize("urgency", [PERSON, BRANCH])
-async def test_what_somebody_waits_for_is_never_broken_off(crowd: Crowd, urgency: Urgency) -> None:
+async def test_what_somebody_waits_for_is_never_broken_off(crowd: Crowd, urgency: RequestUrgency) -> None:
     await crowd.comes("first", urgency, "a")
     await crowd.comes("person", PERSON, "b")
     assert not crowd.places["first"].over.is_set()

@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from daemon.claude.client import FIRST, LONGEST, Claude
-from daemon.claude.retry import BACKOFF, TRIES, pause
-from daemon.claude.streamed import Answer
-from daemon.engine.exceptions import Fenced
-from daemon.reply import Usage
-from rehearsal.claude.understudy import Understudy
+from daemon.claude.client import FIRST, LONGEST, ClaudeClient
+from daemon.claude.retry import BACKOFF, MOST_TRIES_OF_CALL, call_retry_pause
+from daemon.claude.streamed import StreamedAnswer
+from daemon.engine.exceptions import FencedError
+from daemon.reply import TokenUsage
+from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.claude.conftest import MEMORY, Build, ask, free, reserved, until
 from tests.claude.hasty import HastyClock
 from tests.claude.raw import Raw
@@ -41,7 +41,7 @@ STREAMED = [
 
 @pytest.mark.parametrize(("status", "kind", "word"), PASSING)
 async def test_what_passes_is_tried_again(
-    claude: Claude, understudy: Understudy, status: int, kind: str, word: str
+    claude: ClaudeClient, understudy: ClaudeUnderstudy, status: int, kind: str, word: str
 ) -> None:
     understudy.fail(status, kind)
     understudy.fail(status, kind)
@@ -52,20 +52,20 @@ async def test_what_passes_is_tried_again(
 
 @pytest.mark.parametrize(("status", "kind", "word"), PASSING)
 async def test_what_does_not_pass_is_given_up(
-    claude: Claude, understudy: Understudy, clock: HastyClock, status: int, kind: str, word: str
+    claude: ClaudeClient, understudy: ClaudeUnderstudy, clock: HastyClock, status: int, kind: str, word: str
 ) -> None:
-    for _ in range(TRIES):
+    for _ in range(MOST_TRIES_OF_CALL):
         understudy.fail(status, kind)
     reply = await ask(claude)
-    assert (reply.outcome, reply.failure, reply.tries) == ("failed", word, TRIES)
-    assert (reply.usage, reply.cost) == (Usage(), 0)
-    assert len(understudy.requests) == TRIES
+    assert (reply.outcome, reply.failure, reply.tries) == ("failed", word, MOST_TRIES_OF_CALL)
+    assert (reply.usage, reply.cost) == (TokenUsage(), 0)
+    assert len(understudy.requests) == MOST_TRIES_OF_CALL
     assert reply.seconds == pytest.approx(sum(clock.pauses))
 
 
 @pytest.mark.parametrize(("status", "kind", "word"), LASTING)
 async def test_what_is_the_same_the_next_time_is_not_tried_again(
-    claude: Claude, understudy: Understudy, status: int, kind: str, word: str
+    claude: ClaudeClient, understudy: ClaudeUnderstudy, status: int, kind: str, word: str
 ) -> None:
     understudy.fail(status, kind)
     reply = await ask(claude)
@@ -75,17 +75,17 @@ async def test_what_is_the_same_the_next_time_is_not_tried_again(
 
 @pytest.mark.parametrize(("kind", "word"), STREAMED)
 async def test_an_error_inside_the_stream_is_a_word(
-    claude: Claude, understudy: Understudy, kind: str, word: str
+    claude: ClaudeClient, understudy: ClaudeUnderstudy, kind: str, word: str
 ) -> None:
-    for _ in range(TRIES):
+    for _ in range(MOST_TRIES_OF_CALL):
         understudy.fail(200, kind)
     reply = await ask(claude)
-    assert (reply.outcome, reply.failure, reply.tries) == ("failed", word, TRIES)
+    assert (reply.outcome, reply.failure, reply.tries) == ("failed", word, MOST_TRIES_OF_CALL)
 
 
 @pytest.mark.parametrize("hush", [False, True])
 async def test_a_stream_that_breaks_before_the_first_text_is_tried_again(
-    claude: Claude, understudy: Understudy, hush: bool
+    claude: ClaudeClient, understudy: ClaudeUnderstudy, hush: bool
 ) -> None:
     understudy.cut(hush=hush)
     understudy.say("Once more.")
@@ -94,7 +94,9 @@ async def test_a_stream_that_breaks_before_the_first_text_is_tried_again(
 
 
 @pytest.mark.parametrize("hush", [False, True])
-async def test_what_was_heard_is_not_said_anew(claude: Claude, understudy: Understudy, hush: bool) -> None:
+async def test_what_was_heard_is_not_said_anew(
+    claude: ClaudeClient, understudy: ClaudeUnderstudy, hush: bool
+) -> None:
     understudy.cut(after="Hello, Alice, I was just", hush=hush)
     reply = await ask(claude)
     assert (reply.outcome, reply.failure, reply.tries) == ("failed", "broken-stream", 1)
@@ -102,7 +104,9 @@ async def test_what_was_heard_is_not_said_anew(claude: Claude, understudy: Under
     assert reply.usage.output == len("Hello, Alice, I was just") // 3
 
 
-async def test_all_tries_are_paid_for_and_were_reserved(claude: Claude, understudy: Understudy) -> None:
+async def test_all_tries_are_paid_for_and_were_reserved(
+    claude: ClaudeClient, understudy: ClaudeUnderstudy
+) -> None:
     once = await ask(claude)
     understudy.cut()
     understudy.cut()
@@ -114,10 +118,12 @@ async def test_all_tries_are_paid_for_and_were_reserved(claude: Claude, understu
 async def test_nobody_listens_there(build: Build, unused_tcp_port: int) -> None:
     claude = await build(base_url=f"http://127.0.0.1:{unused_tcp_port}")
     reply = await ask(claude)
-    assert (reply.outcome, reply.failure, reply.tries) == ("failed", "unreachable", TRIES)
+    assert (reply.outcome, reply.failure, reply.tries) == ("failed", "unreachable", MOST_TRIES_OF_CALL)
 
 
-async def test_it_is_left_alone_for_as_long_as_it_asks(before: Claude, raw: Raw, clock: HastyClock) -> None:
+async def test_it_is_left_alone_for_as_long_as_it_asks(
+    before: ClaudeClient, raw: Raw, clock: HastyClock
+) -> None:
     raw.answer(b"{}", status=429, headers={"retry-after": "5"})
     raw.answer(b"{}", status=429, headers={"retry-after": "0.5"})
     raw.answer(b"{}", status=400)
@@ -129,7 +135,7 @@ async def test_it_is_left_alone_for_as_long_as_it_asks(before: Claude, raw: Raw,
 
 @pytest.mark.parametrize("asked", ["11", "60", "4000000", "999999999", "9" * 400])
 async def test_it_is_not_waited_for_longer_than_a_person_waits(
-    before: Claude, raw: Raw, clock: HastyClock, asked: str
+    before: ClaudeClient, raw: Raw, clock: HastyClock, asked: str
 ) -> None:
     raw.answer(b"{}", status=429, headers={"retry-after": asked})
     reply = await ask(before)
@@ -138,7 +144,7 @@ async def test_it_is_not_waited_for_longer_than_a_person_waits(
 
 @pytest.mark.parametrize("asked", ["soon", "nan", "inf", "-1", "1e9", "", "Wed, 21 Oct 2099 07:28:00 GMT"])
 async def test_a_wish_that_is_no_number_is_none(
-    before: Claude, raw: Raw, clock: HastyClock, asked: str
+    before: ClaudeClient, raw: Raw, clock: HastyClock, asked: str
 ) -> None:
     raw.answer(b"{}", status=529, headers={"retry-after": asked})
     raw.answer(b"{}", status=400)
@@ -147,29 +153,31 @@ async def test_a_wish_that_is_no_number_is_none(
 
 
 def test_pauses_grow_and_no_two_callers_wait_alike() -> None:
-    overloaded = Answer(failure="overloaded")
+    overloaded = StreamedAnswer(failure="overloaded")
     for tries, most in ((1, BACKOFF), (2, 2 * BACKOFF)):
-        pauses = [pause(overloaded, tries) or 0.0 for _ in range(200)]
+        pauses = [call_retry_pause(overloaded, tries) or 0.0 for _ in range(200)]
         assert 0 <= min(pauses) < most / 4 < most * 3 / 4 < max(pauses) <= most
-    assert pause(overloaded, TRIES) is None
+    assert call_retry_pause(overloaded, MOST_TRIES_OF_CALL) is None
 
 
-async def test_it_holds_before_each_try(claude: Claude, understudy: Understudy) -> None:
+async def test_it_holds_before_each_try(claude: ClaudeClient, understudy: ClaudeUnderstudy) -> None:
     understudy.fail(529, "overloaded_error")
     held: list[int] = []
 
     def hold() -> None:
         held.append(len(understudy.requests))
         if len(held) == 2:
-            raise Fenced("another attempt began")
+            raise FencedError("another attempt began")
 
-    with pytest.raises(Fenced):
+    with pytest.raises(FencedError):
         await claude.call(claude.request(MEMORY, "speak"), None, hold, asyncio.Event())
     assert held == [0, 1]
     assert len(understudy.requests) == 1
 
 
-async def test_no_try_is_begun_when_the_time_is_over(before: Claude, raw: Raw, clock: HastyClock) -> None:
+async def test_no_try_is_begun_when_the_time_is_over(
+    before: ClaudeClient, raw: Raw, clock: HastyClock
+) -> None:
     call = asyncio.create_task(before.call(before.request(MEMORY, "speak"), None, free, asyncio.Event()))
     await until(lambda: raw.asked == 1)
     await clock.advance(FIRST)

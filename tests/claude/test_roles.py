@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from config import Settings
-from daemon.connections import claude_for
+from daemon.connections import make_claude
 from daemon.ports import Role
 from tests.claude.conftest import MEMORY
 from tests.clock import FakeClock
@@ -15,7 +15,7 @@ ROLES: tuple[Role, ...] = ("speak", "fast", "fallback")
 
 async def asked(settings: Settings, role: Role) -> str:
     """The model that is asked in this role."""
-    async with claude_for(settings, FakeClock(), "http://127.0.0.1:1") as claude:
+    async with make_claude(settings, FakeClock(), "http://127.0.0.1:1") as claude:
         return str(claude.request(MEMORY, role)["model"])
 
 

@@ -8,29 +8,31 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from daemon.claude.client import STALL, Claude
-from daemon.claude.models import cost, model
-from daemon.claude.patience import Patience, Stopped
-from daemon.reply import Reply
-from rehearsal.claude.understudy import Understudy
+from daemon.claude.client import STALL, ClaudeClient
+from daemon.claude.models import cost_of, listed_model
+from daemon.claude.patience import CallStopped, StreamDeadline
+from daemon.reply import ModelReply
+from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.attention import PATIENCE
 from tests.claude.conftest import MEMORY, Build, ask, until
 from tests.claude.hasty import HastyClock
 from tests.claude.raw import START, STOP, delta
 from tests.claude.wire import Wire, listening
 
-SONNET = model("claude-sonnet-5-5")
+SONNET = listed_model("claude-sonnet-5-5")
 
 
 class Call:
     """A call under way, and a way to stop it."""
 
-    def __init__(self, claude: Claude, wire: Wire) -> None:
+    def __init__(self, claude: ClaudeClient, wire: Wire) -> None:
         self.stop = asyncio.Event()
         self.heard: list[str] = []
         self.slow: asyncio.Event | None = None
         self._wire = wire
-        self.task: asyncio.Task[Reply] = asyncio.create_task(ask(claude, hear=self._hear, stop=self.stop))
+        self.task: asyncio.Task[ModelReply] = asyncio.create_task(
+            ask(claude, hear=self._hear, stop=self.stop)
+        )
 
     async def _hear(self, text: str) -> None:
         self.heard.append(text)
@@ -60,7 +62,9 @@ async def call(build: Build, wire: Wire) -> AsyncIterator[Call]:
     assert not [task for task in asyncio.all_tasks() if "patience" in repr(task)], "watchers are left over"
 
 
-async def test_a_call_that_was_stopped_before_is_never_sent(claude: Claude, understudy: Understudy) -> None:
+async def test_a_call_that_was_stopped_before_is_never_sent(
+    claude: ClaudeClient, understudy: ClaudeUnderstudy
+) -> None:
     stop = asyncio.Event()
     stop.set()
     held: list[str] = []
@@ -77,7 +81,7 @@ async def test_an_answer_is_broken_off_in_the_middle(call: Call, wire: Wire) -> 
     reply = await call.task
     assert (reply.outcome, reply.text, reply.failure, reply.tries) == ("cancelled", "I was just", "", 1)
     assert (reply.usage.input, reply.usage.output) == (100, len("I was just") // 3), "what came is paid for"
-    assert reply.cost == reply.worth == cost(SONNET, reply.usage) > 0
+    assert reply.cost == reply.worth == cost_of(SONNET, reply.usage) > 0
 
 
 async def test_an_answer_that_has_not_begun_is_paid_for_too(call: Call) -> None:
@@ -151,7 +155,7 @@ async def test_a_stop_and_a_stall_in_the_same_moment_are_one_end() -> None:
     bell, stop, waits = Bell(), asyncio.Event(), asyncio.Event()
 
     async def wait() -> None:
-        async with Patience(bell, math.inf, stop) as patience:
+        async with StreamDeadline(bell, math.inf, stop) as patience:
             patience.begin_request(STALL)
             waits.set()
             await asyncio.Event().wait()
@@ -161,11 +165,13 @@ async def test_a_stop_and_a_stall_in_the_same_moment_are_one_end() -> None:
     await asyncio.sleep(0)
     bell.rung.set()
     stop.set()
-    with pytest.raises((TimeoutError, Stopped)):
+    with pytest.raises((TimeoutError, CallStopped)):
         await task
 
 
-async def test_a_client_that_was_stopped_calls_again(claude: Claude, understudy: Understudy) -> None:
+async def test_a_client_that_was_stopped_calls_again(
+    claude: ClaudeClient, understudy: ClaudeUnderstudy
+) -> None:
     understudy.say("never", until=asyncio.Event())
     stop = asyncio.Event()
     first = asyncio.create_task(ask(claude, stop=stop))

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from daemon.claude.client import Claude
-from daemon.claude.failure import sizes
+from daemon.claude.client import ClaudeClient
+from daemon.claude.failure import refused_sizes
 from daemon.claude.models import ModelTable
-from daemon.claude.windows import Windows, tokens
-from daemon.engine.event import canonical
+from daemon.claude.windows import ModelWindows, estimate_tokens
+from daemon.engine.event import canonical_json
 from daemon.memory import Memory, working_memory
-from rehearsal.claude.understudy import Understudy
+from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.claude.conftest import MEMORY, Build, ask
 from tests.claude.raw import Raw
 from tests.soak import shared
@@ -62,7 +62,7 @@ OTHERS = (
 @pytest.mark.parametrize("said", SAID)
 @pytest.mark.parametrize("status", shared((400, 422, 500), 1))
 async def test_whoever_says_that_a_request_is_too_long_is_understood(
-    claude: Claude, understudy: Understudy, status: int, said: str
+    claude: ClaudeClient, understudy: ClaudeUnderstudy, status: int, said: str
 ) -> None:
     for _ in range(2):
         understudy.fail(status, "invalid_request_error", said=said)
@@ -74,19 +74,21 @@ async def test_whoever_says_that_a_request_is_too_long_is_understood(
 
 @pytest.mark.parametrize(("said", "told"), SAID.items(), ids=SAID)
 def test_what_a_refusal_says_of_the_window_and_the_prompt_is_read(said: str, told: tuple[int, int]) -> None:
-    window, counted = sizes(said)
+    window, counted = refused_sizes(said)
     assert (window, counted if told[1] else 0) == told
 
 
 @pytest.mark.parametrize(("status", "kind"), [(413, "request_too_large"), (400, "exceed_context_size_error")])
 async def test_a_status_or_a_kind_of_error_that_means_it_is_enough(
-    claude: Claude, understudy: Understudy, status: int, kind: str
+    claude: ClaudeClient, understudy: ClaudeUnderstudy, status: int, kind: str
 ) -> None:
     understudy.fail(status, kind, said="No.")
     assert (await ask(claude)).failure == "too-long"
 
 
-async def test_the_refusal_of_llama_server_tells_the_window_and_the_prompt(before: Claude, raw: Raw) -> None:
+async def test_the_refusal_of_llama_server_tells_the_window_and_the_prompt(
+    before: ClaudeClient, raw: Raw
+) -> None:
     said = "request (30513 tokens) exceeds the available context size (12288 tokens), try increasing it"
     error = {"code": 400, "message": said, "type": "exceed_context_size_error"}
     body = {"error": {**error, "n_prompt_tokens": 30_513, "n_ctx": 12_288}}
@@ -96,13 +98,15 @@ async def test_the_refusal_of_llama_server_tells_the_window_and_the_prompt(befor
     assert (reply.failure, before.window("speak")) == ("too-long", 12_288)
 
 
-async def test_a_code_of_openai_in_the_body_is_enough(claude: Claude, understudy: Understudy) -> None:
+async def test_a_code_of_openai_in_the_body_is_enough(
+    claude: ClaudeClient, understudy: ClaudeUnderstudy
+) -> None:
     understudy.fail(400, "context_length_exceeded", said="Invalid request")
     assert (await ask(claude)).failure == "too-long"
 
 
 async def test_an_error_in_the_stream_that_means_it_is_understood(
-    claude: Claude, understudy: Understudy
+    claude: ClaudeClient, understudy: ClaudeUnderstudy
 ) -> None:
     understudy.fail(200, "invalid_request_error", said="prompt is too long")
     reply = await ask(claude)
@@ -110,13 +114,15 @@ async def test_an_error_in_the_stream_that_means_it_is_understood(
 
 
 @pytest.mark.parametrize("said", OTHERS)
-async def test_other_refusals_are_none_for_size(claude: Claude, understudy: Understudy, said: str) -> None:
+async def test_other_refusals_are_none_for_size(
+    claude: ClaudeClient, understudy: ClaudeUnderstudy, said: str
+) -> None:
     understudy.fail(400, "invalid_request_error", said=said)
     assert (await ask(claude)).failure != "too-long"
 
 
 async def test_a_rate_that_is_limited_by_tokens_is_no_refusal_for_size(
-    claude: Claude, understudy: Understudy
+    claude: ClaudeClient, understudy: ClaudeUnderstudy
 ) -> None:
     for _ in range(3):
         understudy.fail(429, "rate_limit_error", said="prompt is too long for your tokens per minute")
@@ -124,7 +130,7 @@ async def test_a_rate_that_is_limited_by_tokens_is_no_refusal_for_size(
 
 
 async def test_where_only_the_answer_has_no_room_it_is_asked_at_once_with_less(
-    build: Build, understudy: Understudy
+    build: Build, understudy: ClaudeUnderstudy
 ) -> None:
     understudy.faults.switch("window", tokens=4_096, words="vllm")
     claude = await build(models={"speak": "qwen3:8b", "fast": "qwen3:8b"})
@@ -136,7 +142,7 @@ async def test_where_only_the_answer_has_no_room_it_is_asked_at_once_with_less(
 
 
 async def test_the_answer_of_a_model_has_a_quarter_of_a_small_window(
-    build: Build, understudy: Understudy
+    build: Build, understudy: ClaudeUnderstudy
 ) -> None:
     table = ModelTable(windows={"": 16_000, "big": 400_000})
     claude = await build(models={"speak": "qwen3:8b", "fast": "big"}, table=table)
@@ -158,19 +164,19 @@ async def test_a_prompt_that_may_fill_the_window_has_tokens_too_many(build: Buil
     claude = await build(models={"speak": "qwen3:8b"}, table=table)
     long = working_memory([Memory(role="user", content=text * 20_000)])
     request = claude.request(long, "speak")
-    assert claude.excess_tokens(request, len(canonical(request))) > 0
+    assert claude.excess_tokens(request, len(canonical_json(request))) > 0
     short = claude.request(MEMORY, "speak")
-    assert claude.excess_tokens(short, len(canonical(short))) == 0
+    assert claude.excess_tokens(short, len(canonical_json(short))) == 0
 
 
 def test_tokens_are_never_counted_below_what_models_have() -> None:
-    assert tokens("a ferry that is late ") >= 6
-    assert tokens("31415926535") == 11
-    assert tokens("🙂") == 3
+    assert estimate_tokens("a ferry that is late ") >= 6
+    assert estimate_tokens("31415926535") == 11
+    assert estimate_tokens("🙂") == 3
 
 
 def test_a_count_of_the_server_that_is_higher_than_ours_is_believed() -> None:
-    windows = Windows(ModelTable(windows={"": 16_000}))
+    windows = ModelWindows(ModelTable(windows={"": 16_000}))
     words = "word " * 6_000
     request = {"model": "m", "max_tokens": 4_000, "messages": [{"content": [{"text": words}]}]}
     assert windows.excess_tokens(request, len(words)) == 0

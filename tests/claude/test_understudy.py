@@ -12,7 +12,7 @@ import pytest
 from anthropic import AsyncAnthropic
 from pydantic import BaseModel
 
-from rehearsal.claude.understudy import Understudy
+from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.claude.conftest import served, until
 from tests.clock import FakeClock
 from tests.soak import SOAK
@@ -75,7 +75,7 @@ async def test_the_stream_and_the_message_say_the_same(sdk: AsyncAnthropic) -> N
     assert streamed.stop_reason == "end_turn"
 
 
-async def test_each_answer_has_a_request_id(sdk: AsyncAnthropic, understudy: Understudy) -> None:
+async def test_each_answer_has_a_request_id(sdk: AsyncAnthropic, understudy: ClaudeUnderstudy) -> None:
     ids = {(await sdk.messages.create(**ASKED))._request_id for _ in range(2)}
     understudy.fail(529, "overloaded_error")
     with pytest.raises(anthropic.APIStatusError) as error:
@@ -115,7 +115,7 @@ async def test_a_mistake_in_what_is_queued_is_said(url: str) -> None:
 
 
 async def test_it_does_not_mind_who_leaves(
-    sdk: AsyncAnthropic, understudy: Understudy, clock: FakeClock, caplog: pytest.LogCaptureFixture
+    sdk: AsyncAnthropic, understudy: ClaudeUnderstudy, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     understudy.say("too late", delay=1.0)
     async with await sdk.messages.create(**ASKED, stream=True) as events:
@@ -131,14 +131,16 @@ async def test_a_prompt_may_be_long(sdk: AsyncAnthropic) -> None:
     assert await text(sdk, messages=[{"role": "user", "content": "word " * 400_000}])
 
 
-async def test_what_is_queued_comes_first_and_in_order(sdk: AsyncAnthropic, understudy: Understudy) -> None:
+async def test_what_is_queued_comes_first_and_in_order(
+    sdk: AsyncAnthropic, understudy: ClaudeUnderstudy
+) -> None:
     understudy.say("one")
     understudy.say("two")
     assert [await text(sdk) for _ in range(2)] == ["one", "two"]
     assert "What is a soul?" in await text(sdk)
 
 
-async def test_a_held_reply_delays_no_other(sdk: AsyncAnthropic, understudy: Understudy) -> None:
+async def test_a_held_reply_delays_no_other(sdk: AsyncAnthropic, understudy: ClaudeUnderstudy) -> None:
     gate = asyncio.Event()
     understudy.say("slow", until=gate)
     understudy.say("quick")
@@ -151,7 +153,7 @@ async def test_a_held_reply_delays_no_other(sdk: AsyncAnthropic, understudy: Und
 
 
 async def test_it_speaks_at_a_pace(clock: FakeClock) -> None:
-    understudy = Understudy(clock, pace=0.5)
+    understudy = ClaudeUnderstudy(clock, pace=0.5)
     understudy.say("abc", chunk=1)
     began = clock.now()
     async with served(understudy) as url, AsyncAnthropic(api_key="k", base_url=url) as sdk:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from daemon.environment import Execution, Function, Sandbox
+from daemon.environment import CellResult, Function, Sandbox
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import remember
+from daemon.mind.recall import entry_as_memory
 from daemon.process import Process, Turn
 from daemon.processes import PROCESSES
 from rehearsal.claude.prompt import Body, texts
@@ -81,7 +81,7 @@ def reading(context: Any, question: str = "") -> Mapping[str, Process]:
 
         ended = await turn.read_deeply(question or QUESTION, load)
         said = await turn.say(ended.event.answer or ended.event.reason)
-        return turn.memory.with_memory(*map(remember, said))
+        return turn.memory.with_memory(*map(entry_as_memory, said))
 
     return {**PROCESSES, "conversation": process}
 
@@ -97,7 +97,7 @@ class Tidy:
 
     inside: Sandbox
 
-    async def execute_code(self, code: str) -> Execution:
+    async def execute_code(self, code: str) -> CellResult:
         execution = await self.inside.execute_code(code)
         head, _, tail = execution.error.partition('  File "<cell>"')
         return (

@@ -11,18 +11,18 @@ from typing import Any
 from aiohttp import ClientSession, web
 from slack_sdk.web.async_client import AsyncWebClient
 
-from daemon.console.credentials import Credentials
-from daemon.console.guard import HEADER, protect
-from daemon.console.inside import Inside
-from daemon.console.routes import Console, mount
+from daemon.console.credentials import PageCredentials
+from daemon.console.guard import HEADER, install_guard
+from daemon.console.inside import InnerLifeView
+from daemon.console.routes import ConsoleSetup, mount_console
 from daemon.engine.clock import SystemClock
 from daemon.engine.event import Event
 from daemon.engine.journal import Journal
-from daemon.kinds import SOUL_KINDS, Opened
+from daemon.kinds import SOUL_KINDS, ConversationOpened
 from daemon.limits import InnerLimits
 from daemon.ports import Clock
-from daemon.within import index_of, state_of
-from rehearsal.local_slack import World
+from daemon.within import make_index, make_state
+from rehearsal.local_slack import LocalSlack
 from rehearsal.people import SOUL, TEAM
 from tests.console.site import rebuild
 from tests.signed_in import TOKEN
@@ -48,7 +48,7 @@ class Desk:
     """The page is at `url`; `soul` is its Slack client, which scripts what the page shows."""
 
     url: str
-    world: World
+    world: LocalSlack
     journal: Journal
     session: ClientSession
 
@@ -58,7 +58,7 @@ class Desk:
 
     async def remember(self, channel: str, ts: str, events: Sequence[Event]) -> None:
         """The journal of the thread that begins with this message."""
-        opened = Opened(
+        opened = ConversationOpened(
             team=TEAM, channel=channel, ts=ts, where="dm", place="", audience="dm", user="", called_by=ts
         )
         await self.journal.append(THREAD, opened, key=f"thread:{TEAM}:{channel}:{ts}")
@@ -70,13 +70,15 @@ class Desk:
 async def desk(home: Path, **state: Any) -> AsyncIterator[Desk]:
     """A desk, until the block ends; `state` is what the page is told of the daemon."""
     app, clock = web.Application(), SystemClock()
-    protect(app, host="127.0.0.1", clock=clock, credentials=Credentials.open_home(home, TOKEN, clock.now))
+    install_guard(
+        app, host="127.0.0.1", clock=clock, credentials=PageCredentials.open_home(home, TOKEN, clock.now)
+    )
     async with (
-        World(home / "rehearsal.db", clock) as world,
+        LocalSlack(home / "rehearsal.db", clock) as world,
         Journal(home / "journal.db", clock, SOUL_KINDS) as journal,
         ClientSession(headers={HEADER: TOKEN}) as session,
     ):
-        mount(app, _console(journal, clock, {**STATE, **state}))
+        mount_console(app, _console(journal, clock, {**STATE, **state}))
         world.mount(app)
         runner = web.AppRunner(app)
         await runner.setup()
@@ -88,14 +90,14 @@ async def desk(home: Path, **state: Any) -> AsyncIterator[Desk]:
             await runner.cleanup()
 
 
-def _console(journal: Journal, clock: Clock, told: Mapping[str, Any]) -> Console:
-    inside = Inside(
+def _console(journal: Journal, clock: Clock, told: Mapping[str, Any]) -> ConsoleSetup:
+    inside = InnerLifeView(
         journal=journal,
-        state=state_of(journal, index_of(journal)),
+        state=make_state(journal, make_index(journal)),
         limits=InnerLimits(),
         now=clock.now,
         spent=lambda: SPENT,
     )
-    return Console(
+    return ConsoleSetup(
         journal=journal, rebuild=rebuild, state=lambda: told, health=lambda: {"ok": True}, inner=inside
     )

@@ -10,14 +10,14 @@ from pathlib import Path
 
 from aiohttp import ClientSession, CookieJar, TCPConnector, web
 
-from daemon.console.credentials import Credentials
-from daemon.console.crowd import CROWD, Crowd
-from daemon.console.guard import protect
-from daemon.console.routes import Console, mount
+from daemon.console.credentials import PageCredentials
+from daemon.console.crowd import CROWD, ConnectionLimit
+from daemon.console.guard import install_guard
+from daemon.console.routes import ConsoleSetup, mount_console
 from daemon.console.session_routes import mount_sessions
 from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS
-from daemon.server import address, bind, serving
+from daemon.server import bind, serve_app, url_of_socket
 from tests.clock import FakeClock
 from tests.console.site import link, rebuild
 
@@ -32,7 +32,7 @@ class House:
 
     url: str
     port: int
-    crowd: Crowd
+    crowd: ConnectionLimit
     journal: Journal
     http: ClientSession
     ends: list[Ends] = field(default_factory=list)
@@ -84,19 +84,20 @@ async def house(
     clock = FakeClock()
     async with Journal(path / "journal.db", clock, SOUL_KINDS) as journal:
         app = web.Application()
-        credentials = Credentials.open_home(path, token, clock.now)
-        protect(app, host="127.0.0.1", clock=clock, credentials=credentials, world_is_open=open_world)
+        credentials = PageCredentials.open_home(path, token, clock.now)
+        install_guard(app, host="127.0.0.1", clock=clock, credentials=credentials, world_is_open=open_world)
         mount_sessions(app, credentials)
         state = {"name": "Claudius"}
-        mount(
-            app, Console(journal=journal, rebuild=rebuild, state=lambda: state, health=lambda: {"ok": True})
+        mount_console(
+            app,
+            ConsoleSetup(journal=journal, rebuild=rebuild, state=lambda: state, health=lambda: {"ok": True}),
         )
         app.router.add_get("/link/", link)
         app.router.add_get("/rehearsal/events", _silence)
         listener = bind("127.0.0.1", 0)
-        url = address(listener)
+        url = url_of_socket(listener)
         async with (
-            serving(app, listener, most=most, idle=idle),
+            serve_app(app, listener, most=most, idle=idle),
             ClientSession(cookie_jar=CookieJar()) as http,
         ):
             here = House(

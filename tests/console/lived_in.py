@@ -13,22 +13,22 @@ from daemon.engine.event import Event
 from daemon.engine.journal import Journal
 from daemon.kinds import (
     SOUL_KINDS,
-    Acted,
-    Answered,
-    Asked,
-    AudienceNoted,
-    Message,
-    Observed,
-    Opened,
-    PersonLearned,
-    Remembered,
-    Spoken,
-    TurnBegan,
-    TurnEnded,
+    ActionObserved,
+    ActionStarted,
+    AudienceChanged,
+    ConversationOpened,
+    IncomingMessage,
+    MemoryNote,
+    PersonModelWritten,
+    QuestionAnswered,
+    QuestionAsked,
+    SoulTurnBegan,
+    SoulTurnEnded,
+    SpeechFinished,
     thread_key,
 )
-from daemon.reply import Usage
-from rehearsal.people import ALICE, BOB, CAROL, SOUL, TEAM, Person
+from daemon.reply import TokenUsage
+from rehearsal.people import ALICE, BOB, CAROL, SOUL, TEAM, WorkspaceMember
 from tests.clock import FakeClock
 from tests.console.browser import daemon
 from tests.console.site import called
@@ -62,12 +62,12 @@ class Diary:
         entry, _ = await self.journal.append(thread, event, key=key, author=author, closes=closed)
         return entry.seq
 
-    async def open(self, person: Person, channel: str = "") -> str:
+    async def open(self, person: WorkspaceMember, channel: str = "") -> str:
         """A conversation with this person: in this channel, or in their DM."""
         self.number += 1
         there = channel or f"D0{person.id[2:]}"
         ts = f"{self.clock.now():.6f}"
-        opened = Opened(
+        opened = ConversationOpened(
             team=TEAM,
             channel=there,
             ts=ts,
@@ -79,14 +79,14 @@ class Diary:
         )
         key = thread_key(TEAM, there, f"{ts}{self.number}")
         entry, _ = await self.journal.open_thread(key, opened)
-        noted = AudienceNoted(team=TEAM, channel=there, audience=opened.audience)
+        noted = AudienceChanged(team=TEAM, channel=there, audience=opened.audience)
         await self.write(entry.thread, noted)
         return entry.thread
 
     async def talk(
         self,
         thread: str,
-        person: Person,
+        person: WorkspaceMember,
         said: str,
         answer: str,
         *,
@@ -98,30 +98,30 @@ class Diary:
     ) -> None:
         """One turn; `did` is what came of the one action in it."""
         ts = f"{self.clock.now():.6f}"
-        message = Message(address="dm", user=person.id, name=person.name, text=said, ts=ts)
+        message = IncomingMessage(address="dm", user=person.id, name=person.name, text=said, ts=ts)
         heard = await self.write(thread, message, author=person.id)
-        began = TurnBegan(execution=f"{thread}@{heard}", inputs=(heard,), process=process)
+        began = SoulTurnBegan(execution=f"{thread}@{heard}", inputs=(heard,), process=process)
         turn = await self.write(thread, began)
-        usage = Usage(input=900, cache_read=2_700, output=120)
+        usage = TokenUsage(input=900, cache_read=2_700, output=120)
         text = f"<say>{answer}</say>"
         billed = 0.0 if self.rehearsed else cost
         call = called(model=model, cost=billed, worth=cost, usage=usage, text=text)
         await self.write(thread, replace(call, people=(person.id,)))
         if did:
             args = {"files": ["a.log", "b.log"], "asked_by": f"<@{person.id}>"}
-            await self.write(thread, Acted(name="clean_up", args=args))
-            await self.write(thread, Observed(name="clean_up", text=did))
+            await self.write(thread, ActionStarted(name="clean_up", args=args))
+            await self.write(thread, ActionObserved(name="clean_up", text=did))
         if answer:
-            await self.write(thread, Spoken(ts=ts, text=answer))
+            await self.write(thread, SpeechFinished(ts=ts, text=answer))
         await self.journal.append(
-            thread, TurnEnded(outcome=outcome), key=f"{thread}@{heard}/ended", closes=[turn, heard]
+            thread, SoulTurnEnded(outcome=outcome), key=f"{thread}@{heard}/ended", closes=[turn, heard]
         )
 
-    async def ask(self, thread: str, text: str, choices: tuple[str, ...], *to: Person) -> int:
+    async def ask(self, thread: str, text: str, choices: tuple[str, ...], *to: WorkspaceMember) -> int:
         """A question that is open."""
         owners = tuple(person.id for person in to if person.owner)
         everybody = tuple(person.id for person in to)
-        asked = Asked(text=text, to=everybody, owners=owners, choices=choices, words=not choices)
+        asked = QuestionAsked(text=text, to=everybody, owners=owners, choices=choices, words=not choices)
         return await self.write(thread, asked)
 
 
@@ -146,15 +146,15 @@ async def _weeks(diary: Diary) -> None:
         await diary.clock.advance(DAY)
         cost = 0.35 + 0.9 * (number % 5) / 4
         await diary.talk(alone, ALICE, f"Day {number + 1}: what is still open?", "Two reviews.", cost=cost)
-    await diary.write(alone, Remembered(text="The release is frozen on Fridays.", about="Alice"))
+    await diary.write(alone, MemoryNote(text="The release is frozen on Fridays.", about="Alice"))
     about = "Alice prefers short answers, and *never* on Fridays.\n- owns the release\n- has a dog, Momo"
-    await diary.write(alone, PersonLearned(person=ALICE.id, name="Alice", text=about, since=0))
+    await diary.write(alone, PersonModelWritten(person=ALICE.id, name="Alice", text=about, since=0))
     ops = await diary.open(BOB, OPS)
     await diary.talk(ops, BOB, "Why did the build break?", "A test waits for a clock.", cost=0.8, model=HAIKU)
     await diary.write(
-        ops, PersonLearned(person=BOB.id, name="Bob", text="Bob looks after the builds.", since=0)
+        ops, PersonModelWritten(person=BOB.id, name="Bob", text="Bob looks after the builds.", since=0)
     )
-    await diary.write(ops, Remembered(text="The staging cluster is called Heron.", about=""))
+    await diary.write(ops, MemoryNote(text="The staging cluster is called Heron.", about=""))
 
 
 async def _today(diary: Diary) -> None:
@@ -183,7 +183,7 @@ async def _today(diary: Diary) -> None:
         did=DID,
     )
     asked = await diary.ask(logs, f"<@{BOB.id}>, shall I rotate them first?", ("yes", "no"), BOB)
-    answered = Answered(input=asked, asked=asked, value="yes", by=BOB.id)
+    answered = QuestionAnswered(input=asked, asked=asked, value="yes", by=BOB.id)
     await diary.write(logs, answered, closes=asked)
     await diary.ask(logs, f"<@{ALICE.id}>, {QUESTION}", ("yes", "no"), ALICE)
     await diary.clock.advance(3600)

@@ -13,23 +13,23 @@ from typing import Any
 
 from aiohttp import ClientResponse, ClientSession, CookieJar, web
 
-from daemon.console.answering import Answering
+from daemon.console.answering import PageAnswers
 from daemon.console.background import AT_ONCE
-from daemon.console.credentials import Credentials
-from daemon.console.event_stream import LONGEST
-from daemon.console.guard import HEADER, protect
-from daemon.console.overview import Directory, Overview, Purse
+from daemon.console.credentials import PageCredentials
+from daemon.console.event_stream import LONGEST_STREAM
+from daemon.console.guard import HEADER, install_guard
+from daemon.console.overview import BudgetInfo, PageOverview, SlackLinks
 from daemon.console.overview_routes import mount_overview
 from daemon.console.readers import PATIENCE
-from daemon.console.routes import Console, mount
+from daemon.console.routes import ConsoleSetup, mount_console
 from daemon.console.session_routes import mount_sessions
-from daemon.console.unrecorded import Thinking
+from daemon.console.unrecorded import LiveCalls
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
-from daemon.kinds import SOUL_KINDS, Asked, Message, ModelCall
-from daemon.knowledge.places import Places
-from daemon.ports import Choice, Clock
-from daemon.slack.place import permalink
+from daemon.kinds import SOUL_KINDS, IncomingMessage, ModelCall, QuestionAsked
+from daemon.knowledge.places import KnownChannels
+from daemon.ports import Button, Clock
+from daemon.slack.place import make_permalink
 from rehearsal.people import ALICE
 from tests.clock import FakeClock
 from tests.signed_in import TOKEN as SHOWN
@@ -44,8 +44,8 @@ class Site:
     http: ClientSession
     journal: Journal
     runner: web.AppRunner
-    thinking: Thinking
-    credentials: Credentials
+    thinking: LiveCalls
+    credentials: PageCredentials
     health: dict[str, Any] = field(default_factory=lambda: {"ok": True})
 
     def streams(self) -> list[asyncio.Transport]:
@@ -54,7 +54,7 @@ class Site:
         handlers = [one for one in self.runner.server.connections if one._current_request]
         return [one.transport for one in handlers if one.transport and not one.transport.is_closing()]
 
-    async def remember(self, text: str, thread: str = "sess-00000001") -> Entry[Message]:
+    async def remember(self, text: str, thread: str = "sess-00000001") -> Entry[IncomingMessage]:
         """One more message in the journal."""
         entry, _ = await self.journal.append(thread, message(text), key=f"msg:{text}", author="U1")
         return entry
@@ -65,9 +65,9 @@ class Site:
         return entry
 
 
-def message(text: str = "hello") -> Message:
+def message(text: str = "hello") -> IncomingMessage:
     """What somebody says to the soul."""
-    return Message(address="dm", user="U1", name="Alice", text=text, ts="17.000100")
+    return IncomingMessage(address="dm", user="U1", name="Alice", text=text, ts="17.000100")
 
 
 def called(name: str = "pipeline", **answered: Any) -> ModelCall:
@@ -96,7 +96,7 @@ async def console(
     page: str = "",
     clock: Clock | None = None,
     patience: float = PATIENCE,
-    longest: float = LONGEST,
+    longest: float = LONGEST_STREAM,
     at_once: int = AT_ONCE,
 ) -> AsyncIterator[Site]:
     """A console as app.py mounts it, with two more routes below the guard, of the rehearsal.
@@ -109,11 +109,13 @@ async def console(
     async with Journal(path / "journal.db", clock, SOUL_KINDS) as journal:
         health: dict[str, Any] = {"ok": True}
         app = web.Application()
-        credentials = Credentials.open_home(path, token or SHOWN, clock.now)
-        protect(app, host=host, clock=clock, credentials=credentials, world_is_open=not closed, url=page)
+        credentials = PageCredentials.open_home(path, token or SHOWN, clock.now)
+        install_guard(
+            app, host=host, clock=clock, credentials=credentials, world_is_open=not closed, url=page
+        )
         mount_sessions(app, credentials)
         told = {"name": "Claudius"}
-        shown = Console(
+        shown = ConsoleSetup(
             journal=journal,
             rebuild=rebuild,
             state=lambda: told,
@@ -121,7 +123,7 @@ async def console(
             patience=patience,
             longest=longest,
         )
-        mount(app, shown)
+        mount_console(app, shown)
         mount_overview(app, _overview(journal, clock, at_once))
         app.router.add_get("/link/", link)
         app.router.add_get("/rehearsal/state", _world)
@@ -146,12 +148,12 @@ async def console(
                 await runner.cleanup()
 
 
-def _overview(journal: Journal, clock: Clock, at_once: int) -> Overview:
+def _overview(journal: Journal, clock: Clock, at_once: int) -> PageOverview:
     """The soul from above, in a workspace that knows Bob."""
-    link_to = partial(permalink, "https://team.slack.com/")
-    directory = Directory(called=_called, people_in=_people_in, link=link_to)
-    purse, answering = Purse(daily=5.0, now=clock.now), Answering(journal, ("U1",), _taken)
-    return Overview(journal, Places(journal), purse, answering, directory, at_once)
+    link_to = partial(make_permalink, "https://team.slack.com/")
+    directory = SlackLinks(called=_called, people_in=_people_in, link=link_to)
+    purse, answering = BudgetInfo(daily=5.0, now=clock.now), PageAnswers(journal, ("U1",), _taken)
+    return PageOverview(journal, KnownChannels(journal), purse, answering, directory, at_once)
 
 
 async def _world(_: web.Request) -> web.Response:
@@ -159,7 +161,7 @@ async def _world(_: web.Request) -> web.Response:
     return web.json_response({"people": []})
 
 
-async def _taken(_asked: Entry[Asked], _user: str, _choice: Choice) -> bool:
+async def _taken(_asked: Entry[QuestionAsked], _user: str, _choice: Button) -> bool:
     """Slack, which is there, and whose presses nobody looks at."""
     return True
 

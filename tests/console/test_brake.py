@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientResponse, ClientSession, CookieJar, TCPConnector
 
-from daemon.console.address import whose
-from daemon.console.brake import FORGOTTEN, FREE, KNOWN, LONGEST, WAITING, Brake
+from daemon.console.address import rate_limit_key
+from daemon.console.brake import FORGOTTEN, FREE_FAILURES, KNOWN, LONGEST_DELAY, WAITING, LoginRateLimit
 from tests.attention import until
 from tests.clock import FakeClock
 from tests.console.site import Site, console
@@ -31,7 +31,7 @@ async def until_asleep(clock: FakeClock, count: int) -> None:
 async def test_the_first_slips_are_free_and_then_each_one_waits_longer(tmp_path: Path) -> None:
     clock = FakeClock()
     async with console(tmp_path, token=TOKEN, clock=clock) as site:
-        for _ in range(FREE):
+        for _ in range(FREE_FAILURES):
             assert (await guess(site)).status == 401
         for seconds in (1, 2, 4):
             held = asyncio.create_task(guess(site))
@@ -45,7 +45,7 @@ async def test_the_first_slips_are_free_and_then_each_one_waits_longer(tmp_path:
 async def test_many_at_once_are_told_when_to_come_again(tmp_path: Path) -> None:
     clock = FakeClock()
     async with console(tmp_path, token=TOKEN, clock=clock) as site:
-        for _ in range(FREE):
+        for _ in range(FREE_FAILURES):
             await guess(site)
         held = [asyncio.create_task(guess(site)) for _ in range(WAITING)]
         await until_asleep(clock, WAITING)
@@ -53,7 +53,7 @@ async def test_many_at_once_are_told_when_to_come_again(tmp_path: Path) -> None:
         assert refused.status == 429
         assert int(refused.headers["Retry-After"]) >= 2**WAITING
         assert "wrong tokens" in (await refused.json())["error"]
-        await clock.advance(LONGEST)
+        await clock.advance(LONGEST_DELAY)
         assert [(await one).status for one in held] == [401] * WAITING
 
 
@@ -63,7 +63,7 @@ async def test_nobody_else_is_locked_out_and_the_right_one_is_always_let_in(tmp_
         console(tmp_path, token=TOKEN, clock=clock) as site,
         ClientSession(connector=elsewhere, cookie_jar=CookieJar(unsafe=True)) as other,
     ):
-        for _ in range(FREE):
+        for _ in range(FREE_FAILURES):
             await guess(site)
         held = [asyncio.create_task(guess(site)) for _ in range(WAITING + 1)]
         await until_asleep(clock, WAITING)
@@ -74,14 +74,14 @@ async def test_nobody_else_is_locked_out_and_the_right_one_is_always_let_in(tmp_
             assert health.status == 200
         async with other.get(f"{site.url}/console/state") as bare:
             assert bare.status == 401, "who shows no token guesses nothing"
-        await clock.advance(LONGEST)
+        await clock.advance(LONGEST_DELAY)
         await asyncio.gather(*held)
 
 
 async def test_it_forgets_and_remembers_a_bounded_number(tmp_path: Path) -> None:
     clock = FakeClock()
-    brake = Brake(clock)
-    for _ in range(FREE):
+    brake = LoginRateLimit(clock)
+    for _ in range(FREE_FAILURES):
         assert await brake.delay_wrong_token("a") == 0.0
     await clock.advance(FORGOTTEN)
     for n in range(KNOWN + 10):
@@ -102,20 +102,20 @@ async def test_it_forgets_and_remembers_a_bounded_number(tmp_path: Path) -> None
     ],
 )
 def test_who_counts_as_one(remote: str | None, one: str) -> None:
-    assert whose(remote) == one
+    assert rate_limit_key(remote) == one
 
 
 async def test_guesses_at_links_cost_time_too_and_a_right_one_is_let_in_at_once(tmp_path: Path) -> None:
     clock = FakeClock()
     async with console(tmp_path, token=TOKEN, clock=clock) as site:
-        for _ in range(FREE):
+        for _ in range(FREE_FAILURES):
             assert await exchange(site, "wrong") == 401
         held = asyncio.create_task(exchange(site, "wrong"))
         await until_asleep(clock, 1)
         assert not held.done()
         assert await exchange(site, site.credentials.make_link()) == 200
         assert await exchange(site, TOKEN) == 200
-        await clock.advance(LONGEST)
+        await clock.advance(LONGEST_DELAY)
         assert await held == 401
 
 

@@ -8,7 +8,15 @@ from pathlib import Path
 from playwright.async_api import expect
 
 from daemon.engine.event import Event
-from daemon.kinds import CardBegan, CardMissed, CardShown, InnerMessage, PlanMade, SelfCall, SystemMessage
+from daemon.kinds import (
+    CardFailed,
+    CardIntended,
+    CardShown,
+    InternalMessage,
+    PlanChanged,
+    SelfCall,
+    SystemMessage,
+)
 from daemon.slack.checklist import checklist
 from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.desk import desk
@@ -20,21 +28,21 @@ CONDITION = "We know which <tree> bears more"
 STEPS = ("Count the plums", "Ask the market & its prices", "Tell Alice")
 
 
-def plan(*states: str) -> PlanMade:
+def plan(*states: str) -> PlanChanged:
     """The plan, with its steps in these states."""
-    return PlanMade(condition=CONDITION, steps=tuple(zip(STEPS, states, strict=True)))
+    return PlanChanged(condition=CONDITION, steps=tuple(zip(STEPS, states, strict=True)))
 
 
 HALF = plan("done", "cancelled", "open")
 ENTRIES: list[tuple[Event, Sequence[str]]] = [
     (HALF, ["plans", f"1/3 {CONDITION}", *STEPS]),
-    (CardBegan(condition=CONDITION, steps=HALF.steps), ["wants to show its plan", f"1/3 {CONDITION}"]),
+    (CardIntended(condition=CONDITION, steps=HALF.steps), ["wants to show its plan", f"1/3 {CONDITION}"]),
     (CardShown(condition=CONDITION, steps=HALF.steps, ts="1.1"), ["shows its plan", f"1/3 {CONDITION}"]),
-    (CardMissed(why="edit_window_closed"), ["could not show its plan", "edit_window_closed"]),
+    (CardFailed(why="edit_window_closed"), ["could not show its plan", "edit_window_closed"]),
     (SystemMessage(text="<budget left='5%'/>"), ["is told by the core", "<budget left='5%'/>"]),
     (SelfCall(text="The left tree first."), ["says to itself", "The left tree first."]),
-    (InnerMessage(sender="sess-1.a", text="12.", status="completed"), ["sess-1.a", "completed", "12."]),
-    (InnerMessage(code="huh", text="Not closed."), ["hears from the core", "huh", "Not closed."]),
+    (InternalMessage(sender="sess-1.a", text="12.", status="completed"), ["sess-1.a", "completed", "12."]),
+    (InternalMessage(code="huh", text="Not closed."), ["hears from the core", "huh", "Not closed."]),
 ]
 """What the journal holds of it, and what a reader is shown of each."""
 

@@ -9,19 +9,19 @@ from pathlib import Path
 from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from daemon.engine.event import Event
-from daemon.engine.kinds import Spawned, ThreadEnded
+from daemon.engine.kinds import ThreadEnded, ThreadSpawned
 from daemon.kinds import (
-    Acted,
-    InnerMessage,
+    ActionObserved,
+    ActionStarted,
+    InternalMessage,
     MoodChanged,
-    Observed,
+    ProcessChanged,
     ReadingEnded,
     RunEnded,
-    RunTold,
-    Spoken,
-    TransitionTaken,
-    TurnBegan,
-    TurnEnded,
+    RunMessage,
+    SoulTurnBegan,
+    SoulTurnEnded,
+    SpeechFinished,
 )
 from tests.console.browser import IN_A_BROWSER, Browsing, Windows
 from tests.console.desk import THREAD, Desk
@@ -49,11 +49,11 @@ async def turn(world: Desk, text: str, *events: tuple[str, Event], ends: str = "
     """A turn over this message, with these entries, each under the name of a step; the seq of the message."""
     heard = await put(world, THREAD, f"msg:{text}", message(text))
     path = f"{THREAD}@{heard}"
-    began = await put(world, THREAD, f"{path}/began", TurnBegan(execution=path, inputs=(heard,)))
+    began = await put(world, THREAD, f"{path}/began", SoulTurnBegan(execution=path, inputs=(heard,)))
     for step, event in events:
         await put(world, THREAD, f"{path}/{step}", event)
     if ends:
-        await put(world, THREAD, f"{path}/ended", TurnEnded(outcome=ends), closes=[began, heard])
+        await put(world, THREAD, f"{path}/ended", SoulTurnEnded(outcome=ends), closes=[began, heard])
     return heard
 
 
@@ -76,8 +76,8 @@ def part(card: Locator, name: str) -> Locator:
 @SOAK
 async def test_a_turn_is_one_card_in_which_each_sentence_stands_once(world: Desk, chromium: Windows) -> None:
     await world.remember("C1", "1.1", [])
-    said = ("say#1!receipt", Spoken(text="Plums are blue.", ts="1.3"))
-    moved = ("transition#1", TransitionTaken(to="problem_solving", now=True))
+    said = ("say#1!receipt", SpeechFinished(text="Plums are blue.", ts="1.3"))
+    moved = ("transition#1", ProcessChanged(to="problem_solving", now=True))
     await turn(
         world,
         "And plums?",
@@ -116,7 +116,7 @@ async def test_a_message_waits_until_a_turn_takes_it_up_or_ends(world: Desk, chr
     late = await put(world, THREAD, "msg:Two", message("Two"))
     await expect(cards).to_have_count(2)
     await expect(cards.last).to_contain_text("not taken up yet")
-    ended = TurnEnded(outcome="suspended")
+    ended = SoulTurnEnded(outcome="suspended")
     await put(world, THREAD, f"{THREAD}@{heard}/ended", ended, closes=[heard + 1, heard, late])
     await expect(cards).to_have_count(1)
     await expect(part(cards, "heard").locator(".heard")).to_have_text(["One", "Two"])
@@ -129,23 +129,23 @@ async def test_branches_and_runs_stand_in_their_turn_with_how_long_they_took(
 ) -> None:
     await world.remember("C1", "1.1", [])
     branch = f"{THREAD}.lisbon"
-    goal = RunTold(text="## Goal\nFind what is red.\n\n## Playbook\nLook.")
+    goal = RunMessage(text="## Goal\nFind what is red.\n\n## Playbook\nLook.")
     heard = await turn(
         world,
         "What is red?",
         ("ism#1", goal),
         ("choose#1", called("choose", text=CHOICE, seconds=2.5)),
-        ("Research#1", Acted(name="Research", args={"query": "red"})),
-        ("Research#1!done", Observed(name="Research", text="fruit.md:12 The cherry is red.")),
+        ("Research#1", ActionStarted(name="Research", args={"query": "red"})),
+        ("Research#1!done", ActionObserved(name="Research", text="fruit.md:12 The cherry is red.")),
         ("ism-ended#1", RunEnded(reason="done", loops=2, calls=1)),
         ("read#1/reading-ended#1", ReadingEnded(answer=UNREAD, reason="unreadable", partial=True)),
         ("read#2/reading-ended#1", ReadingEnded(answer="?", reason="calls", partial=True, calls=1)),
-        ("spawn#1", Spawned(thread=branch)),
+        ("spawn#1", ThreadSpawned(thread=branch)),
     )
-    asks = InnerMessage(sender=THREAD, text="What of Lisbon?")
+    asks = InternalMessage(sender=THREAD, text="What of Lisbon?")
     asked = await put(world, branch, f"{THREAD}@{heard}/spawn#1!input", asks)
     path = f"{branch}@{asked}"
-    await put(world, branch, f"{path}/began", TurnBegan(execution=path, inputs=(asked,)))
+    await put(world, branch, f"{path}/began", SoulTurnBegan(execution=path, inputs=(asked,)))
     page = await chromium.new_page(viewport=SIZE)
     cards = await shown(page, world)
     await expect(cards).to_have_count(1)
@@ -163,7 +163,7 @@ async def test_branches_and_runs_stand_in_their_turn_with_how_long_they_took(
     lisbon = cards.locator(".branch")
     await expect(lisbon.locator("> .top-of-branch .state")).to_have_text("thinking")
     await put(world, branch, f"{path}/end#1", ThreadEnded(status="completed", result="22 °C and dry."))
-    await put(world, branch, f"{path}/ended", TurnEnded(outcome="completed"))
+    await put(world, branch, f"{path}/ended", SoulTurnEnded(outcome="completed"))
     await expect(lisbon.locator("> .top-of-branch .state")).to_have_text("completed")
     await expect(lisbon.locator(".figure")).to_contain_text("s")
     await expect(lisbon.locator("[data-part='said']")).to_contain_text("22 °C and dry.")

@@ -11,8 +11,16 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, ViewportSize, expect
 
-from daemon.app import Awake
-from daemon.kinds import DeleteDone, ForgetDone, Message, Press, ToDelete, ToForget, TurnBegan
+from daemon.app import RunningDaemon
+from daemon.kinds import (
+    ButtonPress,
+    DeleteRequested,
+    DeletionCompleted,
+    ForgetCompleted,
+    ForgetRequested,
+    IncomingMessage,
+    SoulTurnBegan,
+)
 from rehearsal.people import BOB, SOUL
 from tests.attention import until
 from tests.console.browser import ALL_DRAWN, IN_A_BROWSER, Browsing
@@ -31,7 +39,7 @@ BOTH = "Forget it, and delete your answers here"
 class Visit:
     """A page that looks at a daemon in a rehearsed workspace, and what it asked for in vain."""
 
-    soul: Awake
+    soul: RunningDaemon
     page: Page
     refused: list[str] = field(default_factory=list)
     nameless: list[str] = field(default_factory=list)
@@ -53,7 +61,15 @@ class Visit:
 
     async def over(self) -> None:
         """Wait until nothing is at work or waits, by one query: another thread writes between two."""
-        kinds = (TurnBegan, Message, Press, ToForget, ForgetDone, ToDelete, DeleteDone)
+        kinds = (
+            SoulTurnBegan,
+            IncomingMessage,
+            ButtonPress,
+            ForgetRequested,
+            ForgetCompleted,
+            DeleteRequested,
+            DeletionCompleted,
+        )
         await until(lambda: not self.soul.journal.pending_seqs(*kinds) and not self.soul.worker.is_busy)
 
     async def press(self, root: str, label: str) -> None:

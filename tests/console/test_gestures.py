@@ -10,24 +10,24 @@ from typing import Any
 from playwright.async_api import Page, ViewportSize, expect
 
 from daemon.engine.event import Event
-from daemon.engine.kinds import Received, Withdrawn
+from daemon.engine.kinds import InputsReceived, QuestionWithdrawn
 from daemon.kinds import (
-    Acted,
-    Answered,
-    Asked,
+    ActionObserved,
+    ActionStarted,
+    ButtonPress,
     ContextCleared,
-    Fault,
-    Limited,
+    LimitReached,
+    MemoryNote,
     ModelCall,
-    Observed,
-    PersonLearned,
-    Press,
-    Remembered,
+    PersonModelWritten,
+    PromptFault,
+    QuestionAnswered,
+    QuestionAsked,
     RunEnded,
-    RunTold,
-    StopAsked,
-    TurnBegan,
-    TurnEnded,
+    RunMessage,
+    SoulTurnBegan,
+    SoulTurnEnded,
+    StopRequest,
 )
 from rehearsal.people import ALICE, BOB, SOUL
 from tests.attention import until
@@ -51,26 +51,26 @@ def choice(why: str, *actions: Any) -> ModelCall:
 
 RUN: list[Event] = [
     message("Find the red fruit."),
-    TurnBegan(execution=f"{THREAD}@2", inputs=(2,), process="problem_solving", texts=""),
+    SoulTurnBegan(execution=f"{THREAD}@2", inputs=(2,), process="problem_solving", texts=""),
     choice("I have to look it up.", "Think", {"name": "Research", "args": {"query": "red"}}),
-    Acted(name="Research", args={"query": "red fruit"}),
-    Observed(name="Research", text="fruit.md:12 The cherry is red."),
-    Received(inputs=(9, 10)),
-    RunTold(text="## Goal\nFind out what they need.\n\n## Playbook\nLook."),
-    RunTold(text='What came of it follows.\n<result of="Research">\nfruit.md:12 red\n</result>'),
+    ActionStarted(name="Research", args={"query": "red fruit"}),
+    ActionObserved(name="Research", text="fruit.md:12 The cherry is red."),
+    InputsReceived(inputs=(9, 10)),
+    RunMessage(text="## Goal\nFind out what they need.\n\n## Playbook\nLook."),
+    RunMessage(text='What came of it follows.\n<result of="Research">\nfruit.md:12 red\n</result>'),
     RunEnded(reason="calls", loops=2, calls=3),
-    Remembered(text="Alice likes cherries.", about="Alice"),
-    PersonLearned(person=ALICE.id, name="Alice", text="She looks for fruit.", since=2),
-    Limited(bound="calls", resets="turn"),
-    Asked(text="Shall I go on?", choices=("continue", "stop")),
-    TurnEnded(outcome="suspended"),
-    Press(user=ALICE.id, name="Alice", text="Continue", ts="17.1", answers="a", value="continue"),
-    Answered(input=15, value="continue", text="[Alice chose “Continue”]", by=ALICE.id),
+    MemoryNote(text="Alice likes cherries.", about="Alice"),
+    PersonModelWritten(person=ALICE.id, name="Alice", text="She looks for fruit.", since=2),
+    LimitReached(bound="calls", resets="turn"),
+    QuestionAsked(text="Shall I go on?", choices=("continue", "stop")),
+    SoulTurnEnded(outcome="suspended"),
+    ButtonPress(user=ALICE.id, name="Alice", text="Continue", ts="17.1", answers="a", value="continue"),
+    QuestionAnswered(input=15, value="continue", text="[Alice chose “Continue”]", by=ALICE.id),
     called("answer", outcome="cancelled", text="It is th"),
-    StopAsked(user=ALICE.id, name="Alice", text="", ts="17.2", by="reaction"),
-    Withdrawn(),
+    StopRequest(user=ALICE.id, name="Alice", text="", ts="17.2", by="reaction"),
+    QuestionWithdrawn(),
     ContextCleared(text="They looked for a red fruit.", last=2),
-    TurnEnded(outcome="completed"),
+    SoulTurnEnded(outcome="completed"),
 ]
 
 
@@ -217,7 +217,7 @@ async def test_a_run_reads_well_in_the_journal(here: Desk, chromium: Windows) ->
 async def test_all_that_a_choice_is_to_be_given_stands_in_its_call(here: Desk, chromium: Windows) -> None:
     middle = "x" * 900 + " and delete the harbour " + "y" * 900
     chosen = choice("It is asked for.", {"name": "Publish", "args": {"text": middle}})
-    began = TurnBegan(execution=f"{THREAD}@2", inputs=(2,), process="problem_solving", texts="")
+    began = SoulTurnBegan(execution=f"{THREAD}@2", inputs=(2,), process="problem_solving", texts="")
     await here.remember(DM, await question(here), [message("Publish it."), began, chosen])
     page = await chromium.new_page(viewport=SIZE)
     await page.goto(here.url)
@@ -248,7 +248,7 @@ async def test_a_link_opens_its_thread_where_there_is_no_local_workspace(
     real = {"workspace": False, "model": False}
     async with desk(tmp_path, rehearsed=real) as here, browser() as chromium:
         await here.remember("C1", "1.000001", RUN)
-        await here.journal.append("sess-0000000b", Fault(name="soul", text="another"), key="fault:1")
+        await here.journal.append("sess-0000000b", PromptFault(name="soul", text="another"), key="fault:1")
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(f"{here.url}/#{THREAD}")
         await page.get_by_text("This thread", exact=True).click()

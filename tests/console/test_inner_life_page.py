@@ -9,9 +9,17 @@ from typing import Any
 
 from playwright.async_api import Page, ViewportSize, expect
 
-from daemon.engine.kinds import Match, Waiting
-from daemon.kinds import INNER, CommandRan, Noticed, Opened, ProcessEnded, ProcessStarted, Ticked
-from daemon.project import root
+from daemon.engine.kinds import EntryMatch, WaitBegan
+from daemon.kinds import (
+    INNER,
+    AmbientMessage,
+    CommandRan,
+    ConversationOpened,
+    ProgramEnded,
+    ProgramStarted,
+    TickLogged,
+)
+from daemon.project import project_root
 from rehearsal.people import TEAM
 from tests.console.browser import IN_A_BROWSER, Browsing, Windows
 from tests.console.desk import Desk, desk
@@ -21,7 +29,7 @@ from tests.soak import SOAK
 
 pytestmark = IN_A_BROWSER
 
-PICTURE = root() / "docs" / "inner-life.png"
+PICTURE = project_root() / "docs" / "inner-life.png"
 """Taken when TAKE_PICTURE is set, for the README."""
 SIZE = ViewportSize(width=1440, height=1000)
 PHONE = ViewportSize(width=390, height=700)
@@ -101,13 +109,13 @@ async def test_each_end_of_a_tick_says_what_happened(tmp_path: Path, browser: Br
         call = await write(world, "a/tick#1", called("tick", text="Round and round.", cost=0.01))
         compared = await write(world, "a/compare#1", called("compare", text='{"new": false}', cost=0.002))
         assert compared > call
-        circle = Ticked(
+        circle = TickLogged(
             tick=0, outcome="repeated", answer=call, reflex="switch", advice="Try the other.", novelty=0.2
         )
         await write(world, "a/tick-ended#1", circle)
         failed = await write(world, "b/tick#1", called("tick", outcome="failed", failure="overloaded"))
-        await write(world, "b/tick-ended#1", Ticked(tick=failed - 1, outcome="failed", why="a note came"))
-        asleep = Ticked(tick=failed + 1, outcome="asleep", why="process 3 (disk) ended: ok")
+        await write(world, "b/tick-ended#1", TickLogged(tick=failed - 1, outcome="failed", why="a note came"))
+        asleep = TickLogged(tick=failed + 1, outcome="asleep", why="process 3 (disk) ended: ok")
         await write(world, "c/tick-ended#1", asleep)
         page = await opened(chromium, world)
         ticks = page.locator("#ticks > .tick")
@@ -132,9 +140,13 @@ async def test_what_it_has_and_what_it_waits_for_follow_the_journal(
         now = page.locator("#inner-now")
         await expect(now).to_contain_text("It waits for nothing.")
         await expect(page.locator("#ticks")).to_have_text("It has not thought yet.")
-        program = await write(world, "a/start#1", ProcessStarted(name="disk", slots={"place": "srv"}))
-        matching = Match(kinds=(Noticed.kind,), anywhere=True, about={"priority": "urgent", "tags": ["red"]})
-        asleep = Waiting(closed=(program,), want="any", matching=matching, note={"idle": True}, resumes=False)
+        program = await write(world, "a/start#1", ProgramStarted(name="disk", slots={"place": "srv"}))
+        matching = EntryMatch(
+            kinds=(AmbientMessage.kind,), anywhere=True, about={"priority": "urgent", "tags": ["red"]}
+        )
+        asleep = WaitBegan(
+            closed=(program,), want="any", matching=matching, note={"idle": True}, resumes=False
+        )
         await write(world, "a/wait#1", asleep)
         await expect(now).to_contain_text(
             f"It sleeps until the program {program} ends, or an urgent note with #red comes."
@@ -161,7 +173,7 @@ async def test_very_many_ticks_come_page_by_page_and_new_ones_on_top(
 ) -> None:
     async with desk(tmp_path, inner=True) as world, browser() as chromium:
         for number in range(45):
-            await write(world, f"{number}/tick#1", Ticked(tick=0, outcome="asleep", why=f"no. {number}."))
+            await write(world, f"{number}/tick#1", TickLogged(tick=0, outcome="asleep", why=f"no. {number}."))
         page = await opened(chromium, world)
         ticks = page.locator("#ticks > .tick")
         await expect(ticks).to_have_count(20)
@@ -173,7 +185,7 @@ async def test_very_many_ticks_come_page_by_page_and_new_ones_on_top(
         await older.click()
         await expect(ticks.last).to_contain_text("No. 0.")
         await expect(older).to_be_hidden()
-        await write(world, "45/tick#1", Ticked(tick=0, outcome="asleep", why="no. 45."))
+        await write(world, "45/tick#1", TickLogged(tick=0, outcome="asleep", why="no. 45."))
         await expect(ticks.first).to_contain_text("No. 45.")
         await expect(ticks).to_have_count(46)
 
@@ -183,7 +195,7 @@ async def test_nothing_of_it_is_html_and_it_fits_on_a_phone_in_the_dark(
 ) -> None:
     async with desk(tmp_path, inner=True) as world, browser() as chromium:
         await world.journal.append("sess-00000009", place(EVIL), key="thread:evil")
-        said = Noticed(user="U1", name=EVIL, text=EVIL, ts="17.1")
+        said = AmbientMessage(user="U1", name=EVIL, text=EVIL, ts="17.1")
         await world.journal.append("sess-00000009", said, key="noticed:1")
         call = await write(world, "a/tick#1", called("tick", text=f"{EVIL}\n# Commands:\n{EVIL}"))
         ran = [
@@ -192,7 +204,7 @@ async def test_nothing_of_it_is_html_and_it_fits_on_a_phone_in_the_dark(
             )
             for name, args in (("diary.add", {"text": EVIL}), (EVIL, {"wide": "w" * 300}))
         ]
-        tick = Ticked(
+        tick = TickLogged(
             tick=call - 1, outcome="thought", why=EVIL, view="sess-00000009", answer=call, commands=tuple(ran)
         )
         await write(world, "a/ended#1", tick)
@@ -224,9 +236,9 @@ KEPT: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def place(name: str) -> Opened:
+def place(name: str) -> ConversationOpened:
     """A channel of this name, where everybody reads."""
-    return Opened(
+    return ConversationOpened(
         team=TEAM,
         channel="C1",
         ts="17.1",
@@ -238,8 +250,8 @@ def place(name: str) -> Opened:
     )
 
 
-def ended(program: int) -> ProcessEnded:
-    return ProcessEnded(process=program, name="disk", status="warning", result="9 % free")
+def ended(program: int) -> ProgramEnded:
+    return ProgramEnded(process=program, name="disk", status="warning", result="9 % free")
 
 
 async def write(world: Desk, key: str, event: Any) -> int:

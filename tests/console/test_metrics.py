@@ -15,20 +15,22 @@ from prometheus_client import openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_families
 from prometheus_client.parser import text_string_to_metric_families as families
 
-from daemon.console.credentials import Credentials
-from daemon.console.guard import HEADER, protect
-from daemon.console.metrics import BITE, Metrics
+from daemon.console.credentials import PageCredentials
+from daemon.console.guard import HEADER, install_guard
+from daemon.console.metrics import COUNTED_AT_ONCE, Metrics
 from daemon.engine.event import Event
 from daemon.engine.journal import Journal
-from daemon.kinds import SOUL_KINDS, Heard, TurnEnded
-from daemon.reply import Usage
+from daemon.kinds import SOUL_KINDS, OverheardMessage, SoulTurnEnded
+from daemon.reply import TokenUsage
 from tests.clock import FakeClock
 from tests.console.site import called, message
 
 TOKEN = "open-sesame"
-HEARD = Heard(user="U1", name="Alice", text="hello", ts="17.000100")
+HEARD = OverheardMessage(user="U1", name="Alice", text="hello", ts="17.000100")
 NOW = 1_790_000_000.0
-CALL = called(model="claude-x", usage=Usage(input=3, cache_read=100, cache_write=20, output=7), cost=0.25)
+CALL = called(
+    model="claude-x", usage=TokenUsage(input=3, cache_read=100, cache_write=20, output=7), cost=0.25
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +63,8 @@ async def scraped(path: Path, before: int = 0, token: str = "") -> AsyncIterator
     async with Journal(path / "journal.db", FakeClock(NOW), SOUL_KINDS) as journal:
         await asyncio.gather(*(journal.append("sess-1", HEARD, key=f"{n}") for n in range(before)))
         app, metrics = web.Application(), Metrics(journal)
-        credentials = Credentials.open_home(path, token, FakeClock().now) if token else None
-        protect(app, host="127.0.0.1", clock=FakeClock(), credentials=credentials)
+        credentials = PageCredentials.open_home(path, token, FakeClock().now) if token else None
+        install_guard(app, host="127.0.0.1", clock=FakeClock(), credentials=credentials)
         metrics.mount(app)
         runner = web.AppRunner(app)
         await runner.setup()
@@ -92,7 +94,7 @@ async def test_it_tells_what_was_done_and_what_it_cost(tmp_path: Path) -> None:
     async with scraped(tmp_path) as here:
         await here.remember(CALL)
         await here.remember(replace(CALL, outcome="cut"), 1)
-        await here.remember(TurnEnded(outcome="completed"))
+        await here.remember(SoulTurnEnded(outcome="completed"))
         told = await here.values()
     assert told["soul_model_calls_total['claude-x', 'ok']"] == 1
     assert told["soul_model_calls_total['claude-x', 'cut']"] == 1
@@ -109,7 +111,7 @@ async def test_what_is_pending_is_told_until_it_is_closed(tmp_path: Path) -> Non
         seq = await here.remember(message())
         told = await here.values()
         assert (told["soul_pending['message']"], told["soul_pending['waiting']"]) == (1, 0)
-        await here.journal.append("sess-1", TurnEnded(outcome="completed"), key="e", closes=[seq])
+        await here.journal.append("sess-1", SoulTurnEnded(outcome="completed"), key="e", closes=[seq])
         assert (await here.values())["soul_pending['message']"] == 0
 
 
@@ -124,7 +126,7 @@ async def test_what_stood_in_the_journal_before_is_not_read(tmp_path: Path) -> N
 
 async def test_each_entry_is_counted_once_however_many_ask(tmp_path: Path) -> None:
     async with scraped(tmp_path) as here:
-        many = 2 * BITE + 1
+        many = 2 * COUNTED_AT_ONCE + 1
         await asyncio.gather(*(here.remember(HEARD, n) for n in range(many)))
         await asyncio.gather(*(here.values() for _ in range(3)))
         assert (await here.values())["soul_entries_total['heard']"] == many

@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from daemon.engine.journal import Journal
-from daemon.kinds import SOUL_KINDS, Corrected, Heard, Message, ModelCall, Remembered, Spoken, TurnBegan
+from daemon.kinds import (
+    SOUL_KINDS,
+    IncomingMessage,
+    MemoryNote,
+    ModelCall,
+    NoteCorrected,
+    OverheardMessage,
+    SoulTurnBegan,
+    SpeechFinished,
+)
 from rehearsal.people import ALICE, BOB, CAROL
 from tests.clock import FakeClock
 from tests.console.lived_in import DAY, GENERAL, OPS, Diary, write_a_life
@@ -74,7 +83,7 @@ async def test_a_conversation_whose_beginning_is_damaged_is_left_out(tmp_path: P
             for kind in ("thread", "message", "model-call"):
                 copy.change(copy.seqs(kind)[0], body="null")
             thread = copy.column(copy.seqs("turn-ended")[-1], "thread")
-        half = TurnBegan(execution="x", inputs=())
+        half = SoulTurnBegan(execution="x", inputs=())
         began, _ = await site.journal.append(thread, half, key="x/began")
         with opened(tmp_path / "journal.db") as copy:
             copy.change(began.seq, body="null")
@@ -102,7 +111,7 @@ async def test_a_row_says_what_is_to_be_known_of_it(tmp_path: Path) -> None:
 async def test_where_the_soul_began_nobody_asked(site: Site) -> None:
     diary = Diary(journal=site.journal, clock=FakeClock())
     thread = await diary.open(ALICE, GENERAL)
-    await diary.write(thread, Spoken(ts="1.1", text="Good morning!"))
+    await diary.write(thread, SpeechFinished(ts="1.1", text="Good morning!"))
     for one in (BOB, ALICE):
         await diary.talk(thread, one, f"Hello from {one.name}.", "How are you?")
     [row] = (await told(site, "threads"))["threads"]
@@ -114,7 +123,7 @@ async def test_what_was_read_too_late_to_be_answered_was_said_to_the_soul(site: 
     diary = Diary(journal=site.journal, clock=FakeClock())
     thread = await diary.open(ALICE)
     for person, note in ((ALICE, "not answered"), (BOB, ""), (BOB, "edited"), (CAROL, "answered before")):
-        heard = Heard(user=person.id, name=person.name, text=person.name, ts="1.1", note=note)
+        heard = OverheardMessage(user=person.id, name=person.name, text=person.name, ts="1.1", note=note)
         await diary.write(thread, heard, author=person.id)
     [row] = (await told(site, "threads"))["threads"]
     assert (row["asker"]["name"], row["began"]) == ("Alice", "Alice")
@@ -135,7 +144,11 @@ async def test_names_and_words_that_are_forgotten_stand_nowhere(tmp_path: Path) 
     await write_a_life(tmp_path / "journal.db")
     async with console(tmp_path) as site:
         assert len(await began(site, "words=carol")) == 2
-        seqs = [entry.seq for entry in site.journal.entries_of_kind(Message) if entry.event.user == CAROL.id]
+        seqs = [
+            entry.seq
+            for entry in site.journal.entries_of_kind(IncomingMessage)
+            if entry.event.user == CAROL.id
+        ]
         await site.journal.forget(seqs, thread="sess-1", key="forget", why="asked")
         assert await began(site, "words=carol") == []
         assert "Carol" not in str(await told(site, "people"))
@@ -164,9 +177,9 @@ async def test_what_is_known_of_somebody_reads_as_they_corrected_it(site: Site) 
     diary = Diary(journal=site.journal, clock=FakeClock())
     thread = await diary.open(ALICE)
     await diary.talk(thread, ALICE, "I have a cat.", "A dog!")
-    note = await diary.write(thread, Remembered(text="Alice has a dog.", about="alice"))
-    other = await diary.write(thread, Remembered(text="The cluster is called Heron.", about=""))
-    right = Corrected(of=note, person=ALICE.id, name="Alice", text="Alice has a cat.")
+    note = await diary.write(thread, MemoryNote(text="Alice has a dog.", about="alice"))
+    other = await diary.write(thread, MemoryNote(text="The cluster is called Heron.", about=""))
+    right = NoteCorrected(of=note, person=ALICE.id, name="Alice", text="Alice has a cat.")
     corrected = await diary.write(thread, right)
     [alice] = (await told(site, "people"))["people"]
     assert (alice["name"], alice["threads"], alice["noted"]) == ("Alice", 1, 1)

@@ -10,9 +10,9 @@ from playwright.async_api import Page, ViewportSize, expect
 
 from daemon.engine.event import Event
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import AttemptFailed, GivenUp, Outage, OutageEnded, Restarted
-from daemon.kinds import SOUL_KINDS, Claim, Fault, TurnEnded, Unsaid
-from daemon.project import root
+from daemon.engine.kinds import AttemptFailed, ExecutionRestarted, OutageBegan, OutageEnded, StepGivenUp
+from daemon.kinds import SOUL_KINDS, ClaimMade, PromptFault, SoulTurnEnded, SpeechDropped
+from daemon.project import project_root
 from tests.clock import FakeClock
 from tests.console.browser import IN_A_BROWSER, Browsing, Windows, daemon
 from tests.console.site import called
@@ -21,25 +21,25 @@ from tests.soak import SOAK
 
 pytestmark = IN_A_BROWSER
 
-PICTURE = root() / "docs" / "page.png"
+PICTURE = project_root() / "docs" / "page.png"
 """Taken when TAKE_PICTURE is set, for the README."""
 SIZE = ViewportSize(width=1440, height=900)
-FAULT = Fault(name="prompts/moods", text="moods.md cannot be used: " + "so many words " * 40)
+FAULT = PromptFault(name="prompts/moods", text="moods.md cannot be used: " + "so many words " * 40)
 BROKEN: list[Event] = [
     FAULT,
     called(outcome="failed", failure="unreachable"),
     AttemptFailed(at="sess-1@2/ask#1", error="KeyError"),
-    Restarted(why="sess-1@2/ask#1 asks for something else than what is recorded"),
-    Outage(reason="overloaded", due=1_790_000_000.0),
+    ExecutionRestarted(why="sess-1@2/ask#1 asks for something else than what is recorded"),
+    OutageBegan(reason="overloaded", due=1_790_000_000.0),
     OutageEnded(),
-    GivenUp(reason="overloaded"),
-    Unsaid(),
-    Claim(by="sess-1@2"),
-    TurnEnded(outcome="completed"),
-    TurnEnded(outcome="suspended"),
-    TurnEnded(outcome="stopped"),
-    TurnEnded(outcome="failed"),
-    TurnEnded(outcome="abandoned"),
+    StepGivenUp(reason="overloaded"),
+    SpeechDropped(),
+    ClaimMade(by="sess-1@2"),
+    SoulTurnEnded(outcome="completed"),
+    SoulTurnEnded(outcome="suspended"),
+    SoulTurnEnded(outcome="stopped"),
+    SoulTurnEnded(outcome="failed"),
+    SoulTurnEnded(outcome="abandoned"),
 ]
 """What goes wrong in a journal, and how it ends."""
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from daemon.console.paging import WEIGHT, Pages, Place
-from daemon.console.readers import MOST, ROOM
-from daemon.engine.beside import Beside
-from daemon.engine.erasing import Forgotten
-from daemon.engine.event import as_json
-from daemon.kinds import Opened
+from daemon.console.paging import WEIGHT, JournalPager, PageRequest
+from daemon.console.readers import MOST_READERS, ROOM
+from daemon.engine.beside import BackgroundReader
+from daemon.engine.erasing import EntriesForgotten
+from daemon.engine.event import entry_as_json
+from daemon.kinds import ConversationOpened
 from tests.attention import PATIENCE
 from tests.console.site import Site, called, console, message
 from tests.signed_in import LINE
@@ -45,7 +45,7 @@ def said(page: dict[str, Any]) -> Sequence[str]:
 
 async def talked(site: Site, count: int) -> str:
     """A conversation of so many messages, every third of them in a branch; another one goes on beside it."""
-    place = Opened(
+    place = ConversationOpened(
         team="T1",
         channel="C1",
         ts="17.000100",
@@ -115,12 +115,12 @@ async def test_without_a_word_of_pages_the_newest_page_of_a_thread_is_told(site:
 
 async def test_a_search_of_a_thread_looks_through_that_thread_alone(site: Site) -> None:
     thread = await talked(site, 60)
-    pages = Pages(site.journal, searched=30, looked_at=30)
-    found = await pages.page(Place(root=thread, words="49", limit=1))
+    pages = JournalPager(site.journal, searched=30, looked_at=30)
+    found = await pages.page(PageRequest(root=thread, words="49", limit=1))
     [newest] = [json.loads(entry)["body"]["text"] for entry in found.entries]
     assert newest == "here 49"
     assert found.older
-    rest = await pages.page(Place(root=thread, words="31", before=found.older))
+    rest = await pages.page(PageRequest(root=thread, words="31", before=found.older))
     assert len(rest.entries) == 1, "what stands between in other threads costs nothing"
 
 
@@ -180,8 +180,8 @@ async def test_what_is_forgotten_while_a_page_is_read_does_not_stand_on_it(site:
     reads, go_on = asyncio.Event(), threading.Event()
     loop, seen = asyncio.get_running_loop(), []
 
-    def read(past: Beside) -> str:
-        found = str([as_json(one) for one in past.iterate_entries([entry.seq])])
+    def read(past: BackgroundReader) -> str:
+        found = str([entry_as_json(one) for one in past.iterate_entries([entry.seq])])
         seen.append(found)
         loop.call_soon_threadsafe(reads.set)
         go_on.wait()
@@ -198,7 +198,7 @@ async def test_what_is_forgotten_while_a_page_is_read_does_not_stand_on_it(site:
     assert "a secret" not in await reading
     assert "a secret" in seen[0]
     await forgetting
-    assert not site.journal.pending_entries(Forgotten), "it could be erased while pages were read"
+    assert not site.journal.pending_entries(EntriesForgotten), "it could be erased while pages were read"
 
 
 @pytest.mark.parametrize("path", ["entries?limit=500", later(f"threads/{THREAD}")])
@@ -208,13 +208,13 @@ async def test_who_asks_for_pages_and_never_reads_them_costs_little(tmp_path: Pa
         await asyncio.gather(
             *(site.journal.append(thread, message("x" * 20_000), key=f"{n}") for n in range(100))
         )
-        deaf = [await _asked(site, path) for _ in range(MOST + 5)]
+        deaf = [await _asked(site, path) for _ in range(MOST_READERS + 5)]
         most = 0
         async with asyncio.timeout(PATIENCE):
             while site.streams():
                 most = max(most, sum(one.get_write_buffer_size() for one in site.streams()))
                 await asyncio.sleep(0.01)
-        assert 0 < most <= 3 * ROOM * MOST
+        assert 0 < most <= 3 * ROOM * MOST_READERS
         assert (await told(site, f"{path}"))["entries"]
         for one in deaf:
             one.close()
@@ -234,4 +234,4 @@ async def _asked(site: Site, path: str) -> socket.socket:
 async def test_an_entry_is_told_with_all_its_fields(site: Site) -> None:
     for event in (message("hello"), called(text="yes", seconds=1.5)):
         entry, _ = await site.journal.append("sess-00000001", event, key=event.kind)
-        assert as_json(entry)["body"] == dataclasses.asdict(event)
+        assert entry_as_json(entry)["body"] == dataclasses.asdict(event)

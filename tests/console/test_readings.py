@@ -10,9 +10,17 @@ from typing import Any
 
 from playwright.async_api import Page, ViewportSize, expect
 
-from daemon.engine.kinds import Restarted
-from daemon.kinds import CellBegan, CellRan, ReadingBegan, ReadingEnded, SystemMessage, TurnBegan, TurnEnded
-from daemon.project import root
+from daemon.engine.kinds import ExecutionRestarted
+from daemon.kinds import (
+    CellBegan,
+    CellRan,
+    ReadingBegan,
+    ReadingEnded,
+    SoulTurnBegan,
+    SoulTurnEnded,
+    SystemMessage,
+)
+from daemon.project import project_root
 from tests.console.browser import IN_A_BROWSER, Browsing, Windows
 from tests.console.deliveries import DELIVERIES, QUESTION, ROUNDS, cell, open_sandbox, pieces, reading
 from tests.console.desk import THREAD, Desk, desk
@@ -37,7 +45,7 @@ from tests.stories.stage import ALICE
 
 pytestmark = IN_A_BROWSER
 
-PICTURE = root() / "docs" / "reading.png"
+PICTURE = project_root() / "docs" / "reading.png"
 """Taken when TAKE_PICTURE is set, for the README."""
 PHONE = ViewportSize(width=390, height=700)
 EVIL = "<img src=x onerror='window.hacked = 1'><script>window.hacked = 1</script> <b>bold</b> &lt;i&gt;"
@@ -176,29 +184,29 @@ async def test_a_reading_that_does_not_go_on_says_so(here: Desk, chromium: Windo
     page = await readings(chromium, here)
     root = page.get_by_role("tree").locator("> .root").last
     below = f"{READ}/cell#1!in/:f00d#1"
-    await write(here, f"{EXECUTION}/began", TurnBegan(execution=EXECUTION, inputs=()))
+    await write(here, f"{EXECUTION}/began", SoulTurnBegan(execution=EXECUTION, inputs=()))
     await write(here, f"{READ}/reading#1", ReadingBegan(question="Why?", shape="a str"))
     await write(here, f"{READ}/cell#1", CellBegan(name="cell", code="rlm_query('And why?')"))
     await write(here, f"{below}/reading#1", ReadingBegan(question="And why?", shape="a str", depth=1))
     inner, child = cell_of(root, 0), root.locator(".reading")
     for one, words in ((root, "reading"), (inner, "running"), (child, "reading")):
         await expect(state(one)).to_have_text(words)
-    await write(here, f"{EXECUTION}/ended", TurnEnded(outcome="suspended"))
+    await write(here, f"{EXECUTION}/ended", SoulTurnEnded(outcome="suspended"))
     for one in (root, inner, child):
         await expect(state(one)).to_have_text("waits")
-    await write(here, f"{THREAD}@9/began", TurnBegan(execution=EXECUTION, inputs=()))
+    await write(here, f"{THREAD}@9/began", SoulTurnBegan(execution=EXECUTION, inputs=()))
     await expect(state(child)).to_have_text("reading")
     lost = CellRan(text="(interrupted)", failed=True, lost=True)
     await write(here, f"{READ}/cell#1!done", lost)
     await expect(state(inner)).to_have_text("lost")
     await expect(state(child)).to_have_text("broken off")
     await expect(state(root)).to_have_text("reading")
-    await write(here, f"{EXECUTION}/restarted", Restarted(why="other words"))
+    await write(here, f"{EXECUTION}/restarted", ExecutionRestarted(why="other words"))
     await expect(state(root)).to_have_text("broken off")
     anew = f"{EXECUTION}~1/read#1"
     await write(here, f"{anew}/reading#1", ReadingBegan(question="Why, again?", shape="a str"))
     await expect(state(page.get_by_role("tree").locator("> .root").first)).to_have_text("reading")
-    await write(here, f"{THREAD}@9/ended", TurnEnded(outcome="failed"))
+    await write(here, f"{THREAD}@9/ended", SoulTurnEnded(outcome="failed"))
     await expect(page.get_by_role("tree").locator("> .root > .top-of-branch .state")).to_have_text(
         ["broken off"] * 2
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Locator, Page, ViewportSize, expect
 
-from daemon.kinds import CellBegan, ReadingBegan, ReadingEnded, SelfCall, Spoken
+from daemon.kinds import CellBegan, ReadingBegan, ReadingEnded, SelfCall, SpeechFinished
 from tests.console.browser import IN_A_BROWSER, Browsing, Windows
 from tests.console.desk import THREAD, Desk, desk
 from tests.console.shelf import READ, SIZE, name, shoot, turn_to, write
@@ -140,7 +140,7 @@ async def test_words_are_found_however_long_ago_they_were_said(world: Desk, chro
     await expect(rows).to_have_count(2)
     await expect(page.locator("#found")).to_have_text("2 entries")
     await shoot(page, "found")
-    await world.journal.append(THREAD, Spoken(text="Not about birds.", ts="9"), key="spoken")
+    await world.journal.append(THREAD, SpeechFinished(text="Not about birds.", ts="9"), key="spoken")
     await page.locator("#words").fill("no. 12")
     await page.keyboard.press("Enter")
     await expect(rows).to_have_count(28)

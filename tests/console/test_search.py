@@ -11,8 +11,8 @@ from urllib.parse import quote
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.console.paging import Pages, Place
-from daemon.console.search import pattern, words_in
+from daemon.console.paging import JournalPager, PageRequest
+from daemon.console.search import like_pattern, search_words
 from tests.console.site import Site, called, message
 from tests.console.test_pages import said, told
 
@@ -73,18 +73,18 @@ async def test_one_answer_looks_through_a_part_of_the_journal(site: Site) -> Non
     await site.remember("the only fox")
     for n in range(10):
         await site.remember(f"owl {n}")
-    few = Pages(site.journal, searched=4)
-    page, asked = await few.page(Place(words="fox")), 1
+    few = JournalPager(site.journal, searched=4)
+    page, asked = await few.page(PageRequest(words="fox")), 1
     while page.older:
         assert not page.entries
-        page, asked = await few.page(Place(words="fox", before=page.older)), asked + 1
+        page, asked = await few.page(PageRequest(words="fox", before=page.older)), asked + 1
     assert (len(page.entries), asked) == (1, 3)
 
 
 async def test_what_looks_like_it_and_is_not_is_bounded_too(site: Site) -> None:
     for n in range(10):
         await site.remember(f"owl {n}")
-    page = await Pages(site.journal, looked_at=3).page(Place(words="address"))
+    page = await JournalPager(site.journal, looked_at=3).page(PageRequest(words="address"))
     assert (page.entries, page.older) == ([], 8)
 
 
@@ -96,8 +96,8 @@ async def test_no_words_are_a_plain_sentence(site: Site) -> None:
 @given(st.text(min_size=1, max_size=8))
 def test_a_pattern_is_like_every_body_with_the_word(text: str) -> None:
     with closing(sqlite3.connect(":memory:")) as db:
-        for word in words_in(text):
+        for word in search_words(text):
             for written in (word, word.upper(), word.title(), word.lower()):
                 body = json.dumps({"text": written})
-                [[like]] = db.execute("select ? like ? escape '~'", (body, pattern(word)))
+                [[like]] = db.execute("select ? like ? escape '~'", (body, like_pattern(word)))
                 assert like or word not in written.casefold(), (word, written)

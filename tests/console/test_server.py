@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from daemon.console.event_stream import TAIL
-from daemon.kinds import Opened
+from daemon.kinds import ConversationOpened
 from daemon.server import url_of
 from tests.attention import PATIENCE
 from tests.console.site import Site, called, console, frames
@@ -116,7 +116,7 @@ async def test_what_is_no_call_is_not_found(site: Site) -> None:
 
 async def test_a_thread_is_found_by_its_place_in_slack(tmp_path: Path) -> None:
     async with console(tmp_path) as site:
-        place = Opened(
+        place = ConversationOpened(
             team="T1",
             channel="C1",
             ts="17.000100",

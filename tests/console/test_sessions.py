@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientError
 
-from daemon.console.credentials import IDLE, LINK, Credentials
+from daemon.console.credentials import LINK_SECONDS, SESSION_IDLE_SECONDS, PageCredentials
 from tests.attention import PATIENCE
 from tests.clock import FakeClock
 from tests.console.flood import OWNER, house
@@ -66,7 +66,7 @@ async def test_a_link_ends_after_ten_minutes(tmp_path: Path) -> None:
     clock = FakeClock()
     async with console(tmp_path, token=TOKEN, clock=clock) as site:
         links = [site.credentials.make_link() for _ in range(2)]
-        await clock.advance(LINK - 1)
+        await clock.advance(LINK_SECONDS - 1)
         assert await sign_in(site, links[0])
         await clock.advance(1)
         assert await sign_in(site, links[1]) == ""
@@ -86,9 +86,9 @@ async def test_a_session_ends_after_seven_days_without_use(tmp_path: Path) -> No
     async with console(tmp_path, token=TOKEN, clock=clock) as site:
         secret = await sign_in(site, TOKEN)
         for _ in range(3):
-            await clock.advance(IDLE - 1)
+            await clock.advance(SESSION_IDLE_SECONDS - 1)
             assert await status(site, secret) == 200
-        await clock.advance(IDLE)
+        await clock.advance(SESSION_IDLE_SECONDS)
         assert await status(site, secret) == 401
 
 
@@ -113,7 +113,7 @@ async def test_a_link_of_another_home_opens_nothing(tmp_path: Path) -> None:
     clock, other = FakeClock(), tmp_path / "other"
     other.mkdir()
     async with console(tmp_path, token=TOKEN, clock=clock) as site:
-        assert await sign_in(site, Credentials.open_home(other, TOKEN, clock.now).make_link()) == ""
+        assert await sign_in(site, PageCredentials.open_home(other, TOKEN, clock.now).make_link()) == ""
 
 
 async def test_who_signs_out_is_out_and_nobody_else(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ import asyncio
 import socket
 from pathlib import Path
 
-from daemon.console.event_stream import KEPT, MOST, Events
+from daemon.console.event_stream import KEPT, MOST_STREAMS, EventFeed
 from daemon.console.readers import ROOM
 from daemon.engine.event import Entry
-from daemon.kinds import Message
+from daemon.kinds import IncomingMessage
 from tests.attention import until
 from tests.console.site import Site, console, frames, message
 from tests.signed_in import LINE
@@ -60,19 +60,19 @@ async def test_who_takes_nothing_is_dropped_and_others_go_on(tmp_path: Path) -> 
 
 
 async def test_a_new_page_takes_the_place_of_the_oldest(site: Site) -> None:
-    deaf = [await reader(site) for _ in range(MOST + 5)]
-    await is_served(site, MOST)
+    deaf = [await reader(site) for _ in range(MOST_STREAMS + 5)]
+    await is_served(site, MOST_STREAMS)
     async with site.http.get(f"{site.url}/console/journal?since=0") as stream:
         await site.remember("hello")
         assert (await frames(stream, 1))[0][1]["body"]["text"] == "hello"
-        assert len(site.streams()) <= MOST
+        assert len(site.streams()) <= MOST_STREAMS
     for one in deaf:
         one.close()
 
 
 async def test_events_are_made_once_and_few_are_kept(tmp_path: Path) -> None:
     async with console(tmp_path) as site:
-        events = Events(site.journal)
+        events = EventFeed(site.journal)
     entries = [_entry(seq) for seq in range(1, 400)]
     first = events.event_of(entries[0])
     assert events.event_of(entries[0]) is first
@@ -85,7 +85,7 @@ async def test_events_are_made_once_and_few_are_kept(tmp_path: Path) -> None:
 async def test_what_is_forgotten_while_a_reader_takes_its_time_is_never_sent(site: Site) -> None:
     await site.remember("first")
     secret, _ = await site.journal.append("sess-00000001", message("a secret"), key="msg:2")
-    events = Events(site.journal)
+    events = EventFeed(site.journal)
     slow, other = events.follow(0), events.follow(0)
     assert b"first" in await anext(slow)
     await site.journal.forget([secret.seq], thread="sess-00000001", key="forget", why="asked")
@@ -94,7 +94,7 @@ async def test_what_is_forgotten_while_a_reader_takes_its_time_is_never_sent(sit
     assert b"a secret" not in b"".join(events._made.values())
 
 
-def _entry(seq: int) -> Entry[Message]:
+def _entry(seq: int) -> Entry[IncomingMessage]:
     return Entry(
         seq=seq,
         thread="t",

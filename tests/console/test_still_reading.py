@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from benchmarks.lived import lived
-from daemon.console.inside import Inside
+from daemon.console.inside import InnerLifeView
 from daemon.engine.clock import SystemClock
 from daemon.engine.journal import Journal
-from daemon.kinds import SOUL_KINDS, Message, ModelCall, Opened, TurnEnded
+from daemon.kinds import SOUL_KINDS, ConversationOpened, IncomingMessage, ModelCall, SoulTurnEnded
 from daemon.limits import InnerLimits
-from daemon.within import index_of, state_of
+from daemon.within import make_index, make_state
 from rehearsal.people import ALICE
 from tests.clock import FakeClock
 from tests.console.lived_in import Diary
@@ -57,15 +57,15 @@ async def test_the_first_list_shows_the_newest_threads_and_what_is_left_to_read(
 
 async def test_what_was_read_from_the_newest_back_is_all_that_the_journal_holds(site: Site) -> None:
     threads = (await whole(site, "threads?limit=200"))["threads"]
-    opened = site.journal.entries_of_kind(Opened)
+    opened = site.journal.entries_of_kind(ConversationOpened)
     assert {one["thread"] for one in threads} == {entry.thread for entry in opened}
     for one in threads:
-        said = site.journal.thread_entries(one["thread"], Message)
-        assert one["turns"] == len(site.journal.thread_entries(one["thread"], TurnEnded))
+        said = site.journal.thread_entries(one["thread"], IncomingMessage)
+        assert one["turns"] == len(site.journal.thread_entries(one["thread"], SoulTurnEnded))
         if said:
             assert one["began"].split()[:5] == said[0].event.text.split()[:5]
     people = (await whole(site, "people"))["people"]
-    spoken = {entry.event.user for entry in site.journal.entries_of_kind(Message)}
+    spoken = {entry.event.user for entry in site.journal.entries_of_kind(IncomingMessage)}
     assert {one["id"] for one in people if one["threads"]} == spoken
     costs = await whole(site, "costs?days=366")
     assert costs["whole"]["calls"] == len(site.journal.entries_of_kind(ModelCall))
@@ -80,7 +80,9 @@ async def test_what_comes_while_it_is_read_stands_at_the_top(site: Site) -> None
 
 async def test_a_name_that_is_forgotten_while_it_is_read_stands_nowhere(site: Site) -> None:
     assert "Alice" in str(await told(site, "threads"))
-    seqs = [entry.seq for entry in site.journal.entries_of_kind(Message) if entry.event.name == "Alice"]
+    seqs = [
+        entry.seq for entry in site.journal.entries_of_kind(IncomingMessage) if entry.event.name == "Alice"
+    ]
     await site.journal.forget(seqs, thread="soul", key="forget", why="asked")
     for path in ("threads", "people", "costs"):
         assert "Alice" not in str(await told(site, path))
@@ -90,9 +92,9 @@ async def test_a_name_that_is_forgotten_while_it_is_read_stands_nowhere(site: Si
 async def test_the_inner_life_tells_its_ticks_before_what_it_knows_is_read(tmp_path: Path) -> None:
     await lived(tmp_path, 3_000)
     async with Journal(tmp_path / "journal.db", SystemClock(), SOUL_KINDS) as journal:
-        with index_of(journal) as index:
-            state = state_of(journal, index)
-            inside = Inside(
+        with make_index(journal) as index:
+            state = make_state(journal, index)
+            inside = InnerLifeView(
                 journal=journal, state=state, limits=InnerLimits(), now=lambda: 0.0, spent=float, at_once=100
             )
             first = await inside.overview_as_json()

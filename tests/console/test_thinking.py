@@ -13,7 +13,7 @@ from aiohttp import ClientResponse, ClientSession
 from playwright.async_api import Page, expect
 
 from daemon.console.readers import ROOM
-from daemon.console.unrecorded import LONGEST, Thinking
+from daemon.console.unrecorded import LONGEST, LiveCalls
 from rehearsal.people import SOUL
 from tests.attention import PATIENCE, until
 from tests.console.browser import IN_ITS_LOOP, WITH_CHROMIUM, Browsing
@@ -88,7 +88,7 @@ async def test_who_never_reads_holds_little_of_it(tmp_path: Path) -> None:
 
 
 async def test_a_call_that_fails_is_over_like_any_other() -> None:
-    thinking, sent = Thinking(), dict[int, int]()
+    thinking, sent = LiveCalls(), dict[int, int]()
     call = thinking.attempt("sess-1", "key", "think")
     call.__enter__()("half")
     assert [one["text"] for one in thinking._news(sent)] == ["half"]
@@ -99,7 +99,7 @@ async def test_a_call_that_fails_is_over_like_any_other() -> None:
 
 
 async def test_of_an_endless_answer_only_so_much_is_held() -> None:
-    thinking = Thinking()
+    thinking = LiveCalls()
     with thinking.attempt("sess-1", "key", "think") as hear:
         for _ in range(100):
             hear("x" * 10_000)

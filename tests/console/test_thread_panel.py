@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from daemon.engine.event import Event
-from daemon.kinds import Spoken, TurnBegan, TurnEnded
+from daemon.kinds import SoulTurnBegan, SoulTurnEnded, SpeechFinished
 from rehearsal.people import ALICE, BOB
 from tests.console.browser import IN_A_BROWSER, Windows
 from tests.console.desk import THREAD, Desk
@@ -130,9 +130,9 @@ async def test_a_card_leads_to_a_folded_message_and_a_message_of_the_panel_to_it
     second = found["messages"][2]
     turn: list[Event] = [
         message("Where shall we meet?"),
-        TurnBegan(execution=f"{THREAD}@2", inputs=(2,), process="conversation", texts=""),
-        Spoken(text=second["text"], ts=second["ts"]),
-        TurnEnded(outcome="completed"),
+        SoulTurnBegan(execution=f"{THREAD}@2", inputs=(2,), process="conversation", texts=""),
+        SpeechFinished(text=second["text"], ts=second["ts"]),
+        SoulTurnEnded(outcome="completed"),
     ]
     await here.remember(GENERAL, ts, turn)
     page = await chromium.new_page(viewport=WIDE)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.console.token_file import read, read_or_make
+from daemon.console.token_file import read_or_make_token, read_token
 from daemon.engine.exceptions import JournalError
 from daemon.errors import ConfigError
 from daemon.private import TOKEN
@@ -26,37 +26,37 @@ def written(file: Path, text: str, mode: int = 0o600) -> None:
 
 
 def test_the_first_start_makes_one_that_stays(file: Path) -> None:
-    assert read(file.parent) == ""
-    token = read_or_make(file.parent)
+    assert read_token(file.parent) == ""
+    token = read_or_make_token(file.parent)
     assert len(token) > 40
     assert file.stat().st_mode & 0o777 == 0o600
-    assert (read(file.parent), read_or_make(file.parent)) == (token, token)
+    assert (read_token(file.parent), read_or_make_token(file.parent)) == (token, token)
     assert [path.name for path in file.parent.iterdir()] == [TOKEN]
 
 
 def test_two_daemons_that_begin_at_once_make_one(file: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
-        assert len({*pool.map(read_or_make, [file.parent] * 32)}) == 1
+        assert len({*pool.map(read_or_make_token, [file.parent] * 32)}) == 1
 
 
 @pytest.mark.parametrize("nothing", ["", "\n", "  \n\n"])
 def test_an_empty_one_is_made_anew_and_opens_nothing(file: Path, nothing: str) -> None:
     written(file, nothing)
-    token = read_or_make(file.parent)
+    token = read_or_make_token(file.parent)
     assert len(token) > 40
     assert file.read_text() == f"{token}\n"
 
 
 def test_an_owners_own_is_taken_without_what_an_editor_adds(file: Path) -> None:
     written(file, "  a-token-of-the-owners-own\r\n")
-    assert read_or_make(file.parent) == "a-token-of-the-owners-own"
+    assert read_or_make_token(file.parent) == "a-token-of-the-owners-own"
 
 
 def test_one_that_others_could_read_is_closed_and_the_owner_is_told(
     file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     written(file, "a-token-of-the-owners-own", mode=0o644)
-    token = read_or_make(file.parent)
+    token = read_or_make_token(file.parent)
     assert file.stat().st_mode & 0o777 == 0o600
     assert "Other users could read" in caplog.text
     assert token not in caplog.text
@@ -97,11 +97,11 @@ def test_one_that_cannot_be_trusted_is_refused_and_left_as_it_is(file: Path, cas
     make, why = UNTRUSTED[case]
     make(file)
     with pytest.raises(ConfigError, match=why) as refused:
-        read_or_make(file.parent)
+        read_or_make_token(file.parent)
     assert "Remove it, and the next start makes a new one" in str(refused.value)
     assert os.path.lexists(file)
 
 
 def test_where_none_can_be_written_it_is_said(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="console-token cannot be made"):
-        read_or_make(tmp_path / "nowhere")
+        read_or_make_token(tmp_path / "nowhere")

@@ -8,7 +8,7 @@ from pathlib import Path
 from aiohttp import ClientSession
 from playwright.async_api import Page, ViewportSize, expect
 
-from daemon.console.token_file import read
+from daemon.console.token_file import read_token
 from tests.console.browser import IN_A_BROWSER, Browsing, daemon
 from tests.console.test_scrolling import HIDDEN
 from tests.console.theatre import theatre
@@ -140,4 +140,4 @@ async def test_a_session_that_ends_meanwhile_leads_to_the_door_and_not_round_and
         await expect(page.locator("#door")).to_be_visible()
         await page.goto(f"{soul.url}/?token={soul.credentials.make_link()}")
         await expect(page.locator("#place")).to_have_text("Claudius")
-        assert read(tmp_path) == SHOWN["X-Console-Token"]
+        assert read_token(tmp_path) == SHOWN["X-Console-Token"]

@@ -9,10 +9,10 @@ from pathlib import Path
 from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from daemon.engine.event import Event
-from daemon.engine.kinds import Spawned, ThreadEnded
-from daemon.kinds import InnerMessage, PlanMade, SelfCall, SystemMessage, TurnBegan
-from daemon.project import root
-from rehearsal.claude.understudy import Understudy
+from daemon.engine.kinds import ThreadEnded, ThreadSpawned
+from daemon.kinds import InternalMessage, PlanChanged, SelfCall, SoulTurnBegan, SystemMessage
+from daemon.project import project_root
+from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.console.browser import IN_A_BROWSER, Browsing, Windows
 from tests.console.desk import THREAD, Desk, desk
 from tests.console.theatre import theatre
@@ -22,7 +22,7 @@ from tests.stories.test_open_thought import OPEN, OVER, calls_itself, final, spa
 
 pytestmark = IN_A_BROWSER
 
-PICTURE = root() / "docs" / "thoughts.png"
+PICTURE = project_root() / "docs" / "thoughts.png"
 """Taken when TAKE_PICTURE is set, for the README."""
 SIZE = ViewportSize(width=1440, height=940)
 PHONE = ViewportSize(width=390, height=700)
@@ -53,7 +53,7 @@ BEGINNING = (
 class Script:
     """What the model answers in the open, each answer held back until the test lets it go."""
 
-    def __init__(self, model: Understudy) -> None:
+    def __init__(self, model: ClaudeUnderstudy) -> None:
         self._model = model
 
     def next(self, *texts: str) -> asyncio.Event:
@@ -213,7 +213,7 @@ async def test_what_the_core_says_stands_there_in_words(here: Desk, chromium: Wi
         here,
         (THREAD, SystemMessage(text='<timer-set id="timer-7" label="tea" seconds="90"/>')),
         (THREAD, SystemMessage(text='<huh position="4" repaired="true">an unclosed tag</huh>')),
-        (THREAD, InnerMessage(text=fan)),
+        (THREAD, InternalMessage(text=fan)),
         (THREAD, SystemMessage(text=BUDGET)),
         (THREAD, SystemMessage(text="<unheard-of a='b'/>")),
         (THREAD, SystemMessage(text="no <markup")),
@@ -242,9 +242,9 @@ def tree_of(*names: str, above: str = THREAD) -> list[tuple[str, Event]]:
     for name in names:
         branch = f"{above}.{name}"
         entries += [
-            (above, Spawned(thread=branch)),
-            (branch, InnerMessage(sender=above, text=f"What of {name}?")),
-            (branch, TurnBegan(execution=branch, inputs=())),
+            (above, ThreadSpawned(thread=branch)),
+            (branch, InternalMessage(sender=above, text=f"What of {name}?")),
+            (branch, SoulTurnBegan(execution=branch, inputs=())),
         ]
     return entries
 
@@ -259,7 +259,7 @@ async def remember(here: Desk, *entries: tuple[str, Event]) -> None:
 async def _thoughts(chromium: Windows, here: Desk, size: ViewportSize) -> Page:
     """The page, turned to the thoughts of a conversation that has a plan."""
     ts = str((await here.client("xoxp-alice").chat_postMessage(channel=ALICE, text="Think!"))["ts"])
-    await here.remember(ALICE, ts, [PlanMade(condition="all is known", steps=(("look", "open"),))])
+    await here.remember(ALICE, ts, [PlanChanged(condition="all is known", steps=(("look", "open"),))])
     page = await chromium.new_page(viewport=size)
     await page.goto(f"{here.url}/#{THREAD}")
     if size == PHONE:

@@ -11,15 +11,15 @@ from typing import Any
 from aiohttp import web
 
 from config import Settings
-from daemon.app import Awake, awake
+from daemon.app import RunningDaemon, start_daemon
 from daemon.engine.clock import SystemClock
 from daemon.ports import Open
 from daemon.process import Process
-from daemon.project import root
-from rehearsal.claude.understudy import Understudy
-from rehearsal.local_slack import World
+from daemon.project import project_root
+from rehearsal.claude.understudy import ClaudeUnderstudy
+from rehearsal.local_slack import LocalSlack
 from rehearsal.people import SOUL
-from rehearsal.tour import FILES, OWNER, SAMPLES, Tour
+from rehearsal.tour import FILES, OWNER, SAMPLES, GuidedTour
 from tests.signed_in import known_in
 
 
@@ -28,7 +28,7 @@ class Theatre:
     """A rehearsal whose model the test holds in its hands, with or without a tour."""
 
     store: Path
-    model: Understudy
+    model: ClaudeUnderstudy
     toured: bool = False
     bot_token: str = SOUL.bot_token
     app_token: str = SOUL.app_token
@@ -37,10 +37,10 @@ class Theatre:
     async def mounted(self, app: web.Application) -> AsyncIterator[None]:
         """While inside, this application plays Slack and Claude."""
         self.model.mount(app)
-        async with World(self.store, SystemClock()) as world:
+        async with LocalSlack(self.store, SystemClock()) as world:
             world.mount(app)
             if self.toured:
-                Tour(world.workspace).mount(app.router)
+                GuidedTour(world.workspace).mount(app.router)
             yield
 
 
@@ -52,7 +52,7 @@ async def theatre(
     samples: Path | None = None,
     words: Path | None = None,
     **settings: Any,
-) -> AsyncIterator[tuple[Awake, Understudy]]:
+) -> AsyncIterator[tuple[RunningDaemon, ClaudeUnderstudy]]:
     """The daemon, with no keys, and its model; how it behaves, where its cells run and the folder of the
     owner's texts may be given.
 
@@ -60,9 +60,9 @@ async def theatre(
     """
     known_in(home)
     clock = SystemClock()
-    model = Understudy(clock, pace=0)
+    model = ClaudeUnderstudy(clock, pace=0)
     rehearsal = Theatre(store=home / "rehearsal.db", model=model, toured=samples is not None)
-    start = awake(
+    start = start_daemon(
         Settings(port=0, soul_home=home, **settings),
         clock,
         words,
@@ -81,9 +81,9 @@ async def premiere(home: Path) -> AsyncIterator[str]:
     """The page of what `python -m daemon` is without a key, whose script says each answer at once."""
     async with theatre(
         home,
-        samples=root() / SAMPLES,
+        samples=project_root() / SAMPLES,
         ism_enabled=True,
-        knowledge_dirs=(root() / FILES,),
+        knowledge_dirs=(project_root() / FILES,),
         owner_user_ids=frozenset({OWNER}),
     ) as (soul, _):
         yield soul.url

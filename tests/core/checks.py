@@ -14,28 +14,28 @@ from daemon.engine.journal import Journal
 from daemon.engine.keys import PART
 from daemon.engine.kinds import (
     AttemptFailed,
-    Outage,
-    Received,
-    Restarted,
-    Spawned,
+    ExecutionRestarted,
+    InputsReceived,
+    OutageBegan,
+    ThreadSpawned,
     TurnEnded,
     TurnResumed,
-    Waiting,
+    WaitBegan,
 )
-from daemon.engine.lives import LifeEnded
+from daemon.engine.lives import WorkerStopped
 from daemon.kinds import (
     SOUL_KINDS,
-    Asked,
     CardShown,
-    Claim,
+    ClaimMade,
     ContextCleared,
     ModelCall,
     PromptShortened,
+    QuestionAsked,
+    SoulTurnBegan,
     SpeechBegan,
-    Spoken,
-    TurnBegan,
+    SpeechFinished,
 )
-from daemon.rules import verify
+from daemon.rules import verify_journal
 from tests.core.living_checks import inner_waits
 from tests.core.outside import LOST, FileSlack, PhaseClock
 from tests.core.scenario import Scenario
@@ -62,8 +62,8 @@ def finished(home: Path) -> str | None:
             resumed = Counter(entry.cause for entry in journal.entries_of_kind(TurnResumed))
             own = len(journal.entries_of_kind(AttemptFailed))  # a turn that failed by itself is resumed, too
             fought = [TurnResumed.kind] * (max(resumed.values(), default=0) > 2 + own)
-            waiting = {entry.thread for entry in journal.pending_entries(Outage)}
-            open_yet: list[Entry[Event]] = journal.pending_entries(TurnBegan, Input, SpeechBegan)
+            waiting = {entry.thread for entry in journal.pending_entries(OutageBegan)}
+            open_yet: list[Entry[Event]] = journal.pending_entries(SoulTurnBegan, Input, SpeechBegan)
             left = read(home / LOST)
             open_yet = [one for one in open_yet if not (one.thread in left and _came_late(journal, one))]
             return fought + [entry.kind for entry in open_yet if entry.thread not in waiting]
@@ -75,11 +75,11 @@ def finished(home: Path) -> str | None:
 def _came_late(journal: Journal, entry: Entry[Event]) -> bool:
     if not isinstance(entry.event, Input):
         return False
-    held: list[Entry[Any]] = journal.thread_entries(entry.thread, TurnBegan, TurnResumed)
+    held: list[Entry[Any]] = journal.thread_entries(entry.thread, SoulTurnBegan, TurnResumed)
     holder = held[-1].event.life if held else 0
-    begun: list[Entry[Any]] = journal.entries_of_kind(TurnBegan, TurnResumed)
+    begun: list[Entry[Any]] = journal.entries_of_kind(SoulTurnBegan, TurnResumed)
     later = [one for one in begun if one.event.life == holder and one.seq > entry.seq]
-    return not later and holder in {one.event.life for one in journal.entries_of_kind(LifeEnded)}
+    return not later and holder in {one.event.life for one in journal.entries_of_kind(WorkerStopped)}
 
 
 def check(home: Path, scenario: Scenario) -> None:
@@ -116,34 +116,38 @@ async def _check_journal(home: Path, scenario: Scenario) -> None:
         waiting = [
             entry.event for entry in journal.pending_entries(Event) if entry.seq not in inner_waits(journal)
         ]
-        if any(isinstance(one, Asked) and one.to for one in waiting):  # branches may wait for that, too
-            waiting = [one for one in waiting if not isinstance(one, Spawned | Waiting)]
-        left = Counter(one.kind for one in waiting if not (isinstance(one, Asked) and one.to))
+        if any(
+            isinstance(one, QuestionAsked) and one.to for one in waiting
+        ):  # branches may wait for that, too
+            waiting = [one for one in waiting if not isinstance(one, ThreadSpawned | WaitBegan)]
+        left = Counter(one.kind for one in waiting if not (isinstance(one, QuestionAsked) and one.to))
         assert not left, f"unanswered: {dict(left)}"  # people may be asked
-        open_now = journal.pending_entries(Asked, Waiting)
+        open_now = journal.pending_entries(QuestionAsked, WaitBegan)
         forsaken = [entry.key for entry in open_now if not _is_awaited(journal, entry)]
         assert not forsaken, f"nobody goes on at the answer: {forsaken}"
-        restarted = journal.entries_of_kind(Restarted)
+        restarted = journal.entries_of_kind(ExecutionRestarted)
         assert scenario.restarts or not restarted, f"restarted: {[entry.event.why for entry in restarted]}"
         if restarted:
             asked = str(read(home / "llm.jsonl")) + str(
-                [entry.event for entry in journal.entries_of_kind(Spoken)]
+                [entry.event for entry in journal.entries_of_kind(SpeechFinished)]
             )
             assert "<note>" in asked or "I do not know" in asked, "it did not hear of the old execution"
         standing = sorted(message["ts"] for message in FileSlack(home).messages())
         cards = {entry.event.ts for entry in journal.entries_of_kind(CardShown)}
-        spoken = [entry.event for entry in journal.entries_of_kind(Spoken) if not entry.event.taken_from]
+        spoken = [
+            entry.event for entry in journal.entries_of_kind(SpeechFinished) if not entry.event.taken_from
+        ]
         claimed = sorted([*cards, *(one.ts for one in spoken)])
         assert standing == claimed, f"in Slack stand {standing}, and {claimed} are known"
-        assert not (broken := verify(journal).violations), f"against the rules: {broken[0]}"
+        assert not (broken := verify_journal(journal).violations), f"against the rules: {broken[0]}"
         _check_prefix(journal, home)
-        greeted = [entry for entry in journal.entries_of_kind(Claim) if entry.key.startswith("greeted:")]
+        greeted = [entry for entry in journal.entries_of_kind(ClaimMade) if entry.key.startswith("greeted:")]
         people = {one.user for one in scenario.events if not (one.heard or one.stops or one.answers)}
         assert not greeted or len(greeted) == len(people), f"greeted {len(greeted)} times"
 
 
 def _is_awaited(journal: Journal, waits: Entry[Any]) -> bool:
-    if isinstance(waits.event, Waiting) and not waits.event.resumes:
+    if isinstance(waits.event, WaitBegan) and not waits.event.resumes:
         return True
     execution = waits.event.execution
     current = journal.execution_paths(execution)[-1]
@@ -151,7 +155,7 @@ def _is_awaited(journal: Journal, waits: Entry[Any]) -> bool:
         return False
     turns = [
         entry
-        for entry in journal.thread_entries(waits.thread, TurnBegan)
+        for entry in journal.thread_entries(waits.thread, SoulTurnBegan)
         if entry.event.execution == execution
     ]
     last = turns[-1].key.removesuffix("/began")
@@ -162,8 +166,8 @@ def _is_awaited(journal: Journal, waits: Entry[Any]) -> bool:
 def _check_prefix(journal: Journal, home: Path) -> None:
     asked = {line["saw"]: line["messages"] for line in read(home / "llm.jsonl")}
     before: dict[tuple[str, ...], list[list[str]]] = {}
-    for call in journal.entries_of_kind(ModelCall, ContextCleared, PromptShortened, Received):
-        if isinstance(call.event, Received) and "/edited#" not in call.key:
+    for call in journal.entries_of_kind(ModelCall, ContextCleared, PromptShortened, InputsReceived):
+        if isinstance(call.event, InputsReceived) and "/edited#" not in call.key:
             continue
         if not isinstance(call.event, ModelCall):  # that is what it is for
             before = {line: old for line, old in before.items() if line[0] != call.thread}

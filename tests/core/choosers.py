@@ -7,18 +7,18 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from daemon.actions.action import Args, Definition
-from daemon.actions.action import Run as AnyRun
-from daemon.actions.run import Run, play
+from daemon.actions.action import ActionArguments, ActionDefinition
+from daemon.actions.action import RunContext as AnyRun
+from daemon.actions.run import PlaybookRun, play_to_end
 from daemon.actions.thinking import respond
-from daemon.engine.event import only
+from daemon.engine.event import of_kind
 from daemon.engine.journal import Journal
-from daemon.kinds import SOUL_KINDS, Acted, ModelCall, Observed, RunTold
+from daemon.kinds import SOUL_KINDS, ActionObserved, ActionStarted, ModelCall, RunMessage
 from daemon.memory import WorkingMemory
-from daemon.mind.playbook import PLAYBOOKS, playbook
+from daemon.mind.playbook import PLAYBOOK_FOLDER, parse_playbook
 from daemon.process import Process, Transition, Turn
 from daemon.processes.problem_solving import NAME
-from daemon.reply import Reply
+from daemon.reply import ModelReply
 from daemon.soul.turn import Turn as SoulTurn
 from tests.core.minds import once_effect
 from tests.core.outside import PhaseClock, echo
@@ -27,7 +27,7 @@ from tests.lives import Boundary, note, read
 ROUNDS = 8
 
 
-class What(Args):
+class What(ActionArguments):
     """What to look at."""
 
     what: str
@@ -45,8 +45,8 @@ def running(home: Path) -> Mapping[str, Process]:
     async def delete(run: AnyRun, _args: object) -> str:
         assert isinstance(run.turn, SoulTurn)
         known = run.turn.world.journal.entries_under(run.turn.execution.id)
-        begun = [entry.event.name for entry in only(Acted, known)]
-        done = [entry.event.name for entry in only(Observed, known)]
+        begun = [entry.event.name for entry in of_kind(ActionStarted, known)]
+        done = [entry.event.name for entry in of_kind(ActionObserved, known)]
         if "Delete" not in begun or sorted(begun) != sorted(["Delete", *done]):
             raise SystemExit(f"the world sees what is not on disk: {begun} were begun, {done} done")
         note(home / "effects.jsonl", "deleted")
@@ -54,14 +54,14 @@ def running(home: Path) -> Mapping[str, Process]:
         return "deleted"
 
     actions = [
-        Definition(name="Look", description="Look it up.", perform=look, args=What, effect=True),
-        Definition(name="Delete", description="Delete.", perform=delete, effect=True, repeatable=False),
+        ActionDefinition(name="Look", description="Look it up.", perform=look, args=What, effect=True),
+        ActionDefinition(name="Delete", description="Delete.", perform=delete, effect=True, repeatable=False),
         respond.definition(),
     ]
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
-        book = playbook(NAME, turn.text(f"{PLAYBOOKS}{NAME}"))
-        return await play(Run(turn, book, actions, ROUNDS))
+        book = parse_playbook(NAME, turn.text(f"{PLAYBOOK_FOLDER}{NAME}"))
+        return await play_to_end(PlaybookRun(turn, book, actions, ROUNDS))
 
     return {"conversation": conversation}
 
@@ -74,13 +74,13 @@ def ran_well(home: Path) -> None:
 
 async def _check_told(home: Path) -> None:
     async with Journal(home / "journal.db", PhaseClock(9), SOUL_KINDS) as journal:
-        told = [entry.seq for entry in journal.entries_of_kind(RunTold)]
+        told = [entry.seq for entry in journal.entries_of_kind(RunMessage)]
         for call in journal.entries_of_kind(ModelCall):
             before = {seq for seq in told if seq < call.seq}
             assert call.event.name != "choose" or before <= {*call.event.seqs}, f"{call.key} was told more"
 
 
-def choosing(seen: str, calls: int) -> Reply:
+def choosing(seen: str, calls: int) -> ModelReply:
     """Chooses what has not come to anything yet; tells them what they said."""
     if "## Goal" not in seen:
         return echo(seen, calls)
@@ -92,4 +92,4 @@ def choosing(seen: str, calls: int) -> Reply:
         wanted = [{"name": "Look", "args": {"what": "third"}}]
     else:
         wanted = [{"name": "DONE", "args": {}}]
-    return Reply(outcome="ok", model="echo", text=json.dumps({"why": "", "actions": wanted}))
+    return ModelReply(outcome="ok", model="echo", text=json.dumps({"why": "", "actions": wanted}))

@@ -7,14 +7,14 @@ import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from daemon.engine.exceptions import Suspended
+from daemon.engine.exceptions import ExecutionSuspended
 from daemon.limits import CONTINUE, Limits
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import remember
-from daemon.ports import Choice
+from daemon.mind.recall import entry_as_memory
+from daemon.ports import Button
 from daemon.process import Process, Question, Transition, Turn
 from daemon.processes import PROCESSES
-from daemon.reply import Reply
+from daemon.reply import ModelReply
 from daemon.soul.voice import Voice
 from tests.core.outside import FileSlack, echo
 
@@ -28,9 +28,9 @@ def enduring(_home: Path) -> Mapping[str, Process]:
         memory = turn.memory
         for _ in range(2):
             memory, thought = await turn.call_interruptibly("think", memory, "fast")
-            memory = memory.with_memory(remember(thought))
+            memory = memory.with_memory(entry_as_memory(thought))
         spoken = await turn.say("I have thought about it.")
-        return memory.with_memory(*map(remember, spoken))
+        return memory.with_memory(*map(entry_as_memory, spoken))
 
     return {"conversation": conversation}
 
@@ -41,30 +41,38 @@ def attentive(_home: Path) -> Mapping[str, Process]:
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         if "delete" not in turn.answers[0].event.text:
             return await PROCESSES["conversation"](turn)
-        may = Question(text="May I?", to=turn.owners, choices=(Choice(label="Yes", value="yes"),))
+        may = Question(text="May I?", to=turn.owners, choices=(Button(label="Yes", value="yes"),))
         answered = await turn.ask("approval", may)
         came = await turn.receive_inputs()
         turn.accept_inputs(came)
         spoken = await turn.say(f"Done: {', '.join(entry.event.text for entry in came)}")
-        return turn.memory.with_memory(*answered.memories, *map(remember, came), *map(remember, spoken))
+        return turn.memory.with_memory(
+            *answered.memories, *map(entry_as_memory, came), *map(entry_as_memory, spoken)
+        )
 
     return {**PROCESSES, "conversation": conversation}
 
 
-def always_away(_seen: str, _calls: int) -> Reply:
+def always_away(_seen: str, _calls: int) -> ModelReply:
     """The model breaks off in the middle of a sentence, each time."""
     text = "<aside>hm</aside><say>I was abou"
-    return Reply(outcome="failed", model="echo", failure="unreachable", text=text)
+    return ModelReply(outcome="failed", model="echo", failure="unreachable", text=text)
 
 
-def once_away(seen: str, calls: int) -> Reply:
+def once_away(seen: str, calls: int) -> ModelReply:
     """Out of reach for its first call."""
-    return Reply(outcome="failed", model="echo", failure="overloaded") if calls < 1 else echo(seen, calls)
+    return (
+        ModelReply(outcome="failed", model="echo", failure="overloaded") if calls < 1 else echo(seen, calls)
+    )
 
 
-def often_away(seen: str, calls: int) -> Reply:
+def often_away(seen: str, calls: int) -> ModelReply:
     """Out of reach for two calls, after the first one."""
-    return Reply(outcome="failed", model="echo", failure="overloaded") if 0 < calls < 3 else echo(seen, calls)
+    return (
+        ModelReply(outcome="failed", model="echo", failure="overloaded")
+        if 0 < calls < 3
+        else echo(seen, calls)
+    )
 
 
 def bounded(_home: Path) -> Mapping[str, Process]:
@@ -74,17 +82,17 @@ def bounded(_home: Path) -> Mapping[str, Process]:
         memory, thoughts = turn.memory, 0
         while thoughts < THOUGHTS:
             if bound := await turn.limit(Limits(calls=2)):
-                on, no = Choice(label="Go on", value=CONTINUE), Choice(label="Stop", value="stop")
+                on, no = Button(label="Go on", value=CONTINUE), Button(label="Stop", value="stop")
                 about = {"resets": bound.resets, "bound": bound.bound}
                 more = Question(text="Shall I go on?", to=turn.owners, choices=(on, no), about=about)
                 answered = await turn.ask("more", more)
                 memory = memory.with_memory(*answered.memories)
                 if answered.value != CONTINUE:
                     break
-            memory = memory.with_memory(remember(await turn.call("think", memory, "fast")))
+            memory = memory.with_memory(entry_as_memory(await turn.call("think", memory, "fast")))
             thoughts += 1
         spoken = await turn.say(f"Thoughts: {thoughts}")
-        return memory.with_memory(*map(remember, spoken))
+        return memory.with_memory(*map(entry_as_memory, spoken))
 
     return {"conversation": conversation}
 
@@ -97,7 +105,7 @@ def handing_on(_home: Path) -> Mapping[str, Process]:
             return await PROCESSES["conversation"](turn)
         thought = await turn.call("think", turn.memory, "fast")
         spoken = await turn.say("I am on it.")
-        memory = turn.memory.with_memory(remember(thought), *map(remember, spoken))
+        memory = turn.memory.with_memory(entry_as_memory(thought), *map(entry_as_memory, spoken))
         return Transition(to="asking", memory=memory, execute_now=True, params={"of": "them"})
 
     async def asking(turn: Turn) -> Transition:
@@ -105,7 +113,9 @@ def handing_on(_home: Path) -> Mapping[str, Process]:
         question = Question(text=f"Which of {turn.params['of']}?", to=tuple(turn.people))
         answered = await turn.ask("ask", question)
         spoken = await turn.say(f"So: {answered.value}")
-        memory = turn.memory.with_memory(remember(thought), *answered.memories, *map(remember, spoken))
+        memory = turn.memory.with_memory(
+            entry_as_memory(thought), *answered.memories, *map(entry_as_memory, spoken)
+        )
         return Transition(to="conversation", memory=memory)
 
     return {**PROCESSES, "conversation": conversation, "asking": asking}
@@ -144,7 +154,7 @@ def half_asked(home: Path) -> Mapping[str, Process]:
     """Asks, and takes the whole daemon with it between the question and its record, each time."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
-        yes = Choice(label="Yes", value="yes")
+        yes = Button(label="Yes", value="yes")
         question = Question(text="May I?", to=tuple(turn.people), choices=(yes,), about=Deadly(home))
         await turn.ask("ask", question)
         return turn.memory
@@ -157,13 +167,13 @@ def withdrawing(_home: Path) -> Mapping[str, Process]:
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         if turn.answers[0].event.text == "one":
-            choices = (Choice(label="Yes", value="yes"),)
+            choices = (Button(label="Yes", value="yes"),)
             await turn.ask("ask", Question(text="May I?", to=tuple(turn.people), choices=choices))
         spoken = await turn.say("Never mind.")
         assert isinstance(turn, Voice)
         await turn.ctx.withdraw()
         os.kill(os.getpid(), signal.SIGKILL)
-        return turn.memory.with_memory(*map(remember, spoken))
+        return turn.memory.with_memory(*map(entry_as_memory, spoken))
 
     return {**PROCESSES, "conversation": conversation}
 
@@ -174,8 +184,8 @@ def doomed(_home: Path) -> Mapping[str, Process]:
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         try:
             await turn.ask("ask", Question(text="Which one?", to=tuple(turn.people), wait=60))
-        except Suspended:
+        except ExecutionSuspended:
             os.kill(os.getpid(), signal.SIGKILL)
-        return turn.memory.with_memory(*map(remember, await turn.say("After all, nobody knows.")))
+        return turn.memory.with_memory(*map(entry_as_memory, await turn.say("After all, nobody knows.")))
 
     return {**PROCESSES, "conversation": conversation}

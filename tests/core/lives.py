@@ -16,28 +16,38 @@ from daemon.claude.request_queue import RequestQueue
 from daemon.engine.journal import Journal
 from daemon.engine.worker import SWEEP, Worker
 from daemon.inner.notes import Notes
-from daemon.kinds import INNER, SOUL_KINDS, Asked, Heard, Message, Opened, Press, Said, StopAsked
+from daemon.kinds import (
+    INNER,
+    SOUL_KINDS,
+    ButtonPress,
+    ConversationOpened,
+    IncomingMessage,
+    OverheardMessage,
+    PersonMessage,
+    QuestionAsked,
+    StopRequest,
+)
 from daemon.knowledge.person_models import PersonModels
-from daemon.knowledge.places import Places
-from daemon.lifetime import meanwhile
+from daemon.knowledge.places import KnownChannels
+from daemon.lifetime import in_background
 from daemon.limits import PERSON, THREAD, TURN
 from daemon.mind.steps import STEP_TEXTS
-from daemon.mind.wording import catalogue
+from daemon.mind.wording import prompt_catalogue
 from daemon.process import Process
-from daemon.processes import DELIBERATION, PROCESSES
-from daemon.processes.inner_life import NAME as INNER_LIFE
-from daemon.processes.inner_life import InnerLife
-from daemon.slack.meant import meant
-from daemon.slack.message import Message as Shown
-from daemon.slack.policy import Me
+from daemon.processes import DELIBERATION_PROCESS, PROCESSES
+from daemon.processes.inner_life import INNER_LIFE_PROCESS as INNER_LIFE
+from daemon.processes.inner_life import InnerLifeProcess
+from daemon.slack.meant import resolve_thread
+from daemon.slack.message import SlackMessage as Shown
+from daemon.slack.policy import BotIdentity
 from daemon.soul import long_waits
-from daemon.soul.budget import Budget
-from daemon.soul.gauge import Gauge
-from daemon.soul.past import Pasts
-from daemon.soul.reach import Reach
-from daemon.soul.soul_program import Soul
-from daemon.soul.texts import Texts
-from daemon.soul.world import World
+from daemon.soul.budget import DailyBudget
+from daemon.soul.gauge import LimitChecker
+from daemon.soul.past import ThreadHistories
+from daemon.soul.reach import ModelAvailability
+from daemon.soul.soul_program import SoulProgram
+from daemon.soul.texts import PromptFiles
+from daemon.soul.world import TurnDependencies
 from tests.core.living import PAUSE, asleep, begin, end_programs, life_of, living
 from tests.core.living_checks import check_folds
 from tests.core.outside import LOST, Event, FileModel, FileSlack, PhaseClock
@@ -48,7 +58,7 @@ from tests.machine import MEMORY, folder
 from tests.made_before import make_before_a_fork
 from tests.texts import copied
 
-ME, OWNERS = Me(team="T", user="U0", bot="", name="soul"), ("U9",)
+ME, OWNERS = BotIdentity(team="T", user="U0", bot="", name="soul"), ("U9",)
 OFFERED = frozenset(
     {"asking_leave", "closing", "conversation", "deep_reading", "deliberation", "greeting", "inner_life"}
     | {"learns_about_the_person", "noticing", "problem_solving", "refusing", "relaying", "remembering"}
@@ -99,13 +109,13 @@ class People:
         note(self._home / "acks.jsonl", event.ts)
         return thread
 
-    def _where(self, event: Event) -> Opened:
+    def _where(self, event: Event) -> ConversationOpened:
         place = "channel" if event.heard else "dm"
         is_known = bool(event.root) or not self._abroad
-        return Opened(
+        return ConversationOpened(
             team="T",
             channel=event.thread,
-            ts=meant(self._journal, _shown(event), ME, OWNERS).root if event.root else "1",
+            ts=resolve_thread(self._journal, _shown(event), ME, OWNERS).root if event.root else "1",
             where=place if is_known else "",
             place="a direct message",
             audience={"channel": "public", "dm": "dm"}[place] if is_known else "",
@@ -113,19 +123,19 @@ class People:
             called_by="",
         )
 
-    def _said(self, event: Event, thread: str) -> Said:
+    def _said(self, event: Event, thread: str) -> PersonMessage:
         said: dict[str, Any] = {"user": event.user, "name": "Alice", "text": event.text, "ts": event.ts}
         if event.edits:
-            return Heard(**{**said, "ts": event.edits}, note="edited")
+            return OverheardMessage(**{**said, "ts": event.edits}, note="edited")
         if event.heard:
-            return Heard(**said)
+            return OverheardMessage(**said)
         if event.answers:
-            waiting = self._journal.pending_entries(Asked, thread=thread)
+            waiting = self._journal.pending_entries(QuestionAsked, thread=thread)
             asked = [entry.key for entry in waiting if f"/{event.answers}#" in entry.key]
-            return Press(**said, answers=asked[0] if asked else "", value=event.text)
+            return ButtonPress(**said, answers=asked[0] if asked else "", value=event.text)
         if event.stops:
-            return StopAsked(**said, address=event.address)
-        return Message(**said, address=event.address)
+            return StopRequest(**said, address=event.address)
+        return IncomingMessage(**said, address=event.address)
 
 
 def _shown(event: Event) -> Shown:
@@ -167,7 +177,7 @@ async def live(home: Path, scenario: Scenario, phase: int, *, replays: bool) -> 
             within = stack.enter_context(ExitStack())
             rewritten = scenario.restarts and lives_in(home) > 1
             life = life_of(journal, clock, within, rewritten=rewritten)
-            processes = {**processes, INNER_LIFE: InnerLife(life=life)}
+            processes = {**processes, INNER_LIFE: InnerLifeProcess(life=life)}
         model = FileModel(
             home=home,
             journal=journal,
@@ -182,13 +192,13 @@ async def live(home: Path, scenario: Scenario, phase: int, *, replays: bool) -> 
         )
         world = world_of(home, scenario, journal, clock, model, processes)
         if scenario.thinks_for:
-            await stack.enter_async_context(meanwhile(long_waits.watch(world)))
+            await stack.enter_async_context(in_background(long_waits.watch_long_waits(world)))
         asked = len(read(home / "llm.jsonl"))
         await people.send([e for e in scenario.events if e.phase <= phase and e.during <= asked])
         if scenario.plan:
             await end_programs(journal, clock)
             await begin(journal)
-        async with Worker(journal, clock, Soul(world), grace=5.0, replays_always=replays) as worker:
+        async with Worker(journal, clock, SoulProgram(world), grace=5.0, replays_always=replays) as worker:
             await quiet(journal, worker, clock)
             for _ in range(MANY_TICKS if scenario.plan else 0):
                 if asleep(journal) or worker.has_lost(INNER):
@@ -209,26 +219,26 @@ def world_of(
     clock: PhaseClock,
     model: FileModel,
     processes: Mapping[str, Process],
-) -> World:
+) -> TurnDependencies:
     """What its turns can reach."""
-    budget = Budget(journal, clock, 1.5 * scenario.price, OWNERS)
-    reach = Reach(journal, clock, {"speak": "echo"})
-    return World(
+    budget = DailyBudget(journal, clock, 1.5 * scenario.price, OWNERS)
+    reach = ModelAvailability(journal, clock, {"speak": "echo"})
+    return TurnDependencies(
         journal=journal,
         llm=model,
         speaker=FileSlack(home),
         clock=clock,
         budget=budget,
-        gauge=Gauge(journal, clock, budget, turn=TURN, thread=THREAD, person=PERSON, inner=1.0),
-        pasts=Pasts(journal),
-        people=PersonModels(journal, Places(journal)),
+        gauge=LimitChecker(journal, clock, budget, turn=TURN, thread=THREAD, person=PERSON, inner=1.0),
+        pasts=ThreadHistories(journal),
+        people=PersonModels(journal, KnownChannels(journal)),
         reach=reach,
-        texts=Texts(home / "texts", journal, catalogue(PROCESSES.values(), STEP_TEXTS)),
+        texts=PromptFiles(home / "texts", journal, prompt_catalogue(PROCESSES.values(), STEP_TEXTS)),
         surroundings=scenario.surroundings(home),
         processes=processes,
         initial="conversation",
         offered=dict.fromkeys((name for name in processes if name in OFFERED or name not in PROCESSES), ()),
-        at_once=[DELIBERATION],
+        at_once=[DELIBERATION_PROCESS],
         owners=OWNERS,
         readings=READINGS,
         queue=RequestQueue(MANY),
@@ -265,7 +275,9 @@ def warm() -> Path:
 
     async def read_texts() -> None:
         async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
-            await Texts(home / "texts", journal, catalogue(PROCESSES.values(), STEP_TEXTS)).current_set()
+            await PromptFiles(
+                home / "texts", journal, prompt_catalogue(PROCESSES.values(), STEP_TEXTS)
+            ).current_set()
 
     assert ended(fork(read_texts)) == 0
     return home

@@ -13,22 +13,22 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.actions.commands import Means, commands
+from daemon.actions.commands import CommandDependencies, make_commands
 from daemon.actions.help_command import help_command
-from daemon.actions.registry import Registry
+from daemon.actions.registry import ActionRegistry
 from daemon.engine.journal import Journal
-from daemon.engine.keys import part
-from daemon.engine.kinds import Waiting
-from daemon.inner.neighbours import Neighbours
-from daemon.inner.reaching import Reach
-from daemon.kinds import INNER, InnerBegan, ProcessEnded, ProcessStarted, Ticked
-from daemon.knowledge.places import Places
+from daemon.engine.keys import part_key
+from daemon.engine.kinds import WaitBegan
+from daemon.inner.neighbours import BotTraffic
+from daemon.inner.reaching import RecipientDirectory
+from daemon.kinds import INNER, InnerLifeStarted, ProgramEnded, ProgramStarted, TickLogged
+from daemon.knowledge.places import KnownChannels
 from daemon.limits import InnerLimits
 from daemon.ports import Clock
-from daemon.processes import Life
-from daemon.recipe import Recipe
-from daemon.reply import Reply
-from daemon.within import alive, index_of, state_of
+from daemon.processes import InnerLifeSetup
+from daemon.recipe import AllowedProgram
+from daemon.reply import ModelReply
+from daemon.within import make_index, make_inner_life, make_state
 from tests.core.outside import Script, echo
 from tests.core.thinkers import final, written
 
@@ -63,16 +63,21 @@ class Doors:
         return ""
 
 
-def life_of(journal: Journal, clock: Clock, stack: ExitStack, *, rewritten: bool = False) -> Life:
+def life_of(journal: Journal, clock: Clock, stack: ExitStack, *, rewritten: bool = False) -> InnerLifeSetup:
     """All that the inner life has here. `rewritten`: its commands are explained in other words."""
-    means = Means(
-        state=state_of(journal, stack.enter_context(index_of(journal))),
-        reach=Reach(journal, clock, Doors(), frozenset(), Neighbours(journal, clock, 20, Places(journal))),
+    means = CommandDependencies(
+        state=make_state(journal, stack.enter_context(make_index(journal))),
+        reach=RecipientDirectory(
+            journal, clock, Doors(), frozenset(), BotTraffic(journal, clock, 20, KnownChannels(journal))
+        ),
         limits=InnerLimits(pause=PAUSE),
-        recipes={"count": Recipe(argv=("wc", "-w")), "list" if rewritten else "ls": Recipe(argv=("ls",))},
+        recipes={
+            "count": AllowedProgram(argv=("wc", "-w")),
+            "list" if rewritten else "ls": AllowedProgram(argv=("ls",)),
+        },
     )
-    known = commands(means)
-    return alive(means, Registry([help_command(known), *known]), journal, [])
+    known = make_commands(means)
+    return make_inner_life(means, ActionRegistry([help_command(known), *known]), journal, [])
 
 
 # What happens outside
@@ -80,22 +85,22 @@ def life_of(journal: Journal, clock: Clock, stack: ExitStack, *, rewritten: bool
 
 async def begin(journal: Journal) -> None:
     """The daemon was started, as daemon/within.py tells it."""
-    await journal.append(INNER, InnerBegan(), key=f"inner-began:{journal.last_seq_of_all()}")
+    await journal.append(INNER, InnerLifeStarted(), key=f"inner-began:{journal.last_seq_of_all()}")
 
 
 async def end_programs(journal: Journal, clock: Clock) -> None:
     """Each program ends after a while, as the supervisor would write it down."""
-    for started in journal.pending_entries(ProcessStarted):
+    for started in journal.pending_entries(ProgramStarted):
         if started.at + RUNS <= clock.now():
-            ended = ProcessEnded(process=started.seq, name=started.event.name, status="ok", result="3 words")
-            key = part(started.key, "ended")
+            ended = ProgramEnded(process=started.seq, name=started.event.name, status="ok", result="3 words")
+            key = part_key(started.key, "ended")
             await journal.append(INNER, ended, key=key, cause=started.seq, closes=[started.seq])
 
 
 def asleep(journal: Journal) -> bool:
     """Does it sleep until something comes, or rest, since a tick failed?"""
     waits = [
-        one.event.note for one in journal.pending_entries(Waiting, thread=INNER) if not one.event.resumes
+        one.event.note for one in journal.pending_entries(WaitBegan, thread=INNER) if not one.event.resumes
     ]
     return any(note.get("idle") or note.get("inner") == "a tick failed" for note in waits)
 
@@ -106,7 +111,7 @@ def asleep(journal: Journal) -> bool:
 def living(journal: Journal, plan: Sequence[Step]) -> Script:
     """Follows this plan in its ticks; in a branch, it calls itself once and answers."""
 
-    def script(seen: str, calls: int) -> Reply:
+    def script(seen: str, calls: int) -> ModelReply:
         if '<context n="5"' in seen:
             return written(_tick(journal, plan, seen))
         if "<before>" in seen:
@@ -120,7 +125,7 @@ def living(journal: Journal, plan: Sequence[Step]) -> Script:
 
 
 def _tick(journal: Journal, plan: Sequence[Step], seen: str) -> str:
-    answers = [one.event.answer for one in journal.thread_entries(INNER, Ticked) if one.event.answer]
+    answers = [one.event.answer for one in journal.thread_entries(INNER, TickLogged) if one.event.answer]
     done = sum(journal.entry(seq).event.text.startswith(WORDS) for seq in answers)
     answer = plan[done](seen) if done < len(plan) else None
     return answer or said("Nothing yet.", idle(notes={}, seconds=50_000))

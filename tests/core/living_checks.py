@@ -11,25 +11,25 @@ from typing import Any
 
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Restarted, Spawned, Waiting
-from daemon.inner.record import TEXT
-from daemon.inner.shelves import Shelves
-from daemon.inner.state import State
-from daemon.inner.taken import Taken
+from daemon.engine.kinds import ExecutionRestarted, ThreadSpawned, WaitBegan
+from daemon.inner.record import RECORD_TEXT
+from daemon.inner.shelves import NoteIndex
+from daemon.inner.state import InnerLifeState
+from daemon.inner.taken import HandledNotes
 from daemon.kinds import (
     INNER,
     SOUL_KINDS,
     CommandRan,
-    InnerMessage,
+    InternalMessage,
     ModelCall,
-    ProcessStarted,
-    Ticked,
-    ToSay,
-    TurnBegan,
+    ProgramStarted,
+    SoulTurnBegan,
+    TickLogged,
+    UnpromptedMessage,
 )
 from daemon.knowledge.projection import Projection
 from daemon.knowledge.views import PUBLIC
-from daemon.within import index_of, state_of
+from daemon.within import make_index, make_state
 from tests.core.outside import PhaseClock
 from tests.lives import read
 
@@ -39,26 +39,26 @@ STILL = ("journal", "_folding", "_views", "_words", "_upto", "_whole", "folded",
 
 def inner_waits(journal: Journal) -> set[int]:
     """The seqs of the waits for the next tick."""
-    waits = journal.pending_entries(Waiting, thread=INNER)
+    waits = journal.pending_entries(WaitBegan, thread=INNER)
     return {one.seq for one in waits if not one.event.resumes and "inner" in one.event.note}
 
 
 # Its projections
 
 
-async def check_folds(journal: Journal, lived: State) -> None:
+async def check_folds(journal: Journal, lived: InnerLifeState) -> None:
     """What a life has folded is what a fresh one folds, as of each of its ticks, too: another daemon may
     write meanwhile."""
-    ticks = [entry.event.tick for entry in journal.thread_entries(INNER, Ticked)]
+    ticks = [entry.event.tick for entry in journal.thread_entries(INNER, TickLogged)]
     now = journal.last_seq_of_all() + 1
     for before in (now, *ticks[-1:], *ticks[:1], now):
-        fresh = state_of(journal, index_of(journal))
+        fresh = make_state(journal, make_index(journal))
         await lived.update(before)
         await fresh.update(before)
         assert portrait(lived) == portrait(fresh), f"a fold differs from its rebuild as of {before}"
 
 
-def portrait(state: State) -> dict[str, Any]:
+def portrait(state: InnerLifeState) -> dict[str, Any]:
     """All that its folds hold."""
     folds = {"log": state.log, "notes": state.notes, "records": state.records}
     return {name: held(fold) for name, fold in {**folds, "processes": state.processes}.items()} | {
@@ -68,7 +68,7 @@ def portrait(state: State) -> dict[str, Any]:
 
 def held(value: object) -> Any:
     """A value as it can be compared."""
-    if isinstance(value, Projection | Shelves | Taken):
+    if isinstance(value, Projection | NoteIndex | HandledNotes):
         return {name: held(one) for name, one in vars(value).items() if name not in (*STILL, "_at")}
     if isinstance(value, dict):
         return {repr(key): held(one) for key, one in value.items()}
@@ -96,13 +96,16 @@ def lived_well(home: Path, steps: int) -> None:
 
 
 def _check_steps(journal: Journal, steps: int) -> None:
-    lines = [one.event for one in journal.thread_entries(INNER, Ticked)]
+    lines = [one.event for one in journal.thread_entries(INNER, TickLogged)]
     said = {journal.entry(one.answer).event.text for one in lines if one.answer}
     taken = [text for text in said if text.startswith("Step")]
     assert len(taken) == steps, f"{len(taken)} steps were taken"
-    branches, answers = journal.thread_entries(INNER, Spawned), journal.thread_entries(INNER, InnerMessage)
+    branches, answers = (
+        journal.thread_entries(INNER, ThreadSpawned),
+        journal.thread_entries(INNER, InternalMessage),
+    )
     again = len(
-        journal.entries_of_kind(Restarted)
+        journal.entries_of_kind(ExecutionRestarted)
     )  # what it had begun before is stopped, and nobody hears of that
     assert len(branches) - again <= len(answers), f"of {len(branches)} branches {len(answers)} were heard of"
     for looked in journal.thread_entries(INNER, CommandRan):
@@ -112,11 +115,13 @@ def _check_steps(journal: Journal, steps: int) -> None:
 
 
 def _check_ticks(journal: Journal) -> None:
-    again = {re.split("[~/!]", one.key)[0] for one in journal.entries_of_kind(Restarted)}
-    lines = {entry.event.tick: entry for entry in journal.thread_entries(INNER, Ticked)}
-    for tick, times in Counter(entry.event.tick for entry in journal.thread_entries(INNER, Ticked)).items():
+    again = {re.split("[~/!]", one.key)[0] for one in journal.entries_of_kind(ExecutionRestarted)}
+    lines = {entry.event.tick: entry for entry in journal.thread_entries(INNER, TickLogged)}
+    for tick, times in Counter(
+        entry.event.tick for entry in journal.thread_entries(INNER, TickLogged)
+    ).items():
         began = journal.entry(tick)
-        assert isinstance(began.event, TurnBegan)
+        assert isinstance(began.event, SoulTurnBegan)
         assert times == 1 or began.event.execution in again, f"tick {tick} is told {times} times"
     thought = {one.seq for one in journal.thread_entries(INNER, ModelCall) if one.event.name == "tick"}
     answers = [entry.event.answer for entry in lines.values() if entry.event.answer]
@@ -125,7 +130,7 @@ def _check_ticks(journal: Journal) -> None:
     _check_commands(journal, lines, again=bool(again))
 
 
-def _check_commands(journal: Journal, lines: Mapping[int, Entry[Ticked]], *, again: bool) -> None:
+def _check_commands(journal: Journal, lines: Mapping[int, Entry[TickLogged]], *, again: bool) -> None:
     by_tick: dict[int, list[Entry[CommandRan]]] = {}
     for ran in journal.thread_entries(INNER, CommandRan):
         by_tick.setdefault(ran.event.tick, []).append(ran)
@@ -142,16 +147,16 @@ def _check_commands(journal: Journal, lines: Mapping[int, Entry[Ticked]], *, aga
         assert again or len(mine) == len(told.commands), f"commands of tick {tick} are not told"
         assert told.outcome != "repeated", "the commands of a repeat were carried out"
         assert "never carried out" not in str([one.event.args for one in every])
-    begun = Counter(one.event.name for one in journal.thread_entries(INNER, ProcessStarted))
+    begun = Counter(one.event.name for one in journal.thread_entries(INNER, ProgramStarted))
     assert set(begun.values()) <= {1}, f"started twice: {begun}"
 
 
 async def _check_records(journal: Journal) -> None:
-    state = state_of(journal, index_of(journal))
+    state = make_state(journal, make_index(journal))
     await state.update()
     ticks = Counter(line.tick.tick for line in state.log.lines)
     assert set(ticks.values()) == {1}, f"in the log stand {ticks}"
-    for family in TEXT:
+    for family in RECORD_TEXT:
         texts = Counter(one.text for one in state.records.of(family, PUBLIC, 100))
         assert set(texts.values()) <= {1}, f"of {family} there are {texts}"
     notebook = state.records.llm_memory(PUBLIC, 10_000)[1]
@@ -160,7 +165,7 @@ async def _check_records(journal: Journal) -> None:
 
 def _check_messages(journal: Journal) -> None:
     wanted = Counter(
-        (one.event.to, " ".join(one.event.text.split())) for one in journal.entries_of_kind(ToSay)
+        (one.event.to, " ".join(one.event.text.split())) for one in journal.entries_of_kind(UnpromptedMessage)
     )
     assert set(wanted.values()) <= {1}, f"wanted said twice: {wanted}"
 

@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from daemon.engine.event import Entry
-from daemon.kinds import CardBegan, PlanMade, Remembered
+from daemon.kinds import CardIntended, MemoryNote, PlanChanged
 from daemon.memory import WorkingMemory
-from daemon.mind.newcomers import newcomers
+from daemon.mind.newcomers import claim_newcomers
 from daemon.mind.pipeline import converse
-from daemon.mind.recall import remember
+from daemon.mind.recall import entry_as_memory
 from daemon.process import Process, Transition, Turn
 from daemon.processes import PROCESSES
 from daemon.processes.conversation import COGNITIVE_STEPS
 from daemon.processes.greeting import COGNITIVE_STEPS as GREETING_STEPS
-from daemon.reply import Reply
+from daemon.reply import ModelReply
 from tests.core.outside import FileEarlier, echo, said
 from tests.lives import Boundary, lives_in, note, read
 
@@ -48,11 +48,11 @@ def _deleting(home: Path, args: Mapping[str, str]) -> Mapping[str, Process]:
 
     async def conversation(turn: Turn) -> WorkingMemory:
         if "<note>" in str(turn.memory.conversation):
-            return turn.memory.with_memory(*map(remember, await turn.say("Result: I do not know")))
+            return turn.memory.with_memory(*map(entry_as_memory, await turn.say("Result: I do not know")))
         done = await turn.effect("delete", args, delete, repeatable=False)
-        memory = turn.memory.with_memory(remember(done))
+        memory = turn.memory.with_memory(entry_as_memory(done))
         spoken = await turn.say(f"Result: {done.event.text.partition(':')[0]}")
-        return memory.with_memory(*map(remember, spoken))
+        return memory.with_memory(*map(entry_as_memory, spoken))
 
     return {"conversation": conversation}
 
@@ -66,7 +66,7 @@ def looking(_home: Path) -> Mapping[str, Process]:
 
     async def conversation(turn: Turn) -> WorkingMemory:
         done = await turn.effect("look", {}, look, repeatable=True)
-        return turn.memory.with_memory(*map(remember, await turn.say(f"Result: {done.event.text}")))
+        return turn.memory.with_memory(*map(entry_as_memory, await turn.say(f"Result: {done.event.text}")))
 
     return {"conversation": conversation}
 
@@ -88,7 +88,7 @@ def speaking_beside(_home: Path) -> Mapping[str, Process]:
 
     async def conversation(turn: Turn) -> WorkingMemory:
         spoken = await turn.run_beside([partial(say, text=FIRST), partial(say, text=SECOND)])
-        return turn.memory.with_memory(*map(remember, chain.from_iterable(spoken)))
+        return turn.memory.with_memory(*map(entry_as_memory, chain.from_iterable(spoken)))
 
     return {"conversation": conversation}
 
@@ -101,7 +101,7 @@ def stubborn(home: Path) -> Mapping[str, Process]:
         raise LookupError("stubborn")
 
     async def conversation(turn: Turn) -> WorkingMemory:
-        return turn.memory.with_memory(remember(await turn.effect("try", {}, fail, repeatable=True)))
+        return turn.memory.with_memory(entry_as_memory(await turn.effect("try", {}, fail, repeatable=True)))
 
     return {"conversation": conversation}
 
@@ -110,7 +110,7 @@ def poisonous(home: Path) -> Mapping[str, Process]:
     """A process that never comes through."""
 
     async def conversation(turn: Turn) -> WorkingMemory:
-        await turn.record(Remembered(text="this will go wrong"))
+        await turn.record(MemoryNote(text="this will go wrong"))
         note(home / "wrong.jsonl", turn.thread)
         raise LookupError("poison")
 
@@ -157,23 +157,27 @@ def ended_as_failed(home: Path) -> None:
     assert outcomes == ["failed"], f"it ended as {outcomes}"
 
 
-def away(seen: str, calls: int) -> Reply:
+def away(seen: str, calls: int) -> ModelReply:
     """Out of reach for one call."""
-    return Reply(outcome="failed", model="echo", failure="overloaded") if calls < 1 else echo(seen, calls)
+    return (
+        ModelReply(outcome="failed", model="echo", failure="overloaded") if calls < 1 else echo(seen, calls)
+    )
 
 
-def outage(_seen: str, calls: int) -> Reply:
+def outage(_seen: str, calls: int) -> ModelReply:
     """The model is out of reach for two calls, in the middle of a sentence."""
     if calls < 2:
-        return Reply(
+        return ModelReply(
             outcome="failed", model="echo", failure="unreachable", text="<aside>hm</aside><say>I was abou"
         )
     return echo(_seen, calls)
 
 
-def long_outage(seen: str, calls: int) -> Reply:
+def long_outage(seen: str, calls: int) -> ModelReply:
     """Out of reach for three calls."""
-    return Reply(outcome="failed", model="echo", failure="overloaded") if calls < 3 else echo(seen, calls)
+    return (
+        ModelReply(outcome="failed", model="echo", failure="overloaded") if calls < 3 else echo(seen, calls)
+    )
 
 
 def refusing_once(home: Path) -> FileEarlier:
@@ -181,16 +185,16 @@ def refusing_once(home: Path) -> FileEarlier:
     return FileEarlier(home, refusals=1)
 
 
-def refusing(seen: str, calls: int) -> Reply:
+def refusing(seen: str, calls: int) -> ModelReply:
     """Refuses what asks for a private section."""
     if calls == 0:
-        return Reply(
+        return ModelReply(
             outcome="refused", model="echo", text="<aside>x</aside><say>I cann", stop_reason="refusal"
         )
-    return Reply(outcome="ok", model="echo", text="Here, untagged.", stop_reason="end_turn")
+    return ModelReply(outcome="ok", model="echo", text="Here, untagged.", stop_reason="end_turn")
 
 
-def fickle(seen: str, calls: int) -> Reply:
+def fickle(seen: str, calls: int) -> ModelReply:
     """Answers the first call; asked again after a crash, it would rather be silent."""
     return said("A first thought.") if calls == 0 else said("")
 
@@ -200,19 +204,19 @@ LONG = " ".join(f"{n} bottles of beer," for n in range(13))
 BRIEF = "On second thoughts, there is little to tell."
 
 
-def shorter(seen: str, calls: int) -> Reply:
+def shorter(seen: str, calls: int) -> ModelReply:
     """Answers the first call at length; asked again after a crash, it is brief."""
     return said(LONG) if calls == 0 else said(BRIEF)
 
 
-def breaking(seen: str, calls: int) -> Reply:
+def breaking(seen: str, calls: int) -> ModelReply:
     """Breaks off the first call, in its second message."""
     if calls == 0:
-        return Reply(outcome="failed", model="echo", failure="broken-stream", text=f"<say>{LONG}")
+        return ModelReply(outcome="failed", model="echo", failure="broken-stream", text=f"<say>{LONG}")
     return said(BRIEF)
 
 
-def brief(seen: str, calls: int) -> Reply:
+def brief(seen: str, calls: int) -> ModelReply:
     return said(BRIEF)
 
 
@@ -229,7 +233,7 @@ def deciding(_home: Path) -> Mapping[str, Process]:
         return Transition(to=said.values["next_process"], memory=said.memory)
 
     async def closing(turn: Turn) -> WorkingMemory:
-        return turn.memory.with_memory(*map(remember, await turn.say("Goodbye.")))
+        return turn.memory.with_memory(*map(entry_as_memory, await turn.say("Goodbye.")))
 
     return {"conversation": conversation, "closing": closing}
 
@@ -246,9 +250,9 @@ def endless(_home: Path) -> Mapping[str, Process]:
     return {"conversation": leaving("other"), "other": leaving("conversation")}
 
 
-def going(_last: str, _calls: int) -> Reply:
+def going(_last: str, _calls: int) -> ModelReply:
     raw = "<aside>Time to go.</aside><say>One more thing.</say><next>closing</next>"
-    return Reply(outcome="ok", model="echo", text=raw, stop_reason="end_turn")
+    return ModelReply(outcome="ok", model="echo", text=raw, stop_reason="end_turn")
 
 
 def rewritten(home: Path) -> Mapping[str, Process]:
@@ -264,17 +268,17 @@ def reworded(home: Path) -> Mapping[str, Process]:
     """The usual process; since the second life another prompt, and all else as before."""
 
     async def greeting(turn: Turn) -> Transition:
-        await newcomers(turn)
+        await claim_newcomers(turn)
         said = await converse(turn, GREETING_STEPS, "Be brief.")
         return Transition(to="conversation", memory=said.memory)
 
     return PROCESSES if lives_in(home) == 1 else {**PROCESSES, "greeting": greeting}
 
 
-def planned(condition: str, done: int) -> PlanMade:
+def planned(condition: str, done: int) -> PlanChanged:
     """A plan of three steps, so many of which are done."""
     steps = [(f"step {n}", "done" if n < done else "open") for n in range(3)]
-    return PlanMade(condition=condition, steps=tuple(steps))
+    return PlanChanged(condition=condition, steps=tuple(steps))
 
 
 def planning(_home: Path) -> Mapping[str, Process]:
@@ -285,7 +289,7 @@ def planning(_home: Path) -> Mapping[str, Process]:
         await turn.show_plan(planned("all is told", 1 if again else 0))
         spoken = await turn.say("Done." if again else "Begun.")
         await turn.show_plan(planned("all is told", 3 if again else 1))
-        return turn.memory.with_memory(*map(remember, spoken))
+        return turn.memory.with_memory(*map(entry_as_memory, spoken))
 
     return {"conversation": conversation}
 
@@ -298,7 +302,7 @@ def replanning(home: Path) -> Mapping[str, Process]:
         restarted = "<note>" in str(turn.memory.conversation)
         await turn.show_plan(planned(condition, 2))
         spoken = await turn.say("I do not know" if restarted else "Done.")
-        return turn.memory.with_memory(*map(remember, spoken))
+        return turn.memory.with_memory(*map(entry_as_memory, spoken))
 
     return {"conversation": conversation}
 
@@ -308,7 +312,7 @@ def ticking_off(_home: Path) -> Mapping[str, Process]:
 
     async def conversation(turn: Turn) -> WorkingMemory:
         await turn.say("Done.")
-        await turn.record(CardBegan(condition="all is told"))
+        await turn.record(CardIntended(condition="all is told"))
         os.kill(os.getpid(), signal.SIGKILL)
         return turn.memory
 

@@ -13,11 +13,21 @@ from typing import Any
 from daemon import kinds
 from daemon.engine.event import digest
 from daemon.engine.journal import Journal
-from daemon.errors import ContentRefused, SpeechFailed
+from daemon.errors import ContentRefused, PostFailed
 from daemon.memory import WorkingMemory
-from daemon.mind.tags import TAGS, SectionTags
-from daemon.ports import Choices, Earlier, Hear, Heard, Hold, Page, Posted, Role, Speaker
-from daemon.reply import Reply
+from daemon.mind.tags import SECTION_NAMES, SectionTags
+from daemon.ports import (
+    ButtonRow,
+    EarlierMessage,
+    EarlierMessages,
+    Hear,
+    Hold,
+    MessagePage,
+    PostedMessage,
+    Role,
+    Speaker,
+)
+from daemon.reply import ModelReply
 from tests.lives import Boundary, instant, note, read
 
 T0 = 1_790_000_000.0
@@ -32,7 +42,7 @@ LOST = "lost.jsonl"
 """A line for each thread that a life left to another one, and in which something waited when it ended."""
 LEARN = "L?"
 """What an afterthought asks: it yields to whoever speaks."""
-SUFFIXED = re.compile(rf"<(?P<tag>/?(?:{'|'.join(TAGS)}))-(?P<suffix>\w+)>")
+SUFFIXED = re.compile(rf"<(?P<tag>/?(?:{'|'.join(SECTION_NAMES)}))-(?P<suffix>\w+)>")
 """A tag of a section with the suffix of an installation."""
 
 
@@ -106,11 +116,13 @@ class FileSlack(Speaker):
         Boundary.reach()
         return ts
 
-    def pages(self, text: str, cuts: Sequence[int] = (), ended: Sequence[Page] = ()) -> Sequence[Page]:
+    def pages(
+        self, text: str, cuts: Sequence[int] = (), ended: Sequence[MessagePage] = ()
+    ) -> Sequence[MessagePage]:
         ends = [cut for cut in cuts if 0 < cut < len(text)]
         ends += [*range((ends[-1] if ends else 0) + PAGE, len(text), PAGE), len(text)]
         starts = [0, *ends]
-        return [Page(text=text[start:end], upto=end) for start, end in zip(starts, ends, strict=False)]
+        return [MessagePage(text=text[start:end], upto=end) for start, end in zip(starts, ends, strict=False)]
 
     def page_end(self, text: str, since: int) -> int:
         return len(text)
@@ -132,7 +144,7 @@ class FileSlack(Speaker):
         text: str,
         key: str,
         hold: Hold,
-        choices: Choices | None = None,
+        choices: ButtonRow | None = None,
         answers: Sequence[str] = (),
         *,
         plain: bool = False,
@@ -156,7 +168,7 @@ class FileSlack(Speaker):
         text: str,
         key: str,
         hold: Hold,
-        choices: Choices | None = None,
+        choices: ButtonRow | None = None,
         answers: Sequence[str] = (),
         *,
         plain: bool = False,
@@ -177,24 +189,26 @@ class FileSlack(Speaker):
     def report_left_out(self, thread: str, word: str) -> None:
         """Nothing is left out."""
 
-    async def show_card(self, thread: str, ts: str | None, plan: kinds.Planned, key: str, hold: Hold) -> str:
+    async def show_card(
+        self, thread: str, ts: str | None, plan: kinds.PlanState, key: str, hold: Hold
+    ) -> str:
         return await self._do(hold, ts, thread=thread, text=f"[{plan.line()}]", key=digest(key))
 
     async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
         hold()
 
     async def open_dm(self, person: str, hold: Hold) -> str:
-        raise SpeechFailed("nobody has a door here")
+        raise PostFailed("nobody has a door here")
 
     async def name(self, person: str) -> str:
         return ""
 
-    async def own_messages(self, thread: str, since: float) -> Sequence[Posted]:
+    async def own_messages(self, thread: str, since: float) -> Sequence[PostedMessage]:
         if self._answer is None or self._answer.done():
             self._answer = asyncio.ensure_future(_on_its_way())
         await asyncio.shield(self._answer)
         mine = [m for m in self.messages() if m["thread"] == thread]
-        return [Posted(ts=m["ts"], text=m["text"], key=m["key"]) for m in mine]
+        return [PostedMessage(ts=m["ts"], text=m["text"], key=m["key"]) for m in mine]
 
     def messages(self) -> list[dict[str, Any]]:
         """What a person sees now: a message that two daemons wrote shows both."""
@@ -217,24 +231,24 @@ async def _on_its_way() -> None:
         await asyncio.sleep(0)
 
 
-Script = Callable[[str, int], Reply]
+Script = Callable[[str, int], ModelReply]
 """What the model answers, from what it sees since it last spoke and how often it was called before."""
 
 
-def echo(last: str, _calls: int) -> Reply:
+def echo(last: str, _calls: int) -> ModelReply:
     """The usual model: repeats what was said to it since it last spoke."""
     words = ", ".join(re.findall(r'<message from="[^"]*"[^>]*>\n(.*?)\n</message>', last))
     note = "after a break: " if "<note>" in last else ""
     return said(f"You said: {note}{words}", mood="engaged")
 
 
-def hearing(seen: str, _calls: int) -> Reply:
+def hearing(seen: str, _calls: int) -> ModelReply:
     """A model that says all that it has heard, in order."""
     words = re.findall(r'<message from="[^"]*"[^>]*>\n(.*?)\n</message>', seen)
     return said(f"Heard: {', '.join(words)}", mood="engaged")
 
 
-def as_edited(seen: str, _calls: int) -> Reply:
+def as_edited(seen: str, _calls: int) -> ModelReply:
     """A model that says all that it has read, in order, edited or not."""
     words = re.findall(r'<message from="[^"]*"(?: note="edited")?>\n(.*?)\n</message>', seen)
     return said(f"Read: {', '.join(words)}", mood="engaged")
@@ -246,9 +260,9 @@ def since_spoken(messages: Sequence[Sequence[str]]) -> str:
     return "\n".join(text for _, text in reversed(list(last)))
 
 
-def said(text: str, mood: str = "neutral") -> Reply:
+def said(text: str, mood: str = "neutral") -> ModelReply:
     raw = f"<aside>They want something.</aside><say>{text}</say><mood>{mood}</mood>"
-    return Reply(outcome="ok", model="echo", text=raw, stop_reason="end_turn")
+    return ModelReply(outcome="ok", model="echo", text=raw, stop_reason="end_turn")
 
 
 @dataclass(kw_only=True)
@@ -299,7 +313,7 @@ class FileModel:
     def excess_tokens(self, request: Mapping[str, Any], size: int, *, refused: bool = False) -> int:
         return 0
 
-    def _answer(self, seen: str, trailing: str, calls: int) -> Reply:
+    def _answer(self, seen: str, trailing: str, calls: int) -> ModelReply:
         found = SUFFIXED.search(trailing)
         if found is None:
             return self.script(seen, calls)
@@ -308,10 +322,10 @@ class FileModel:
 
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
-    ) -> Reply:
+    ) -> ModelReply:
         hold()
         if stop.is_set():
-            return Reply(outcome="cancelled", model="echo")
+            return ModelReply(outcome="cancelled", model="echo")
         saw = digest(request)
         paid = [
             entry.key
@@ -332,7 +346,7 @@ class FileModel:
             raise SystemExit("a call goes on after somebody ended it")
         if stop.is_set():
             Boundary.reach()
-            return Reply(outcome="cancelled", model="echo", text="<say>I was about", cost=self.price)
+            return ModelReply(outcome="cancelled", model="echo", text="<say>I was about", cost=self.price)
         seen = since_spoken(request["messages"])
         if self.sees_all:
             seen = "\n".join(text for role, text in request["messages"] if role != "system")
@@ -356,23 +370,23 @@ class FileEarlier:
         self._path = home / "earlier.jsonl"
         self._refusals = refusals
 
-    async def earlier_messages(self, thread: str) -> Earlier | None:
+    async def earlier_messages(self, thread: str) -> EarlierMessages | None:
         await asyncio.sleep(0)
         Boundary.reach()
         note(self._path, thread)
         if len(read(self._path)) <= self._refusals:
             return None
-        return Earlier(heard=[_before(1), _before(2)])
+        return EarlierMessages(heard=[_before(1), _before(2)])
 
 
-def _before(number: int) -> Heard:
+def _before(number: int) -> EarlierMessage:
     ts = f"0.00{number}"
-    event = kinds.Heard(user="U2", name="Bob", text=f"before {number}", ts=ts)
-    return Heard(key=f"heard:T:dm:{ts}", author="U2", event=event)
+    event = kinds.OverheardMessage(user="U2", name="Bob", text=f"before {number}", ts=ts)
+    return EarlierMessage(key=f"heard:T:dm:{ts}", author="U2", event=event)
 
 
 class NothingEarlier:
     """Implements ports.Surroundings: the soul was there from the start."""
 
-    async def earlier_messages(self, thread: str) -> Earlier:
-        return Earlier()
+    async def earlier_messages(self, thread: str) -> EarlierMessages:
+        return EarlierMessages()

@@ -8,15 +8,15 @@ from typing import Any
 
 from daemon.limits import ReadingLimits
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import remember
-from daemon.ports import Readings
+from daemon.mind.recall import entry_as_memory
+from daemon.ports import ReadingSetup
 from daemon.process import Process, Turn
 from daemon.processes import PROCESSES
-from daemon.reply import Reply
+from daemon.reply import ModelReply
 from tests.sandbox.unboxed import open_unboxed
 
 TEXT = {"a.txt": "apples: 3\n", "b.txt": "pears: 4\n", "c.txt": "plums: 5\n"}
-READINGS = Readings(
+READINGS = ReadingSetup(
     limits=ReadingLimits(threshold=0, calls=30),
     open=open_unboxed,
     models=("speak", "fast"),
@@ -31,15 +31,15 @@ LAST = """answer['content'] = f'{sum(map(int, found))} in all, the last are {tol
 answer['ready'] = True"""
 
 
-def cell(code: str) -> Reply:
+def cell(code: str) -> ModelReply:
     return written(f"```repl\n{code}\n```")
 
 
-def written(text: str) -> Reply:
-    return Reply(outcome="ok", model="echo", text=text, stop_reason="end_turn")
+def written(text: str) -> ModelReply:
+    return ModelReply(outcome="ok", model="echo", text=text, stop_reason="end_turn")
 
 
-def reading(seen: str, _calls: int) -> Reply:
+def reading(seen: str, _calls: int) -> ModelReply:
     """Asks of each part, lets another reading look at the last one, and puts it together."""
     if seen.startswith("How many in"):
         return written(seen.strip()[-1])
@@ -60,6 +60,6 @@ def reads(_home: Path) -> Mapping[str, Process]:
 
         ended = await turn.read_deeply("How many fruits are there?", load)
         said = await turn.say(ended.event.answer or ended.event.reason)
-        return turn.memory.with_memory(*map(remember, said))
+        return turn.memory.with_memory(*map(entry_as_memory, said))
 
     return {**PROCESSES, "conversation": process}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from daemon.ports import Surroundings
+from daemon.ports import EarlierMessageSource
 from daemon.process import Process
 from daemon.processes import PROCESSES
 from tests.core.living import Step
@@ -40,7 +40,7 @@ class Scenario:
     """Seconds that the model takes for each piece of an answer."""
     thinks_for: float = 0.0
     """Seconds before the first piece: with any, people are told of long waits."""
-    surroundings: Callable[[Path], Surroundings] = lambda _home: NothingEarlier()
+    surroundings: Callable[[Path], EarlierMessageSource] = lambda _home: NothingEarlier()
     """What was said before the soul was called in."""
     plan: Sequence[Step] = ()
     """What it thinks on its own, tick by tick; without a plan it has no inner life."""

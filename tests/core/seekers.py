@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from daemon.engine.event import Entry
-from daemon.kinds import Afterthought, Remembered, Said, StopAsked
+from daemon.kinds import BackgroundTask, MemoryNote, PersonMessage, StopRequest
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.mind.pipeline import converse
-from daemon.mind.recall import remember
-from daemon.ports import Choice
+from daemon.mind.recall import entry_as_memory
+from daemon.ports import Button
 from daemon.process import Process, Question, Transition, Turn
 from daemon.processes import PROCESSES
 from daemon.processes.conversation import COGNITIVE_STEPS
-from daemon.reply import Reply
+from daemon.reply import ModelReply
 from tests.core.minds import rewritten
 from tests.core.outside import LEARN, echo, said
 from tests.lives import Boundary, lives_in, note
@@ -34,28 +34,28 @@ def wondering(_home: Path) -> Mapping[str, Process]:
         memory = turn.memory
         for _ in range(ROUNDS):
             for came in await turn.receive_inputs():
-                if isinstance(came.event, StopAsked):
+                if isinstance(came.event, StopRequest):
                     turn.accept_inputs([came])
                     spoken = await turn.say("Stopped.")
-                    return memory.with_memory(remember(came), *map(remember, spoken))
+                    return memory.with_memory(entry_as_memory(came), *map(entry_as_memory, spoken))
                 memory = await heard(turn, memory, came)
             thought = await turn.call("think", memory, "fast")
             if thought.event.outcome == "cancelled":
                 continue
-            memory = memory.with_memory(remember(thought))
+            memory = memory.with_memory(entry_as_memory(thought))
         spoken = await turn.say(f"Thought of {of(memory)}")
-        return memory.with_memory(*map(remember, spoken))
+        return memory.with_memory(*map(entry_as_memory, spoken))
 
     return {**PROCESSES, "conversation": conversation}
 
 
-async def heard(turn: Turn, memory: WorkingMemory, came: Entry[Said]) -> WorkingMemory:
+async def heard(turn: Turn, memory: WorkingMemory, came: Entry[PersonMessage]) -> WorkingMemory:
     """Someone judges it, by a call: more to think about, or something new, for which this body waits."""
-    judge = working_memory([Memory(role="user", content="JUDGE"), remember(came)])
+    judge = working_memory([Memory(role="user", content="JUDGE"), entry_as_memory(came)])
     verdict = await turn.call("judge", judge, "fast")
     if verdict.event.text == "more":
         turn.accept_inputs([came])
-        return memory.with_memory(remember(came))
+        return memory.with_memory(entry_as_memory(came))
     waiting = Question(text="One moment.", to=(came.author,), resumes=True, wait=900)
     answered = await turn.ask("parked", waiting)
     return memory.with_memory(*answered.memories)
@@ -66,12 +66,12 @@ def of(memory: WorkingMemory) -> str:
     return ", ".join(word for word in WORDS if any(word in m.content for m in memory.conversation))
 
 
-def thinking(last: str, calls: int) -> Reply:
+def thinking(last: str, calls: int) -> ModelReply:
     """Thinks; tells what is more from what is new by a word."""
     if "JUDGE" in last:
-        return Reply(outcome="ok", model="echo", text="new" if "weather" in last else "more")
+        return ModelReply(outcome="ok", model="echo", text="new" if "weather" in last else "more")
     if "long" in last or "also" in last or "go on" in last:
-        return Reply(outcome="ok", model="echo", text="Hm.")
+        return ModelReply(outcome="ok", model="echo", text="Hm.")
     return echo(last, calls)
 
 
@@ -88,33 +88,35 @@ def careful(home: Path) -> Mapping[str, Process]:
         if "delete" not in turn.answers[0].event.text:
             return await PROCESSES["conversation"](turn)
         thought = await turn.call("think", turn.memory, "fast")
-        memory = turn.memory.with_memory(remember(thought))
+        memory = turn.memory.with_memory(entry_as_memory(thought))
         may = Question(
             text=MAY_I if "at length" in turn.answers[0].event.text else "May I?",
             to=turn.owners,
-            choices=(Choice(label="Yes", value="yes"), Choice(label="No", value="no")),
+            choices=(Button(label="Yes", value="yes"), Button(label="No", value="no")),
         )
         name = "another" if "that" in turn.answers[0].event.text else "approval"
         answered = await turn.ask(name, may)
         memory = memory.with_memory(*answered.memories)
         if answered.value != "yes":
             spoken = await turn.say("As you wish.")
-            return memory.with_memory(*map(remember, spoken))
+            return memory.with_memory(*map(entry_as_memory, spoken))
         done = await turn.effect("delete", {}, delete, repeatable=False)
-        again = await turn.call("think", memory.with_memory(remember(done)), "fast")
+        again = await turn.call("think", memory.with_memory(entry_as_memory(done)), "fast")
         heard = "; ".join(m.content for m in answered.memories if m.role == "user" and "keep" in m.content)
         spoken = await turn.say(
             f"Result: {done.event.text.partition(':')[0]}{' (' + str(len(heard) > 0) + ')'}"
         )
-        return memory.with_memory(remember(done), remember(again), *map(remember, spoken))
+        return memory.with_memory(
+            entry_as_memory(done), entry_as_memory(again), *map(entry_as_memory, spoken)
+        )
 
     return {**PROCESSES, "conversation": conversation}
 
 
-def deliberate(last: str, calls: int) -> Reply:
+def deliberate(last: str, calls: int) -> ModelReply:
     """Thinks of a deletion; answers everything else as usual."""
     if "delete" in last:
-        return Reply(outcome="ok", model="echo", text=f"T:{calls}")
+        return ModelReply(outcome="ok", model="echo", text=f"T:{calls}")
     return echo(last, calls)
 
 
@@ -138,10 +140,10 @@ def _asking_after(told: Sequence[Memory]) -> Mapping[str, Process]:
         for question in ("Which one?", "How many?"):
             thought = await turn.call("think", memory, "fast")
             answered = await turn.ask("ask", Question(text=question, to=tuple(turn.people)))
-            memory = memory.with_memory(remember(thought), *answered.memories)
+            memory = memory.with_memory(entry_as_memory(thought), *answered.memories)
             words.append(answered.value)
         spoken = await turn.say(f"So: {', '.join(words)}")
-        return memory.with_memory(*map(remember, spoken))
+        return memory.with_memory(*map(entry_as_memory, spoken))
 
     return {**PROCESSES, "conversation": conversation}
 
@@ -164,9 +166,9 @@ def waiting(_home: Path) -> Mapping[str, Process]:
             return await PROCESSES["conversation"](turn)
         first = await turn.call("think", turn.memory, "fast")
         answered = await turn.ask("rest", Question(wait=60))
-        memory = turn.memory.with_memory(remember(first), *answered.memories)
+        memory = turn.memory.with_memory(entry_as_memory(first), *answered.memories)
         spoken = await turn.say(f"Back: {answered.value or 'nobody'}")
-        return memory.with_memory(*map(remember, spoken))
+        return memory.with_memory(*map(entry_as_memory, spoken))
 
     return {**PROCESSES, "conversation": conversation}
 
@@ -186,7 +188,7 @@ def remembering_anew(home: Path) -> Mapping[str, Process]:
 def _remembering(answers: Process, learn: str) -> Mapping[str, Process]:
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         outcome = await answers(turn)
-        await turn.send_to_self("after", Afterthought(process="learning"))
+        await turn.send_to_self("after", BackgroundTask(process="learning"))
         return outcome
 
     async def learning(turn: Turn) -> WorkingMemory:
@@ -195,7 +197,7 @@ def _remembering(answers: Process, learn: str) -> Mapping[str, Process]:
                 "learn", turn.memory.with_memory(Memory(role="user", content=learn)), "fast"
             )
             if learned.event.outcome == "ok" and not await turn.receive_inputs():
-                await turn.record(Remembered(text=learned.event.text))
+                await turn.record(MemoryNote(text=learned.event.text))
         return working_memory(())
 
     return {**PROCESSES, "conversation": conversation, "learning": learning}
@@ -206,16 +208,16 @@ def brooding(_home: Path) -> Mapping[str, Process]:
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         outcome = await PROCESSES["conversation"](turn)
-        await turn.send_to_self("after", Afterthought(process="learning"))
+        await turn.send_to_self("after", BackgroundTask(process="learning"))
         return outcome
 
     async def learning(turn: Turn) -> WorkingMemory:
-        await turn.record(Remembered(text="this will go wrong"))
+        await turn.record(MemoryNote(text="this will go wrong"))
         raise LookupError("poison")
 
     return {**PROCESSES, "conversation": conversation, "learning": learning}
 
 
-def learned(last: str, calls: int) -> Reply:
+def learned(last: str, calls: int) -> ModelReply:
     """Says what it heard, and is brief about what it learned."""
     return said("L!") if LEARN in last else echo(last, calls)

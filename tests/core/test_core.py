@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Restarted
+from daemon.engine.kinds import ExecutionRestarted
 from daemon.kinds import SOUL_KINDS
 from tests.cases import Case, problems, replay
 from tests.core.harness import SOUL
@@ -112,7 +112,7 @@ def test_a_replay_that_would_ask_otherwise_begins_again_openly() -> None:
 
 async def restarted(home: Path) -> bool:
     async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
-        return bool(journal.entries_of_kind(Restarted))
+        return bool(journal.entries_of_kind(ExecutionRestarted))
 
 
 def a_kill(number: int, name: str) -> Case[int]:

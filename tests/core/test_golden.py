@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from daemon.engine.event import Event, StepEvent
-from daemon.engine.kinds import AttemptFailed, Restarted, TurnEnded
-from daemon.engine.reading import reading
+from daemon.engine.kinds import AttemptFailed, ExecutionRestarted, TurnEnded
+from daemon.engine.reading import open_reader
 from daemon.kinds import SOUL_KINDS
 from tests.core.golden import KEPT, read, scenario_of
 from tests.core.harness import SOUL
@@ -30,7 +30,7 @@ def taken_up(home: Path, name: str, lines: Sequence[dict[str, Any]]) -> list[Eve
     scenario = dataclasses.replace(scenario_of(name), events=[])
     for phase in range(scenario.last_phase, scenario.last_phase + 3):  # a model may be away once more
         assert SOUL.life(home, scenario, phase) == 0
-        with reading(home / "journal.db", SOUL_KINDS) as journal:
+        with open_reader(home / "journal.db", SOUL_KINDS) as journal:
             if ended := journal.get(lines[-1]["key"]):
                 new = journal.entries_since(len(lines) - 1)
                 return [one.event for one in new if one.thread == ended.thread and one.seq <= ended.seq]
@@ -47,7 +47,7 @@ def test_each_turn_is_replayed_to_the_same_end_or_begins_again_openly(name: str)
             new = taken_up(home, name, lines[: number + 1])
         where = f"the turn that ended with {number + 1}"
         assert not [event for event in new if isinstance(event, AttemptFailed)], where
-        if any(isinstance(event, Restarted) for event in new):
+        if any(isinstance(event, ExecutionRestarted) for event in new):
             assert name in AGAIN, where
         else:
             assert not [event for event in new if isinstance(event, StepEvent)], where

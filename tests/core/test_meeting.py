@@ -7,14 +7,14 @@ from pathlib import Path
 
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import TurnEnded
-from daemon.engine.lives import LifeEnded
-from daemon.kinds import SOUL_KINDS, Message, TurnBegan
+from daemon.engine.lives import WorkerStopped
+from daemon.kinds import SOUL_KINDS, IncomingMessage, SoulTurnBegan
 from tests.core.checks import finished
 from tests.core.outside import LOST, PhaseClock
 from tests.lives import note
 
-SAID = Message(user="U1", name="Alice", text="Hello", ts="1.0", address="dm")
-TURN = TurnBegan(execution="t@1", process="conversation", texts="", inputs=(1,))
+SAID = IncomingMessage(user="U1", name="Alice", text="Hello", ts="1.0", address="dm")
+TURN = SoulTurnBegan(execution="t@1", process="conversation", texts="", inputs=(1,))
 
 
 def test_what_came_when_whoever_had_its_thread_had_ended_is_left_to_the_next_life(tmp_path: Path) -> None:
@@ -32,10 +32,12 @@ async def come_late(home: Path, lives: list[int], ended: int | None) -> None:
         for number, life in enumerate(lives):
             said, _ = await journal.append("t", SAID, key=f"said-{number}", author="U1")
             turn = f"t@{said.seq}"
-            began = TurnBegan(execution=turn, process="conversation", texts="", inputs=(said.seq,), life=life)
+            began = SoulTurnBegan(
+                execution=turn, process="conversation", texts="", inputs=(said.seq,), life=life
+            )
             entry, _ = await journal.append("t", began, key=f"{turn}/began", cause=said.seq)
             closes = [said.seq, entry.seq]
             await journal.append("t", TurnEnded(outcome="completed"), key=f"{turn}/ended", closes=closes)
         if ended:
-            await journal.append("worker", LifeEnded(life=ended), key=f"life-ended:{ended}")
+            await journal.append("worker", WorkerStopped(life=ended), key=f"life-ended:{ended}")
         await journal.append("t", SAID, key="late", author="U1")

@@ -9,10 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from daemon.engine.kinds import AttemptFailed, Outage, Restarted, Spawned, TurnEnded, Waiting
-from daemon.engine.reading import Reading, reading
-from daemon.kinds import SOUL_KINDS, Asked, TurnBegan
-from daemon.rules import verify
+from daemon.engine.kinds import (
+    AttemptFailed,
+    ExecutionRestarted,
+    OutageBegan,
+    ThreadSpawned,
+    TurnEnded,
+    WaitBegan,
+)
+from daemon.engine.reading import JournalReader, open_reader
+from daemon.kinds import SOUL_KINDS, QuestionAsked, SoulTurnBegan
+from daemon.rules import verify_journal
 from tests.core.harness import SOUL
 from tests.core.lives import home_for
 from tests.core.outside import FileSlack
@@ -34,7 +41,7 @@ def home() -> Iterator[Path]:
         yield folder
 
 
-def threads(journal: Reading) -> dict[str, str]:
+def threads(journal: JournalReader) -> dict[str, str]:
     """The thread of each conversation."""
     opened = {name: journal.get(f"thread:T:{name}:1") for name in CONVERSATIONS}
     return {name: entry.thread for name, entry in opened.items() if entry}
@@ -46,25 +53,28 @@ def read_in(home: Path, thread: str) -> Sequence[str]:
 
 
 def test_the_daemon_of_today_finds_all_that_waits_and_nothing_amiss(home: Path) -> None:
-    with reading(home / "journal.db", SOUL_KINDS) as journal:
-        assert not verify(journal).violations
+    with open_reader(home / "journal.db", SOUL_KINDS) as journal:
+        assert not verify_journal(journal).violations
         there = threads(journal)
-        assert {one.thread for one in journal.pending_entries(Asked)} == {there["asked"], there["approved"]}
-        assert [one.thread for one in journal.pending_entries(Outage)] == [there["away"]]
-        assert [one.event.thread for one in journal.pending_entries(Spawned)] == [f"{there['open']}.b"]
-        assert f"{there['open']}.b" in {one.thread for one in journal.pending_entries(Waiting)}
+        assert {one.thread for one in journal.pending_entries(QuestionAsked)} == {
+            there["asked"],
+            there["approved"],
+        }
+        assert [one.thread for one in journal.pending_entries(OutageBegan)] == [there["away"]]
+        assert [one.event.thread for one in journal.pending_entries(ThreadSpawned)] == [f"{there['open']}.b"]
+        assert f"{there['open']}.b" in {one.thread for one in journal.pending_entries(WaitBegan)}
         assert [one.thread for one in journal.entries_of_kind(TurnEnded)].count(there["ended"]) == 1
 
 
 def test_all_that_waited_goes_on_and_ends_in_the_daemon_of_today(home: Path) -> None:
     for phase in range(2, AFTER.phases):
         assert SOUL.life(home, AFTER, phase) == 0
-    with reading(home / "journal.db", SOUL_KINDS) as journal:
+    with open_reader(home / "journal.db", SOUL_KINDS) as journal:
         there = threads(journal)
         new = [one.event for one in journal.entries_since(len(ENTRIES), 100_000)]
-        restarted = {one.thread for one in journal.entries_of_kind(Restarted)}
-        left = journal.pending_entries(Asked, Outage, Spawned, TurnBegan)
-        assert not verify(journal).violations
+        restarted = {one.thread for one in journal.entries_of_kind(ExecutionRestarted)}
+        left = journal.pending_entries(QuestionAsked, OutageBegan, ThreadSpawned, SoulTurnBegan)
+        assert not verify_journal(journal).violations
     assert not left
     assert not [one for one in new if isinstance(one, AttemptFailed)]
     assert restarted <= {there["approved"]}, "an action that is written otherwise now is agreed to once more"

@@ -6,7 +6,7 @@ import random
 import re
 
 from daemon.engine.event import digest
-from daemon.reply import Reply
+from daemon.reply import ModelReply
 from tests.core.outside import Script, said
 
 OVER = "<aside>This wants some thought.</aside><next>deliberation</next><say></say><mood>calm</mood>"
@@ -14,15 +14,15 @@ SPOKEN = re.compile(r'<message from="Alice">\n(.*?)\n</message>')
 FINAL = "claudius-response"
 
 
-def written(text: str) -> Reply:
-    return Reply(outcome="ok", model="echo", text=text, stop_reason="end_turn")
+def written(text: str) -> ModelReply:
+    return ModelReply(outcome="ok", model="echo", text=text, stop_reason="end_turn")
 
 
-def final(text: str) -> Reply:
+def final(text: str) -> ModelReply:
     return written(f"<{FINAL}>{text}</{FINAL}>")
 
 
-def thinking_on(seen: str, _calls: int) -> Reply:
+def thinking_on(seen: str, _calls: int) -> ModelReply:
     """Calls itself three times, then tells what it has heard by then."""
     words = SPOKEN.findall(seen)
     if FINAL in seen:
@@ -35,7 +35,7 @@ def thinking_on(seen: str, _calls: int) -> Reply:
     return final(f"You said: {', '.join(words)}")
 
 
-def clearing(seen: str, _calls: int) -> Reply:
+def clearing(seen: str, _calls: int) -> ModelReply:
     """Thinks three steps, and clears out of sight what came before the last two of them."""
     words = SPOKEN.findall(seen)
     if "Third." in seen:
@@ -47,7 +47,7 @@ def clearing(seen: str, _calls: int) -> Reply:
     return written("<claudius>First.</claudius>" if "<next>" in seen and words else OVER)
 
 
-def branching(seen: str, _calls: int) -> Reply:
+def branching(seen: str, _calls: int) -> ModelReply:
     """One branch answers, the other waits for hours; a further word of the person ends it."""
     words = SPOKEN.findall(seen)
     if "look at a" in seen and not words:
@@ -68,7 +68,7 @@ def branching(seen: str, _calls: int) -> Reply:
     return final("A alone.")
 
 
-def collecting(seen: str, _calls: int) -> Reply:
+def collecting(seen: str, _calls: int) -> ModelReply:
     """Two items, one of which comes to nothing."""
     if "Count the apples" in seen and not SPOKEN.findall(seen):
         return final("Three.")
@@ -99,7 +99,7 @@ FRAGMENTS = (
 def at_random(seed: int) -> Script:
     """Answers whatever comes to its mind: always the same to the same conversation."""
 
-    def script(seen: str, _calls: int) -> Reply:
+    def script(seen: str, _calls: int) -> ModelReply:
         chance = random.Random(digest([seed, seen]))
         if SPOKEN.search(seen) and "<next>" not in seen:
             return written(OVER)

@@ -10,20 +10,20 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from daemon.actions.action import ActionContext, Definition
-from daemon.actions.run import Run, play
+from daemon.actions.action import ActionContext, ActionDefinition
+from daemon.actions.run import PlaybookRun, play_to_end
 from daemon.engine.journal import Journal
-from daemon.engine.reading import reading
+from daemon.engine.reading import open_reader
 from daemon.kinds import SOUL_KINDS, SuffixDrawn
 from daemon.memory import WorkingMemory
-from daemon.mind.playbook import PLAYBOOKS, playbook
-from daemon.mind.recall import remember
+from daemon.mind.playbook import PLAYBOOK_FOLDER, parse_playbook
+from daemon.mind.recall import entry_as_memory
 from daemon.process import Process, Question, Transition, Turn
 from daemon.processes import PROCESSES
 from daemon.processes.problem_solving import NAME
-from daemon.reply import Reply
+from daemon.reply import ModelReply
 from daemon.soul.tag_suffix import KEY
-from daemon.soul.texts import SELF
+from daemon.soul.texts import JOURNAL_THREAD
 from tests.core.harness import SOUL
 from tests.core.lives import home_for
 from tests.core.outside import PhaseClock, echo
@@ -45,7 +45,7 @@ def processes(home: Path) -> Mapping[str, Process]:
         note(home / "effects.jsonl", "published")
         return "it is published"
 
-    action = Definition(
+    action = ActionDefinition(
         name="Publish",
         description="Publish it.",
         perform=publish,
@@ -57,31 +57,37 @@ def processes(home: Path) -> Mapping[str, Process]:
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         words = turn.answers[0].event.text
         if "publish" in words:
-            return await play(Run(turn, playbook(NAME, turn.text(f"{PLAYBOOKS}{NAME}")), [action], ROUNDS))
+            return await play_to_end(
+                PlaybookRun(
+                    turn, parse_playbook(NAME, turn.text(f"{PLAYBOOK_FOLDER}{NAME}")), [action], ROUNDS
+                )
+            )
         if "ferry" not in words:
             return await PROCESSES["conversation"](turn)
         thought = await turn.call("think", turn.memory, "fast")
         answered = await turn.ask("ask", Question(text="Which one?", to=tuple(turn.people)))
-        memory = turn.memory.with_memory(remember(thought), *answered.memories)
-        return memory.with_memory(*map(remember, await turn.say(f"So: {answered.value}")))
+        memory = turn.memory.with_memory(entry_as_memory(thought), *answered.memories)
+        return memory.with_memory(*map(entry_as_memory, await turn.say(f"So: {answered.value}")))
 
     return {**PROCESSES, "conversation": conversation}
 
 
-def answers(seen: str, calls: int) -> Reply:
+def answers(seen: str, calls: int) -> ModelReply:
     """Answers each conversation in its own way."""
     if "publish" in seen and "## Goal" in seen:
         name = "DONE" if '<result of="Publish">' in seen else "Publish"
-        return Reply(outcome="ok", model="echo", text=json.dumps({"why": "", "actions": [{"name": name}]}))
+        return ModelReply(
+            outcome="ok", model="echo", text=json.dumps({"why": "", "actions": [{"name": name}]})
+        )
     if "both" in seen or "look at" in seen:
         return branching(seen, calls)
     return echo(seen, calls)
 
 
-def away(seen: str, calls: int) -> Reply:
+def away(seen: str, calls: int) -> ModelReply:
     """The same, and out of reach for one of them."""
     if "storm" in seen:
-        return Reply(outcome="failed", model="echo", failure="unreachable")
+        return ModelReply(outcome="failed", model="echo", failure="unreachable")
     return answers(seen, calls)
 
 
@@ -116,7 +122,7 @@ AFTER = Scenario(
 
 async def _mark(home: Path) -> None:
     async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
-        await journal.append(SELF, SuffixDrawn(suffix="k7"), key=KEY, author="core")
+        await journal.append(JOURNAL_THREAD, SuffixDrawn(suffix="k7"), key=KEY, author="core")
 
 
 def write() -> None:
@@ -125,7 +131,7 @@ def write() -> None:
         asyncio.run(_mark(home))
         for phase in range(BEFORE.phases):
             assert SOUL.life(home, BEFORE, phase) == 0
-        with reading(home / "journal.db", SOUL_KINDS) as journal:
+        with open_reader(home / "journal.db", SOUL_KINDS) as journal:
             lines = [as_line(journal.kinds.dump(one.event), one) for one in journal.entries_since(0, 100_000)]
         JOURNAL.write_text("".join(f"{line}\n" for line in lines))
         SLACK.write_text((home / "slack.jsonl").read_text())

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from daemon.actions.action import ActionContext, Definition
-from daemon.actions.registry import Registry
+from daemon.actions.action import ActionContext, ActionDefinition
+from daemon.actions.registry import ActionRegistry
 from daemon.engine.keys import root_of
-from daemon.engine.reading import reading
-from daemon.kinds import SOUL_KINDS, Asked, Message, Relayed, Wish
+from daemon.engine.reading import open_reader
+from daemon.kinds import SOUL_KINDS, BranchAnswer, BranchQuestion, IncomingMessage, QuestionAsked
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import remember
-from daemon.ports import Choice
+from daemon.mind.recall import entry_as_memory
+from daemon.ports import Button
 from daemon.process import Process, Question, Transition, Turn
-from daemon.processes import PROCESSES, thinking
-from daemon.reply import Reply
+from daemon.processes import PROCESSES, with_open_thought
+from daemon.reply import ModelReply
 from daemon.soul.turn import Turn as SoulTurn
 from tests.core.minds import once_effect
 from tests.core.thinkers import OVER, SPOKEN, final, written
@@ -38,18 +38,18 @@ def sending(home: Path) -> Mapping[str, Process]:
 
     async def branch(turn: SoulTurn) -> WorkingMemory:
         thought = await turn.call("think", turn.memory, "fast")
-        memory = turn.memory.with_memory(remember(thought))
+        memory = turn.memory.with_memory(entry_as_memory(thought))
         people = (*turn.owners, STRANGER)
-        choices = (Choice(label="Yes", value="yes"), Choice(label="No", value="no"))
+        choices = (Button(label="Yes", value="yes"), Button(label="No", value="no"))
         may = Question(text="May I?", to=people, owners=people, choices=choices)
         answered = await turn.ask("approval", may)
         memory, result = memory.with_memory(*answered.memories), "nothing"
         if answered.value == "yes":
             done = await turn.effect("delete", {}, delete, repeatable=False)
-            memory, result = memory.with_memory(remember(done)), done.event.text.partition(":")[0]
+            memory, result = memory.with_memory(entry_as_memory(done)), done.event.text.partition(":")[0]
         again = await turn.call("think", memory, "fast")
         await turn.ctx.end_thread(f"{result}, said {answered.by or 'nobody'}")
-        return memory.with_memory(remember(again))
+        return memory.with_memory(entry_as_memory(again))
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         assert isinstance(turn, SoulTurn)
@@ -58,11 +58,13 @@ def sending(home: Path) -> Mapping[str, Process]:
         if "delete" not in turn.answers[0].event.text:
             return await PROCESSES["conversation"](turn)
         thought = await turn.call("think", turn.memory, "fast")
-        wanted = Message(user="", name="itself", text="delete the whole", ts="1.0", address="", bot=True)
+        wanted = IncomingMessage(
+            user="", name="itself", text="delete the whole", ts="1.0", address="", bot=True
+        )
         child = await turn.ctx.spawn("errand", wanted)
         [came] = await turn.ctx.join([child])
         spoken = await turn.say(f"It came to {came.result}")
-        return turn.memory.with_memory(remember(thought), *map(remember, spoken))
+        return turn.memory.with_memory(entry_as_memory(thought), *map(entry_as_memory, spoken))
 
     return {**PROCESSES, "conversation": conversation}
 
@@ -76,13 +78,13 @@ def thinking_of_it(home: Path) -> Mapping[str, Process]:
         Boundary.reach()
         return "it is written"
 
-    action = Definition(
+    action = ActionDefinition(
         name=OFFERED, description="Write it.", perform=write, approval=True, effect=True, repeatable=False
     )
-    return thinking(PROCESSES, Registry([action]), "medium")
+    return with_open_thought(PROCESSES, ActionRegistry([action]), "medium")
 
 
-def sent(seen: str, calls: int) -> Reply:
+def sent(seen: str, calls: int) -> ModelReply:
     """Leaves it to a branch; the branch does what needs a yes, and tells what it came to."""
     words = SPOKEN.findall(seen)
     if not words and "it is written" in seen:
@@ -105,8 +107,12 @@ def sent(seen: str, calls: int) -> Reply:
 def relayed_once(home: Path) -> None:
     """The deed is done once at most. Its root asked once, an owner who reads there, and told the branch."""
     once_effect(home)
-    with reading(home / "journal.db", SOUL_KINDS) as journal:
-        wished = len(journal.entries_of_kind(Wish))
-        asked = [one.event.to for one in journal.entries_of_kind(Asked) if one.thread == root_of(one.thread)]
-        told = len(journal.entries_of_kind(Relayed))
+    with open_reader(home / "journal.db", SOUL_KINDS) as journal:
+        wished = len(journal.entries_of_kind(BranchQuestion))
+        asked = [
+            one.event.to
+            for one in journal.entries_of_kind(QuestionAsked)
+            if one.thread == root_of(one.thread)
+        ]
+        told = len(journal.entries_of_kind(BranchAnswer))
     assert (wished, asked, told) == (1, [("U9",)], 1), f"wished {wished}, asked {asked}, told {told} times"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.documents.citing import ROUNDS, Checked, Library, check, checked_in
-from daemon.documents.document import Document, in_parts, pages
+from daemon.documents.citing import ROUNDS, CheckedAnswer, CitationIndex, check_citations, check_citations_in
+from daemon.documents.document import Document, document_of_pages, document_of_parts
 from daemon.documents.quotation import LONGEST_QUOTE, MOST_TRIES
 from tests.mind.test_gate import grows_with
 
@@ -26,14 +26,16 @@ REPORT = Document(
         "日本語の文です。\n"
     ),
 )
-PAPER = in_parts(
+PAPER = document_of_parts(
     "A paper (2).pdf",
-    pages("A paper (2).pdf", ["The first page", "", "The third page ends in", "the ﬁrst line of another"]),
+    document_of_pages(
+        "A paper (2).pdf", ["The first page", "", "The third page ends in", "the ﬁrst line of another"]
+    ),
     kind="pdf",
 )
 LINK = "https://team.slack.com/archives/C1/p17"
 OTHER = "https://team.slack.com/archives/C1/p18?thread_ts=17&cid=C1"
-THREAD = in_parts("thread", [(LINK, "Ann: hello there"), (OTHER, "Bob: good\nbye")], kind="thread")
+THREAD = document_of_parts("thread", [(LINK, "Ann: hello there"), (OTHER, "Bob: good\nbye")], kind="thread")
 SHELF = (REPORT, PAPER, THREAD)
 
 HELD = [
@@ -127,12 +129,12 @@ PLAIN = [
 @pytest.mark.parametrize("citation", HELD)
 def test_what_the_place_holds_is_said(citation: str) -> None:
     text = f"It is so {citation}, they say."
-    assert check(text, SHELF) == Checked(text=text, held=1, dropped=0)
+    assert check_citations(text, SHELF) == CheckedAnswer(text=text, held=1, dropped=0)
 
 
 @pytest.mark.parametrize(("citation", "right"), CORRECTED.items())
 def test_what_stands_there_once_is_cited_with_its_place(citation: str, right: str) -> None:
-    checked = check(f"It is so {citation}, they say.", SHELF)
+    checked = check_citations(f"It is so {citation}, they say.", SHELF)
     assert checked.text == f"It is so {right}, they say."
     assert checked.held == right.count(";") + 1
 
@@ -142,36 +144,38 @@ TWICE = Document(name="twice.txt", text="One and one.\nTwo, and one.\nOne and on
 
 @pytest.mark.parametrize("quote", ["One and one", "and one", "one"])
 def test_what_stands_there_twice_needs_its_own_line(quote: str) -> None:
-    assert check(f'So [twice.txt:4 "{quote}"].', [TWICE]) == Checked(text="So.", held=0, dropped=1)
-    assert check(f'So [twice.txt:3 "{quote}"].', [TWICE]).held == 1
+    assert check_citations(f'So [twice.txt:4 "{quote}"].', [TWICE]) == CheckedAnswer(
+        text="So.", held=0, dropped=1
+    )
+    assert check_citations(f'So [twice.txt:3 "{quote}"].', [TWICE]).held == 1
 
 
 def test_what_stands_twice_in_one_line_has_one_place() -> None:
-    assert check('So [twice.txt:1 "the end"].', [TWICE]).text == 'So [twice.txt:4 "the end"].'
+    assert check_citations('So [twice.txt:1 "the end"].', [TWICE]).text == 'So [twice.txt:4 "the end"].'
 
 
 def test_what_two_files_of_one_name_both_hold_has_no_one_place() -> None:
     both = [Document(name="a.txt", text=f"{n}\nThe same words.\n") for n in "12"]
-    assert check('So [a.txt:9 "The same words"].', both).dropped == 1
-    assert check('So [a.txt:2 "The same words"].', both).held == 1
+    assert check_citations('So [a.txt:9 "The same words"].', both).dropped == 1
+    assert check_citations('So [a.txt:2 "The same words"].', both).held == 1
 
 
 def test_no_place_is_looked_for_in_more_than_it_may_be() -> None:
-    library = Library([REPORT], most_corrected=10)
-    assert checked_in('So [report.txt:1 "Six"].', library).dropped == 1
-    assert checked_in('So [report.txt:6 "Six"].', library).held == 1
+    library = CitationIndex([REPORT], most_corrected=10)
+    assert check_citations_in('So [report.txt:1 "Six"].', library).dropped == 1
+    assert check_citations_in('So [report.txt:6 "Six"].', library).held == 1
 
 
 @pytest.mark.parametrize("citation", DROPPED)
 def test_what_the_place_does_not_hold_is_left_out(citation: str) -> None:
     expected = "It is so, they say." if citation.endswith("]") else "It is so"
     text = f"It is so {citation}, they say." if citation.endswith("]") else f"It is so {citation}"
-    assert check(text, SHELF) == Checked(text=expected, held=0, dropped=1)
+    assert check_citations(text, SHELF) == CheckedAnswer(text=expected, held=0, dropped=1)
 
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_what_cites_nothing_stays_as_it_is(text: str) -> None:
-    assert check(text, SHELF) == Checked(text=text, held=0, dropped=0)
+    assert check_citations(text, SHELF) == CheckedAnswer(text=text, held=0, dropped=0)
 
 
 @pytest.mark.parametrize(
@@ -200,44 +204,44 @@ def test_what_cites_nothing_stays_as_it_is(text: str) -> None:
     ],
 )
 def test_nobody_sees_where_something_was_left_out(text: str, expected: str) -> None:
-    checked = check(text.replace("X", '[report.txt:7 "nothing"]'), SHELF)
+    checked = check_citations(text.replace("X", '[report.txt:7 "nothing"]'), SHELF)
     assert (checked.text, checked.held, checked.dropped) == (expected, 0, text.count("X"))
 
 
 def test_of_several_in_a_bracket_those_that_hold_stay() -> None:
     text = 'So [report.txt:1 "alpha"; report.txt:1 "omega", report.txt:6 "six"; A paper (2).pdf p.1 "page"].'
     held = 'So [report.txt:1 "alpha"; report.txt:6 "six"; A paper (2).pdf p.1 "page"].'
-    assert check(text, SHELF) == Checked(text=held, held=3, dropped=1)
+    assert check_citations(text, SHELF) == CheckedAnswer(text=held, held=3, dropped=1)
 
 
 def test_a_quotation_may_hold_what_parts_citations() -> None:
     code = Document(name="a.py", text='x = {"a": ["b", "c"]; "d", e [0]}\n')
     text = 'So [a.py:1 "x = {"a": ["b", "c"]; "d", e"].'
-    assert check(text, [code]) == Checked(text=text, held=1, dropped=0)
+    assert check_citations(text, [code]) == CheckedAnswer(text=text, held=1, dropped=0)
 
 
 def test_documents_of_one_name_are_both_looked_at() -> None:
     twins = [Document(name="a.txt", text="one"), Document(name="a.txt", text="two")]
-    assert check('[a.txt:1 "two"] [a.txt:1 "one"] [a.txt:1 "six"]', twins).held == 2
+    assert check_citations('[a.txt:1 "two"] [a.txt:1 "one"] [a.txt:1 "six"]', twins).held == 2
 
 
 def test_what_is_looked_through_is_bounded() -> None:
     long = Document(name="a.txt", text="word " * 38_000 + "end")
-    checked = check("".join(f'[a.txt:1 "{"word " * more}end"]' for more in range(1_000)), [long])
+    checked = check_citations("".join(f'[a.txt:1 "{"word " * more}end"]' for more in range(1_000)), [long])
     assert (checked.held + checked.dropped, checked.held > 50, checked.dropped > 50) == (1_000, True, True)
     assert checked.text.count("[") == checked.held
     often = Document(name="a.txt", text="11 " * MOST_TRIES + "1")
-    assert check('[a.txt:1 "1"]', [often]).dropped == 1
+    assert check_citations('[a.txt:1 "1"]', [often]).dropped == 1
     quoted = "Alpha " * LONGEST_QUOTE
-    assert check(f'[a.txt:1 "{quoted}"]', [Document(name="a.txt", text=quoted)]).dropped == 1
+    assert check_citations(f'[a.txt:1 "{quoted}"]', [Document(name="a.txt", text=quoted)]).dropped == 1
 
 
 def test_a_citation_that_hides_in_another_is_found() -> None:
     wrong = '[report.txt:7 "nothing"]'
-    checked = check(f'a [other.txt:1 {wrong}"x"] b', SHELF)
+    checked = check_citations(f'a [other.txt:1 {wrong}"x"] b', SHELF)
     assert (checked.text, checked.dropped) == ("a b", 2)
     deep = "[other.txt:1 " * (ROUNDS + 2) + wrong + '"x"]' * (ROUNDS + 2)
-    assert "[" not in check(deep, SHELF).text
+    assert "[" not in check_citations(deep, SHELF).text
 
 
 PIECES = st.sampled_from(
@@ -273,8 +277,8 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES, max_size=12).map("".join))
 @settings(max_examples=3 * settings().max_examples)
 def test_whatever_is_written_what_is_said_holds(text: str) -> None:
-    checked = check(text, SHELF)
-    again = check(checked.text, SHELF)
+    checked = check_citations(text, SHELF)
+    again = check_citations(checked.text, SHELF)
     assert (again.dropped, again.held) == (0, checked.held)
     assert not checked.dropped or len(checked.text) < len(text)
     if not checked.dropped:
@@ -289,7 +293,7 @@ def test_whatever_is_written_what_is_said_holds(text: str) -> None:
 def test_a_text_with_wrong_citations_in_it_reads_as_the_text(words: list[str], data: st.DataObject) -> None:
     wrong = ' [report.txt:7 "nothing"]'
     cited = [word + wrong * data.draw(st.integers(0, 3)) for word in words]
-    assert check(" ".join(cited), SHELF).text == " ".join(words)
+    assert check_citations(" ".join(cited), SHELF).text == " ".join(words)
 
 
 HOSTILE = [
@@ -328,7 +332,7 @@ HOSTILE = [
 @pytest.mark.parametrize("start", ["", '[report.txt:1 "', "[other.txt:1 "])
 def test_no_answer_takes_longer_than_it_is_long(start: str) -> None:
     def work(text: str) -> object:
-        return check(text, SHELF)
+        return check_citations(text, SHELF)
 
     for piece in HOSTILE:
         text = start + piece * (50_000 // len(piece))
@@ -339,14 +343,16 @@ def test_no_document_takes_longer_than_it_is_long() -> None:
     for piece in ("a", "ab ", "\u0301\u0316", "a-", "a- ", "1 11 ", " ", "\n", "'"):
 
         def work(text: str) -> object:
-            return check('[x:1 "b a a"] [x:1 "1 … 111"] [x:2 "zz"]' * 20, [Document(name="x", text=text)])
+            return check_citations(
+                '[x:1 "b a a"] [x:1 "1 … 111"] [x:2 "zz"]' * 20, [Document(name="x", text=text)]
+            )
 
         assert grows_with(work, piece * (200_000 // len(piece))), f"{piece!r} takes longer than it is long"
 
 
 def test_the_mark_of_a_part_shows_how_it_is_cited() -> None:
     [mark] = re.findall(r"^\[(.*p17)\]$", THREAD.text, re.MULTILINE)
-    assert check(f'[{mark} "hello"]', SHELF).held == 1
+    assert check_citations(f'[{mark} "hello"]', SHELF).held == 1
     assert [PAPER.place(line) for line in (1, 2, 4)] == [
         "A paper (2).pdf:1",
         *(part.name for part in PAPER.parts[:2]),

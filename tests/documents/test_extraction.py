@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.documents.confined import Room
+from daemon.documents.confined import ChildLimits
 from daemon.documents.document import DocumentError
-from daemon.documents.extraction import MOST_REPORT, extract
+from daemon.documents.extraction import MOST_REPORT, extract_in_child
 from tests.attention import until
 
 CHILDREN = "tests.documents.children"
@@ -34,22 +34,24 @@ def children() -> set[str]:
     return found
 
 
-async def refusal(child: str, data: bytes = b"", room: Room | None = None) -> str:
+async def refusal(child: str, data: bytes = b"", room: ChildLimits | None = None) -> str:
     before = children()
     with pytest.raises(DocumentError) as refused:
-        await extract(f"{CHILDREN}.{child}", "a.pdf", data, room or Room())
+        await extract_in_child(f"{CHILDREN}.{child}", "a.pdf", data, room or ChildLimits())
     assert children() <= before, "what was begun for it is gone"
     return str(refused.value)
 
 
 async def test_a_child_that_does_not_end_is_ended_at_its_deadline() -> None:
-    said = await refusal("stubborn", b"x" * 2**20, Room(seconds=0.2))
+    said = await refusal("stubborn", b"x" * 2**20, ChildLimits(seconds=0.2))
     assert said == "a.pdf was not read within 0.2 seconds: split it, or save it as plain text."
 
 
 async def test_a_child_is_ended_with_whoever_waits_for_it() -> None:
     before = children()
-    reading = asyncio.create_task(extract(f"{CHILDREN}.stubborn", "a.pdf", b"x" * 2**20, Room()))
+    reading = asyncio.create_task(
+        extract_in_child(f"{CHILDREN}.stubborn", "a.pdf", b"x" * 2**20, ChildLimits())
+    )
     await until(lambda: children() - before)
     reading.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -62,11 +64,11 @@ async def test_a_child_that_takes_ten_gigabytes_gets_none() -> None:
 
 
 async def test_a_child_that_turns_round_and_round_runs_out_of_time() -> None:
-    assert "was not read within" in await refusal("busy", room=Room(seconds=0.3))
+    assert "was not read within" in await refusal("busy", room=ChildLimits(seconds=0.3))
 
 
 async def test_a_flood_is_bounded() -> None:
-    said = await refusal("flooding", room=Room(characters=1_000))
+    said = await refusal("flooding", room=ChildLimits(characters=1_000))
     assert said == "a.pdf holds more than 1,000 characters of text: share the part that matters, or split it."
 
 
@@ -75,8 +77,8 @@ async def test_a_child_gets_no_secret_and_leaves_no_file(
 ) -> None:
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-secret")
     path = tmp_path / "left"
-    room = Room(seconds=30.5, memory=2**29)
-    text, _ = await extract(f"{CHILDREN}.telling", "a.pdf", str(path).encode(), room)
+    room = ChildLimits(seconds=30.5, memory=2**29)
+    text, _ = await extract_in_child(f"{CHILDREN}.telling", "a.pdf", str(path).encode(), room)
     told = json.loads(text)
     assert set(told.pop("environ")) <= {"LC_CTYPE"}
     assert told == {
@@ -116,7 +118,9 @@ async def test_what_a_child_says_of_itself_is_not_believed(said: bytes) -> None:
 
 async def test_what_a_child_counts_are_counts() -> None:
     noted = b'{"refused": "", "noted": {"blank": 2, "broken": "many", "outside": true, "x": 1.5}}\n'
-    text, counts = await extract(f"{CHILDREN}.saying", "a.pdf", noted + b"text", Room())
+    text, counts = await extract_in_child(f"{CHILDREN}.saying", "a.pdf", noted + b"text", ChildLimits())
     assert (text, counts) == (b"text", {"blank": 2})
-    text, counts = await extract(f"{CHILDREN}.saying", "a.pdf", FINE.replace(b"{}", b"[1]"), Room())
+    text, counts = await extract_in_child(
+        f"{CHILDREN}.saying", "a.pdf", FINE.replace(b"{}", b"[1]"), ChildLimits()
+    )
     assert (text, counts) == (b"", {})

@@ -12,7 +12,7 @@ from docx.opc.constants import RELATIONSHIP_TYPE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.documents.confined import Room
+from daemon.documents.confined import ChildLimits
 from daemon.documents.decoding import PIECE
 from daemon.documents.document import Document, DocumentError, clean_name
 from daemon.documents.loading import MOST_BYTES, read_document
@@ -37,11 +37,11 @@ TEMPLATE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/
 UTF8 = "Ünï · 日本 · 🙂\n"
 
 
-def read(name: str, data: bytes, room: Room | None = None) -> Document:
-    return asyncio.run(read_document(name, data, room or Room()))
+def read(name: str, data: bytes, room: ChildLimits | None = None) -> Document:
+    return asyncio.run(read_document(name, data, room or ChildLimits()))
 
 
-def refusal(name: str, data: bytes, room: Room | None = None) -> str:
+def refusal(name: str, data: bytes, room: ChildLimits | None = None) -> str:
     with pytest.raises(DocumentError) as refused:
         read(name, data, room)
     return str(refused.value)
@@ -89,7 +89,7 @@ def test_two_hundred_megabytes_are_refused_by_their_size() -> None:
 
 
 def test_a_text_that_is_too_long_is_refused() -> None:
-    assert "more than 1,000 characters" in refusal("a.txt", b"a" * 1_001, Room(characters=1_000))
+    assert "more than 1,000 characters" in refusal("a.txt", b"a" * 1_001, ChildLimits(characters=1_000))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def document_xml(before: bytes = b"", after: bytes = b"") -> bytes:
 def test_a_docx_that_swells_is_refused_before_it_is_parsed() -> None:
     bomb = changed(paragraphs("one"), styles=b"<a>" + b" " * 1_999_993 + b"</a>")
     assert read("a.docx", bomb).text == "one"
-    small = Room(unpacked=1_000_000)
+    small = ChildLimits(unpacked=1_000_000)
     assert "a.docx unpacks to far more than it looks" in refusal("a.docx", bomb, small)
     assert "a.docx is damaged" in refusal("a.docx", lying(bomb, 2_000_000), small)
     many = zipped(unzipped(paragraphs("one")) | {f"word/{number}": b"" for number in range(MOST_FILES)})
@@ -140,7 +140,7 @@ def test_a_docx_that_defines_its_own_words_is_refused(encoding: str) -> None:
 @SOAK
 def test_a_docx_that_takes_too_much_memory_is_refused() -> None:
     wide = document_xml(after=b"<w:p/>" * 1_000_000)
-    assert "needs more memory" in refusal("a.docx", wide, Room(memory=150 * 2**20))
+    assert "needs more memory" in refusal("a.docx", wide, ChildLimits(memory=150 * 2**20))
 
 
 async def test_what_a_docx_refers_to_is_never_fetched() -> None:
@@ -214,11 +214,13 @@ def test_a_pdf_is_read_page_by_page() -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_is_no_honest_pdf_is_refused(made: Callable[[], bytes], expected: str) -> None:
-    assert expected in refusal("a.pdf", made(), Room(pages=100, characters=100))
+    assert expected in refusal("a.pdf", made(), ChildLimits(pages=100, characters=100))
 
 
 def test_a_pdf_that_takes_too_much_memory_is_refused() -> None:
-    assert "a.pdf needs more memory" in refusal("a.pdf", swollen_pdf(70_000_000), Room(memory=150 * 2**20))
+    assert "a.pdf needs more memory" in refusal(
+        "a.pdf", swollen_pdf(70_000_000), ChildLimits(memory=150 * 2**20)
+    )
 
 
 @SOAK

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from daemon.engine.context import Context
-from daemon.engine.kinds import Asked, Restarted
+from daemon.engine.kinds import AnswerAwaited, ExecutionRestarted
 from tests.engine.scenario import Build, Check, Pressed, Said, Scenario, World
 from tests.engine.toys import Toy, call, do, hears, press
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking(Asked):
+class Asking(AnswerAwaited):
     """A question with words."""
 
     text: str = ""
@@ -68,7 +68,7 @@ def comes_to(restarts: int, **times: int) -> Check:
 
     def check(world: World, entries: Sequence[Any]) -> str | None:
         done = Counter(line["name"] for line in world.done())
-        begun = sum(isinstance(entry.event, Restarted) for entry in entries)
+        begun = sum(isinstance(entry.event, ExecutionRestarted) for entry in entries)
         unknown = sum(getattr(entry.event, "unknown", False) for entry in entries)
         wrong = {
             name: done[name]

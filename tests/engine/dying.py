@@ -16,9 +16,9 @@ from pathlib import Path
 from daemon.engine.attempts import MAX_FAILURES
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Result, TurnBegan, TurnEnded, TurnResumed
-from daemon.engine.lives import LifeBegan
-from daemon.engine.suspects import begin_life, standing
+from daemon.engine.kinds import StepResult, TurnBegan, TurnEnded, TurnResumed
+from daemon.engine.lives import WorkerStarted
+from daemon.engine.suspects import crash_record, record_worker_start
 from daemon.engine.worker import SWEEP
 
 PAUSE = 0.2
@@ -116,7 +116,7 @@ async def history(
         while world.life < MANY_LIVES and await Life(world, journal).killed():
             world.now += PAUSE
             world.life += 1
-        suspicions = sum(bool(life.event.standings) for life in journal.entries_of_kind(LifeBegan))
+        suspicions = sum(bool(life.event.standings) for life in journal.entries_of_kind(WorkerStarted))
     return History(talks=talks, deaths=world.deaths, suspicions=suspicions)
 
 
@@ -132,7 +132,7 @@ class Life:
     async def killed(self) -> bool:
         """Live until everything is done; or, True, until killed."""
         world = self._world
-        self._suspects = await begin_life(self._journal, Clock(world), "worker")
+        self._suspects = await record_worker_start(self._journal, Clock(world), "worker")
         self._life = self._suspects.life
         doom = world.now + world.kills.pop(0) if world.kills else float("inf")
         heapq.heappush(self._events, (world.now + SWEEP, "", "second"))
@@ -169,7 +169,7 @@ class Life:
         key = f"{talk.name}@1!attempt#{self._life}"
         event = TurnResumed(attempt=2, life=self._life)
         await self._journal.append(talk.name, event, key=key, cause=began.seq)
-        if standing(self._journal, self._life, began).counted >= MAX_FAILURES:
+        if crash_record(self._journal, self._life, began).counted >= MAX_FAILURES:
             talk.given_up = True
             await self._end(talk)
         else:
@@ -184,7 +184,7 @@ class Life:
     async def _step(self, name: str) -> None:
         talk = next(talk for talk in self._world.talks if talk.name == name)
         talk.done += 1
-        await self._journal.append(name, Result(), key=f"{name}@1/step#{talk.done}")
+        await self._journal.append(name, StepResult(), key=f"{name}@1/step#{talk.done}")
         if talk.done == talk.steps:
             await self._end(talk)
         elif talk.frail:

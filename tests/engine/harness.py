@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Asked, Restarted, Waiting
-from daemon.engine.reading import reading
+from daemon.engine.kinds import AnswerAwaited, ExecutionRestarted, WaitBegan
+from daemon.engine.reading import open_reader
 from daemon.engine.verify import verify
 from daemon.engine.worker import Worker
 from tests.cases import Case, Harness, replay
@@ -60,18 +60,18 @@ class Engine(Harness[Scenario]):
 
     def verdict(self, home: Path, scenario: Scenario) -> str | None:
         """What is wrong with the journal, with what is left to do, or with what the world saw."""
-        with reading(home / "journal.db", scenario.kinds) as journal:
+        with open_reader(home / "journal.db", scenario.kinds) as journal:
             broken = verify(journal).violations
             if broken:
                 return "; ".join(map(str, broken[:3]))
-            restarted = journal.entries_of_kind(Restarted)
+            restarted = journal.entries_of_kind(ExecutionRestarted)
             if restarted and len(scenario.programs) == 1:
                 return f"restarted: {restarted[0].event.why}"
             every = journal.pending_entries(*journal.kinds)
-            left = [entry for entry in every if not isinstance(entry.event, Asked | Waiting)]
+            left = [entry for entry in every if not isinstance(entry.event, AnswerAwaited | WaitBegan)]
             if left:
                 return f"left open: {[(entry.kind, entry.key) for entry in left]}"
-            waits = journal.pending_entries(Asked, Waiting)
+            waits = journal.pending_entries(AnswerAwaited, WaitBegan)
             if waits and not scenario.may_wait:
                 return f"still waits: {[entry.key for entry in waits]}"
             return scenario.check(World(home), journal.entries_since(0, 100_000))
@@ -99,7 +99,7 @@ async def _bring(journal: Journal, scenario: Scenario, phase: int) -> None:
             continue
         event = comes.event
         if isinstance(event, Pressed):
-            asked = [entry for entry in journal.pending_entries(Asked) if comes.answers in entry.key]
+            asked = [entry for entry in journal.pending_entries(AnswerAwaited) if comes.answers in entry.key]
             if not asked:
                 continue
             event = replace(event, answers=asked[-1].key)

@@ -9,7 +9,7 @@ from typing import Any
 
 from daemon.engine.context import Context
 from daemon.engine.event import Entry
-from daemon.engine.kinds import Asked, Cancel, Match, Result, Woke
+from daemon.engine.kinds import AnswerAwaited, CancelRequest, EntryMatch, StepResult, WaitEnded
 from tests.engine.scenario import Check, Comes, Pressed, Said, Scenario, World
 from tests.engine.toys import call, calls_kept, do, hears, press, texts, toy
 
@@ -25,7 +25,7 @@ async def talks_to_itself(ctx: Context, world: World) -> None:
     for step in steps:
         number = int(step.split()[1])
         if number == 2:
-            await ctx.ask("shall I go on", Asked())
+            await ctx.ask("shall I go on", AnswerAwaited())
         await do(ctx, world, f"step-{number}")
         if number < 3:
             await ctx.send("next", "t", Said(text=f"step {number + 1}"))
@@ -33,7 +33,7 @@ async def talks_to_itself(ctx: Context, world: World) -> None:
 
 async def branches_out(ctx: Context, world: World) -> None:
     """Three branches; two are joined in time, and the third is stopped."""
-    if any(isinstance(entry.event, Cancel) for entry in ctx.execution.inputs):
+    if any(isinstance(entry.event, CancelRequest) for entry in ctx.execution.inputs):
         await ctx.end_thread(status="cancelled")
         return
     if ctx.execution.parent_thread:
@@ -55,12 +55,12 @@ async def reads_all(ctx: Context, world: World) -> None:
 
     def one(number: int) -> tuple[Context, Callable[[Context], Awaitable[int]]]:
         async def ask(inner: Context) -> int:
-            async def answer() -> Result:
+            async def answer() -> StepResult:
                 assert ctx.execution.journal.get(f"{inner.path}/ask#1") is None
                 await asyncio.sleep(0.0001 * (number * 37 % 11))
-                return Result(value=number * number)
+                return StepResult(value=number * number)
 
-            return int((await inner.step("ask", number, answer, Result)).event.value)
+            return int((await inner.step("ask", number, answer, StepResult)).event.value)
 
         return ctx.context_about(number), ask
 
@@ -70,7 +70,7 @@ async def reads_all(ctx: Context, world: World) -> None:
 
 async def ticks(ctx: Context, world: World) -> None:
     """An inner life: each tick sets the timer of the next one."""
-    notes = [entry.event.note for entry in ctx.execution.inputs if isinstance(entry.event, Woke)]
+    notes = [entry.event.note for entry in ctx.execution.inputs if isinstance(entry.event, WaitEnded)]
     number = notes[0] if notes else 1
     await do(ctx, world, f"tick-{number}")
     if number < 3:
@@ -82,7 +82,7 @@ async def asks_by_its_parent(ctx: Context, world: World) -> None:
     if ctx.execution.parent_thread:
         if texts(ctx) == ["delete it"]:
             await ctx.send("wish", "t", Said(text=f"wish {ctx.execution.thread}"))
-            granted = Match(kinds=("said",), fields={"text": "granted"})
+            granted = EntryMatch(kinds=("said",), fields={"text": "granted"})
             await ctx.wait(matching=granted)
             await do(ctx, world, "delete")
             await ctx.end_thread()
@@ -92,7 +92,7 @@ async def asks_by_its_parent(ctx: Context, world: World) -> None:
             await ctx.join([await ctx.spawn("child", Said(text="delete it"))])
             await do(ctx, world, "tell")
         elif text.startswith("wish"):
-            answer = await ctx.ask("may it", Asked())
+            answer = await ctx.ask("may it", AnswerAwaited())
             if answer and isinstance(answer.event, Pressed) and answer.event.text == "yes":
                 await ctx.send("grant", text.split()[1], Said(text="granted"))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from daemon.engine.event import Event, Input, Rank
+from daemon.engine.event import Event, Input, InputRank
 from daemon.engine.program import Program
 from tests.lives import Boundary, note, read
 
@@ -29,7 +29,7 @@ class Pressed(Input):
     """Somebody pressed a button."""
 
     kind = "pressed"
-    rank = Rank.ANSWER
+    rank = InputRank.ANSWER
     answers: str = ""
     text: str
 

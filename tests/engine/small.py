@@ -12,7 +12,7 @@ from daemon.engine.journal import Journal
 from daemon.engine.program import Program
 from daemon.engine.verify import verify
 from daemon.engine.worker import Worker
-from daemon.engine.writer import Writer
+from daemon.engine.writer import JournalWriter
 from tests.clock import FakeClock
 from tests.engine.scenario import Pressed, Said
 
@@ -35,7 +35,7 @@ async def working(
     clock: FakeClock,
     program: Program | Body,
     kinds: Sequence[type[Event]] = (),
-    writer: type[Writer] = Writer,
+    writer: type[JournalWriter] = JournalWriter,
 ) -> AsyncIterator[tuple[Journal, Worker]]:
     """A worker that runs this over the journal in this folder."""
     if not isinstance(program, Program):

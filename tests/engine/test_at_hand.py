@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.engine.at_hand import AT_HAND
+from daemon.engine.at_hand import MOST_RECENT_ENTRIES
 from daemon.engine.event import Event
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Asked, Intent, Opened, Outcome, Withdrawn
+from daemon.engine.kinds import AnswerAwaited, Intent, Outcome, QuestionWithdrawn, ThreadOpened
 from tests.clock import FakeClock
 from tests.engine.scenario import Pressed, Said
 
@@ -23,11 +23,11 @@ async def journal(tmp_path: Path) -> AsyncIterator[Journal]:
 
 
 async def fill(journal: Journal) -> None:
-    await journal.open_with("thread:T:C:1", Opened(), Said(text="a"), first_key="a", author="U")
-    asked = [await journal.append("t", Asked(), key=f"asked:{n}") for n in range(2)]
+    await journal.open_with("thread:T:C:1", ThreadOpened(), Said(text="a"), first_key="a", author="U")
+    asked = [await journal.append("t", AnswerAwaited(), key=f"asked:{n}") for n in range(2)]
     seqs = [entry.seq for entry, _ in asked]
-    await journal.append("t", Withdrawn(), key="first", closes=seqs[:1])
-    await journal.append("t", Withdrawn(), key="both", moot=seqs)
+    await journal.append("t", QuestionWithdrawn(), key="first", closes=seqs[:1])
+    await journal.append("t", QuestionWithdrawn(), key="both", moot=seqs)
     intent = journal.submit(journal.make_draft("t", Intent(name="look"), key="t@1/look#1"))
     done = journal.make_draft("t", Outcome(result=[1, 2]), key="t@1/look#1!done")
     await asyncio.gather(intent, journal.submit(done, after="t@1/look#1", receipt_of="t@1/look#1"))
@@ -45,10 +45,10 @@ async def test_whatever_one_asks_for_is_as_it_stands_in_the_file(journal: Journa
 
 
 async def test_what_came_before_it_is_asked_of_the_file(journal: Journal) -> None:
-    said = [journal.append("t", Said(text="a"), key=f"said:{n}") for n in range(AT_HAND + 2)]
+    said = [journal.append("t", Said(text="a"), key=f"said:{n}") for n in range(MOST_RECENT_ENTRIES + 2)]
     await asyncio.gather(*said)
     for since in range(4):
-        assert len(journal.entries_of_kind(Said, since=since)) == AT_HAND + 2 - since
+        assert len(journal.entries_of_kind(Said, since=since)) == MOST_RECENT_ENTRIES + 2 - since
 
 
 async def test_what_a_program_changes_of_it_nobody_else_is_told(journal: Journal) -> None:

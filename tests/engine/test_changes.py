@@ -11,7 +11,16 @@ from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input
 from daemon.engine.execution import Execution
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Asked, Cancel, Intent, Outcome, Restarted, Result, Spawned, Undeliverable
+from daemon.engine.kinds import (
+    AnswerAwaited,
+    CancelRequest,
+    ExecutionRestarted,
+    InputUndeliverable,
+    Intent,
+    Outcome,
+    StepResult,
+    ThreadSpawned,
+)
 from daemon.engine.worker import Worker
 from tests.clock import FakeClock
 from tests.engine.scenario import Pressed, Said
@@ -19,7 +28,7 @@ from tests.engine.small import Body, Small, pass_time, say, working
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MayI(Asked):
+class MayI(AnswerAwaited):
     """May an action be done? `version` is a hash of what it does."""
 
     action: str
@@ -60,7 +69,7 @@ async def _nothing() -> None:
     pass
 
 
-async def press(journal: Journal, asked: Entry[Asked], number: int) -> None:
+async def press(journal: Journal, asked: Entry[AnswerAwaited], number: int) -> None:
     event = Pressed(text="yes", answers=asked.key)
     await journal.append(asked.thread, event, key=f"press:{number}", author="ann")
 
@@ -73,13 +82,13 @@ async def test_a_yes_is_void_when_what_the_action_does_has_changed(tmp_path: Pat
     async with working(tmp_path, clock, asks(done, DELETE), [MayI]) as (journal, worker):
         await say(journal, "tidy up")
         await worker.wait_until_idle()
-        [old] = journal.pending_entries(Asked)
+        [old] = journal.pending_entries(AnswerAwaited)
     program = asks(done, MayI(action="delete", version="2"))
     async with working(tmp_path, clock, program, [MayI]) as (journal, worker):
         await press(journal, old, 1)
         await worker.wait_until_idle()
         assert (done, program.voided) == ([], ["press:1"])
-        [new] = journal.pending_entries(Asked)
+        [new] = journal.pending_entries(AnswerAwaited)
         await press(journal, new, 2)
         await worker.wait_until_idle()
     assert (done, program.voided) == (["yes to delete"], ["press:1"])
@@ -90,16 +99,18 @@ async def test_an_old_button_counts_once_for_the_same_question_after_a_restart(t
     async with working(tmp_path, clock, asks(done, DELETE, first="look"), [MayI]) as (journal, worker):
         await say(journal, "tidy up")
         await worker.wait_until_idle()
-        [old] = journal.pending_entries(Asked)
+        [old] = journal.pending_entries(AnswerAwaited)
     program = asks(done, DELETE, DELETE, first="look twice")
     async with working(tmp_path, clock, program, [MayI]) as (journal, worker):
         await press(journal, old, 1)
         await worker.wait_until_idle()
-        assert len(journal.entries_of_kind(Restarted)) == 1
-        assert len(journal.pending_entries(Asked)) == 1, "the second question needs an answer of its own"
+        assert len(journal.entries_of_kind(ExecutionRestarted)) == 1
+        assert len(journal.pending_entries(AnswerAwaited)) == 1, (
+            "the second question needs an answer of its own"
+        )
         await press(journal, old, 2)
         await worker.wait_until_idle()
-        assert not journal.pending_entries(Asked)
+        assert not journal.pending_entries(AnswerAwaited)
     assert done[-2:] == ["yes to delete", "yes to delete"]
     assert program.voided == []
 
@@ -110,13 +121,13 @@ async def test_an_answer_that_was_used_before_a_restart_is_not_used_again(tmp_pa
     async with working(tmp_path, clock, asks(done, DELETE, other), [MayI]) as (journal, worker):
         await say(journal, "tidy up")
         await worker.wait_until_idle()
-        await press(journal, journal.pending_entries(Asked)[0], 1)
+        await press(journal, journal.pending_entries(AnswerAwaited)[0], 1)
         await worker.wait_until_idle()
-        [waits] = journal.pending_entries(Asked)
+        [waits] = journal.pending_entries(AnswerAwaited)
     async with working(tmp_path, clock, asks(done, DELETE, DELETE), [MayI]) as (journal, worker):
         await press(journal, waits, 2)
         await worker.wait_until_idle()
-        assert len(journal.pending_entries(Asked)) == 1
+        assert len(journal.pending_entries(AnswerAwaited)) == 1
     assert done.count("yes to send") == 0
 
 
@@ -126,7 +137,7 @@ async def test_a_press_that_comes_too_late_gets_an_execution_of_its_own(tmp_path
     async with working(tmp_path, clock, program, [MayI]) as (journal, worker):
         await say(journal, "tidy up")
         await worker.wait_until_idle()
-        [asked] = journal.pending_entries(Asked)
+        [asked] = journal.pending_entries(AnswerAwaited)
         await press(journal, asked, 1)
         await worker.wait_until_idle()
         await press(journal, asked, 2)
@@ -160,8 +171,8 @@ async def test_what_was_half_done_is_settled_before_the_log_is_read(tmp_path: Pa
     async with working(tmp_path, clock, new) as (journal, worker):
         await pass_time(clock, worker, 5)
         assert not journal.pending_entries(Intent)
-        [spawned] = journal.entries_of_kind(Spawned)
-        assert len(journal.thread_entries(spawned.event.thread, Cancel)) == 1, (
+        [spawned] = journal.entries_of_kind(ThreadSpawned)
+        assert len(journal.thread_entries(spawned.event.thread, CancelRequest)) == 1, (
             "nobody waits for the child any more"
         )
     assert logs == [[], ["thread-spawned", "intent", "outcome"]]
@@ -174,12 +185,12 @@ async def test_a_stop_reaches_what_is_in_flight(tmp_path: Path) -> None:
     clock, ended, begun = FakeClock(), list[str](), asyncio.Event()
 
     async def body(ctx: Context) -> None:
-        async def think() -> Result:
+        async def think() -> StepResult:
             begun.set()
             await ctx.execution.stopping.wait()
-            return Result(value="cancelled")
+            return StepResult(value="cancelled")
 
-        thought = await ctx.step("think", None, think, Result)
+        thought = await ctx.step("think", None, think, StepResult)
         ctx.accept(await ctx.receive())
         ended.append(f"{thought.event.value} by {ctx.execution.inputs[-1].kind}")
 
@@ -187,7 +198,7 @@ async def test_a_stop_reaches_what_is_in_flight(tmp_path: Path) -> None:
         await say(journal, "think hard")
         worker.wake("ann")
         await begun.wait()
-        await journal.append("ann", Cancel(), key="stop:1", author="ann")
+        await journal.append("ann", CancelRequest(), key="stop:1", author="ann")
         worker.wake("ann")
         await worker.wait_until_idle()
         assert not journal.busy_threads()
@@ -241,5 +252,5 @@ async def test_a_message_to_a_thread_that_has_ended_is_closed_visibly(tmp_path: 
             await say(journal, "late", "ann.a")
             await worker.wait_until_idle()
             assert not journal.busy_threads()
-            assert len(journal.thread_entries("ann.a", Undeliverable)) == 1
+            assert len(journal.thread_entries("ann.a", InputUndeliverable)) == 1
     assert delivered == [False]

@@ -12,20 +12,20 @@ from pathlib import Path
 
 import pytest
 
-from daemon.engine.digests import SIZE
-from daemon.engine.exceptions import JournalOther
+from daemon.engine.digests import DIGEST_BYTES
+from daemon.engine.exceptions import JournalVersionError
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import with_engine_kinds
-from daemon.engine.migration import PIECE, add_digests
+from daemon.engine.migration import MIGRATION_PIECE, add_digests
 from daemon.engine.opening import VERSION, open_store
-from daemon.engine.reading import reading
-from daemon.engine.store import Store
-from daemon.engine.verify import Verdict, verify
+from daemon.engine.reading import open_reader
+from daemon.engine.store import JournalTables
+from daemon.engine.verify import VerifyResult, verify
 from tests.clock import FakeClock
 from tests.engine.scenario import Pressed, Said
 
 KINDS = [Said, Pressed]
-MANY = 2 * PIECE + 100
+MANY = 2 * MIGRATION_PIECE + 100
 """Entries that are given their digests in three pieces."""
 
 
@@ -50,8 +50,8 @@ def change(path: Path, statements: str) -> None:
         db.executescript(statements)
 
 
-def verdict(path: Path) -> Verdict:
-    with reading(path, KINDS) as journal:
+def verdict(path: Path) -> VerifyResult:
+    with open_reader(path, KINDS) as journal:
         return verify(journal)
 
 
@@ -127,7 +127,7 @@ async def test_a_digest_is_written_with_the_entry_and_is_small(path: Path) -> No
     with closing(sqlite3.connect(path)) as db:
         digests = [digest for (digest,) in db.execute("select digest from entry")]
     assert len(set(digests)) == 8
-    assert {len(digest) for digest in digests} == {SIZE}
+    assert {len(digest) for digest in digests} == {DIGEST_BYTES}
 
 
 # Older journals
@@ -154,7 +154,7 @@ async def test_an_older_journal_is_read_as_it_is_and_nothing_is_written(path: Pa
     assert (found.violations, found.undigested) == ([], 8)
     told = "8 entries, clean (8 without a digest: the daemon's next start adds it); pending: 8 said"
     assert told in str(found)
-    with reading(path, KINDS) as journal:
+    with open_reader(path, KINDS) as journal:
         assert len(list(journal.all_entries())) == 8
     assert content(path) == before
 
@@ -185,12 +185,12 @@ async def test_a_journal_that_has_digests_is_opened_by_no_older_program(path: Pa
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("pragma user_version").fetchone() == (VERSION,) != (3,)
     change(path, f"pragma user_version = {VERSION + 1}")
-    with pytest.raises(JournalOther, match="Run the version that wrote it"):
+    with pytest.raises(JournalVersionError, match="Run the version that wrote it"):
         async with Journal(path, FakeClock(), KINDS):
             pass
 
 
-class Dying(Store):
+class Dying(JournalTables):
     """A store whose life ends before or after one of its commits."""
 
     left = 0
@@ -224,7 +224,7 @@ async def test_a_kill_at_any_boundary_of_it_is_gone_on_from(tmp_path: Path, at: 
         shutil.copy(f"{path}{end}", f"{copy}{end}")
     store.close()
     found = verdict(copy)
-    assert (found.violations, found.undigested) == ([], max(0, MANY - (at + 1) // 2 * PIECE))
+    assert (found.violations, found.undigested) == ([], max(0, MANY - (at + 1) // 2 * MIGRATION_PIECE))
     async with Journal(copy, FakeClock(), KINDS) as journal:
         assert verify(journal).undigested == 0
     assert missing(copy) == 0
@@ -236,12 +236,12 @@ async def test_what_is_altered_in_a_half_is_found_where_digests_are_there(tmp_pa
     await lived(path, MANY)
     made_older(path)
     with closing(open_store(path)) as store:
-        assert store.digest_some(PIECE)
+        assert store.digest_some(MIGRATION_PIECE)
     change(path, "update entry set digest = null where seq = 5")
     change(path, f"update entry set author = 'bob' where seq in (7, {MANY})")
     found = verdict(path)
     assert {one.seq for one in found.violations} == {5, 7}
-    assert found.undigested == MANY - PIECE
+    assert found.undigested == MANY - MIGRATION_PIECE
 
 
 async def test_a_disk_that_is_full_keeps_no_daemon_from_its_start(

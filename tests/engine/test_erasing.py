@@ -15,16 +15,16 @@ from typing import Any
 import pytest
 
 from daemon.engine.blanking import START
-from daemon.engine.erasing import Erased, Forgotten
+from daemon.engine.erasing import EntriesErased, EntriesForgotten
 from daemon.engine.event import Entry
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Match, Result, Waiting
-from daemon.engine.overwriting import blank
-from daemon.engine.reading import reading
-from daemon.engine.store import Store
+from daemon.engine.kinds import EntryMatch, StepResult, WaitBegan
+from daemon.engine.overwriting import blank_bodies
+from daemon.engine.reading import open_reader
+from daemon.engine.store import JournalTables
 from daemon.engine.verify import verify
-from daemon.engine.writer import Work, Writer
+from daemon.engine.writer import JournalWriter, WriterJob
 from tests.clock import FakeClock
 from tests.engine.scenario import Pressed, Said
 
@@ -94,7 +94,7 @@ def copied(home: Path) -> Path:
     return copy
 
 
-class Frail(Writer):
+class Frail(JournalWriter):
     """A writer that does no more once it has done so much."""
 
     left = 0
@@ -104,13 +104,13 @@ class Frail(Writer):
         if self.left < 0:
             raise sqlite3.OperationalError("the life is over")
 
-    def work(self, work: Work) -> Any:
-        def do(store: Store) -> None:
+    def work(self, work: WriterJob) -> Any:
+        def do(store: JournalTables) -> None:
             self._use()
             work.do(store)
             self._use()
 
-        return super().work(Work(do=do, done=work.done))
+        return super().work(WriterJob(do=do, done=work.done))
 
     def _insert(self, append: Any) -> Any:
         self._use()
@@ -136,7 +136,7 @@ async def test_a_kill_at_any_boundary_ends_forgotten(tmp_path: Path, clock: Fake
         assert {entry.event.text for entry in journal.entries_of_kind(Said)} == {""}
         assert verify(journal).violations == []
         assert not journal.pending_entries(Said)
-    with reading(copy / "journal.db", KINDS) as read:
+    with open_reader(copy / "journal.db", KINDS) as read:
         assert [entry.kind for entry in read.all_entries()][MANY:] == ["forgotten", "erased"]
 
 
@@ -146,11 +146,11 @@ async def test_somebody_who_reads_it_as_it_was_holds_it_up_and_nothing_else(
     async with Journal(tmp_path / "journal.db", clock, KINDS) as journal:
         said = await filled(journal)
         await journal._writer.run_job(lambda store: store._db.execute("pragma busy_timeout = 50"))
-        with reading(tmp_path / "journal.db", KINDS) as old:
+        with open_reader(tmp_path / "journal.db", KINDS) as old:
             with pytest.raises(JournalError, match="reads"):
                 await forget(journal, said)
             assert old.entry(said[0].seq).event.text, "as it was when it was opened"
-            [left] = journal.pending_entries(Forgotten)
+            [left] = journal.pending_entries(EntriesForgotten)
             log = (tmp_path / "journal.db-wal").stat()
             for _ in range(3):
                 with pytest.raises(JournalError, match="reads"):
@@ -179,7 +179,7 @@ async def test_what_was_folded_of_it_beside_the_journal_is_gone_before_it_says_s
         with made[0].open("a") as kept, suppress(JournalError):
             await forget(journal, said)
             kept.write(SECRET)
-        erased = journal.entries_of_kind(Erased)
+        erased = journal.entries_of_kind(EntriesErased)
         assert bool(erased) == (at == 12)
         assert not erased or not any(path.exists() for path in made)
         copy = copied(tmp_path)
@@ -192,9 +192,11 @@ async def test_a_disk_that_is_too_small_for_it_does_not_stay_full(tmp_path: Path
     path, log = tmp_path / "journal.db", tmp_path / "journal.db-wal"
     async with Journal(path, clock, KINDS) as journal:
         gone, *_ = await filled(journal)
-        event = Forgotten(seqs=(gone.seq,), why="Ann wants it")
+        event = EntriesForgotten(seqs=(gone.seq,), why="Ann wants it")
         left, _ = await journal.append("soul", event, key="wish")
-        await journal._writer.run_job(partial(blank, kinds=journal.kinds, seqs=[gone.seq], by=left.seq))
+        await journal._writer.run_job(
+            partial(blank_bodies, kinds=journal.kinds, seqs=[gone.seq], by=left.seq)
+        )
         await journal._writer.run_job(lambda store: store._empty_log())
         bounds = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size // 2, bounds[1]))
@@ -205,7 +207,7 @@ async def test_a_disk_that_is_too_small_for_it_does_not_stay_full(tmp_path: Path
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, bounds)
         await journal.erase(left)
-        assert not journal.pending_entries(Forgotten)
+        assert not journal.pending_entries(EntriesForgotten)
 
 
 async def test_what_cannot_be_deleted_beside_it_holds_it_up(tmp_path: Path, clock: FakeClock) -> None:
@@ -214,10 +216,10 @@ async def test_what_cannot_be_deleted_beside_it_holds_it_up(tmp_path: Path, cloc
         journal.index_path.mkdir()
         with pytest.raises(JournalError, match="could not be written"):
             await forget(journal, said)
-        [left] = journal.pending_entries(Forgotten)
+        [left] = journal.pending_entries(EntriesForgotten)
         journal.index_path.rmdir()
         await journal.erase(left)
-        assert not journal.pending_entries(Forgotten)
+        assert not journal.pending_entries(EntriesForgotten)
         await journal.append("ann", Said(text="The writer goes on."), key="on")
 
 
@@ -251,8 +253,8 @@ async def test_verify_knows_what_was_forgotten(tmp_path: Path, clock: FakeClock,
 
 
 def test_codes_stay_and_nothing_else_does() -> None:
-    match = Match(kinds=("said",), about={"tags": [SECRET]})
-    waiting = Waiting(matching=match, note={"text": SECRET}, due=5.0, execution="ann@1", fingerprint="ab")
+    match = EntryMatch(kinds=("said",), about={"tags": [SECRET]})
+    waiting = WaitBegan(matching=match, note={"text": SECRET}, due=5.0, execution="ann@1", fingerprint="ab")
     left = waiting.without_words()
     assert (left.execution, left.due, left.want, left.note, left.fingerprint) == (
         "ann@1",
@@ -261,4 +263,4 @@ def test_codes_stay_and_nothing_else_does() -> None:
         None,
         "",
     )
-    assert Result(value=SECRET).without_words() == Result()
+    assert StepResult(value=SECRET).without_words() == StepResult()

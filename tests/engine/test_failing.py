@@ -13,25 +13,31 @@ import pytest
 from daemon.engine.attempts import MAX_ATTEMPTS, MAX_FAILURES, MOST_TRIES, SAME_PLACE
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input
-from daemon.engine.exceptions import Fenced, Nondeterminism, RunAgain, Suspended, first_error
+from daemon.engine.exceptions import (
+    ExecutionSuspended,
+    FencedError,
+    ReplayMismatch,
+    ReplayRequested,
+    most_severe_error,
+)
 from daemon.engine.journal import Journal
-from daemon.engine.keys import FAILED, last_words
+from daemon.engine.keys import FAILED, last_words_path
 from daemon.engine.kinds import (
     AttemptFailed,
-    Cancel,
-    LastWords,
-    Restarted,
-    Result,
-    Spawned,
+    CancelRequest,
+    ExecutionRestarted,
+    InputUndeliverable,
+    StepResult,
     ThreadEnded,
+    ThreadSpawned,
     TurnBegan,
     TurnEnded,
-    Unbegun,
-    Undeliverable,
-    Waiting,
-    Woke,
+    TurnGivenUp,
+    TurnNotBegun,
+    WaitBegan,
+    WaitEnded,
 )
-from daemon.engine.program import Taken
+from daemon.engine.program import InputSelection
 from daemon.engine.verify import verify
 from daemon.engine.worker import Worker
 from tests.clock import FakeClock
@@ -121,16 +127,16 @@ async def test_the_end_of_a_wait_that_came_while_it_failed_is_not_taken_for_answ
     async def body(ctx: Context) -> None:
         try:
             await ctx.sleep(1)
-        except Suspended:
+        except ExecutionSuspended:
             raise RuntimeError("it does not wait") from None
 
     async with working(tmp_path, clock, Fails(body)) as (journal, worker):
         await say(journal, "go")
         await worker.wait_until_idle()
-        [wait] = journal.pending_entries(Waiting)
+        [wait] = journal.pending_entries(WaitBegan)
         await pass_time(clock, worker, 1500)
-        [woke] = journal.entries_of_kind(Woke)
-        [ended], [late] = journal.entries_of_kind(TurnEnded), journal.entries_of_kind(Undeliverable)
+        [woke] = journal.entries_of_kind(WaitEnded)
+        [ended], [late] = journal.entries_of_kind(TurnEnded), journal.entries_of_kind(InputUndeliverable)
         assert ended.event.outcome == "failed"
         assert wait.seq in ended.closes
         assert [*late.closes] == [woke.seq]
@@ -159,7 +165,7 @@ async def test_a_root_that_is_given_up_stops_what_it_spawned_and_nothing_else(tm
 
     async def body(ctx: Context) -> None:
         thread, first = ctx.execution.thread, ctx.execution.inputs[0]
-        if isinstance(first.event, Cancel):
+        if isinstance(first.event, CancelRequest):
             stopped.append(thread)
             await ctx.end_thread(status="cancelled")
         elif ctx.execution.parent_thread:
@@ -175,7 +181,7 @@ async def test_a_root_that_is_given_up_stops_what_it_spawned_and_nothing_else(tm
             await say(journal, text)
             await worker.wait_until_idle()
         await pass_time(clock, worker, 60)
-        assert [entry.event.thread for entry in journal.pending_entries(Spawned)] == ["ann.kept"]
+        assert [entry.event.thread for entry in journal.pending_entries(ThreadSpawned)] == ["ann.kept"]
     assert stopped == ["ann.lost"]
 
 
@@ -186,7 +192,7 @@ async def test_a_stop_cuts_the_pause_and_nothing_of_it_runs_again(tmp_path: Path
         await worker.wait_until_idle()
         assert program.tried == 1
         program.tried = 100
-        await journal.append("ann", Cancel(), key="stop:1", author="ann")
+        await journal.append("ann", CancelRequest(), key="stop:1", author="ann")
         await worker.wait_until_idle()
         ended = journal.entries_of_kind(TurnEnded)
         assert [entry.event.outcome for entry in ended][:1] == ["stopped"]
@@ -210,8 +216,8 @@ async def test_what_is_given_up_does_not_run_again(tmp_path: Path) -> None:
         await say(journal, "poison")
         await worker.wait_until_idle()
         [began] = journal.entries_of_kind(TurnBegan)
-        words = last_words(began.event.execution, FAILED)  # a life began to give it up, and died
-        await journal.append(began.thread, LastWords(), key=f"{words}/begin", cause=began.seq)
+        words = last_words_path(began.event.execution, FAILED)  # a life began to give it up, and died
+        await journal.append(began.thread, TurnGivenUp(), key=f"{words}/begin", cause=began.seq)
         await pass_time(clock, worker, 60)
         assert [entry.event.outcome for entry in journal.entries_of_kind(TurnEnded)] == ["failed"]
     assert (program.tried, program.told) == (1, 1)
@@ -220,7 +226,7 @@ async def test_what_is_given_up_does_not_run_again(tmp_path: Path) -> None:
 class Unfit(Small):
     """Nobody can tell what is to be done with what came."""
 
-    def take(self, journal: Journal, waiting: Sequence[Entry[Input]]) -> Taken | None:
+    def take(self, journal: Journal, waiting: Sequence[Entry[Input]]) -> InputSelection | None:
         if any(isinstance(entry.event, Said) and entry.event.text == "mad" for entry in waiting):
             raise ValueError("nobody can read this")
         return super().take(journal, waiting)
@@ -236,7 +242,7 @@ async def test_what_cannot_be_begun_is_given_up_visibly(tmp_path: Path) -> None:
         await say(journal, "mad")
         await worker.wait_until_idle()
         await pass_time(clock, worker, 60)
-        assert len(journal.entries_of_kind(Unbegun)) == MOST_TRIES
+        assert len(journal.entries_of_kind(TurnNotBegun)) == MOST_TRIES
         assert [entry.event.unfit for entry in journal.entries_of_kind(TurnBegan)] == [True]
         assert [entry.event.outcome for entry in journal.entries_of_kind(TurnEnded)] == ["failed"]
         await say(journal, "hello")
@@ -282,7 +288,7 @@ async def test_code_that_swallows_what_a_branch_ended_with_does_not_go_on(tmp_pa
         await say(journal, "go")
         await worker.wait_until_idle()
         assert [entry.event.outcome for entry in journal.entries_of_kind(TurnEnded)] == ["suspended"]
-        assert not journal.entries_of_kind(Result)
+        assert not journal.entries_of_kind(StepResult)
     assert steps == ["swallowed"]
 
 
@@ -310,15 +316,22 @@ async def test_code_that_swallows_that_it_does_not_fit_begins_again_all_the_same
         await worker.wait_until_idle()
     async with working(tmp_path, clock, new) as (journal, worker):
         await pass_time(clock, worker, 5)
-        assert len(journal.entries_of_kind(Restarted)) == 1
+        assert len(journal.entries_of_kind(ExecutionRestarted)) == 1
     assert done == ["ann@2~1"]
 
 
 def test_of_several_errors_their_kinds_decide_and_not_which_came_first() -> None:
-    errors = (Suspended(), RunAgain(), ValueError(), Nondeterminism(), Fenced(), asyncio.CancelledError())
+    errors = (
+        ExecutionSuspended(),
+        ReplayRequested(),
+        ValueError(),
+        ReplayMismatch(),
+        FencedError(),
+        asyncio.CancelledError(),
+    )
     for weaker, stronger in combinations(errors, 2):
-        assert first_error(["a result", weaker, stronger]) is stronger
-        assert first_error([stronger, weaker, "a result"]) is stronger
+        assert most_severe_error(["a result", weaker, stronger]) is stronger
+        assert most_severe_error([stronger, weaker, "a result"]) is stronger
 
 
 async def test_a_branch_that_suspends_does_not_end_the_turn_before_the_others_are_through(
@@ -336,7 +349,7 @@ async def test_a_branch_that_suspends_does_not_end_the_turn_before_the_others_ar
     async with working(tmp_path, FakeClock(), body) as (journal, worker):
         await say(journal, "go")
         await worker.wait_until_idle()
-        [thought], [ended] = journal.entries_of_kind(Result), journal.entries_of_kind(TurnEnded)
+        [thought], [ended] = journal.entries_of_kind(StepResult), journal.entries_of_kind(TurnEnded)
         assert thought.seq < ended.seq, "what is paid for is kept, and the turn ends after that"
 
 
@@ -345,10 +358,10 @@ async def _receives(inner: Context) -> None:
 
 
 async def _is_interrupted(inner: Context) -> None:
-    async def think() -> Result:
-        return Result()
+    async def think() -> StepResult:
+        return StepResult()
 
-    await inner.step("think", None, think, Result, interruptible=True)
+    await inner.step("think", None, think, StepResult, interruptible=True)
 
 
 @pytest.mark.parametrize("hears", [_receives, _is_interrupted])

@@ -9,8 +9,8 @@ import pytest
 
 from daemon.engine.event import StepEvent
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import AttemptFailed, Restarted, TurnEnded
-from daemon.engine.turns import Turns
+from daemon.engine.kinds import AttemptFailed, ExecutionRestarted, TurnEnded
+from daemon.engine.turns import TurnRunner
 from tests.clock import FakeClock
 from tests.engine.changed import CHANGED
 from tests.engine.golden import read, restore
@@ -29,7 +29,7 @@ async def replay(home: Path, scenario: Scenario, lines: list[dict[str, Any]]) ->
     Boundary.set(0)
     program = scenario.programs[-1](World(home))
     async with Journal(path, clock, scenario.kinds) as journal:
-        turns = Turns(
+        turns = TurnRunner(
             journal,
             clock,
             program,
@@ -40,7 +40,9 @@ async def replay(home: Path, scenario: Scenario, lines: list[dict[str, Any]]) ->
         )
         assert await turns.take_turn(lines[-1]["thread"])
         new = journal.entries_since(len(lines) - 1)
-        assert not [entry for entry in new if isinstance(entry.event, StepEvent | Restarted | AttemptFailed)]
+        assert not [
+            entry for entry in new if isinstance(entry.event, StepEvent | ExecutionRestarted | AttemptFailed)
+        ]
         return [entry.event.outcome for entry in new if isinstance(entry.event, TurnEnded)]
 
 

@@ -14,10 +14,17 @@ from typing import Any, ClassVar
 import pytest
 
 from daemon.engine.event import Entry, Event, Input
-from daemon.engine.exceptions import Fenced, JournalError, JournalHeld
+from daemon.engine.exceptions import FencedError, JournalError, JournalLocked
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Asked, Opened, TurnBegan, TurnEnded, TurnResumed, Withdrawn
-from daemon.engine.writer import Append, Fence, Result, Writer
+from daemon.engine.kinds import (
+    AnswerAwaited,
+    QuestionWithdrawn,
+    ThreadOpened,
+    TurnBegan,
+    TurnEnded,
+    TurnResumed,
+)
+from daemon.engine.writer import Fence, JournalWriter, PendingAppend, Result
 from tests.attention import PATIENCE, until
 from tests.clock import FakeClock
 from tests.engine.scenario import Pressed, Said
@@ -79,12 +86,12 @@ async def test_what_is_pending_is_so_until_it_is_closed(journal: Journal) -> Non
 
 
 async def test_what_is_moot_is_closed_once_whoever_comes_first(journal: Journal) -> None:
-    asked = [await journal.append("t", Asked(), key=f"asked:{n}") for n in range(2)]
+    asked = [await journal.append("t", AnswerAwaited(), key=f"asked:{n}") for n in range(2)]
     first, second = (entry.seq for entry, _ in asked)
-    await journal.append("t", Withdrawn(), key="first", closes=[first])
-    last, _ = await journal.append("t", Withdrawn(), key="both", moot=[first, second])
+    await journal.append("t", QuestionWithdrawn(), key="first", closes=[first])
+    last, _ = await journal.append("t", QuestionWithdrawn(), key="both", moot=[first, second])
     assert last.closes == (second,)
-    assert not journal.pending_entries(Asked)
+    assert not journal.pending_entries(AnswerAwaited)
 
 
 async def test_a_later_attempt_fences_the_former(journal: Journal) -> None:
@@ -94,7 +101,7 @@ async def test_a_later_attempt_fences_the_former(journal: Journal) -> None:
     second, _ = await journal.append("t", TurnResumed(attempt=2), key="two")
     assert not journal.holds_lease("t", first.seq)
     assert journal.latest_attempts(since=first.seq) == [("t", second.seq)]
-    with pytest.raises(Fenced):
+    with pytest.raises(FencedError):
         await journal.append("t", Noted(), key="b", fence=fence)
     assert journal.get("b") is None
 
@@ -102,7 +109,7 @@ async def test_a_later_attempt_fences_the_former(journal: Journal) -> None:
 async def test_an_entry_that_was_closed_meanwhile_fences_who_requires_it(journal: Journal) -> None:
     began, _ = await journal.append("t", BEGAN, key="one")
     await journal.append("t", TurnEnded(outcome="completed"), key="two", closes=[began.seq])
-    with pytest.raises(Fenced):
+    with pytest.raises(FencedError):
         await journal.append("t", TurnResumed(attempt=2), key="three", requires=began.seq)
 
 
@@ -141,10 +148,10 @@ async def test_a_row_that_the_database_refuses_fails_alone(journal: Journal) -> 
     assert [isinstance(result, JournalError) for result in results] == [n == 5 for n in range(10)]
 
 
-class MortalWriter(Writer):
+class MortalWriter(JournalWriter):
     """A writer with a fault that nobody thought of."""
 
-    def commit(self, batch: Sequence[Append]) -> list[Result]:
+    def commit(self, batch: Sequence[PendingAppend]) -> list[Result]:
         if any(append.row.key == "fatal" for append in batch):
             raise LookupError("a fault in the writer itself")
         return super().commit(batch)
@@ -184,19 +191,19 @@ async def test_what_is_refused_is_no_sign_that_the_disk_takes_anything_again(
 async def test_two_threads_never_share_an_id(journal: Journal) -> None:
     key = "thread:T:C:1.0"
     digits = hashlib.sha256(key.encode()).hexdigest()
-    await journal.append(f"sess-{digits[:8]}", Opened(), key="thread:T:C:another")
-    opened, _ = await journal.open_thread(key, Opened())
+    await journal.append(f"sess-{digits[:8]}", ThreadOpened(), key="thread:T:C:another")
+    opened, _ = await journal.open_thread(key, ThreadOpened())
     assert opened.thread == f"sess-{digits[:9]}"
-    assert (await journal.open_thread(key, Opened()))[0] == opened
+    assert (await journal.open_thread(key, ThreadOpened()))[0] == opened
 
 
-class Held(Writer):
+class Held(JournalWriter):
     """A writer that begins when it may, and notes how much it commits at once."""
 
     may = threading.Event()
     sizes: ClassVar[list[int]] = []
 
-    def commit(self, batch: Sequence[Append]) -> list[Result]:
+    def commit(self, batch: Sequence[PendingAppend]) -> list[Result]:
         self._loop.call_soon_threadsafe(Held.sizes.append, len(batch))
         Held.may.wait(PATIENCE)
         return super().commit(batch)
@@ -207,7 +214,7 @@ async def test_a_thread_and_what_is_said_first_there_go_to_disk_together(tmp_pat
         busy = asyncio.create_task(note(journal, "busy"))
         await until(lambda: Held.sizes)
         opening = asyncio.create_task(
-            journal.open_with("thread:T:C:1", Opened(), Said(text="a"), first_key="a", author="U")
+            journal.open_with("thread:T:C:1", ThreadOpened(), Said(text="a"), first_key="a", author="U")
         )
         await asyncio.sleep(0)
         Held.may.set()
@@ -221,16 +228,16 @@ async def test_a_thread_and_what_is_said_first_there_go_to_disk_together(tmp_pat
 async def test_what_is_said_first_comes_to_its_own_thread(journal: Journal) -> None:
     key = "thread:T:C:1.0"
     digits = hashlib.sha256(key.encode()).hexdigest()
-    await journal.append(f"sess-{digits[:8]}", Opened(), key="thread:T:C:another")
+    await journal.append(f"sess-{digits[:8]}", ThreadOpened(), key="thread:T:C:another")
     tellings = [
-        journal.open_with(key, Opened(), Said(text=text), first_key=text, author="U") for text in "abb"
+        journal.open_with(key, ThreadOpened(), Said(text=text), first_key=text, author="U") for text in "abb"
     ]
     (opened, *others), said = zip(*await asyncio.gather(*tellings), strict=True)
     assert others == [opened, opened]
     assert opened.thread == f"sess-{digits[:9]}"
     assert {(entry.thread, entry.cause) for entry in said} == {(opened.thread, opened.seq)}
     assert sorted(entry.event.text for entry in journal.thread_entries(opened.thread, Said)) == ["a", "b"]
-    there, late = await journal.open_with(key, Opened(), Said(text="c"), first_key="c", author="U")
+    there, late = await journal.open_with(key, ThreadOpened(), Said(text="c"), first_key="c", author="U")
     assert (there, late.thread, late.cause) == (opened, opened.thread, opened.seq)
 
 
@@ -265,7 +272,7 @@ async def test_a_base_class_means_all_kinds_that_derive_from_it(journal: Journal
     latest = journal.latest_of_kind("t", Noted, before=latest.seq)
     assert latest is not None
     assert latest.key == "a"
-    assert journal.latest_of_kind("t", Opened) is None
+    assert journal.latest_of_kind("t", ThreadOpened) is None
 
 
 async def test_a_tree_is_a_thread_and_all_below_it(journal: Journal) -> None:
@@ -288,12 +295,12 @@ async def test_entries_of_a_kind_are_found_by_seq_and_by_time(journal: Journal, 
 
 async def test_threads_in_which_something_was_said_lately(journal: Journal, clock: FakeClock) -> None:
     for name in ("early", "late"):
-        await journal.append(name, Opened(), key=name)
+        await journal.append(name, ThreadOpened(), key=name)
         await journal.append(name, Said(text=name), key=f"{name}/said")
         await clock.advance(60)
     since = clock.now() - 60
     found = await journal.read_in_background(
-        lambda reading: [*reading.recently_active(Opened, [Said], since)]
+        lambda reading: [*reading.recently_active(ThreadOpened, [Said], since)]
     )
     assert [(entry.thread, last) for entry, last in found] == [("late", since)]
 
@@ -325,7 +332,7 @@ def hold(path: Path, out: multiprocessing.Queue[str]) -> None:
         try:
             async with Journal(path, FakeClock(), KINDS):
                 return "opened"
-        except JournalHeld as held:
+        except JournalLocked as held:
             return str(held)
 
     out.put(asyncio.run(opened()))

@@ -8,7 +8,7 @@ import pytest
 
 from daemon.engine.context import Context
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Result
+from daemon.engine.kinds import StepResult
 from daemon.engine.worker import Worker
 from tests.cases import UNREACHED, Case, Way, replay
 from tests.clock import FakeClock
@@ -66,8 +66,8 @@ async def test_where_all_is_read_back_a_program_runs_once_more_after_each_step(t
 
     async def body(ctx: Context) -> None:
         runs.append(ctx.path)
-        await ctx.record(Result(value=1))
-        await ctx.record(Result(value=2))
+        await ctx.record(StepResult(value=1))
+        await ctx.record(StepResult(value=2))
 
     async with Journal(tmp_path / "journal.db", FakeClock(), [Said]) as journal:
         await say(journal, "go")

@@ -10,12 +10,12 @@ import pytest
 
 from daemon.engine.context import Context
 from daemon.engine.event import Entry
-from daemon.engine.exceptions import Fenced
+from daemon.engine.exceptions import FencedError
 from daemon.engine.execution import Execution
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Outage, Result, TurnBegan, TurnEnded, TurnResumed
-from daemon.engine.outage import Around
-from daemon.engine.turns import Turns
+from daemon.engine.kinds import OutageBegan, StepResult, TurnBegan, TurnEnded, TurnResumed
+from daemon.engine.outage import ExecutionServices
+from daemon.engine.turns import TurnRunner
 from tests.clock import FakeClock
 from tests.engine.scenario import Said
 from tests.engine.small import Small, say
@@ -35,11 +35,11 @@ class Late(Journal):
         return await super().append(thread, event, **more)
 
 
-def turns(journal: Journal, ran: list[str]) -> Turns:
+def turns(journal: Journal, ran: list[str]) -> TurnRunner:
     async def body(ctx: Context) -> None:
         ran.append(ctx.path)
 
-    return Turns(
+    return TurnRunner(
         journal,
         FakeClock(),
         Small(body),
@@ -56,7 +56,7 @@ async def test_a_turn_that_another_worker_has_ended_is_not_resumed(tmp_path: Pat
         await say(journal, "go")
         await journal.append("ann", TurnBegan(execution="ann@1", inputs=(1,)), key="ann@1/began", cause=1)
         journal.others = [(TurnEnded(outcome="completed"), "ann@1/ended", [1, 2])]
-        with pytest.raises(Fenced):
+        with pytest.raises(FencedError):
             await turns(journal, ran).take_turn("ann")
         assert not journal.entries_of_kind(TurnResumed)
     assert ran == []
@@ -69,21 +69,21 @@ async def test_a_turn_is_not_begun_beside_that_of_another_worker(tmp_path: Path)
         await say(journal, "one")
         await say(journal, "two")
         journal.others = [(TurnBegan(execution="ann@2", inputs=(2,)), "ann@2/began", [])]
-        with pytest.raises(Fenced):
+        with pytest.raises(FencedError):
             await turns(journal, ran).take_turn("ann")
         assert [entry.key for entry in journal.entries_of_kind(TurnBegan)] == ["ann@2/began"]
     assert ran == []
 
 
 async def overtaken(journal: Journal) -> Execution:
-    async def tell(thread: str, outage: Entry[Outage]) -> None:
+    async def tell(thread: str, outage: Entry[OutageBegan]) -> None:
         raise NotImplementedError
 
     await say(journal, "go")
     event = TurnBegan(execution="ann@1", inputs=(1,))
     began, _ = await journal.append("ann", event, key="ann@1/began", cause=1)
     await journal.append("ann", TurnResumed(attempt=2), key="ann@1!attempt#2", cause=began.seq)
-    around = Around(
+    around = ExecutionServices(
         journal=journal,
         clock=FakeClock(),
         author="test",
@@ -98,8 +98,8 @@ async def overtaken(journal: Journal) -> Execution:
 async def test_an_attempt_that_was_overtaken_writes_nothing(tmp_path: Path) -> None:
     async with Journal(tmp_path / "journal.db", FakeClock(), [Said]) as journal:
         execution = await overtaken(journal)
-        with pytest.raises(Fenced):
-            await execution.append(Result(), "ann@1/late#1")
+        with pytest.raises(FencedError):
+            await execution.append(StepResult(), "ann@1/late#1")
         assert journal.get("ann@1/late#1") is None
 
 
@@ -111,6 +111,6 @@ async def test_an_attempt_that_was_overtaken_does_nothing_in_the_world(tmp_path:
 
     async with Journal(tmp_path / "journal.db", FakeClock(), [Said]) as journal:
         execution = await overtaken(journal)
-        with pytest.raises(Fenced):
+        with pytest.raises(FencedError):
             await Context(execution, execution.path).run("pay", pay)
     assert done == []

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from daemon.engine.context import Context
-from daemon.engine.exceptions import Suspended
-from daemon.engine.kinds import Asked, Restarted, Result
+from daemon.engine.exceptions import ExecutionSuspended
+from daemon.engine.kinds import AnswerAwaited, ExecutionRestarted, StepResult
 from tests.clock import FakeClock
 from tests.engine.small import Body, pass_time, say, working
 
@@ -21,7 +21,7 @@ async def restarts(folder: Path, old: Body, new: Body) -> int:
     async with working(folder, clock, new) as (journal, worker):
         await pass_time(clock, worker, 5)
         assert not journal.busy_threads()
-        return len(journal.entries_of_kind(Restarted))
+        return len(journal.entries_of_kind(ExecutionRestarted))
 
 
 def fails(body: Body) -> Body:
@@ -78,17 +78,17 @@ async def test_what_suspends_must_have_read_all_that_is_recorded(tmp_path: Path)
     async def old(ctx: Context) -> None:
         await ctx.run("think", notes([], ctx))
         try:
-            await ctx.ask("sure", Asked())
-        except Suspended:
+            await ctx.ask("sure", AnswerAwaited())
+        except ExecutionSuspended:
             raise RuntimeError("it fails here") from None
 
-    assert await restarts(tmp_path, old, lambda ctx: ctx.ask("sure", Asked())) == 1
+    assert await restarts(tmp_path, old, lambda ctx: ctx.ask("sure", AnswerAwaited())) == 1
 
 
 async def test_a_step_may_come_before_one_of_which_only_parts_are_written(tmp_path: Path) -> None:
     async def old(ctx: Context) -> None:
         async def think() -> None:
-            await ctx.append_note(Result(value="no answer"), "tried")
+            await ctx.append_note(StepResult(value="no answer"), "tried")
             raise RuntimeError("it fails here")
 
         await ctx.run("think", think)

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from daemon.engine.exceptions import JournalDamaged, JournalError, JournalOther
+from daemon.engine.exceptions import JournalDamaged, JournalError, JournalVersionError
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import TurnBegan, TurnEnded
-from daemon.engine.lock import holder, locked
+from daemon.engine.lock import hold_lock, lock_holder
 from daemon.engine.program import Program
-from daemon.engine.reading import reading
+from daemon.engine.reading import open_reader
 from daemon.engine.verify import verify
 from tests.clock import FakeClock
 from tests.engine.scenario import Pressed, Said
@@ -59,7 +59,10 @@ async def refused(path: Path) -> JournalError:
         async with Journal(path, FakeClock(), KINDS):
             pass
     assert "cannot be opened as a journal" in str(writing.value)
-    with pytest.raises(JournalError, match="cannot be read as a journal") as looking, reading(path, KINDS):
+    with (
+        pytest.raises(JournalError, match="cannot be read as a journal") as looking,
+        open_reader(path, KINDS),
+    ):
         pass
     assert type(looking.value) is type(writing.value)
     assert content(path) == before
@@ -70,7 +73,7 @@ async def test_a_journal_of_another_version_is_not_touched(path: Path) -> None:
     with changed(path) as db:
         db.execute("pragma user_version = 7")
     why = await refused(path)
-    assert isinstance(why, JournalOther)
+    assert isinstance(why, JournalVersionError)
     assert "It is of version 7, and this program reads version 4." in str(why)
 
 
@@ -96,14 +99,14 @@ async def test_who_only_looks_who_holds_it_keeps_nobody_out(path: Path) -> None:
         fcntl.flock(looked, fcntl.LOCK_SH)
         threading.Timer(0.01, fcntl.flock, (looked, fcntl.LOCK_UN)).start()
         async with Journal(path, FakeClock(), KINDS):
-            assert holder(path) == str(os.getpid())
+            assert lock_holder(path) == str(os.getpid())
 
 
 def test_a_disk_that_takes_no_lock_is_said_in_a_line(path: Path) -> None:
     bounds = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, bounds[1]))
     try:
-        with pytest.raises(JournalError, match=r"lock .* cannot be used .*make room on"), locked(path):
+        with pytest.raises(JournalError, match=r"lock .* cannot be used .*make room on"), hold_lock(path):
             pass
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, bounds)
@@ -211,12 +214,12 @@ async def test_a_file_that_another_program_writes_to_is_said_to_be_held(path: Pa
 
 
 async def test_verify_names_each_fault_and_says_what_is_pending_apart(path: Path) -> None:
-    with reading(path, KINDS) as journal:
+    with open_reader(path, KINDS) as journal:
         assert str(verify(journal)) == "5 entries, clean; pending: 1 said to be answered, 1 turn-began half"
     with changed(path) as db:
         db.execute("update entry set closes = '[1, 2, 2]', body = '{}' where seq = 3")
         db.execute("update entry set cause = 9, thread = 'u' where seq = 5")
-    with reading(path, KINDS) as journal:
+    with open_reader(path, KINDS) as journal:
         found = {(one.seq, one.rule) for one in verify(journal).violations}
     broken = {
         (3, "altered"),

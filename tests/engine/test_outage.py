@@ -8,7 +8,14 @@ from pathlib import Path
 from daemon.engine.context import Context
 from daemon.engine.event import Entry
 from daemon.engine.exceptions import Unavailable
-from daemon.engine.kinds import Cancel, GivenUp, Outage, OutageEnded, Received, Result
+from daemon.engine.kinds import (
+    CancelRequest,
+    InputsReceived,
+    OutageBegan,
+    OutageEnded,
+    StepGivenUp,
+    StepResult,
+)
 from daemon.engine.outage import CHANCE
 from daemon.engine.worker import FEW
 from tests.clock import FakeClock
@@ -48,7 +55,7 @@ class Patient(Small):
     def patience(self, reason: str, subject: str, tries: int) -> float | None:
         return PATIENCE if tries < self.tries else None
 
-    async def went_down(self, ctx: Context, outage: Entry[Outage]) -> None:
+    async def went_down(self, ctx: Context, outage: Entry[OutageBegan]) -> None:
         await ctx.run("tell", self._tell)
 
     async def _tell(self) -> None:
@@ -68,14 +75,14 @@ async def test_a_step_waits_until_what_it_needs_can_be_reached(tmp_path: Path) -
     async with working(tmp_path, clock, program) as (journal, worker):
         await say(journal, "go")
         await worker.wait_until_idle()
-        [outage] = journal.pending_entries(Outage)
+        [outage] = journal.pending_entries(OutageBegan)
         assert (outage.event.reason, outage.event.tries, outage.event.since) == ("unreachable", 0, 0)
         await pass_time(clock, worker, LONG)
-        [again] = journal.pending_entries(Outage)
+        [again] = journal.pending_entries(OutageBegan)
         assert (again.event.tries, again.event.since) == (1, outage.seq)
         service.down = False
         await pass_time(clock, worker, LONG)
-        assert not journal.pending_entries(Outage)
+        assert not journal.pending_entries(OutageBegan)
         assert not journal.busy_threads()
     assert (done, program.told, service.tries) == (["ok"], ["down"], 3)
 
@@ -93,14 +100,14 @@ async def test_all_contexts_of_an_execution_sleep_on_one_wait(tmp_path: Path) ->
     async with working(tmp_path, clock, program) as (journal, worker):
         await say(journal, "go")
         await worker.wait_until_idle()
-        assert len(journal.pending_entries(Outage)) == 1
+        assert len(journal.pending_entries(OutageBegan)) == 1
         tried = service.tries
         await pass_time(clock, worker, LONG)
         assert service.tries == tried + 1, "one probes for all"
         service.down = False
         worker.note_success()
         await worker.wait_until_idle()
-        assert len(journal.thread_entries("ann", Result)) == 31, (
+        assert len(journal.thread_entries("ann", StepResult)) == 31, (
             "it is over for all, though its time has not come"
         )
         assert len(journal.thread_entries("ann", OutageEnded)) == 1
@@ -113,7 +120,7 @@ async def test_not_all_try_again_at_the_same_moment(tmp_path: Path) -> None:
         for n in range(5):
             await say(journal, "go", f"t{n}")
         await worker.wait_until_idle()
-        waits = {outage.event.due - clock.now() for outage in journal.pending_entries(Outage)}
+        waits = {outage.event.due - clock.now() for outage in journal.pending_entries(OutageBegan)}
     assert len(waits) == 5
     assert all(PATIENCE <= wait <= LONG for wait in waits)
 
@@ -132,10 +139,10 @@ async def test_it_ends_when_another_execution_reaches_the_same(tmp_path: Path) -
         service.down = False
         await say(journal, "disk", "bob")
         await worker.wait_until_idle()
-        assert journal.pending_entries(Outage), "another subject tells nothing of this one"
+        assert journal.pending_entries(OutageBegan), "another subject tells nothing of this one"
         await say(journal, "again", "bob")
         await worker.wait_until_idle()
-        assert not journal.pending_entries(Outage)
+        assert not journal.pending_entries(OutageBegan)
     assert done == ["ok", "ok", "ok"]
 
 
@@ -148,7 +155,7 @@ async def test_a_try_before_its_time_that_fails_is_followed_by_a_whole_wait(tmp_
             worker.note_success()
             await worker.wait_until_idle()
         assert service.tries == 2
-        assert len(journal.thread_entries("ann", Outage)) == 1
+        assert len(journal.thread_entries("ann", OutageBegan)) == 1
 
 
 async def test_a_few_try_first_and_wake_the_others_when_they_succeed(tmp_path: Path) -> None:
@@ -171,14 +178,14 @@ async def test_a_few_try_first_and_wake_the_others_when_they_succeed(tmp_path: P
 
 def listens(service: Service, asked: list[list[str]]) -> Body:
     async def body(ctx: Context) -> None:
-        async def call() -> Result:
+        async def call() -> StepResult:
             asked.append(said_to(ctx))
-            return Result(value=await service.call())
+            return StepResult(value=await service.call())
 
-        answer: Entry[Result] | Entry[Received] | None = None
-        while answer is None or isinstance(answer.event, Received):
-            answer = await ctx.step("answer", said_to(ctx), call, Result, interruptible=True)
-            if isinstance(answer.event, Received):
+        answer: Entry[StepResult] | Entry[InputsReceived] | None = None
+        while answer is None or isinstance(answer.event, InputsReceived):
+            answer = await ctx.step("answer", said_to(ctx), call, StepResult, interruptible=True)
+            if isinstance(answer.event, InputsReceived):
                 ctx.accept(ctx.execution.mark_received(answer.event.inputs))
 
     return body
@@ -199,7 +206,7 @@ async def test_a_message_is_accepted_while_it_waits_and_it_is_tried_at_once(tmp_
         service.down = False
         await worker.wait_until_idle()
         assert asked[2:] == [["one", "two"], ["one", "two", "three"]], "a life begins with a probe"
-        assert len(journal.thread_entries("ann", Outage)) == 1
+        assert len(journal.thread_entries("ann", OutageBegan)) == 1
         assert not journal.busy_threads()
 
 
@@ -211,7 +218,7 @@ class Speechless(Patient):
         self.asked = asked
         self.asked_before = list[int]()
 
-    async def went_down(self, ctx: Context, outage: Entry[Outage]) -> None:
+    async def went_down(self, ctx: Context, outage: Entry[OutageBegan]) -> None:
         self.asked_before.append(len(self.asked))
         if len(self.asked_before) == 1:
             raise RuntimeError("it cannot be told now")
@@ -263,7 +270,7 @@ async def test_a_stop_ends_it(tmp_path: Path) -> None:
     async with working(tmp_path, clock, Patient(body)) as (journal, worker):
         await say(journal, "go")
         await worker.wait_until_idle()
-        await journal.append("ann", Cancel(), key="stop:1", author="ann")
+        await journal.append("ann", CancelRequest(), key="stop:1", author="ann")
         await worker.wait_until_idle()
         assert ends == ["cancel"]
         assert service.tries == 2
@@ -285,7 +292,7 @@ async def test_what_was_given_up_is_not_tried_again(tmp_path: Path) -> None:
         await worker.wait_until_idle()
         for _ in range(3):
             await pass_time(clock, worker, LONG)
-        assert [entry.event.reason for entry in journal.thread_entries("ann", GivenUp)] == ["unreachable"]
+        assert [entry.event.reason for entry in journal.thread_entries("ann", StepGivenUp)] == ["unreachable"]
         assert [entry.event.gave_up for entry in journal.thread_entries("ann", OutageEnded)] == [True]
         assert not journal.busy_threads()
     assert service.tries == 3
@@ -308,7 +315,7 @@ async def test_contexts_that_slept_together_are_given_up_together(tmp_path: Path
         await say(journal, "go")
         await worker.wait_until_idle()
         await pass_time(clock, worker, LONG)
-        assert len(journal.thread_entries("ann", Outage)) == 1
+        assert len(journal.thread_entries("ann", OutageBegan)) == 1
         assert not journal.busy_threads()
 
 
@@ -318,7 +325,7 @@ async def test_what_nobody_handles_ends_the_turn_at_once(tmp_path: Path) -> None
         await say(journal, "go")
         await worker.wait_until_idle()
         assert not journal.busy_threads()
-        assert not journal.thread_entries("ann", Outage)
+        assert not journal.thread_entries("ann", OutageBegan)
 
 
 async def test_it_is_told_once_though_each_life_takes_it_up(tmp_path: Path) -> None:
@@ -329,7 +336,7 @@ async def test_it_is_told_once_though_each_life_takes_it_up(tmp_path: Path) -> N
             if not journal.thread_entries("ann", Said):
                 await say(journal, "go")
             await worker.wait_until_idle()
-            assert len(journal.thread_entries("ann", Outage)) == 1
+            assert len(journal.thread_entries("ann", OutageBegan)) == 1
     assert (program.told, service.tries) == (["down"], 3)
 
 
@@ -340,11 +347,11 @@ async def test_a_wait_after_the_first_one_is_not_told_in_another_life(tmp_path: 
         await say(journal, "go")
         await worker.wait_until_idle()
         await pass_time(clock, worker, LONG)
-        assert len(journal.thread_entries("ann", Outage)) == 2
+        assert len(journal.thread_entries("ann", OutageBegan)) == 2
     async with working(tmp_path, clock, program) as (journal, worker):
         await worker.wait_until_idle()
         await pass_time(clock, worker, LONG)
-        assert len(journal.thread_entries("ann", Outage)) > 2, "it lasts"
+        assert len(journal.thread_entries("ann", OutageBegan)) > 2, "it lasts"
     assert program.told == ["down"]
 
 
@@ -369,7 +376,7 @@ async def test_an_execution_that_was_killed_while_it_waited_may_wait_again_in_a_
         assert done == ["ok"]
         service.down = True
         await pass_time(clock, worker, 600)
-        assert journal.pending_entries(Outage)
+        assert journal.pending_entries(OutageBegan)
         service.down = False
         await pass_time(clock, worker, LONG)
         assert not journal.busy_threads()

@@ -6,25 +6,25 @@ from pathlib import Path
 
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input
-from daemon.engine.keys import part
-from daemon.engine.kinds import Answered, Asked, Restarted, Result
+from daemon.engine.keys import part_key
+from daemon.engine.kinds import AnswerAwaited, AnswerReceived, ExecutionRestarted, StepResult
 from tests.clock import FakeClock
 from tests.engine.scenario import Pressed
 from tests.engine.small import Body, said_to, say, working
 
 
-async def _answered(_asked: Entry[Asked], given: Entry[Input]) -> Answered:
-    return Answered(input=given.seq)
+async def _answered(_asked: Entry[AnswerAwaited], given: Entry[Input]) -> AnswerReceived:
+    return AnswerReceived(input=given.seq)
 
 
 async def question(ctx: Context) -> None:
-    async def first(key: str) -> Asked:
-        said = part(key, "say")
+    async def first(key: str) -> AnswerAwaited:
+        said = part_key(key, "say")
         if ctx.read_back(said) is None:
-            await ctx.execution.append(Result(value="which one?"), said)
-        return Asked()
+            await ctx.execution.append(StepResult(value="which one?"), said)
+        return AnswerAwaited()
 
-    await ctx.ask_for("ask", Asked(), answered=_answered, kind=Answered, first=first)
+    await ctx.ask_for("ask", AnswerAwaited(), answered=_answered, kind=AnswerReceived, first=first)
 
 
 def listens(heard: list[list[str]], *, fails: int = 0) -> Body:
@@ -32,7 +32,7 @@ def listens(heard: list[list[str]], *, fails: int = 0) -> Body:
 
     async def body(ctx: Context) -> None:
         async def call() -> str:
-            await ctx.append_note(Result(value="no answer"), "tried")
+            await ctx.append_note(StepResult(value="no answer"), "tried")
             lives.append(1)
             if len(lives) <= fails:
                 raise RuntimeError("the first attempts fail here")
@@ -54,12 +54,12 @@ async def test_what_came_is_heard_after_an_answer(tmp_path: Path) -> None:
         await clock.advance(5)
         await worker.wait_until_idle()
     async with working(tmp_path, clock, listens(heard)) as (journal, worker):
-        [asked] = journal.pending_entries(Asked)
+        [asked] = journal.pending_entries(AnswerAwaited)
         await journal.append("ann", Pressed(text="yes", answers=asked.key), key="press:1", author="ann")
         await say(journal, "and one more thing")
         await worker.wait_until_idle()
-        assert not journal.entries_of_kind(Restarted)
-        assert [entry.event.value for entry in journal.entries_of_kind(Result)].count("which one?") == 1
+        assert not journal.entries_of_kind(ExecutionRestarted)
+        assert [entry.event.value for entry in journal.entries_of_kind(StepResult)].count("which one?") == 1
     assert heard == [["go", "and one more thing"]]
 
 
@@ -67,7 +67,7 @@ async def test_a_part_of_a_step_that_nobody_comes_to_is_missed(tmp_path: Path) -
     clock = FakeClock()
 
     async def half(ctx: Context) -> None:
-        await ctx.execution.append(Result(value="half said"), part(ctx.next_key("ask"), "say"))
+        await ctx.execution.append(StepResult(value="half said"), part_key(ctx.next_key("ask"), "say"))
         raise RuntimeError("it fails here")
 
     async def nothing(_ctx: Context) -> None:
@@ -79,4 +79,4 @@ async def test_a_part_of_a_step_that_nobody_comes_to_is_missed(tmp_path: Path) -
     async with working(tmp_path, clock, nothing) as (journal, worker):
         await clock.advance(5)
         await worker.wait_until_idle()
-        assert len(journal.entries_of_kind(Restarted)) == 1
+        assert len(journal.entries_of_kind(ExecutionRestarted)) == 1

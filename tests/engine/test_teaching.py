@@ -8,7 +8,17 @@ from pathlib import Path
 from daemon.engine.context import Context
 from daemon.engine.exceptions import Unavailable
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Asked, Cancel, Intent, Match, Outage, Outcome, Reminder, Result, ThreadEnded
+from daemon.engine.kinds import (
+    AnswerAwaited,
+    CancelRequest,
+    EntryMatch,
+    Intent,
+    OutageBegan,
+    Outcome,
+    StepResult,
+    ThreadEnded,
+    WaitReminder,
+)
 from daemon.engine.worker import Worker
 from tests.clock import FakeClock
 from tests.engine.scenario import Pressed, Said
@@ -41,7 +51,7 @@ async def test_a_question_waits_for_days_and_holds_nothing(tmp_path: Path) -> No
     answers = list[str]()
 
     async def body(ctx: Context) -> None:
-        answer = await ctx.ask("tea or coffee", Asked())
+        answer = await ctx.ask("tea or coffee", AnswerAwaited())
         assert answer is not None
         assert isinstance(answer.event, Pressed)
         answers.append(answer.event.text)
@@ -52,7 +62,7 @@ async def test_a_question_waits_for_days_and_holds_nothing(tmp_path: Path) -> No
         await worker.wait_until_idle()
     await clock.advance(86_400)
     async with working(tmp_path, clock, body) as (journal, worker):  # another life of the program
-        [asked] = journal.pending_entries(Asked)
+        [asked] = journal.pending_entries(AnswerAwaited)
         await journal.append("ann", Pressed(text="tea", answers=asked.key), key="press:1", author="ann")
         await worker.wait_until_idle()
     assert answers == ["tea"]
@@ -120,7 +130,7 @@ async def test_a_stop_is_taken_with_all_that_waits(tmp_path: Path) -> None:
 
     async with Journal(tmp_path / "journal.db", FakeClock(), [Said, Pressed]) as journal:
         await say(journal, "one thing")
-        await journal.append("ann", Cancel(), key="stop:1", author="ann")
+        await journal.append("ann", CancelRequest(), key="stop:1", author="ann")
         async with Worker(journal, FakeClock(), Small(body)) as worker:
             await worker.wait_until_idle()
     assert took == [["said", "cancel"]]
@@ -141,16 +151,16 @@ async def test_a_program_that_always_fails_is_given_up(tmp_path: Path) -> None:
 
 async def test_what_a_step_returns_can_be_an_event_of_its_own(tmp_path: Path) -> None:
     async def body(ctx: Context) -> None:
-        async def toss() -> Result:
-            return Result(value="heads")
+        async def toss() -> StepResult:
+            return StepResult(value="heads")
 
-        tossed = await ctx.step("toss", {"coin": 1}, toss, Result)
+        tossed = await ctx.step("toss", {"coin": 1}, toss, StepResult)
         assert tossed.event.value == "heads"
 
     async with working(tmp_path, FakeClock(), body) as (journal, worker):
         await say(journal, "toss a coin")
         await worker.wait_until_idle()
-        assert [entry.event.value for entry in journal.entries_of_kind(Result)] == ["heads"]
+        assert [entry.event.value for entry in journal.entries_of_kind(StepResult)] == ["heads"]
 
 
 async def test_of_an_effect_that_a_crash_cut_off_nobody_knows_whether_it_was_done(tmp_path: Path) -> None:
@@ -184,7 +194,7 @@ async def test_what_runs_in_parallel_has_contexts_of_its_own(tmp_path: Path) -> 
     async with working(tmp_path, FakeClock(), body) as (journal, worker):
         await say(journal, "weigh them")
         await worker.wait_until_idle()
-        keys = {entry.key.partition("/")[2] for entry in journal.entries_of_kind(Result)}
+        keys = {entry.key.partition("/")[2] for entry in journal.entries_of_kind(StepResult)}
     assert keys == {"left#1/weigh#1", "right#1/weigh#1"}
 
 
@@ -231,7 +241,7 @@ async def test_a_watch_does_not_suspend_and_becomes_an_input(tmp_path: Path) -> 
 
     async def body(ctx: Context) -> None:
         first = ctx.execution.inputs[0].event
-        if isinstance(first, Reminder):
+        if isinstance(first, WaitReminder):
             notes.append(first.note)
         else:
             await ctx.watch(within=60, note="the tea is ready")
@@ -247,13 +257,13 @@ async def test_a_question_may_have_a_deadline(tmp_path: Path) -> None:
     answers, clock = list[object](), FakeClock()
 
     async def body(ctx: Context) -> None:
-        answers.append(await ctx.ask("anybody there", Asked(), within=60))
+        answers.append(await ctx.ask("anybody there", AnswerAwaited(), within=60))
 
     async with working(tmp_path, clock, body) as (journal, worker):
         await say(journal, "ask around")
         await worker.wait_until_idle()
         await pass_time(clock, worker, 60)
-        assert not journal.pending_entries(Asked)
+        assert not journal.pending_entries(AnswerAwaited)
     assert answers == [None]
 
 
@@ -262,7 +272,7 @@ async def test_a_wait_can_be_for_an_entry_that_matches(tmp_path: Path) -> None:
 
     async def body(ctx: Context) -> None:
         if ctx.execution.thread == "ann":
-            await ctx.wait(matching=Match(kinds=("said",), thread="bob", fields={"text": "ready"}))
+            await ctx.wait(matching=EntryMatch(kinds=("said",), thread="bob", fields={"text": "ready"}))
             went_on.append(True)
 
     async with working(tmp_path, clock, body) as (journal, worker):
@@ -280,7 +290,7 @@ async def test_a_join_may_go_on_without_a_child_that_is_missing(tmp_path: Path) 
     came, clock = list[str](), FakeClock()
 
     async def body(ctx: Context) -> None:
-        if isinstance(ctx.execution.inputs[-1].event, Cancel):
+        if isinstance(ctx.execution.inputs[-1].event, CancelRequest):
             await ctx.end_thread(status="cancelled")
         elif ctx.execution.thread.endswith("slow"):
             await ctx.sleep(86_400)
@@ -315,7 +325,7 @@ async def test_what_cannot_be_reached_is_waited_for_in_the_turn(tmp_path: Path) 
     async with working(tmp_path, clock, body) as (journal, worker):
         await say(journal, "look it up")
         await worker.wait_until_idle()
-        assert len(journal.pending_entries(Outage)) == 1
+        assert len(journal.pending_entries(OutageBegan)) == 1
         await pass_time(clock, worker, 500)
         assert not journal.busy_threads()
     assert len(tries) == 3
@@ -329,33 +339,33 @@ async def test_code_that_no_longer_fits_begins_again_with_its_log(tmp_path: Path
 
     async def old(ctx: Context) -> None:
         await ctx.run("draft", work)
-        await ctx.ask("shall I", Asked())
+        await ctx.ask("shall I", AnswerAwaited())
 
     async def new(ctx: Context) -> None:
         logs.append([entry.key.rpartition("/")[2] for entry in ctx.execution.restart_log])
         await ctx.run("outline", work)
-        await ctx.ask("shall I", Asked())
+        await ctx.ask("shall I", AnswerAwaited())
 
     async with working(tmp_path, clock, old) as (journal, worker):
         await say(journal, "write a letter")
         await worker.wait_until_idle()
-        [asked] = journal.pending_entries(Asked)
+        [asked] = journal.pending_entries(AnswerAwaited)
     async with working(tmp_path, clock, new) as (journal, worker):
         await journal.append("ann", Pressed(text="yes", answers=asked.key), key="press:1", author="ann")
         await worker.wait_until_idle()
-        assert not journal.pending_entries(Asked), "the answer to the same question counts"
+        assert not journal.pending_entries(AnswerAwaited), "the answer to the same question counts"
     assert logs == [[], ["draft#1", "shall I#1"]]
 
 
 async def test_an_event_can_be_recorded_as_it_is(tmp_path: Path) -> None:
     async def body(ctx: Context) -> None:
-        await ctx.record(Result(value="a thought"))
-        await ctx.record(Result(value="another one"))
+        await ctx.record(StepResult(value="a thought"))
+        await ctx.record(StepResult(value="another one"))
 
     async with working(tmp_path, FakeClock(), body) as (journal, worker):
         await say(journal, "think")
         await worker.wait_until_idle()
-        found = [(entry.key, entry.event.value) for entry in journal.entries_of_kind(Result)]
+        found = [(entry.key, entry.event.value) for entry in journal.entries_of_kind(StepResult)]
     assert found == [("ann@2/result#1", "a thought"), ("ann@2/result#2", "another one")]
 
 
@@ -365,12 +375,12 @@ async def test_messages_that_wait_are_taken_together_and_answers_first(tmp_path:
     async def body(ctx: Context) -> None:
         took.append([entry.kind for entry in ctx.execution.inputs])
         if said_to(ctx) == ["one"]:
-            await ctx.ask("sure", Asked())
+            await ctx.ask("sure", AnswerAwaited())
 
     async with working(tmp_path, clock, body) as (journal, worker):
         await say(journal, "one")
         await worker.wait_until_idle()
-        [asked] = journal.pending_entries(Asked)
+        [asked] = journal.pending_entries(AnswerAwaited)
     async with Journal(tmp_path / "journal.db", clock, [Said, Pressed]) as journal:
         await say(journal, "two")
         await say(journal, "three")

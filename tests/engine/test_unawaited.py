@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from daemon.engine.context import Context
-from daemon.engine.event import Event, only
+from daemon.engine.event import Event, of_kind
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Intent, Outcome, Result
-from daemon.engine.writer import Append, Writer
+from daemon.engine.kinds import Intent, Outcome, StepResult
+from daemon.engine.writer import JournalWriter, PendingAppend
 from tests.attention import until
 from tests.cases import problems
 from tests.clock import FakeClock
@@ -27,12 +27,12 @@ EACH = 7
 """Of the kills each so-manieth one: odd, so that those before a commit and after one take turns."""
 
 
-class Refusing(Writer):
+class Refusing(JournalWriter):
     """A writer that cannot write a first look, so many times."""
 
     times = 0
 
-    def _insert(self, append: Append) -> Any:
+    def _insert(self, append: PendingAppend) -> Any:
         if append.row.key.endswith("/look#1") and Refusing.times:
             Refusing.times -= 1
             return JournalError("the disk is full")
@@ -61,7 +61,7 @@ async def test_what_the_world_may_see_waits_for_what_came_before(tmp_path: Path)
             return Outcome()
 
         await ctx.effect_soon(Intent(name="look"), look)
-        await ctx.record_soon(Result(value="first"), "told")
+        await ctx.record_soon(StepResult(value="first"), "told")
         await ctx.effect_soon(Intent(name="look"), look)
 
     async with working(tmp_path, FakeClock(), body) as (journal, worker):
@@ -78,7 +78,7 @@ async def test_what_follows_on_something_that_could_not_be_written_is_not_writte
         first = journal.submit(journal.make_draft("ann", Intent(name="look"), key="ann@1/look#1"))
         done = journal.make_draft("ann", Outcome(), key="ann@1/look#1!done")
         second = journal.submit(done, after="ann@1/look#1", receipt_of="ann@1/look#1")
-        third = journal.submit(journal.make_draft("ann", Result(), key="told"), after="ann@1/look#1!done")
+        third = journal.submit(journal.make_draft("ann", StepResult(), key="told"), after="ann@1/look#1!done")
         found = await asyncio.gather(first, second, third, return_exceptions=True)
         assert [type(one) for one in found] == [JournalError] * 3
         assert journal.last_seq_of_all() == 0
@@ -117,7 +117,7 @@ async def heard_after(path: Path, bring: Callable[[Journal], Awaitable[None]]) -
         assert await ctx.receive() == []
         await bring(ctx.execution.journal)
         assert await ctx.receive(lambda _: False) == []
-        heard.extend(entry.event.text for entry in only(Said, await ctx.receive()))
+        heard.extend(entry.event.text for entry in of_kind(Said, await ctx.receive()))
 
     async with working(path, FakeClock(), body) as (journal, worker):
         await say(journal, "go")

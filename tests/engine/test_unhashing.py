@@ -13,11 +13,20 @@ from pathlib import Path
 import pytest
 
 from daemon.engine.context import Context
-from daemon.engine.erasing import Forgotten
+from daemon.engine.erasing import EntriesForgotten
 from daemon.engine.event import UNHASHED, StepEvent, fingerprint
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Asked, AttemptFailed, Intent, Outcome, Restarted, Result, TurnBegan, TurnEnded
+from daemon.engine.kinds import (
+    AnswerAwaited,
+    AttemptFailed,
+    ExecutionRestarted,
+    Intent,
+    Outcome,
+    StepResult,
+    TurnBegan,
+    TurnEnded,
+)
 from daemon.engine.verify import verify
 from daemon.engine.worker import Worker
 from tests.clock import FakeClock
@@ -72,7 +81,7 @@ class Life:
             (ctx.context_about("call", words), sub), (ctx.context_about("other", words), sub)
         )
         await ctx.effect(Intent(name="post"), lambda: self._post(words), Outcome(unknown=True))
-        await ctx.record(Result(value=len(words)), "kept")
+        await ctx.record(StepResult(value=len(words)), "kept")
         await ctx.sleep(60)
         self.ended.append((heard, told))
 
@@ -114,8 +123,8 @@ async def test_no_hash_of_what_was_said_is_left_in_any_file(tmp_path: Path) -> N
         assert isinstance(digest, bytes)
         await forget(journal, [said.seq])
         assert left(tmp_path, anns | made | {digest}) == set()
-        assert {one.event.fingerprint for one in journal.thread_entries("ann", Result)} == {UNHASHED}
-        assert UNHASHED not in {one.event.fingerprint for one in journal.thread_entries("bob", Result)}
+        assert {one.event.fingerprint for one in journal.thread_entries("ann", StepResult)} == {UNHASHED}
+        assert UNHASHED not in {one.event.fingerprint for one in journal.thread_entries("bob", StepResult)}
         assert verify(journal).violations == []
 
 
@@ -129,7 +138,7 @@ async def test_such_steps_are_read_back_without_comparison(tmp_path: Path) -> No
         await forget(journal, [said.seq])
     async with working(tmp_path, clock, life.body) as (journal, worker):  # another life of the program
         await wake(clock, worker)
-        assert not journal.entries_of_kind(Restarted)
+        assert not journal.entries_of_kind(ExecutionRestarted)
         assert not journal.entries_of_kind(AttemptFailed)
         assert [one.event.outcome for one in journal.entries_of_kind(TurnEnded)] == ["suspended", "completed"]
     assert life.done[: len(done)] == done
@@ -152,7 +161,7 @@ async def test_what_a_step_asks_is_still_compared_where_nothing_was_forgotten(tm
 
     async with working(tmp_path, clock, other) as (journal, worker):
         await wake(clock, worker)
-        [why] = [entry.event.why for entry in journal.thread_entries("ann", Restarted)]
+        [why] = [entry.event.why for entry in journal.thread_entries("ann", ExecutionRestarted)]
         assert "asks for something else" in why
 
 
@@ -173,7 +182,7 @@ async def test_a_yes_to_what_is_forgotten_is_no_yes_to_another_question(tmp_path
 
     def asking(name: str) -> Callable[[Context], Awaitable[None]]:
         async def body(ctx: Context) -> None:
-            answers.append(await ctx.ask(name, Asked()))
+            answers.append(await ctx.ask(name, AnswerAwaited()))
 
         return body
 
@@ -185,14 +194,14 @@ async def test_a_yes_to_what_is_forgotten_is_no_yes_to_another_question(tmp_path
     async with working(tmp_path, clock, asking("delete X")) as (journal, worker):
         await say(journal, SECRET)
         await worker.wait_until_idle()
-        [old] = journal.entries_of_kind(Asked)
+        [old] = journal.entries_of_kind(AnswerAwaited)
     async with working(tmp_path, clock, asking("delete Y")) as (journal, worker):  # other code
         await press(journal, 1, old.key)
         await worker.wait_until_idle()
-        [new] = journal.pending_entries(Asked)
+        [new] = journal.pending_entries(AnswerAwaited)
         assert (journal.is_pending(old.seq), new.event.execution) == (False, old.event.execution)
         await forget(journal, [entry.seq for entry in journal.thread_entries("ann", Said)])
-        assert [entry.event.fingerprint for entry in journal.entries_of_kind(Asked)] == [UNHASHED] * 2
+        assert [entry.event.fingerprint for entry in journal.entries_of_kind(AnswerAwaited)] == [UNHASHED] * 2
         await press(journal, 2, old.key)
         await worker.wait_until_idle()
         assert answers == []
@@ -215,8 +224,8 @@ async def test_what_was_forgotten_is_not_taken_over_by_an_execution_that_begins_
 
     async with working(tmp_path, clock, first_something_else) as (journal, worker):
         await wake(clock, worker)
-        assert journal.entries_of_kind(Restarted)
-        assert {entry.event.taken_from for entry in journal.entries_of_kind(Outcome, Result)} == {""}
+        assert journal.entries_of_kind(ExecutionRestarted)
+        assert {entry.event.taken_from for entry in journal.entries_of_kind(Outcome, StepResult)} == {""}
 
 
 @pytest.mark.parametrize("older", [False, True], ids=["", "older"])
@@ -279,14 +288,17 @@ async def test_a_key_that_is_told_elsewhere_holds_none_of_it(tmp_path: Path) -> 
         await worker.wait_until_idle()
     async with working(tmp_path, clock, asking("second")) as (journal, worker):  # other code
         await wake(clock, worker)
-        [failed], [again] = journal.entries_of_kind(AttemptFailed), journal.entries_of_kind(Restarted)
+        [failed], [again] = (
+            journal.entries_of_kind(AttemptFailed),
+            journal.entries_of_kind(ExecutionRestarted),
+        )
         made = guesses(("call", SECRET), ("more", SECRET))
         for told in (failed.event.at, again.event.why):
             assert all(one.decode() in told for one in made)
         await forget(journal, [entry.seq for entry in journal.thread_entries("ann", Said)])
         assert left(tmp_path, made) == set()
         assert ":forgotten-" in journal.entries_of_kind(AttemptFailed)[0].event.at
-        assert ":forgotten-" in journal.entries_of_kind(Restarted)[0].event.why
+        assert ":forgotten-" in journal.entries_of_kind(ExecutionRestarted)[0].event.why
 
 
 DAMAGED = {
@@ -307,7 +319,7 @@ async def test_damage_in_the_same_execution_keeps_nothing_from_being_forgotten(
         before = hashes_in(tmp_path)
         [said] = journal.thread_entries("ann", Said)
         [began] = journal.thread_entries("ann", TurnBegan)
-        first, *_ = journal.thread_entries("ann", Result)
+        first, *_ = journal.thread_entries("ann", StepResult)
     with closing(sqlite3.connect(tmp_path / "journal.db")) as db, db:
         db.execute(f"update entry set body = {DAMAGED[name]} where seq in (?, ?)", (began.seq, first.seq))
     async with Journal(tmp_path / "journal.db", clock, [Said, Pressed]) as journal:
@@ -315,7 +327,7 @@ async def test_damage_in_the_same_execution_keeps_nothing_from_being_forgotten(
         await forget(journal, [said.seq, intents[0].seq])
         names = {one for one in before if len(one) == 12}
         assert left(tmp_path, {*names, intents[0].event.fingerprint.encode()}) == set()
-        assert not journal.pending_entries(Forgotten)
+        assert not journal.pending_entries(EntriesForgotten)
 
 
 async def test_what_an_older_version_left_of_them_is_cleared_with_the_migration(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Event, Input
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Match, Reminder, Waiting, Withdrawn, Woke
-from daemon.engine.lives import ClockSet
-from daemon.engine.waits import STALE, Waits
+from daemon.engine.kinds import EntryMatch, QuestionWithdrawn, WaitBegan, WaitEnded, WaitReminder
+from daemon.engine.lives import ClockCorrected
+from daemon.engine.waits import STALE, WaitScheduler
 from daemon.engine.worker import Worker
 from tests.clock import FakeClock
 from tests.engine.scenario import Said
@@ -38,8 +38,8 @@ class Timer(Input):
     text: str
 
 
-def _reminder(waiting: Entry[Waiting], _: Woke) -> Input:
-    return Reminder(answers=waiting.key)
+def _reminder(waiting: Entry[WaitBegan], _: WaitEnded) -> Input:
+    return WaitReminder(answers=waiting.key)
 
 
 async def note(journal: Journal, about: str, thread: str = "ann", n: int = 0) -> int:
@@ -49,7 +49,7 @@ async def note(journal: Journal, about: str, thread: str = "ann", n: int = 0) ->
     return written.seq
 
 
-def waits(matching: Match, woken: list[Woke], times: int = 1) -> Body:
+def waits(matching: EntryMatch, woken: list[WaitEnded], times: int = 1) -> Body:
     async def body(ctx: Context) -> None:
         for _ in range(times):
             woke = await ctx.wait(matching=matching)
@@ -59,8 +59,8 @@ def waits(matching: Match, woken: list[Woke], times: int = 1) -> Body:
 
 
 async def test_a_wait_ends_with_an_entry_that_matches(tmp_path: Path) -> None:
-    woken, clock = list[Woke](), FakeClock()
-    matching = Match(kinds=("note",), fields={"about": "tea", "tags": ["x"]})
+    woken, clock = list[WaitEnded](), FakeClock()
+    matching = EntryMatch(kinds=("note",), fields={"about": "tea", "tags": ["x"]})
     async with working(tmp_path, clock, waits(matching, woken), [Note]) as (journal, worker):
         await say(journal, "tell me of tea")
         await worker.wait_until_idle()
@@ -74,11 +74,11 @@ async def test_a_wait_ends_with_an_entry_that_matches(tmp_path: Path) -> None:
 
 
 async def test_it_counts_what_came_after_what_was_received_and_not_after_the_wait(tmp_path: Path) -> None:
-    woken, clock = list[Woke](), FakeClock()
+    woken, clock = list[WaitEnded](), FakeClock()
 
     async def body(ctx: Context) -> None:
         await ctx.run("think", lambda: note(journal, "tea"))
-        woken.append((await ctx.wait(matching=Match(kinds=("note",)))).event)
+        woken.append((await ctx.wait(matching=EntryMatch(kinds=("note",)))).event)
 
     async with working(tmp_path, clock, body, [Note]) as (journal, worker):
         await note(journal, "old")
@@ -88,8 +88,8 @@ async def test_it_counts_what_came_after_what_was_received_and_not_after_the_wai
 
 
 async def test_two_waits_in_a_row_miss_nothing_and_see_nothing_twice(tmp_path: Path) -> None:
-    woken, clock = list[Woke](), FakeClock()
-    matching = Match(kinds=("note",), tree=True)
+    woken, clock = list[WaitEnded](), FakeClock()
+    matching = EntryMatch(kinds=("note",), tree=True)
     async with working(tmp_path, clock, waits(matching, woken, times=3), [Note]) as (journal, worker):
         await say(journal, "go")
         await worker.wait_until_idle()
@@ -109,7 +109,7 @@ async def test_one_of_several_conditions_is_enough_where_any_is_wanted(tmp_path:
             await ctx.end_thread()
             return
         child = await ctx.spawn("slow", Said(text="go"))
-        woke = await ctx.wait(closed=[child.seq], matching=Match(kinds=("note",)), want="any")
+        woke = await ctx.wait(closed=[child.seq], matching=EntryMatch(kinds=("note",)), want="any")
         ends.append(woke.event.missing)
 
     async with working(tmp_path, clock, body, [Note]) as (journal, worker):
@@ -124,7 +124,7 @@ async def test_a_watch_becomes_what_the_program_makes_of_it(tmp_path: Path) -> N
     heard, clock = list[str](), FakeClock()
 
     class Reminds(Small):
-        def reminder(self, waiting: Entry[Waiting], woke: Woke) -> Input:
+        def reminder(self, waiting: Entry[WaitBegan], woke: WaitEnded) -> Input:
             return Timer(text=f"time for {waiting.event.note}")
 
     async def body(ctx: Context) -> None:
@@ -139,7 +139,7 @@ async def test_a_watch_becomes_what_the_program_makes_of_it(tmp_path: Path) -> N
         await worker.wait_until_idle()
         await pass_time(clock, worker, 60)
         assert heard == ["time for tea"]
-        assert not journal.pending_entries(Waiting)
+        assert not journal.pending_entries(WaitBegan)
 
 
 async def test_a_watch_without_a_time_stands_in_nobodys_way(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ async def test_a_watch_without_a_time_stands_in_nobodys_way(tmp_path: Path) -> N
 
     async def body(ctx: Context) -> None:
         if said_to(ctx) == ["one"]:
-            await ctx.watch(matching=Match(kinds=("note",)))
+            await ctx.watch(matching=EntryMatch(kinds=("note",)))
         heard.append(said_to(ctx))
 
     async with working(tmp_path, clock, body, [Note]) as (journal, worker):
@@ -156,10 +156,10 @@ async def test_a_watch_without_a_time_stands_in_nobodys_way(tmp_path: Path) -> N
         await clock.advance(60)
         await say(journal, "two")
         await worker.wait_until_idle()
-        assert len(journal.pending_entries(Waiting)) == 1
+        assert len(journal.pending_entries(WaitBegan)) == 1
         await note(journal, "tea")
         await worker.wait_until_idle()
-        assert len(journal.thread_entries("ann", Reminder)) == 1
+        assert len(journal.thread_entries("ann", WaitReminder)) == 1
     assert heard == [["one"], ["two"], []]
 
 
@@ -175,11 +175,11 @@ async def test_a_wait_lasts_as_long_as_it_was_to_though_the_clock_was_ahead(tmp_
         await worker.wait_until_idle()
         clock.set_ahead(0)
         await pass_time(clock, worker, 30)
-        assert len(journal.entries_of_kind(ClockSet)) == 1
-        assert not journal.entries_of_kind(Woke)
+        assert len(journal.entries_of_kind(ClockCorrected)) == 1
+        assert not journal.entries_of_kind(WaitEnded)
     async with working(tmp_path, clock, sleeps_a_minute) as (journal, worker):
         await pass_time(clock, worker, 61)
-        assert len(journal.entries_of_kind(Woke)) == 1
+        assert len(journal.entries_of_kind(WaitEnded)) == 1
 
 
 class Counting(Journal):
@@ -215,15 +215,15 @@ MANY = 1000
 
 
 @asynccontextmanager
-async def many_that_wait(path: Path, clock: FakeClock) -> AsyncIterator[tuple[Counting, Waits]]:
+async def many_that_wait(path: Path, clock: FakeClock) -> AsyncIterator[tuple[Counting, WaitScheduler]]:
     async with Counting(path / "journal.db", clock, [Said, Note]) as journal:
         appends = []
         for n in range(MANY):
-            match = Match(kinds=("note",), thread=f"t{n}", fields={"about": "tea"})
-            event = Waiting(due=clock.now() + MANY + n, matching=match, want="any", execution=f"t{n}@1")
+            match = EntryMatch(kinds=("note",), thread=f"t{n}", fields={"about": "tea"})
+            event = WaitBegan(due=clock.now() + MANY + n, matching=match, want="any", execution=f"t{n}@1")
             appends.append(journal.append(f"t{n}", event, key=f"t{n}@1/sleep#1"))
         await asyncio.gather(*appends)
-        yield journal, Waits(journal, clock, _reminder, lambda *_: True)
+        yield journal, WaitScheduler(journal, clock, _reminder, lambda *_: True)
 
 
 async def test_a_thousand_that_wait_cost_a_sweep_nothing(tmp_path: Path) -> None:
@@ -265,11 +265,11 @@ async def test_what_was_set_while_the_clock_was_ahead_is_set_right_when_it_is(tm
         await all_that_wait.end_finished_waits()
         await clock.advance(10)
         clock.set_ahead(86_400)
-        event = Waiting(due=clock.now() + 60, execution="late@1")
+        event = WaitBegan(due=clock.now() + 60, execution="late@1")
         await journal.append("late", event, key="late@1/sleep#1")
         clock.set_ahead(-1)
         assert await all_that_wait.end_finished_waits() == []
-        assert [entry.thread for entry in journal.entries_of_kind(ClockSet)] == ["late"]
+        assert [entry.thread for entry in journal.entries_of_kind(ClockCorrected)] == ["late"]
         await clock.advance(59)
         assert await all_that_wait.end_finished_waits() == []
         await clock.advance(1)
@@ -280,22 +280,24 @@ async def test_that_it_was_set_right_holds_in_another_life_too(tmp_path: Path) -
     clock, day = FakeClock(), 86_400
     clock.set_ahead(day)
     async with many_that_wait(tmp_path, clock) as (journal, _):
-        event = Waiting(due=clock.now() + 2 * day, execution="late@1")
+        event = WaitBegan(due=clock.now() + 2 * day, execution="late@1")
         await journal.append("late", event, key="late@1/sleep#1")
         clock.set_ahead(0)
-        await Waits(journal, clock, _reminder, lambda *_: True).end_finished_waits()
+        await WaitScheduler(journal, clock, _reminder, lambda *_: True).end_finished_waits()
         await clock.advance(2 * day)  # by now that clock would be behind
-        assert "late" in await Waits(journal, clock, _reminder, lambda *_: True).end_finished_waits()
+        assert "late" in await WaitScheduler(journal, clock, _reminder, lambda *_: True).end_finished_waits()
 
 
 async def test_nothing_is_kept_of_those_that_are_over(tmp_path: Path) -> None:
     clock = FakeClock()
     async with many_that_wait(tmp_path, clock) as (journal, all_that_wait):
-        event = Waiting(due=clock.now() + 9 * MANY, execution="x@1")
+        event = WaitBegan(due=clock.now() + 9 * MANY, execution="x@1")
         await asyncio.gather(*(journal.append("x", event, key=f"x@1/sleep#{n}") for n in range(STALE)))
         await all_that_wait.end_finished_waits()
-        for entry in journal.pending_entries(Waiting):
-            await journal.append(entry.thread, Withdrawn(), key=f"{entry.key}!over", closes=[entry.seq])
+        for entry in journal.pending_entries(WaitBegan):
+            await journal.append(
+                entry.thread, QuestionWithdrawn(), key=f"{entry.key}!over", closes=[entry.seq]
+            )
         await all_that_wait.end_finished_waits()
         assert not all_that_wait._known
         assert not all_that_wait._places
@@ -321,11 +323,11 @@ async def test_the_first_look_of_a_life_holds_up_nobody_and_misses_nothing(tmp_p
         assert passes >= MANY / journal.most > 10
         assert {"t7"} <= {*came} <= {"t7", "t3"}
         assert {*came, *await all_that_wait.end_finished_waits()} == {"t7", "t3"}
-        woken = {entry.thread: entry.event.matched for entry in journal.entries_of_kind(Woke)}
+        woken = {entry.thread: entry.event.matched for entry in journal.entries_of_kind(WaitEnded)}
         assert woken["t3"] == (fitted,)
         await clock.advance(2 * MANY)
         assert len(await all_that_wait.end_finished_waits()) == MANY - 2
-        assert len(journal.entries_of_kind(Woke)) == MANY, "each once"
+        assert len(journal.entries_of_kind(WaitEnded)) == MANY, "each once"
 
 
 async def test_a_join_ends_at_once_and_not_at_the_next_sweep(tmp_path: Path) -> None:
@@ -347,13 +349,13 @@ async def test_a_join_ends_at_once_and_not_at_the_next_sweep(tmp_path: Path) -> 
 
 
 async def test_what_comes_in_any_thread_ends_a_wait_if_the_program_says_that_it_fits(tmp_path: Path) -> None:
-    woken, clock = list[Woke](), FakeClock()
+    woken, clock = list[WaitEnded](), FakeClock()
 
     class Choosy(Small):
         def fits(self, about: Any, entry: Entry[Any]) -> bool:
             return bool(entry.event.about.endswith(about))
 
-    matching = Match(kinds=("note",), anywhere=True, about="tea")
+    matching = EntryMatch(kinds=("note",), anywhere=True, about="tea")
     async with working(tmp_path, clock, Choosy(waits(matching, woken)), [Note]) as (journal, worker):
         await say(journal, "go")
         await worker.wait_until_idle()

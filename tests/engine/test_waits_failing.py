@@ -11,8 +11,8 @@ from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Match, Reminder, Waiting, Woke
-from daemon.engine.waits import Waits
+from daemon.engine.kinds import EntryMatch, WaitBegan, WaitEnded, WaitReminder
+from daemon.engine.waits import WaitScheduler
 from tests.clock import FakeClock
 from tests.engine.scenario import Said
 from tests.engine.small import Small, pass_time, say, working
@@ -21,16 +21,16 @@ from tests.engine.small import Small, pass_time, say, working
 async def test_one_that_cannot_be_ended_is_tried_again_and_no_other_waits_for_it(tmp_path: Path) -> None:
     clock, broken = FakeClock(), True
 
-    def reminder(waiting: Entry[Waiting], _: Woke) -> Input:
+    def reminder(waiting: Entry[WaitBegan], _: WaitEnded) -> Input:
         if broken and waiting.thread == "t1":
             raise JournalError("the disk is full")
-        return Reminder(answers=waiting.key)
+        return WaitReminder(answers=waiting.key)
 
     async with Journal(tmp_path / "journal.db", clock, [Said]) as journal:
         for n in range(3):
-            event = Waiting(due=clock.now() + 60, resumes=False)
+            event = WaitBegan(due=clock.now() + 60, resumes=False)
             await journal.append(f"t{n}", event, key=f"t{n}@1/watch#1")
-        all_that_wait = Waits(journal, clock, reminder, lambda *_: True)
+        all_that_wait = WaitScheduler(journal, clock, reminder, lambda *_: True)
         await clock.advance(60)
         with pytest.raises(JournalError, match="the disk is full"):
             await all_that_wait.end_finished_waits()
@@ -43,8 +43,8 @@ async def test_one_that_cannot_be_ended_is_tried_again_and_no_other_waits_for_it
 async def test_a_program_that_cannot_say_what_fits_holds_up_no_other_and_not_its_time(tmp_path: Path) -> None:
     clock, broken = FakeClock(), True
 
-    def reminder(waiting: Entry[Waiting], _: Woke) -> Input:
-        return Reminder(answers=waiting.key)
+    def reminder(waiting: Entry[WaitBegan], _: WaitEnded) -> Input:
+        return WaitReminder(answers=waiting.key)
 
     def fits(about: Any, _: Entry[Any]) -> bool:
         if broken and about == "odd":
@@ -53,18 +53,18 @@ async def test_a_program_that_cannot_say_what_fits_holds_up_no_other_and_not_its
 
     async with Journal(tmp_path / "journal.db", clock, [Said]) as journal:
         for thread, about, due in (("a", "odd", 60), ("b", "tea", 600), ("c", "odd", 600)):
-            match = Match(kinds=("said",), anywhere=True, about=about)
-            event = Waiting(due=clock.now() + due, matching=match, want="any", resumes=False)
+            match = EntryMatch(kinds=("said",), anywhere=True, about=about)
+            event = WaitBegan(due=clock.now() + due, matching=match, want="any", resumes=False)
             await journal.append(thread, event, key=f"{thread}@1/watch#1")
-        all_that_wait = Waits(journal, clock, reminder, fits)
+        all_that_wait = WaitScheduler(journal, clock, reminder, fits)
         await say(journal, "tea")
         for ended in ("b", "ba"):  # at once, and where its time has come
             await all_that_wait.end_finished_waits()
-            assert [entry.thread for entry in journal.entries_of_kind(Reminder)] == [*ended]
+            assert [entry.thread for entry in journal.entries_of_kind(WaitReminder)] == [*ended]
             await clock.advance(60)
         broken = False
         await all_that_wait.end_finished_waits()
-        assert [entry.thread for entry in journal.entries_of_kind(Reminder)] == ["b", "a", "c"], (
+        assert [entry.thread for entry in journal.entries_of_kind(WaitReminder)] == ["b", "a", "c"], (
             "it is asked again"
         )
 
@@ -87,7 +87,7 @@ async def test_what_nobody_could_say_to_fit_is_not_missed_by_the_next_wait(tmp_p
         if ctx.execution.thread == "bob":
             return
         for _ in range(2):
-            match = Match(kinds=("said",), thread="bob", about="tea")
+            match = EntryMatch(kinds=("said",), thread="bob", about="tea")
             woke = await ctx.wait(matching=match, within=60, want="any")
             matched.append(len(woke.event.matched))
 

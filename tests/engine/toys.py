@@ -10,7 +10,16 @@ from typing import Any
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, StepEvent
 from daemon.engine.exceptions import Unavailable
-from daemon.engine.kinds import Asked, Intent, Match, Outage, Outcome, Received, Result, Woke
+from daemon.engine.kinds import (
+    AnswerAwaited,
+    EntryMatch,
+    InputsReceived,
+    Intent,
+    OutageBegan,
+    Outcome,
+    StepResult,
+    WaitEnded,
+)
 from daemon.engine.program import Program
 from tests.engine.scenario import Build, Check, Comes, Pressed, Said, Scenario, World
 
@@ -90,14 +99,14 @@ async def branches(ctx: Context, world: World) -> None:
 async def asks_owner(ctx: Context, world: World) -> None:
     """A question, its answer in a later phase, and what was agreed to."""
     await call(ctx, world, "choose")
-    answer = await ctx.ask("may I", Asked())
+    answer = await ctx.ask("may I", AnswerAwaited())
     if answer and isinstance(answer.event, Pressed) and answer.event.text == "yes":
         await do(ctx, world, "delete")
 
 
 async def asks_in_vain(ctx: Context, world: World) -> None:
     """A question that nobody answers in time."""
-    answer = await ctx.ask("may I", Asked(), within=60)
+    answer = await ctx.ask("may I", AnswerAwaited(), within=60)
     await do(ctx, world, "deleted" if answer else "left alone")
 
 
@@ -149,7 +158,7 @@ async def letters(ctx: Context, world: World) -> None:
 
 async def reminded(ctx: Context, world: World) -> None:
     """A timer that nobody waits for, and that becomes a turn of its own."""
-    notes = [entry.event.note for entry in ctx.execution.inputs if isinstance(entry.event, Woke)]
+    notes = [entry.event.note for entry in ctx.execution.inputs if isinstance(entry.event, WaitEnded)]
     if notes:
         await do(ctx, world, f"reminded of {notes[0]}")
         return
@@ -161,7 +170,7 @@ async def expects(ctx: Context, world: World) -> None:
     """Words in another thread, or a time: what comes first ends the wait, once."""
     if ctx.execution.thread == "ann":
         return
-    tea = Match(kinds=(Said.kind,), thread="ann", fields={"text": "tea"})
+    tea = EntryMatch(kinds=(Said.kind,), thread="ann", fields={"text": "tea"})
     woke = await ctx.wait(matching=tea, within=86_400, want="any")
     await do(ctx, world, f"{len(woke.event.matched)} came")
 
@@ -190,7 +199,7 @@ class Weathers(Toy):
         super().__init__(self._answer, world)
 
     async def _answer(self, ctx: Context, world: World) -> None:
-        async def reach() -> Result:
+        async def reach() -> StepResult:
             tried = [line["name"] for line in world.done()].count("try")
             if tried == 1:
                 await ctx.execution.journal.append("t", Said(text="more"), key="comes:more", author="world")
@@ -198,16 +207,16 @@ class Weathers(Toy):
                 await world.do("try")
                 raise Unavailable("unreachable")
             await world.do(f"answer {len(texts(ctx))}")
-            return Result(value=texts(ctx))
+            return StepResult(value=texts(ctx))
 
         done: Entry[Any] | None = None
-        while done is None or isinstance(done.event, Received):
-            done = await ctx.step("answer", texts(ctx), reach, Result, interruptible=True)
-            if isinstance(done.event, Received):
+        while done is None or isinstance(done.event, InputsReceived):
+            done = await ctx.step("answer", texts(ctx), reach, StepResult, interruptible=True)
+            if isinstance(done.event, InputsReceived):
                 ctx.accept(ctx.execution.mark_received(done.event.inputs))
         await do(ctx, world, "say")
 
-    async def went_down(self, ctx: Context, outage: Entry[Outage]) -> None:
+    async def went_down(self, ctx: Context, outage: Entry[OutageBegan]) -> None:
         await do(ctx, self._world, "tell")
 
 
@@ -220,10 +229,10 @@ async def looks_up(ctx: Context, world: World) -> None:
 
     for _ in range(2):
         found = [(await ctx.effect_soon(Intent(name="look"), look)).result for _ in range(2)]
-        _, told = await ctx.record_soon(Result(value=found), "told")
+        _, told = await ctx.record_soon(StepResult(value=found), "told")
         await call(ctx, world, "think", told.value)
     found = [(await ctx.effect_soon(Intent(name="look"), look)).result]
-    await ctx.record_soon(Result(value=found), "told")
+    await ctx.record_soon(StepResult(value=found), "told")
     await do(ctx, world, "charge")
 
 
@@ -240,7 +249,7 @@ def weathered(world: World, entries: Sequence[Any]) -> str | None:
     waiting, most = set[int](), 0
     for entry in entries:
         waiting -= {*entry.closes}
-        if isinstance(entry.event, Outage):
+        if isinstance(entry.event, OutageBegan):
             waiting.add(entry.seq)
         most = max(most, len(waiting))
     if most != 1:

@@ -7,7 +7,7 @@ import re
 import sys
 from random import Random
 
-from daemon.inner.grammar import MOST_COMMANDS, MOST_ITEMS, Command, Written, read
+from daemon.inner.grammar import MOST_COMMANDS, MOST_ITEMS, ParsedCommand, ParsedCommands, parse_commands
 from tests.inner.some_commands import KNOWN
 
 COMMANDS = (
@@ -69,13 +69,13 @@ def answer(seed: int) -> str:
 
 def problem(text: str) -> str:
     """What is wrong with how this text is read; empty if nothing is."""
-    written = read(text, KNOWN)
+    written = parse_commands(text, KNOWN)
     found = "; ".join(filter(None, (_whole(text, written), *(_one(text, one) for one in written.commands))))
     return f"{found} of {text!r}" if found else ""
 
 
-def _whole(text: str, written: Written) -> str:
-    if read(text, KNOWN) != written:
+def _whole(text: str, written: ParsedCommands) -> str:
+    if parse_commands(text, KNOWN) != written:
         return "it is read otherwise the second time"
     if len(written.commands) > MOST_COMMANDS or len(written.faults) > MOST_ITEMS + 2:
         return "there is no end of commands and faults"
@@ -90,7 +90,7 @@ def _whole(text: str, written: Written) -> str:
     return ""
 
 
-def _one(text: str, one: Command) -> str:
+def _one(text: str, one: ParsedCommand) -> str:
     """What is wrong with a command that is to be carried out."""
     value, upto = json.JSONDecoder().raw_decode(text, one.position)
     if one.name not in (value["type"], *ALIASES.get(value["type"], ())):

@@ -11,14 +11,14 @@ from typing import Any
 from daemon.actions.record_commands import record_commands
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
-from daemon.inner.record import Record
+from daemon.inner.record import InnerRecord
 from daemon.inner.record_words import RECORDS
-from daemon.inner.records import Records
-from daemon.ism import Refused
+from daemon.inner.records import InnerRecords
+from daemon.ism import ActionRefused
 from daemon.kinds import INNER, SOUL_KINDS, CommandRan
-from daemon.knowledge.journal_index import JournalIndex
-from daemon.knowledge.places import Places
-from daemon.knowledge.views import PUBLIC, Views
+from daemon.knowledge.journal_index import FullTextIndex
+from daemon.knowledge.places import KnownChannels
+from daemon.knowledge.views import PUBLIC, Visibility
 from tests.clock import FakeClock
 from tests.knowledge.office import Office
 
@@ -28,7 +28,7 @@ class InTick:
     """A tick with this in its sight."""
 
     view: str
-    views: Views
+    views: Visibility
     now: float
     id: int = 1
     turn: Any = None
@@ -40,8 +40,8 @@ class Keeper:
 
     office: Office
     clock: FakeClock
-    records: Records
-    views: Views
+    records: InnerRecords
+    views: Visibility
     ran: list[Entry[CommandRan]] = field(default_factory=list)
 
     async def run(self, command: str, view: str = PUBLIC, /, **args: Any) -> Entry[CommandRan]:
@@ -53,7 +53,7 @@ class Keeper:
         try:
             done = await one.perform(tick, given)
             ok, text, shows = True, done.text, tuple(done.shows)
-        except Refused as refused:
+        except ActionRefused as refused:
             ok, text, shows = False, str(refused), ()
         recorded = CommandRan(
             tick=tick.id,
@@ -79,7 +79,7 @@ class Keeper:
         ends: dict[str, Any] = {"from": source, "to": target}
         return await self.add("links.add", view, **ends, relation=relation)
 
-    async def get(self, number: int, view: str = PUBLIC) -> Record | None:
+    async def get(self, number: int, view: str = PUBLIC) -> InnerRecord | None:
         """The record as it is now."""
         await self.records.update()
         return self.records.get(number, view)
@@ -104,7 +104,7 @@ async def keeping(path: Path) -> AsyncIterator[Keeper]:
     """A keeper over the journal in this folder."""
     clock = FakeClock()
     async with Journal(path / "journal.db", clock, SOUL_KINDS) as journal:
-        views = Views(Places(journal))
-        with JournalIndex(journal, [RECORDS]) as index:
-            records = Records(journal, views, index)
+        views = Visibility(KnownChannels(journal))
+        with FullTextIndex(journal, [RECORDS]) as index:
+            records = InnerRecords(journal, views, index)
             yield Keeper(office=Office(journal), clock=clock, records=records, views=views)

@@ -11,22 +11,22 @@ from typing import Any, TypeVar
 from daemon.actions.note_commands import note_commands
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
-from daemon.inner.carrying_out import Done
+from daemon.inner.carrying_out import CommandResult
 from daemon.inner.notes import Notes
 from daemon.kinds import (
     INNER,
     SOUL_KINDS,
+    AmbientMessage,
     CommandRan,
-    Heard,
-    Message,
-    Noticed,
-    Opened,
-    Reacted,
-    TurnBegan,
-    TurnEnded,
+    ConversationOpened,
+    IncomingMessage,
+    OverheardMessage,
+    ReactionChanged,
+    SoulTurnBegan,
+    SoulTurnEnded,
 )
-from daemon.knowledge.places import Places
-from daemon.knowledge.views import Views
+from daemon.knowledge.places import KnownChannels
+from daemon.knowledge.views import Visibility
 from tests.clock import FakeClock
 
 E = TypeVar("E", bound=Event)
@@ -38,7 +38,7 @@ class At:
     """A tick, as far as a command about notes looks at one."""
 
     view: str
-    views: Views
+    views: Visibility
     now: float
     id: int = 1
 
@@ -54,7 +54,7 @@ class Inbox:
         self.journal = journal
         self.clock = clock
         self.notes = Notes(journal)
-        self.views = Views(Places(journal))
+        self.views = Visibility(KnownChannels(journal))
         self._commands = {one.name: one for one in note_commands(self.notes)}
         self._number = 0
 
@@ -62,7 +62,7 @@ class Inbox:
         """A conversation in a channel, or in a DM where its id begins with D; its thread."""
         where = "dm" if channel.startswith("D") else "channel"
         ts = self.ts() if ts is None else ts
-        place = Opened(
+        place = ConversationOpened(
             team="T1",
             channel=channel,
             ts=ts,
@@ -75,49 +75,49 @@ class Inbox:
         opened, _ = await self.journal.open_thread(f"thread:T1:{channel}:{ts}", place)
         return opened.thread
 
-    async def say(self, thread: str, text: str, address: str = "dm", **fields: Any) -> Entry[Message]:
+    async def say(self, thread: str, text: str, address: str = "dm", **fields: Any) -> Entry[IncomingMessage]:
         """Alice says something to the soul."""
-        said = Message(**{**self._said(text), "address": address, **fields})
+        said = IncomingMessage(**{**self._said(text), "address": address, **fields})
         return await self.write(thread, said, f"msg:{thread}:{said.ts}")
 
-    async def hear(self, thread: str, text: str, **fields: Any) -> Entry[Heard]:
+    async def hear(self, thread: str, text: str, **fields: Any) -> Entry[OverheardMessage]:
         """She says something around it."""
-        said = Heard(**{**self._said(text), **fields})
+        said = OverheardMessage(**{**self._said(text), **fields})
         return await self.write(thread, said, f"heard:{thread}:{said.ts}")
 
-    async def notice(self, thread: str, text: str, **fields: Any) -> Entry[Noticed]:
+    async def notice(self, thread: str, text: str, **fields: Any) -> Entry[AmbientMessage]:
         """She says something to others."""
-        said = Noticed(**{**self._said(text), **fields})
+        said = AmbientMessage(**{**self._said(text), **fields})
         return await self.write(thread, said, f"noticed:{thread}:{said.ts}")
 
     async def change(
         self, entry: Entry[Any], note: str, text: str = "", at: str = ""
-    ) -> Entry[Heard | Noticed]:
+    ) -> Entry[OverheardMessage | AmbientMessage]:
         """She changes it, or takes it back."""
-        kind = Noticed if isinstance(entry.event, Noticed) else Heard
+        kind = AmbientMessage if isinstance(entry.event, AmbientMessage) else OverheardMessage
         said = kind(**{**self._said(text), "ts": entry.event.ts, "note": note})
         return await self.write(entry.thread, said, f"{entry.key}:{note}:{at or self.ts()}")
 
-    async def react(self, thread: str, on: str, *, removed: bool = False) -> Entry[Reacted]:
+    async def react(self, thread: str, on: str, *, removed: bool = False) -> Entry[ReactionChanged]:
         """Bob puts an emoji on a message, or takes it away."""
-        event = Reacted(user="UBob", name="Bob", emoji="eyes", on=on, ts=self.ts(), removed=removed)
+        event = ReactionChanged(user="UBob", name="Bob", emoji="eyes", on=on, ts=self.ts(), removed=removed)
         return await self.write(thread, event, f"reaction:{on}:{event.ts}")
 
-    async def begin(self, *inputs: Entry[Any], execution: str = "") -> Entry[TurnBegan]:
+    async def begin(self, *inputs: Entry[Any], execution: str = "") -> Entry[SoulTurnBegan]:
         """A turn takes these up."""
         thread = inputs[0].thread
-        began = TurnBegan(
+        began = SoulTurnBegan(
             execution=execution or f"{thread}@{inputs[0].seq}",
             inputs=tuple(entry.seq for entry in inputs),
             process="conversation",
         )
         return await self.write(thread, began, f"{thread}@{inputs[0].seq}/began")
 
-    async def end(self, began: Entry[TurnBegan], outcome: str = "completed") -> None:
+    async def end(self, began: Entry[SoulTurnBegan], outcome: str = "completed") -> None:
         """It ends."""
         await self.journal.append(
             began.thread,
-            TurnEnded(outcome=outcome),
+            SoulTurnEnded(outcome=outcome),
             key=f"{began.key}-ended",
             author="soul",
             closes=[began.seq, *began.event.inputs],
@@ -128,13 +128,13 @@ class Inbox:
         assert new
         return entry
 
-    async def do(self, name: str, view: str = "", **args: Any) -> Done:
+    async def do(self, name: str, view: str = "", **args: Any) -> CommandResult:
         """A tick in this view carries out a command, and it is recorded. Raises Refused."""
         command = self._commands[name]
         assert command.args
         given = command.args.model_validate(args)
         at = At(view=view, views=self.views, now=self.clock.now())
-        done: Done = await command.perform(at, given)
+        done: CommandResult = await command.perform(at, given)
         ran = CommandRan(
             tick=1,
             cmd_id="1",

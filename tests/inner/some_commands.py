@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from daemon.actions.action import Args, Definition
+from daemon.actions.action import ActionArguments, ActionDefinition
 from daemon.actions.help_command import help_command
-from daemon.actions.registry import Registry
-from daemon.inner.carrying_out import Done, Tick
-from daemon.inner.grammar import Command
+from daemon.actions.registry import ActionRegistry
+from daemon.inner.carrying_out import CommandResult, TickContext
+from daemon.inner.grammar import ParsedCommand
 
 
-class Closed(Args):
+class Closed(ActionArguments):
     """Arguments that take nothing else."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=False)
@@ -77,14 +77,14 @@ class Message(Closed):
     text: str = Field(description="what")
 
 
-async def nothing(tick: Tick, args: Any) -> Done:
+async def nothing(tick: TickContext, args: Any) -> CommandResult:
     """Does nothing."""
-    return Done(text="")
+    return CommandResult(text="")
 
 
-def command(name: str, args: type[Args] | None = None) -> Definition:
+def command(name: str, args: type[ActionArguments] | None = None) -> ActionDefinition:
     """A command that does nothing."""
-    return Definition(
+    return ActionDefinition(
         name=name, description=f"Do {name}.", perform=nothing, args=args, effect=True, inner=True
     )
 
@@ -99,11 +99,11 @@ COMMANDS = (
     command("cycle.idle", Idle),
     command("message.send", Message),
 )
-REGISTRY = Registry([help_command(COMMANDS), *COMMANDS])
+REGISTRY = ActionRegistry([help_command(COMMANDS), *COMMANDS])
 KNOWN = REGISTRY.known
 
 
-def rendered(commands: Iterable[Command]) -> str:
+def rendered(commands: Iterable[ParsedCommand]) -> str:
     """Commands as a section that holds them."""
     lines = [
         json.dumps(

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from daemon.engine.journal import Journal
-from daemon.inner.contexts import Contexts, Now
-from daemon.inner.state import State
-from daemon.kinds import INNER, SOUL_KINDS, CommandRan, ModelCall, ProcessEnded, ProcessStarted, Ticked
+from daemon.inner.contexts import TickContexts, TickMoment
+from daemon.inner.state import InnerLifeState
+from daemon.kinds import INNER, SOUL_KINDS, CommandRan, ModelCall, ProgramEnded, ProgramStarted, TickLogged
 from daemon.knowledge.views import PUBLIC
 from daemon.limits import INNER as LIMITS
-from daemon.within import index_of, state_of
+from daemon.within import make_index, make_state
 from tests.clock import FakeClock
 from tests.knowledge.office import Office
 
@@ -36,15 +36,15 @@ class Ticking:
     """An inner life whose last tick had Alice's DM in its sight."""
 
     office: Office
-    state: State
+    state: InnerLifeState
     alice: str = ""
     bob: str = ""
     note: int = 0
 
-    async def contexts(self, view: str) -> Contexts:
+    async def contexts(self, view: str) -> TickContexts:
         journal = self.office.journal
         await self.state.update()
-        now = Now(
+        now = TickMoment(
             tick=journal.last_seq_of_all() + 1,
             at=0.0,
             why="",
@@ -53,7 +53,7 @@ class Ticking:
             owners=(),
             limits=LIMITS,
         )
-        return Contexts(state=self.state, now=now, said=lambda seq: journal.entry(seq).event.text)
+        return TickContexts(state=self.state, now=now, said=lambda seq: journal.entry(seq).event.text)
 
     async def ran(self, name: str, view: str, shows: tuple[int, ...] = (), **args: Any) -> int:
         number = self.office.journal.last_seq_of_all()
@@ -69,8 +69,8 @@ class Ticking:
 @pytest.fixture
 async def ticking(tmp_path: Path) -> AsyncIterator[Ticking]:
     async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
-        with index_of(journal) as index:
-            one = Ticking(Office(journal), state_of(journal, index))
+        with make_index(journal) as index:
+            one = Ticking(Office(journal), make_state(journal, index))
             one.alice, one.bob = await one.office.open("dm-a", "dm"), await one.office.open("dm-b", "dm")
             await tick_in(one, one.alice)
             yield one
@@ -81,7 +81,7 @@ async def tick_in(one: Ticking, view: str) -> None:
     office = one.office
     one.note = (await office.say(view, "Alice", SECRET)).seq
     call = await office.write(INNER, answered(SECRET))
-    await office.write(INNER, ProcessStarted(name="count", slots={"what": SECRET}, view=view))
+    await office.write(INNER, ProgramStarted(name="count", slots={"what": SECRET}, view=view))
     diary = await one.ran("diary.add", view, text=SECRET)
     commands = [
         diary,
@@ -90,7 +90,7 @@ async def tick_in(one: Ticking, view: str) -> None:
         await one.ran("diary.read", view, shows=(diary,), ids=[diary]),
         await one.ran("notes.read", view, shows=(one.note,), ids=[one.note]),
     ]
-    line = Ticked(tick=1, outcome="thought", answer=call.seq, commands=tuple(commands), view=view)
+    line = TickLogged(tick=1, outcome="thought", answer=call.seq, commands=tuple(commands), view=view)
     await office.write(INNER, line)
 
 
@@ -113,7 +113,7 @@ def answered(text: str) -> ModelCall:
 
 async def repeats(one: Ticking) -> None:
     call = await one.office.write(INNER, answered("the same"))
-    line = Ticked(
+    line = TickLogged(
         tick=2, outcome="repeated", answer=call.seq, reflex="rephrase", advice=SECRET, view=one.alice
     )
     await one.office.write(INNER, line)
@@ -138,7 +138,7 @@ async def test_elsewhere_it_is_not(ticking: Ticking, name: str, elsewhere: str) 
 async def test_in_auto_mode_only_notes_are_shown_that_may_be_known(ticking: Ticking) -> None:
     await ticking.ran("cycle.filter", PUBLIC)
     await ticking.ran("cycle.mode", PUBLIC, mode="auto")
-    await ticking.office.write(INNER, Ticked(tick=3, outcome="waiting"))
+    await ticking.office.write(INNER, TickLogged(tick=3, outcome="waiting"))
     assert SECRET in (await ticking.shown(ticking.alice))["notes"]
     assert SECRET not in (await ticking.shown(ticking.bob))["notes"]
 
@@ -170,15 +170,15 @@ async def test_of_more_than_a_model_can_be_sent_the_first_are_shown_and_the_rest
     notes = [(await office.say(alice, "Alice", long)).seq for _ in range(20)]
     diary = [await ticking.ran("diary.add", alice, text=long) for _ in range(20)]
     for _ in range(20):
-        started = await office.write(INNER, ProcessStarted(name="count", view=alice))
-        ended = ProcessEnded(process=started.seq, name="count", status="ok", result=long)
+        started = await office.write(INNER, ProgramStarted(name="count", view=alice))
+        ended = ProgramEnded(process=started.seq, name="count", status="ok", result=long)
         await office.write(INNER, ended)
     commands = (
         await ticking.ran("notes.read", alice, shows=tuple(notes)),
         await ticking.ran("diary.read", alice, shows=tuple(diary)),
     )
     call = await office.write(INNER, answered("I look at all of it."))
-    line = Ticked(tick=3, outcome="thought", answer=call.seq, commands=commands, view=alice)
+    line = TickLogged(tick=3, outcome="thought", answer=call.seq, commands=commands, view=alice)
     await office.write(INNER, line)
     shown = await ticking.shown(alice)
     for name in ("notes", "records", "process_log"):
@@ -206,7 +206,7 @@ async def test_a_record_that_was_taken_over_is_told_by_the_id_that_it_is_known_b
     [first] = [one for one in office.journal.entries_of_kind(CommandRan) if one.event.name == "diary.add"]
     copy = await office.write(INNER, replace(first.event, taken_from=first.key))
     again = await office.write(INNER, replace(first.event, taken_from=copy.key))
-    [line] = office.journal.entries_of_kind(Ticked)
+    [line] = office.journal.entries_of_kind(TickLogged)
     await office.write(INNER, replace(line.event, commands=(again.seq,)))
     told = (await ticking.shown(ticking.alice))["process_log"]
     assert f"its id is {first.seq}<" in told
@@ -214,7 +214,7 @@ async def test_a_record_that_was_taken_over_is_told_by_the_id_that_it_is_known_b
 
 
 async def test_a_tick_that_began_again_is_one_line(ticking: Ticking) -> None:
-    [line] = ticking.office.journal.entries_of_kind(Ticked)
+    [line] = ticking.office.journal.entries_of_kind(TickLogged)
     copy = await ticking.ran("diary.add", ticking.alice, text="another thing")
     await ticking.office.write(INNER, replace(line.event, commands=(copy,)))
     await ticking.state.update()

@@ -5,25 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 
 from daemon.engine.journal import Journal
-from daemon.inner.agent_log import RESPONSES, AgentLog
+from daemon.inner.agent_log import RESPONSES, TickLog
 from daemon.inner.notes import Notes
-from daemon.inner.process_log import ProcessLog
+from daemon.inner.process_log import ProgramLog
 from daemon.inner.record_words import RECORDS
-from daemon.inner.records import Records
-from daemon.inner.said import SaidLog
+from daemon.inner.records import InnerRecords
+from daemon.inner.said import DeliveryLog
 from daemon.kinds import (
     INNER,
     SOUL_KINDS,
+    AmbientMessage,
     CommandRan,
-    Noticed,
-    ProcessEnded,
-    ProcessStarted,
-    Ticked,
-    ToSay,
+    ProgramEnded,
+    ProgramStarted,
+    TickLogged,
+    UnpromptedMessage,
 )
-from daemon.knowledge.journal_index import JournalIndex
-from daemon.knowledge.places import Places
-from daemon.knowledge.views import Views, anywhere
+from daemon.knowledge.journal_index import FullTextIndex
+from daemon.knowledge.places import KnownChannels
+from daemon.knowledge.views import Visibility, always_visible
 from daemon.limits import DAY
 from tests.clock import FakeClock
 
@@ -39,32 +39,32 @@ async def test_they_begin_anew_without_what_is_forgotten(tmp_path: Path) -> None
             CommandRan(tick=1, cmd_id="d", name="cycle.mode", args={"mode": SECRET}),
             CommandRan(tick=1, cmd_id="e", name="diary.change", args={"id": 1, "text": SECRET}),
             CommandRan(tick=1, cmd_id="f", name="diary.add", ok=False, text=SECRET, stays_open=True),
-            Ticked(tick=1, outcome="thought", why=SECRET, advice=SECRET),
-            ProcessStarted(name="wc", slots={"file": SECRET}),
-            ProcessEnded(process=8, name="wc", status="ok", result=SECRET),
-            ToSay(text=SECRET, by=1),
+            TickLogged(tick=1, outcome="thought", why=SECRET, advice=SECRET),
+            ProgramStarted(name="wc", slots={"file": SECRET}),
+            ProgramEnded(process=8, name="wc", status="ok", result=SECRET),
+            UnpromptedMessage(text=SECRET, by=1),
         ]
         seqs = []
         for number, event in enumerate(written, 1):
             entry, _ = await journal.append(INNER, event, key=f"{INNER}@1/step#{number}", author="soul")
             seqs.append(entry.seq)
-        views = Views(Places(journal))
-        with JournalIndex(journal, [RECORDS]) as index:
-            records = Records(journal, views, index)
-            processes = ProcessLog(journal)
-            folds = [records, AgentLog(journal), processes, SaidLog(journal)]
+        views = Visibility(KnownChannels(journal))
+        with FullTextIndex(journal, [RECORDS]) as index:
+            records = InnerRecords(journal, views, index)
+            processes = ProgramLog(journal)
+            folds = [records, TickLog(journal), processes, DeliveryLog(journal)]
             for fold in folds:
                 await fold.update()
             assert records.get(1, "") is not None
             assert await _search(records)
-            assert len(processes.failed(anywhere)) == 1
+            assert len(processes.failed(always_visible)) == 1
             assert SECRET.encode() in bytes_of(tmp_path)
             await journal.forget(seqs, thread="soul", key="wish", why="somebody wants it")
             for fold in folds:
                 await fold.update()
             assert records.get(1, "") is None
             assert not await _search(records)
-            assert processes.failed(anywhere) == []
+            assert processes.failed(always_visible) == []
         assert SECRET.encode() not in bytes_of(tmp_path)
 
 
@@ -76,7 +76,7 @@ async def test_what_was_deleted_or_hidden_stays_so_when_the_command_is_forgotten
             entry, _ = await journal.append(INNER, event, key=f"{INNER}@1/step#{number}", author="soul")
             return entry.seq
 
-        said = Noticed(user="U1", name="Bob", text="The ferry is late.", ts="1.5")
+        said = AmbientMessage(user="U1", name="Bob", text="The ferry is late.", ts="1.5")
         note, _ = await journal.append("sess-1", said, key="noticed:T:C:1.5", author="U1")
         kept, gone, changed = [await ran(n, "diary.add", text=f"Day {n}.") for n in (1, 2, 3)]
         commands = [
@@ -87,8 +87,8 @@ async def test_what_was_deleted_or_hidden_stays_so_when_the_command_is_forgotten
             await ran(8, "cycle.responses", n=3),
         ]
         await journal.forget(commands, thread="soul", key="wish", why="somebody wants it")
-        log, notes = AgentLog(journal), Notes(journal)
-        records = Records(journal, Views(Places(journal)), JournalIndex(journal, [RECORDS]))
+        log, notes = TickLog(journal), Notes(journal)
+        records = InnerRecords(journal, Visibility(KnownChannels(journal)), FullTextIndex(journal, [RECORDS]))
         for fold in (records, log, notes):
             await fold.update()
         assert [one.id for one in records.of("diary", "", 9)] == [kept]
@@ -103,7 +103,7 @@ async def test_the_same_notes_are_gone_when_what_cleaned_them_up_is_forgotten(tm
     async with Journal(tmp_path / "journal.db", clock, SOUL_KINDS) as journal:
 
         async def noticed(ts: str) -> int:
-            said = Noticed(user="U1", name="Bob", text="The ferry is late.", ts=ts)
+            said = AmbientMessage(user="U1", name="Bob", text="The ferry is late.", ts=ts)
             entry, _ = await journal.append("sess-1", said, key=f"noticed:T:C:{ts}", author="U1")
             return entry.seq
 
@@ -128,6 +128,6 @@ def bytes_of(home: Path) -> bytes:
     return b"".join(path.read_bytes() for path in home.glob("journal*"))
 
 
-async def _search(records: Records) -> object:
+async def _search(records: InnerRecords) -> object:
     """What their index finds of it."""
     return await records.search("diary", SECRET, "")

@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
-from daemon.inner.grammar import LONGEST, MOST_COMMANDS, MOST_ITEMS, Fault, Written, read
+from daemon.inner.grammar import (
+    LONGEST,
+    MOST_COMMANDS,
+    MOST_ITEMS,
+    CommandFault,
+    ParsedCommands,
+    parse_commands,
+)
 from tests.inner.some_commands import KNOWN, Entry, Idle, Link, Which
 
 MARKERS = [("# Команды:", "# Конец команд"), ("# Commands:", "# End of commands")]
@@ -17,8 +24,8 @@ ADD = '{"cmd_id": "a", "type": "diary.add", "args": {"text": "Hm."}}'
 READ = '{"cmd_id": 2, "type": "notes.read", "args": {"ids": [5]}, "description": "what they said"}'
 
 
-def reading(answer: str) -> Written:
-    return read(answer, KNOWN)
+def reading(answer: str) -> ParsedCommands:
+    return parse_commands(answer, KNOWN)
 
 
 def names(answer: str) -> Sequence[str]:
@@ -32,7 +39,7 @@ def section(*lines: str) -> str:
     return "\n".join(("# Commands:", *lines, "# End of commands"))
 
 
-def fault(*lines: str) -> Fault:
+def fault(*lines: str) -> CommandFault:
     """The one thing that is wrong in a section of which nothing is carried out."""
     written = reading(section(*lines))
     assert written.commands == []

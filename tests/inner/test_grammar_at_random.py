@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.inner.grammar import Command, read
+from daemon.inner.grammar import ParsedCommand, parse_commands
 from tests.inner.fuzz import PIECES, answer, problem
 from tests.inner.some_commands import KNOWN, rendered
 from tests.soak import shared
@@ -44,7 +44,7 @@ def test_nothing_is_raised_and_nothing_is_carried_out_that_was_not_written(text:
 
 @given(st.lists(LINES, max_size=8))
 def test_each_object_in_a_section_is_carried_out_or_told(lines: list[str]) -> None:
-    written = read("\n".join(("# Commands:", *lines, "# End of commands")), KNOWN)
+    written = parse_commands("\n".join(("# Commands:", *lines, "# End of commands")), KNOWN)
     assert len(written.commands) + len(written.faults) == len(lines)
     assert written.thought == ""
 
@@ -54,7 +54,7 @@ def test_commands_that_are_written_down_again_are_read_the_same(
     entries: list[tuple[str, str, str]], before: str
 ) -> None:
     commands = {
-        cmd_id: Command(
+        cmd_id: ParsedCommand(
             cmd_id=cmd_id,
             name="diary.add",
             args=None,
@@ -64,10 +64,10 @@ def test_commands_that_are_written_down_again_are_read_the_same(
         )
         for cmd_id, text, description in entries
     }
-    once = read(f"I think of {before!r}\n{rendered(commands.values())}", KNOWN)
+    once = parse_commands(f"I think of {before!r}\n{rendered(commands.values())}", KNOWN)
     assert once.faults == []
     assert [one.cmd_id for one in once.commands] == [*commands]
-    again = read(rendered(once.commands), KNOWN)
+    again = parse_commands(rendered(once.commands), KNOWN)
     for one, other in zip(once.commands, again.commands, strict=True):
         assert (one.name, one.args, one.given) == (other.name, other.args, other.given)
         assert one.description == other.description
@@ -105,5 +105,5 @@ def test_a_million_characters_are_read_in_a_moment() -> None:
 
 def taken(text: str) -> float:
     began = process_time()
-    read(text, KNOWN)
+    parse_commands(text, KNOWN)
     return process_time() - began

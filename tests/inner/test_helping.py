@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from daemon.actions.built_in import catalogue
-from daemon.actions.registry import Registry
-from daemon.inner.carrying_out import Done
-from daemon.inner.grammar import read
+from daemon.actions.built_in import all_actions
+from daemon.actions.registry import ActionRegistry
+from daemon.inner.carrying_out import CommandResult
+from daemon.inner.grammar import parse_commands
 from daemon.inner.helping import ALIASES, argument_lines, help_line, help_text
-from daemon.ism import Refused
+from daemon.ism import ActionRefused
 from daemon.limits import Limits
 from daemon.mind.playbook import Playbook
 from tests.inner.some_commands import KNOWN, REGISTRY, Entry, Idle, Ids, Link, Start
 from tests.source import ROOT
 
 COMMANDS = REGISTRY.commands
-EVERY = {"some": REGISTRY, "ours": catalogue()}
+EVERY = {"some": REGISTRY, "ours": all_actions()}
 """Registries that the comparison is made for: a handful of commands, and all that there are."""
 
 
@@ -84,12 +84,12 @@ async def test_the_command_help_explains_the_commands_and_itself() -> None:
     one = REGISTRY.commands[0]
     nobody: Any = None
     explained = await one.perform(nobody, one.args and one.args())
-    assert explained == Done(text=help_text(COMMANDS))
+    assert explained == CommandResult(text=help_text(COMMANDS))
     assert explained.text.startswith('help {"type"?: text}: Explain the commands')
-    [asked] = read('```json\n{"type": "help", "args": {"type": "notes.read"}}\n```', KNOWN).commands
+    [asked] = parse_commands('```json\n{"type": "help", "args": {"type": "notes.read"}}\n```', KNOWN).commands
     assert (await one.perform(nobody, asked.args)).text == help_text(COMMANDS, "notes.read")
-    [wrong] = read('```json\n{"type": "help", "args": {"type": "notes.raed"}}\n```', KNOWN).commands
-    with pytest.raises(Refused, match=r"is it notes\.read"):
+    [wrong] = parse_commands('```json\n{"type": "help", "args": {"type": "notes.raed"}}\n```', KNOWN).commands
+    with pytest.raises(ActionRefused, match=r"is it notes\.read"):
         await one.perform(nobody, wrong.args)
 
 
@@ -103,13 +103,13 @@ def test_parser_help_and_documentation_know_the_same_commands(name: str) -> None
         shown = help_line(one.name, one.args)
         assert line == f"{shown}: {one.description}"
         assert f"\n## {one.name}\n\n`{shown}`\n\n{one.description}\n" in page
-        [wrong] = read(f'```json\n{{"type": "{one.name}", "x": 1}}\n```', registry.known).faults
+        [wrong] = parse_commands(f'```json\n{{"type": "{one.name}", "x": 1}}\n```', registry.known).faults
         assert (wrong.name, wrong.help) == (one.name, shown)
     assert page.count("\n## ") == len(help_lines)
 
 
 def test_the_page_that_is_kept_is_that_of_the_registry() -> None:
-    assert (ROOT / "docs/ACTIONS.md").read_text(encoding="utf-8") == catalogue().as_markdown()
+    assert (ROOT / "docs/ACTIONS.md").read_text(encoding="utf-8") == all_actions().as_markdown()
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -127,12 +127,12 @@ def models(schema: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_an_alias_means_a_command_of_the_inner_life_alone() -> None:
     names = [name for meant in ALIASES.values() for name in meant]
-    assert not {*names} & {*catalogue().named}
-    assert not {*ALIASES} & {*catalogue().known}
+    assert not {*names} & {*all_actions().named}
+    assert not {*ALIASES} & {*all_actions().known}
 
 
 def test_commands_are_offered_to_nobody_else() -> None:
-    both = Registry([*catalogue().named.values(), *REGISTRY.commands])
+    both = ActionRegistry([*all_actions().named.values(), *REGISTRY.commands])
     playbook = Playbook(
         name="mending",
         goal="Mend it.",

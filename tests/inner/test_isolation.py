@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.doctor.programs import processes
-from daemon.inner.isolation import isolated, isolates
-from daemon.recipe import Recipe, Recipes
+from daemon.doctor.programs import examine_programs
+from daemon.inner.isolation import find_bwrap, isolated_argv
+from daemon.recipe import AllowedProgram, AllowedPrograms
 from tests.inner.workshop import Workshop, shell
 
 WORKS = 'echo "$@" >> {log}\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"'
@@ -75,7 +75,7 @@ async def test_without_programs_it_is_not_tried(workshop: Workshop, place: Place
 
 
 def test_the_words_of_a_program_are_no_options_of_it() -> None:
-    argv = isolated("bwrap", ["p", "--share-net"], Path("/h"), Path("/h/w"))
+    argv = isolated_argv("bwrap", ["p", "--share-net"], Path("/h"), Path("/h/w"))
     assert argv[argv.index("--") :] == ["--", "p", "--share-net"]
 
 
@@ -84,18 +84,18 @@ def test_nothing_of_the_soul_is_seen_by_them_and_all_else_is(tmp_path: Path) -> 
         (tmp_path / name).touch()
     for folder in ("reads", "processes", "scripts"):
         (tmp_path / folder).mkdir()
-    line = " ".join(isolated("bwrap", ["p"], tmp_path / "processes", tmp_path / "processes" / "w"))
+    line = " ".join(isolated_argv("bwrap", ["p"], tmp_path / "processes", tmp_path / "processes" / "w"))
     scripts = tmp_path / "scripts"
     assert f" --tmpfs {tmp_path} --ro-bind-try {scripts} {scripts} " in line
     assert not any(name in line for name in (".db", "reads"))
 
 
 async def test_the_doctor_says_what_may_run_and_by_what_it_is_confined(place: Place) -> None:
-    recipes = Recipes({"list": Recipe(argv=("ls",))})
-    none = await processes(Recipes(), 600)
+    recipes = AllowedPrograms({"list": AllowedProgram(argv=("ls",))})
+    none = await examine_programs(AllowedPrograms(), 600)
     assert (none.ok, none.said) == (True, "the inner life may run no programs (PROCESS_COMMANDS)")
     place(WORKS)
-    found = await processes(recipes, 90.0)
+    found = await examine_programs(recipes, 90.0)
     assert found.ok
     assert found.said.startswith("it may run list for 90 s each; ")
     assert found.said.endswith("/bwrap keeps them from the network")
@@ -103,15 +103,18 @@ async def test_the_doctor_says_what_may_run_and_by_what_it_is_confined(place: Pl
 
 async def test_the_doctor_says_that_they_can_reach_the_network(place: Place) -> None:
     place(FAILS)
-    found = await processes(Recipes({"list": Recipe(argv=("ls",))}), 600)
+    found = await examine_programs(AllowedPrograms({"list": AllowedProgram(argv=("ls",))}), 600)
     assert found.ok
     assert found.said.startswith(
         "it may run list for 600 s each; they can reach the network: bwrap does not work here"
     )
-    assert (await isolates())[0] == ""
+    assert (await find_bwrap())[0] == ""
 
 
 async def test_the_doctor_names_a_program_that_is_not_there() -> None:
-    found = await processes(Recipes({"a": Recipe(argv=("ls",)), "b": Recipe(argv=("no-such-thing",))}), 600)
+    found = await examine_programs(
+        AllowedPrograms({"a": AllowedProgram(argv=("ls",)), "b": AllowedProgram(argv=("no-such-thing",))}),
+        600,
+    )
     assert not found.ok
     assert found.said.startswith("PROCESS_COMMANDS names what is no program here: b. ")

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from daemon.inner.masking import MASK, harmless, masked, masked_begin, masked_end
-from daemon.inner.process_folder import Written
-from daemon.inner.process_outcome import shown
-from daemon.inner.supervising import Bounds
+from daemon.inner.masking import MASK, mask_head, mask_secrets, mask_tail, strip_control_characters
+from daemon.inner.process_folder import CapturedOutput
+from daemon.inner.process_outcome import output_in_words
+from daemon.inner.supervising import ProgramLimits
 from tests.inner.workshop import Workshop, python
 
 OURS = "a console word of ours"
@@ -34,35 +34,35 @@ SECRETS = (
 @pytest.mark.parametrize("secret", [OURS, *SECRETS])
 def test_a_secret_is_masked_wherever_it_stands(secret: str) -> None:
     for text in (secret, f"key={secret}", f'"{secret}",', f"a {secret} b {secret}\n", f"<{secret}>"):
-        assert secret not in masked(text, [OURS])
-        assert MASK in masked(text, [OURS])
+        assert secret not in mask_secrets(text, [OURS])
+        assert MASK in mask_secrets(text, [OURS])
 
 
 def test_what_follows_a_scheme_is_masked() -> None:
-    assert masked("Authorization: Bearer abcdefgh.ijk", ()) == f"Authorization: Bearer {MASK}"
-    assert masked("AUTHORIZATION: BEARER ABCDEFGH", ()) == f"AUTHORIZATION: BEARER {MASK}"
-    assert masked("authorization: basic dXNlcjpwYXNzd29yZA==", ()) == f"authorization: basic {MASK}"
-    assert masked("postgres://soul:pass@word@host/db", ()) == f"postgres://{MASK}@host/db"
+    assert mask_secrets("Authorization: Bearer abcdefgh.ijk", ()) == f"Authorization: Bearer {MASK}"
+    assert mask_secrets("AUTHORIZATION: BEARER ABCDEFGH", ()) == f"AUTHORIZATION: BEARER {MASK}"
+    assert mask_secrets("authorization: basic dXNlcjpwYXNzd29yZA==", ()) == f"authorization: basic {MASK}"
+    assert mask_secrets("postgres://soul:pass@word@host/db", ()) == f"postgres://{MASK}@host/db"
 
 
 def test_what_is_none_stays() -> None:
     text = (
         "The task-force asked for disk-usage: https://example.org/a?b=c@d, eyJ, -----BEGIN CERTIFICATE-----"
     )
-    assert masked(text, ["", "x"]) == text
+    assert mask_secrets(text, ["", "x"]) == text
 
 
 @pytest.mark.parametrize("secret", [OURS, "xoxb-123456-abcdef"])
 def test_characters_that_nobody_sees_hide_no_secret(secret: str) -> None:
     for hidden in ("\0", "\x1b[31m", "\u200b", "\u202e", "\x08", "\x1b]0;title\x07", "\U000e0041"):
-        text = harmless(hidden.join(secret).encode())
-        assert masked(text, [OURS]) == MASK
-    assert masked(harmless(secret.encode("utf-16-be")), [OURS]) == MASK
+        text = strip_control_characters(hidden.join(secret).encode())
+        assert mask_secrets(text, [OURS]) == MASK
+    assert mask_secrets(strip_control_characters(secret.encode("utf-16-be")), [OURS]) == MASK
 
 
 def test_what_does_something_is_gone() -> None:
     raw = b"\x1b[2J\x1b]0;title\x07one\rtwo\r\nthree\x07\x9b\xff\tfour\x1b"
-    assert harmless(raw) == "one\ntwo\nthree\ufffd\ufffd\tfour"
+    assert strip_control_characters(raw) == "one\ntwo\nthree\ufffd\ufffd\tfour"
 
 
 @pytest.mark.parametrize("secret", [OURS, *SECRETS])
@@ -70,7 +70,7 @@ def test_no_cut_leaves_half_a_secret(secret: str) -> None:
     most = 80
     for before in range(200):
         text = "." * before + " " + secret + " " + "." * 200
-        said = shown(Written(head=text.encode()), [OURS], most, "f")
+        said = output_in_words(CapturedOutput(head=text.encode()), [OURS], most, "f")
         assert len(said) < most + 100
         rest = said.replace(MASK, "")
         assert not any(secret[at : at + 6] in rest for at in range(len(secret) - 5)), said
@@ -80,15 +80,17 @@ def test_no_cut_leaves_half_a_secret(secret: str) -> None:
 def test_nor_does_what_was_never_kept(secret: str) -> None:
     half = len(secret) // 2
     head, tail = f"all is well {secret[:half]}", f"{secret[half:]} all was well"
-    said = shown(Written(head=head.encode(), tail=tail.encode(), lost=10), [OURS], 4_000, "f")
+    said = output_in_words(
+        CapturedOutput(head=head.encode(), tail=tail.encode(), lost=10), [OURS], 4_000, "f"
+    )
     assert not any(secret[at : at + 6] in said for at in range(len(secret) - 5)), said
     assert said.startswith("all is well")
     assert said.endswith("all was well")
 
 
 def test_long_words_without_an_end_are_cut() -> None:
-    assert len(masked_begin("x" * 100_000, ())) == 100_000 - 16_384
-    assert len(masked_end("x" * 100_000, ())) == 100_000 - 16_384
+    assert len(mask_head("x" * 100_000, ())) == 100_000 - 16_384
+    assert len(mask_tail("x" * 100_000, ())) == 100_000 - 16_384
 
 
 @pytest.mark.parametrize(
@@ -96,8 +98,8 @@ def test_long_words_without_an_end_are_cut() -> None:
 )
 def test_it_takes_no_time_to_speak_of(unit: str) -> None:
     began = time.process_time()
-    masked(harmless(unit.encode() * (2_000_000 // len(unit))), ["secret"])
-    masked_end(unit * 10_000, ())
+    mask_secrets(strip_control_characters(unit.encode() * (2_000_000 // len(unit))), ["secret"])
+    mask_tail(unit * 10_000, ())
     assert time.process_time() - began < 5
 
 
@@ -117,7 +119,7 @@ async def test_of_ten_megabytes_head_and_tail_are_told(workshop: Workshop) -> No
 
 async def test_what_is_kept_in_two_parts_is_told_as_one(workshop: Workshop) -> None:
     text = " ".join(map(str, range(700)))
-    ended = await workshop.run(python(f"print({text!r})"), bounds=Bounds(kept=1_000))
+    ended = await workshop.run(python(f"print({text!r})"), bounds=ProgramLimits(kept=1_000))
     assert ended.result.splitlines()[-1] == text
     [folder] = workshop.home.iterdir()
     kept = [(folder / name).stat().st_size for name in ("stdout", "stdout.tail")]

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from daemon.inner.note import Filter
-from daemon.ism import Refused
-from daemon.kinds import AudienceNoted, Message
-from daemon.knowledge.views import anywhere
+from daemon.inner.note import NoteFilter
+from daemon.ism import ActionRefused
+from daemon.kinds import AudienceChanged, IncomingMessage
+from daemon.knowledge.views import always_visible
 from tests.inner.noting import Inbox
 
 EACH = ("notes.read", "notes.hide", "notes.tag", "notes.mark")
@@ -56,7 +56,9 @@ async def test_tags_are_set_in_place_of_those_before(here: Inbox) -> None:
     assert f"{first}: normal, channel, in #C1, #ops, #later" in (await here.do("notes.list")).text
     await here.do("notes.tag", ids=[first], tags=["done"])
     await here.do("notes.tag", ids=[second], tags=[])
-    found = {tag: here.notes.matching(Filter(tags=(tag,)), anywhere) for tag in ("ops", "later", "done")}
+    found = {
+        tag: here.notes.matching(NoteFilter(tags=(tag,)), always_visible) for tag in ("ops", "later", "done")
+    }
     assert found == {"ops": [], "later": [], "done": [first]}
 
 
@@ -64,7 +66,7 @@ async def test_a_hashtag_stays_while_its_words_stand(here: Inbox) -> None:
     talk = await here.open("C1")
     said = await here.hear(talk, "look #here")
     await here.do("notes.tag", view=talk, ids=[said.seq], tags=[])
-    assert here.notes.matching(Filter(tags=("here",)), anywhere) == [said.seq]
+    assert here.notes.matching(NoteFilter(tags=("here",)), always_visible) == [said.seq]
 
 
 async def test_old_ones_leave_the_notes_and_never_the_journal(here: Inbox) -> None:
@@ -78,7 +80,7 @@ async def test_old_ones_leave_the_notes_and_never_the_journal(here: Inbox) -> No
     await here.do("cleanup.notes", older_than_days=2)
     assert here.notes.new_since(0) == [late] == open_ids(here)
     assert [entry.event.text for entry in here.journal.entries_at([first, third])] == ["one", "three"]
-    with pytest.raises(Refused):
+    with pytest.raises(ActionRefused):
         await here.do("notes.read", ids=[first])
 
 
@@ -96,7 +98,7 @@ async def test_a_list_goes_on_where_it_ended(here: Inbox) -> None:
 @pytest.mark.parametrize("name", EACH)
 async def test_ids_that_are_none_are_named_and_nothing_is_done(here: Inbox, name: str) -> None:
     seqs = await three(here)
-    with pytest.raises(Refused, match="no note 9998, 9999"):
+    with pytest.raises(ActionRefused, match="no note 9998, 9999"):
         await here.do(name, ids=[9998, seqs[0], 9999], **MORE.get(name, {}))
     assert open_ids(here) == seqs
 
@@ -168,7 +170,7 @@ async def test_a_tag_is_hidden_in_its_channel_when_others_come_to_read_there(her
     board = await here.open("C9", "private")
     note = (await here.notice(board, "lunch?")).seq
     await here.do("notes.tag", board, ids=[note], tags=["before-the-merger"])
-    shared = AudienceNoted(team="T1", channel="C9", audience="shared")
+    shared = AudienceChanged(team="T1", channel="C9", audience="shared")
     await here.write("slack:T1", shared, "others came")
     assert "merger" not in (await here.do("notes.list", board)).text
     await here.do("notes.tag", board, ids=[note], tags=["food"])
@@ -189,13 +191,13 @@ async def test_what_becomes_private_is_no_longer_told_elsewhere(here: Inbox) -> 
     bob = await here.open("D2")
     public = await here.notice(await here.open("C1", ts=""), "lunch?")
     assert str(public.seq) in (await here.do("notes.list", bob)).text
-    await here.write("slack:T1", AudienceNoted(team="T1", channel="C1", audience="private"), "closed")
+    await here.write("slack:T1", AudienceChanged(team="T1", channel="C1", audience="private"), "closed")
     assert str(public.seq) not in (await here.do("notes.list", bob)).text
 
 
 async def test_nothing_that_was_said_is_ever_told_by_a_command(here: Inbox) -> None:
     dm = await here.open("D1")
-    said: Message = (await here.say(dm, "xyzzy")).event
+    said: IncomingMessage = (await here.say(dm, "xyzzy")).event
     seq = here.journal.last_seq_of_all()
     for name in ("notes.list", *EACH):
         args = {"ids": [seq], **MORE.get(name, {})} if name in EACH else {"unread": False}

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from daemon.inner.note import Filter, hashtags
+from daemon.inner.note import NoteFilter, find_hashtags
 from daemon.inner.notes import Notes
-from daemon.kinds import INNER, Afterthought, InnerMessage, Noticed, SharedFile, StopAsked
-from daemon.knowledge.views import anywhere
+from daemon.kinds import INNER, AmbientMessage, BackgroundTask, InternalMessage, SharedFile, StopRequest
+from daemon.knowledge.views import always_visible
 from tests.inner.noting import Inbox, everything
 from tests.knowledge.office import forget
 
@@ -17,7 +17,7 @@ from tests.knowledge.office import forget
 async def ids(here: Inbox, **wanted: Any) -> list[int]:
     """Of those that fit, the oldest first."""
     await here.notes.update()
-    return here.notes.matching(Filter.of(wanted), anywhere)[::-1]
+    return here.notes.matching(NoteFilter.of(wanted), always_visible)[::-1]
 
 
 async def open_ids(here: Inbox) -> list[int]:
@@ -29,7 +29,7 @@ async def shown(here: Inbox, id: int) -> str:
     await here.notes.update()
     note = here.notes.get(id)
     assert note
-    return here.notes.words(note, anywhere)
+    return here.notes.words(note, always_visible)
 
 
 # What is a note
@@ -70,13 +70,13 @@ async def test_where_it_comes_from_and_how_much_it_matters(here: Inbox) -> None:
         await here.notice(general, "lunch?"),
         await here.notice(general, "red", bot=True),
         await here.react(general, "1.000001"),
-        await here.write(talk, InnerMessage(sender=f"{talk}.dig", text="42", status="completed"), "a"),
+        await here.write(talk, InternalMessage(sender=f"{talk}.dig", text="42", status="completed"), "a"),
     ]
     await here.say(dm, "!trace", command="trace")
-    await here.write(talk, Afterthought(process="learning"), "b")
-    await here.write(talk, InnerMessage(code="timer-fired", text="tea"), "c")
-    await here.write(INNER, InnerMessage(sender=f"{INNER}.dig", text="", status="completed"), "d")
-    await here.write(f"{talk}.dig", InnerMessage(sender="b", text="", status="completed"), "e")
+    await here.write(talk, BackgroundTask(process="learning"), "b")
+    await here.write(talk, InternalMessage(code="timer-fired", text="tea"), "c")
+    await here.write(INNER, InternalMessage(sender=f"{INNER}.dig", text="", status="completed"), "d")
+    await here.write(f"{talk}.dig", InternalMessage(sender="b", text="", status="completed"), "e")
     await here.notes.update()
     assert here.notes.new_since(0) == [entry.seq for entry in came]
     found = [note for note in map(here.notes.get, here.notes.new_since(0)) if note]
@@ -132,7 +132,7 @@ async def test_an_edit_replaces_its_words_and_a_deletion_takes_it_away(here: Inb
 async def test_its_changes_may_come_before_it(here: Inbox) -> None:
     general = await here.open("C1", ts="")
     for ts, note, text in (("5.000001", "edited", "dinner?"), ("5.000002", "deleted", "")):
-        said = Noticed(user="UAlice", name="Alice", text=text, ts=ts, note=note)
+        said = AmbientMessage(user="UAlice", name="Alice", text=text, ts=ts, note=note)
         await here.write(general, said, f"noticed:{ts}:{note}:6.000001")
     one = await here.notice(general, "lunch?", ts="5.000001")
     await here.notice(general, "tea?", ts="5.000002")
@@ -197,7 +197,7 @@ async def test_a_stop_ends_what_waited_for_an_answer(here: Inbox) -> None:
     dm = await here.open("D1")
     said = await here.say(dm, "delete it all")
     await here.end(await here.begin(said), "suspended")
-    stop = await here.write(dm, StopAsked(user="UAlice", name="Alice", text="", ts="9.1"), "stop")
+    stop = await here.write(dm, StopRequest(user="UAlice", name="Alice", text="", ts="9.1"), "stop")
     await here.end(await here.begin(stop))
     assert await open_ids(here) == []
 
@@ -233,8 +233,8 @@ async def test_it_is_as_it_was_when_an_entry_was_written(here: Inbox) -> None:
 
 
 def test_hashtags_are_words_and_no_numbers() -> None:
-    assert hashtags("#Deploy, (#ops-2) a#b #12 ##no #général #deploy") == ["deploy", "ops-2", "général"]
-    assert len(hashtags(" ".join(f"#tag{n}" for n in range(50)))) == 10
+    assert find_hashtags("#Deploy, (#ops-2) a#b #12 ##no #général #deploy") == ["deploy", "ops-2", "général"]
+    assert len(find_hashtags(" ".join(f"#tag{n}" for n in range(50)))) == 10
 
 
 @pytest.mark.parametrize(
@@ -242,13 +242,15 @@ def test_hashtags_are_words_and_no_numbers() -> None:
 )
 def test_a_filter_of_what_there_is_not_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
-        Filter.of(wrong)
+        NoteFilter.of(wrong)
 
 
 def test_a_filter_is_read_as_it_is_meant() -> None:
-    one = Filter.of({"priority": "low", "tags": ["#Ops"], "until": 9, "unread": True})
-    assert one == Filter(priority="low", tags=("ops",), until=9.0, unread=True)
-    assert Filter.of({}) == Filter.of({"priority": None, "source": None, "since": None}) == Filter()
+    one = NoteFilter.of({"priority": "low", "tags": ["#Ops"], "until": 9, "unread": True})
+    assert one == NoteFilter(priority="low", tags=("ops",), until=9.0, unread=True)
+    assert (
+        NoteFilter.of({}) == NoteFilter.of({"priority": None, "source": None, "since": None}) == NoteFilter()
+    )
 
 
 async def test_time_is_when_it_came(here: Inbox) -> None:

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from daemon.inner.note import Filter
-from daemon.kinds import INNER, CommandRan, Noticed
-from daemon.knowledge.views import anywhere
+from daemon.inner.note import NoteFilter
+from daemon.kinds import INNER, AmbientMessage, CommandRan
+from daemon.knowledge.views import always_visible
 from tests.inner.noting import Inbox, inbox
 from tests.soak import SOAK
 
@@ -31,7 +31,7 @@ async def fill(here: Inbox, count: int) -> None:
             for number in range(start, start + 500):
                 group.create_task(_notice(here, threads[number % CHANNELS], number))
     await here.notes.update()
-    ids = here.notes.matching(Filter(source="channel"), anywhere, most=count)[100:]
+    ids = here.notes.matching(NoteFilter(source="channel"), always_visible, most=count)[100:]
     read = CommandRan(tick=1, cmd_id="1", name="notes.mark", args={"ids": ids})
     await here.write(INNER, read, "read")
     await here.notes.update()
@@ -40,7 +40,7 @@ async def fill(here: Inbox, count: int) -> None:
 
 async def _notice(here: Inbox, thread: str, number: int) -> None:
     ts = f"{1_780_000_000 + number}.000001"
-    said = Noticed(user="UBob", name="Bob", text="tea", ts=ts, bot=number % 100 == 0)
+    said = AmbientMessage(user="UBob", name="Bob", text="tea", ts=ts, bot=number % 100 == 0)
     await here.write(thread, said, f"noticed:{ts}")
 
 
@@ -54,14 +54,14 @@ def looks(here: Inbox) -> dict[str, Callable[[], object]]:
         "listed": notes.list_open,
         "get": lambda: notes.get(last),
         "new": lambda: notes.new_since(last - 3),
-        "words": lambda: notes.words(note, anywhere),
-        "all": lambda: notes.matching(Filter(), anywhere),
-        "important": lambda: notes.matching(Filter(priority="important"), anywhere),
-        "none": lambda: notes.matching(Filter(priority="urgent", unread=True), anywhere),
-        "tag": lambda: notes.matching(Filter(tags=("there-is-none",)), anywhere),
-        "lately": lambda: notes.matching(Filter(since=here.clock.now()), anywhere),
-        "unknown": lambda: notes.matching(Filter(), lambda there, wrote=0: False),
-        "unread": lambda: notes.matching(Filter(source="channel", unread=True), anywhere, most=200),
+        "words": lambda: notes.words(note, always_visible),
+        "all": lambda: notes.matching(NoteFilter(), always_visible),
+        "important": lambda: notes.matching(NoteFilter(priority="important"), always_visible),
+        "none": lambda: notes.matching(NoteFilter(priority="urgent", unread=True), always_visible),
+        "tag": lambda: notes.matching(NoteFilter(tags=("there-is-none",)), always_visible),
+        "lately": lambda: notes.matching(NoteFilter(since=here.clock.now()), always_visible),
+        "unknown": lambda: notes.matching(NoteFilter(), lambda there, wrote=0: False),
+        "unread": lambda: notes.matching(NoteFilter(source="channel", unread=True), always_visible, most=200),
     }
 
 

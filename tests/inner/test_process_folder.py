@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.inner.process_folder import end_and_remove, ending, holder
+from daemon.inner.process_folder import end_and_remove, read_exit, wrapper_pid
 from daemon.inner.wrapper import grown
 
 
@@ -21,13 +21,13 @@ def test_a_number_that_is_no_process_names_nobody(tmp_path: Path, written: str, 
     wrapper.write_text(written)
     with wrapper.open("r+") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        assert holder(tmp_path) == lives
-    assert holder(tmp_path) is None, "nobody holds it"
+        assert wrapper_pid(tmp_path) == lives
+    assert wrapper_pid(tmp_path) is None, "nobody holds it"
 
 
 def test_why_it_could_not_be_started_is_a_text(tmp_path: Path) -> None:
     (tmp_path / "status").write_text(r'{"why": "unstartable", "error": "half of \ud83d"}')
-    end = ending(tmp_path)
+    end = read_exit(tmp_path)
     assert end
     assert end.error.encode().startswith(b"half of ")
 

@@ -11,22 +11,30 @@ from typing import Any, cast
 import pytest
 
 from daemon.actions.cycle_commands import cycle_commands
-from daemon.actions.process_commands import process_commands
+from daemon.actions.process_commands import program_commands
 from daemon.engine.context import Context
 from daemon.engine.event import StepEvent
-from daemon.engine.kinds import Spawned, ThreadEnded
+from daemon.engine.kinds import ThreadEnded, ThreadSpawned
 from daemon.engine.program import Program
 from daemon.engine.verify import verify
 from daemon.engine.worker import Worker
-from daemon.inner.carrying_out import Done
-from daemon.inner.process_log import Process, ProcessLog
-from daemon.inner.supervising import Supervisor
-from daemon.ism import Refused
-from daemon.kinds import INNER, SOUL_KINDS, CommandRan, InnerBegan, ProcessEnded, ProcessStarted, ProcessStop
-from daemon.knowledge.places import Places
-from daemon.knowledge.views import Views
+from daemon.inner.carrying_out import CommandResult
+from daemon.inner.process_log import ProgramLog, ProgramRun
+from daemon.inner.supervising import ProgramSupervisor
+from daemon.ism import ActionRefused
+from daemon.kinds import (
+    INNER,
+    SOUL_KINDS,
+    CommandRan,
+    InnerLifeStarted,
+    ProgramEnded,
+    ProgramStarted,
+    ProgramStopRequested,
+)
+from daemon.knowledge.places import KnownChannels
+from daemon.knowledge.views import Visibility
 from daemon.process import Turn
-from daemon.recipe import Recipe
+from daemon.recipe import AllowedProgram
 from tests.clock import FakeClock
 from tests.engine.small import working
 from tests.inner.workshop import Workshop, shell, until
@@ -52,7 +60,7 @@ class OneTick:
 
     turn: Turn
     id: int
-    views: Views
+    views: Visibility
     view: str = ""
     now: float = 0.0
 
@@ -60,12 +68,12 @@ class OneTick:
 class Life:
     """An inner life that gives commands: each is carried out and recorded, as a tick does it."""
 
-    def __init__(self, workshop: Workshop, recipes: Mapping[str, Recipe] = RECIPES) -> None:
+    def __init__(self, workshop: Workshop, recipes: Mapping[str, AllowedProgram] = RECIPES) -> None:
         self.workshop = workshop
-        self.log = ProcessLog(workshop.journal)
-        commands = [*process_commands(self.log, recipes), *cycle_commands(60, self.log)]
+        self.log = ProgramLog(workshop.journal)
+        commands = [*program_commands(self.log, recipes), *cycle_commands(60, self.log)]
         self.commands = {one.name: one for one in commands}
-        self.views = Views(Places(workshop.journal))
+        self.views = Visibility(KnownChannels(workshop.journal))
         self.office = Office(workshop.journal)
 
     async def do(self, name: str, view: str = "", /, **args: Any) -> str:
@@ -78,9 +86,9 @@ class Life:
         assert command.args
         checked = command.args.model_validate(args)
         try:
-            done: Done = await command.perform(tick, checked)
+            done: CommandResult = await command.perform(tick, checked)
             text, ok = done.text, True
-        except Refused as refused:
+        except ActionRefused as refused:
             text, ok = str(refused), False
         ran = CommandRan(tick=tick.id, cmd_id="c", name=name, args=args, ok=ok, text=text, view=view)
         await tick.turn.record(ran)
@@ -88,7 +96,7 @@ class Life:
 
     async def end(self, id: int, result: str = "done") -> None:
         """A supervisor writes that it has ended."""
-        ended = ProcessEnded(process=id, name="date", status="ok", result=result)
+        ended = ProgramEnded(process=id, name="date", status="ok", result=result)
         await self.workshop.journal.append(INNER, ended, key=f"ended:{id}", closes=[id])
 
     async def seen(self, view: str = "") -> list[tuple[int, str, str]]:
@@ -155,7 +163,7 @@ async def test_what_is_not_dealt_with_stays(life: Life) -> None:
 )
 async def test_what_cannot_be_done_is_refused(life: Life, name: str, args: dict[str, Any], said: str) -> None:
     assert (await life.do(name, **args)).startswith(said)
-    assert life.workshop.journal.entries_of_kind(ProcessStarted, ProcessStop) == []
+    assert life.workshop.journal.entries_of_kind(ProgramStarted, ProgramStopRequested) == []
 
 
 @pytest.mark.parametrize("args", [{}, {"id": "1"}, {"id": None}, {"id": [1]}, {"id": 99}, {"id": 1}])
@@ -229,9 +237,9 @@ async def test_what_was_started_before_outsiders_came_is_not_known_among_them(li
 
 async def test_a_branch_is_a_process_seen_where_it_was_begun(life: Life) -> None:
     journal, dm = life.workshop.journal, await life.office.open("D1", "dm")
-    branch = Spawned(thread=f"{INNER}.look-it-up")
+    branch = ThreadSpawned(thread=f"{INNER}.look-it-up")
     spawned, _ = await journal.append(INNER, branch, key=f"{INNER}@5/thread-spawned#1", author="soul")
-    other = Spawned(thread=f"{branch.thread}.deeper")
+    other = ThreadSpawned(thread=f"{branch.thread}.deeper")
     key = f"{branch.thread}@9/thread-spawned#1"
     deeper, _ = await journal.append(branch.thread, other, key=key, author="soul")
     assert await life.seen() == await life.seen(dm) == []
@@ -250,7 +258,7 @@ async def test_a_branch_is_a_process_seen_where_it_was_begun(life: Life) -> None
 
 
 async def test_a_branch_that_is_forgotten_is_in_the_log_no_more(life: Life) -> None:
-    journal, branch = life.workshop.journal, Spawned(thread=f"{INNER}.look-it-up")
+    journal, branch = life.workshop.journal, ThreadSpawned(thread=f"{INNER}.look-it-up")
     spawned, _ = await journal.append(INNER, branch, key=f"{INNER}@5/thread-spawned#1", author="soul")
     ran = CommandRan(tick=5, cmd_id="c", name="any.command")
     await journal.append(INNER, ran, key=f"{INNER}@5/command#1", author="soul")
@@ -267,7 +275,7 @@ async def test_it_is_what_it_was_whenever_that_is_asked(life: Life) -> None:
     await life.do("process.mark", id=ids[0])
     await life.do("process.stop", id=ids[1])
     await life.log.update()
-    now: list[Process] = [*life.log.all()]
+    now: list[ProgramRun] = [*life.log.all()]
     await life.log.update(before)
     assert [one.status for one in life.log.all()] == ["in_progress"] * 3
     await life.log.update()
@@ -310,21 +318,21 @@ class Ticks(Program):
     """A first turn starts a program, the next one hears how it ended."""
 
     def __init__(self) -> None:
-        self.heard: list[ProcessEnded] = []
+        self.heard: list[ProgramEnded] = []
 
     async def run(self, ctx: Context) -> None:
-        ends = [entry.event for entry in ctx.execution.inputs if isinstance(entry.event, ProcessEnded)]
+        ends = [entry.event for entry in ctx.execution.inputs if isinstance(entry.event, ProgramEnded)]
         self.heard += ends
         if not ends:
-            await ctx.record(ProcessStarted(name="date"))
+            await ctx.record(ProgramStarted(name="date"))
 
 
 async def test_an_end_is_an_input_of_the_next_turn_and_the_journal_keeps_its_rules(tmp_path: Path) -> None:
     ticks, clock = Ticks(), FakeClock()
     async with working(tmp_path, clock, ticks, SOUL_KINDS) as (journal, worker):
         home = tmp_path / "processes"
-        async with Supervisor(journal, clock, RECIPES, home, (), wake_of(worker)):
-            await journal.append(INNER, InnerBegan(), key="began", author="core")
+        async with ProgramSupervisor(journal, clock, RECIPES, home, (), wake_of(worker)):
+            await journal.append(INNER, InnerLifeStarted(), key="began", author="core")
             worker.wake(INNER)
             await until(lambda: ticks.heard and not journal.busy_threads())
         assert verify(journal).violations == []

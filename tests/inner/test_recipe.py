@@ -6,11 +6,11 @@ import shlex
 
 import pytest
 
-from daemon.recipe import LONGEST, Recipe
+from daemon.recipe import LONGEST, AllowedProgram
 
 
 def filled(argv: str, **values: str) -> tuple[str, ...]:
-    return Recipe(argv=tuple(argv.split())).fill(values)
+    return AllowedProgram(argv=tuple(argv.split())).fill(values)
 
 
 def test_a_value_stands_where_its_slot_stands() -> None:
@@ -118,16 +118,16 @@ TAKEN = [
 
 @pytest.mark.parametrize("argv", RUN)
 def test_a_slot_that_would_be_code_or_a_command_is_refused(argv: str) -> None:
-    recipe = Recipe(argv=tuple(shlex.split(argv)))
+    recipe = AllowedProgram(argv=tuple(shlex.split(argv)))
     assert recipe.runs_slot or recipe.has_partial_slot
 
 
 @pytest.mark.parametrize("argv", TAKEN)
 def test_a_slot_that_is_one_whole_argument_is_taken(argv: str) -> None:
-    recipe = Recipe(argv=tuple(shlex.split(argv)))
+    recipe = AllowedProgram(argv=tuple(shlex.split(argv)))
     assert (recipe.runs_slot, recipe.has_partial_slot) == (False, False)
 
 
 @pytest.mark.parametrize("argv", ["ls --color={a}", "ls {a}/x", "ls x{a}", "ls {a}{a}"])
 def test_a_slot_within_an_argument_is_refused(argv: str) -> None:
-    assert Recipe(argv=tuple(argv.split())).has_partial_slot
+    assert AllowedProgram(argv=tuple(argv.split())).has_partial_slot

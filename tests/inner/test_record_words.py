@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from daemon.engine.journal import Journal
-from daemon.inner.record_words import RECORDS, RecordWords
+from daemon.inner.record_words import RECORDS, RecordSearch
 from daemon.kinds import INNER, SOUL_KINDS, CommandRan
-from daemon.knowledge.journal_index import JournalIndex
+from daemon.knowledge.journal_index import FullTextIndex
 from tests.clock import FakeClock
 
 
@@ -21,7 +21,7 @@ class Diary:
     """Commands straight in a journal, and their words."""
 
     journal: Journal
-    words: RecordWords
+    words: RecordSearch
     numbers: count[int]
 
     async def ran(self, name: str, /, **args: object) -> int:
@@ -41,8 +41,8 @@ class Diary:
 @pytest.fixture
 async def diary(tmp_path: Path) -> AsyncIterator[Diary]:
     async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
-        with JournalIndex(journal, [RECORDS]) as index:
-            yield Diary(journal, RecordWords(index), count(1))
+        with FullTextIndex(journal, [RECORDS]) as index:
+            yield Diary(journal, RecordSearch(index), count(1))
 
 
 async def test_a_record_is_found_by_its_present_words(diary: Diary) -> None:

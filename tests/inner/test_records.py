@@ -13,8 +13,8 @@ import pytest
 from pydantic import ValidationError
 
 from daemon.actions.record_commands import record_commands
-from daemon.inner.record import CONCEPTS, DIARY, LINKS, LLM_MEMORY, TEXT, line
-from daemon.inner.records import HITS, Records
+from daemon.inner.record import CONCEPTS, DIARY, LINKS, LLM_MEMORY, RECORD_TEXT, record_element
+from daemon.inner.records import HITS, InnerRecords
 from daemon.kinds import INNER, CommandRan
 from daemon.knowledge.views import PUBLIC
 from tests.inner.keeping import Keeper, keeping
@@ -189,7 +189,7 @@ async def test_a_record_poses_as_nothing_else(soul: Keeper) -> None:
     number = await soul.add("diary.add", text=text, tags=['a" b="c', "<d>"])
     record = await soul.get(number)
     assert record is not None
-    shown = line(record)
+    shown = record_element(record)
     assert (shown.count("<record "), shown.count("</record>")) == (1, 1)
     assert 'tags="a&quot; b=&quot;c, &lt;d&gt;"' in shown
 
@@ -268,12 +268,12 @@ async def test_after_a_restart_all_is_the_same(tmp_path: Path) -> None:
         assert await everything(soul.records, dm) == live
 
 
-async def everything(records: Records, dm: str) -> list[Any]:
+async def everything(records: InnerRecords, dm: str) -> list[Any]:
     """All that can be asked for."""
     found = list[Any]()
     for view in (PUBLIC, dm, "sess-other"):
-        found += [await records.search(family, "cake like", view) for family in TEXT]
-        found += [records.of(family, view, 1_000) for family in TEXT]
+        found += [await records.search(family, "cake like", view) for family in RECORD_TEXT]
+        found += [records.of(family, view, 1_000) for family in RECORD_TEXT]
         found += [
             records.shown((), view),
             records.llm_memory(view, 10_000)[0],
@@ -313,7 +313,7 @@ async def test_what_was_blanked_is_gone_with_its_words(soul: Keeper) -> None:
     await soul.office.write(INNER, CommandRan(tick=1, cmd_id="b", name="links.add"))
     await soul.office.write(INNER, CommandRan(tick=1, cmd_id="c", name="diary.delete"))
     await soul.office.write(INNER, CommandRan(tick=1, cmd_id="d", name="cycle.pause", args={"seconds": 5}))
-    assert [len(await soul.texts(family)) for family in TEXT] == [0, 1, 0, 0]
+    assert [len(await soul.texts(family)) for family in RECORD_TEXT] == [0, 1, 0, 0]
     await soul.office.write(INNER, CommandRan(tick=1, cmd_id="e", name="concepts.change", args={"id": fox}))
     assert await soul.get(fox) is None
     assert await soul.found(CONCEPTS, "fox red") == []

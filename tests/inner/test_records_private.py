@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daemon.inner.record import CONCEPTS, DIARY, LINKS, LLM_MEMORY, TEXT
+from daemon.inner.record import CONCEPTS, DIARY, LINKS, LLM_MEMORY, RECORD_TEXT
 from daemon.knowledge.views import PUBLIC
 from tests.inner.keeping import Keeper, keeping
 
@@ -83,16 +83,18 @@ async def test_no_command_finds_a_secret_elsewhere(
             assert told.text == refused, (name, command)  # in the words for what is not there
         await soul.records.update()
         assert soul.records.shown(ids.values(), view) == []
-        assert [soul.records.of(family, view, 9) for family in TEXT] == [[]] * 4
+        assert [soul.records.of(family, view, 9) for family in RECORD_TEXT] == [[]] * 4
         assert soul.records.neighbours(ids[CONCEPTS], view) == []
         assert soul.records.llm_memory(view, 9_999)[0] == ""
         assert soul.records.spread_of_older(view, 2**62, 9) == []
-    assert [len(await soul.texts(family, dm)) for family in TEXT] == [1] * 4  # nothing of it is changed
+    assert [len(await soul.texts(family, dm)) for family in RECORD_TEXT] == [
+        1
+    ] * 4  # nothing of it is changed
     assert len(soul.records.shown((), dm)) == 1
 
 
 async def test_each_command_reaches_it_where_it_was_written(soul: Keeper, dm: str) -> None:
-    for number in range(len(tries(dict.fromkeys(TEXT, 1)))):
+    for number in range(len(tries(dict.fromkeys(RECORD_TEXT, 1)))):
         ids = await keep_secrets(soul, dm)
         name, args = tries(ids)[number]
         told = (await soul.run(name, dm, **args)).event

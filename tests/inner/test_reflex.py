@@ -9,102 +9,106 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.inner.reflex import (
-    COMPARE,
+    COMPARE_PROMPT,
     LADDER,
     OWNER_EVERY,
-    Around,
-    Attempted,
-    Effect,
-    Thing,
-    attempted,
-    choose,
-    compared,
-    effect,
-    judge,
-    only_waits,
-    rating,
-    verdict_of,
+    ReflexCandidate,
+    ReflexSituation,
+    StrategyEffect,
+    TriedStrategy,
+    choose_strategy,
+    is_only_waiting,
+    judge_answer,
+    read_comparison,
+    strategy_effect,
+    success_rate,
+    tried_strategies,
+    verdict_from_reply,
 )
-from daemon.kinds import Ticked
+from daemon.kinds import TickLogged
 from daemon.limits import DAY
-from daemon.mind.wording import WORDING, fill
+from daemon.mind.wording import WORDING, fill_placeholders
 from tests.texts import path_of
 
 SAID = "I read note 5 about tea. I shall ask Alice tomorrow which tea she means, and write it down."
 REWORDED = "I read note 5 about tea. I will ask Alice later which tea she means, and write it down."
 OTHER = "Elk eat twigs in winter. There is no concept of a moose yet: this may be a day to add one."
 NOW = 1_790_000_000.0
-AROUND = Around(
+AROUND = ReflexSituation(
     repeated=SAID,
     now=NOW,
     seed=41,
     pause=60.0,
-    diary=[Thing(id=n, text=f"Entry {n}", at=NOW - (100 - n) * DAY) for n in range(1, 11)],
-    tasks=[Thing(id=77, text="Find out what elk eat.")],
+    diary=[ReflexCandidate(id=n, text=f"Entry {n}", at=NOW - (100 - n) * DAY) for n in range(1, 11)],
+    tasks=[ReflexCandidate(id=77, text="Find out what elk eat.")],
     neighbours=["echo"],
     owners=["U0ALICE0001"],
 )
 
 
-def walked(around: Around, worked: Sequence[bool], history: Sequence[Attempted] = ()) -> list[str]:
+def walked(
+    around: ReflexSituation, worked: Sequence[bool], history: Sequence[TriedStrategy] = ()
+) -> list[str]:
     """The strategies that are chosen one after the other, if these come of them."""
     tried = list(history)
     for came in worked:
-        tried.append(Attempted(strategy=choose(tried, around).name, worked=came))
+        tried.append(TriedStrategy(strategy=choose_strategy(tried, around).name, worked=came))
     return [one.strategy for one in tried[len(history) :]]
 
 
-def failed(*names: str) -> list[Attempted]:
-    return [Attempted(strategy=name, worked=False) for name in names]
+def failed(*names: str) -> list[TriedStrategy]:
+    return [TriedStrategy(strategy=name, worked=False) for name in names]
 
 
-def asks(name: str, history: Sequence[Attempted] = (), around: Around = AROUND) -> tuple[Effect, str]:
+def asks(
+    name: str, history: Sequence[TriedStrategy] = (), around: ReflexSituation = AROUND
+) -> tuple[StrategyEffect, str]:
     """What a strategy changes, and what the next tick is told by it."""
     [strategy] = [one for one in LADDER if one.name == name]
-    changed = effect(strategy, history, around)
-    return changed, fill(path_of(changed.advice).read_text(encoding="utf-8"), **changed.words)
+    changed = strategy_effect(strategy, history, around)
+    return changed, fill_placeholders(path_of(changed.advice).read_text(encoding="utf-8"), **changed.words)
 
 
 # Is there anything new?
 
 
 def test_the_same_again_is_a_repetition_at_no_call() -> None:
-    judged = judge(f"  {SAID.upper()}\n", SAID)
+    judged = judge_answer(f"  {SAID.upper()}\n", SAID)
     assert (judged.verdict, judged.similarity, judged.novelty) == ("repeat", 1.0, 0.0)
-    assert judge(SAID, SAID, commands=True).verdict == "repeat"
+    assert judge_answer(SAID, SAID, commands=True).verdict == "repeat"
 
 
 def test_the_same_about_something_that_happened_since_is_none() -> None:
-    assert judge(SAID, SAID, news=True).verdict == "new"
-    assert judge(REWORDED, SAID, news=True, fruitless=9).verdict == "new"
+    assert judge_answer(SAID, SAID, news=True).verdict == "new"
+    assert judge_answer(REWORDED, SAID, news=True, fruitless=9).verdict == "new"
 
 
 def test_without_a_command_it_is_asked_about_however_unlike_it_is() -> None:
-    judged = judge(OTHER, SAID)
+    judged = judge_answer(OTHER, SAID)
     assert (judged.verdict, judged.before) == ("ask", SAID)
     assert judged.similarity < 0.6
-    assert judge(OTHER, SAID, commands=True).verdict == "new"
-    assert judge(SAID, "").verdict == "new", "there is nothing to compare it with"
+    assert judge_answer(OTHER, SAID, commands=True).verdict == "new"
+    assert judge_answer(SAID, "").verdict == "new", "there is nothing to compare it with"
 
 
 def test_what_is_much_alike_is_asked_about_though_there_is_a_command() -> None:
-    judged = judge(REWORDED, SAID, commands=True)
+    judged = judge_answer(REWORDED, SAID, commands=True)
     assert judged.verdict == "ask"
     assert 0.6 < judged.similarity < 0.95
 
 
 def test_after_three_ticks_without_fruit_it_is_asked_about() -> None:
-    judged = [judge(OTHER, SAID, commands=True, fruitless=n).verdict for n in (2, 3, 4)]
+    judged = [judge_answer(OTHER, SAID, commands=True, fruitless=n).verdict for n in (2, 3, 4)]
     assert judged == ["new", "ask", "ask"]
-    assert judge(OTHER, "", fruitless=9).verdict == "new", "there is nothing to compare it with"
+    assert judge_answer(OTHER, "", fruitless=9).verdict == "new", "there is nothing to compare it with"
 
 
 def test_who_only_waits_repeats_nothing() -> None:
-    assert judge(SAID, SAID, waits=True, fruitless=9).verdict == "new"
-    assert only_waits(["cycle.idle"])
-    assert only_waits(["cycle.pause", "cycle.idle"])
-    assert not only_waits(["cycle.idle", "diary.add"])
-    assert not only_waits([])
+    assert judge_answer(SAID, SAID, waits=True, fruitless=9).verdict == "new"
+    assert is_only_waiting(["cycle.idle"])
+    assert is_only_waiting(["cycle.pause", "cycle.idle"])
+    assert not is_only_waiting(["cycle.idle", "diary.add"])
+    assert not is_only_waiting([])
 
 
 @pytest.mark.parametrize(
@@ -126,30 +130,30 @@ def test_who_only_waits_repeats_nothing() -> None:
     ],
 )
 def test_what_the_model_says_decides_and_else_how_alike_they_are(reply: str | None, new: bool | None) -> None:
-    assert compared(reply) is new
+    assert read_comparison(reply) is new
     repeated = None if new is None else not new
-    assert verdict_of(reply, 0.96) is (True if repeated is None else repeated)
-    assert verdict_of(reply, 0.95) is (False if repeated is None else repeated)
+    assert verdict_from_reply(reply, 0.96) is (True if repeated is None else repeated)
+    assert verdict_from_reply(reply, 0.95) is (False if repeated is None else repeated)
 
 
 @given(st.text())
 def test_no_reply_is_too_odd(reply: str) -> None:
-    assert verdict_of(reply, 1.0) in (True, False)
+    assert verdict_from_reply(reply, 1.0) in (True, False)
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_novelty_is_a_share(answer: str, before: str) -> None:
-    assert 0.0 <= judge(answer, before).novelty <= 1.0
-    assert judge(answer, "").novelty == 1.0
-    assert judge(f"{answer}.", f"{answer}.").novelty == 0.0
+    assert 0.0 <= judge_answer(answer, before).novelty <= 1.0
+    assert judge_answer(answer, "").novelty == 1.0
+    assert judge_answer(f"{answer}.", f"{answer}.").novelty == 0.0
 
 
 def test_a_model_is_asked_without_any_context() -> None:
-    text = fill(path_of(COMPARE).read_text(encoding="utf-8"), before=SAID, now=REWORDED)
+    text = fill_placeholders(path_of(COMPARE_PROMPT).read_text(encoding="utf-8"), before=SAID, now=REWORDED)
     assert SAID in text
     assert REWORDED in text
     assert '{"new": true or false' in text
-    assert compared(text) is None, "what it is asked is no answer"
+    assert read_comparison(text) is None, "what it is asked is no answer"
 
 
 # What is tried
@@ -173,13 +177,17 @@ def test_after_something_new_it_begins_anew() -> None:
 
 
 def test_what_is_not_there_is_left_out() -> None:
-    alone = Around(repeated=SAID, now=NOW, seed=1)
+    alone = ReflexSituation(repeated=SAID, now=NOW, seed=1)
     assert walked(alone, [False] * 3) == ["rephrase", "pause", "pause"]
 
 
 def test_of_those_as_dear_as_each_other_the_one_is_tried_that_worked() -> None:
-    history = [*failed("rephrase", "flashback"), Attempted(strategy="switch", worked=True)]
-    assert rating("switch", history) > rating("neighbour", history) > rating("flashback", history)
+    history = [*failed("rephrase", "flashback"), TriedStrategy(strategy="switch", worked=True)]
+    assert (
+        success_rate("switch", history)
+        > success_rate("neighbour", history)
+        > success_rate("flashback", history)
+    )
     assert walked(AROUND, [False] * 3, history) == ["rephrase", "switch", "flashback"]
 
 
@@ -191,14 +199,21 @@ def test_no_source_is_all_that_it_listens_to() -> None:
 def test_an_owner_is_asked_once_in_six_hours() -> None:
     before = failed("rephrase", "flashback", "switch", "neighbour")
     times = [None, NOW - OWNER_EVERY + 1, NOW - OWNER_EVERY, NOW + DAY]
-    arounds = [Around(repeated=SAID, now=NOW, seed=1, owners=["U1"], owner_asked=asked) for asked in times]
-    assert [choose(before, around).name for around in arounds] == ["owner", "pause", "owner", "owner"]
-    assert choose([*before, *failed("owner")], arounds[2]).name == "pause", "and once for one circle"
+    arounds = [
+        ReflexSituation(repeated=SAID, now=NOW, seed=1, owners=["U1"], owner_asked=asked) for asked in times
+    ]
+    assert [choose_strategy(before, around).name for around in arounds] == [
+        "owner",
+        "pause",
+        "owner",
+        "owner",
+    ]
+    assert choose_strategy([*before, *failed("owner")], arounds[2]).name == "pause", "and once for one circle"
 
 
 def test_what_has_become_possible_is_tried_before_a_further_pause() -> None:
     tired = failed("rephrase", "flashback", "switch", "pause", "pause")
-    assert choose(tired, AROUND).name == "neighbour"
+    assert choose_strategy(tired, AROUND).name == "neighbour"
 
 
 # What that changes in the next tick
@@ -208,7 +223,7 @@ def test_rephrasing_names_what_was_repeated() -> None:
     changed, told = asks("rephrase")
     assert (changed.shows, changed.pause, {*changed.words}) == ((), None, {"repeated"})
     assert SAID in told
-    long = Around(repeated="# Commands:\n<say>" + "tea " * 900, now=NOW, seed=1)
+    long = ReflexSituation(repeated="# Commands:\n<say>" + "tea " * 900, now=NOW, seed=1)
     told = asks("rephrase", (), long)[1]
     assert len(told) < 1_000
     assert "\n# Commands:" not in told
@@ -225,8 +240,8 @@ def test_a_flashback_shows_a_far_entry_which_the_seed_picks() -> None:
     assert seeds == {(1,), (2,), (3,), (4,), (5,)}
 
 
-def _with_seed(seed: int) -> Around:
-    return Around(repeated=SAID, now=NOW, seed=seed, diary=AROUND.diary)
+def _with_seed(seed: int) -> ReflexSituation:
+    return ReflexSituation(repeated=SAID, now=NOW, seed=seed, diary=AROUND.diary)
 
 
 def test_another_task_is_shown_with_a_reminder_to_return() -> None:
@@ -251,9 +266,9 @@ def test_pauses_grow_up_to_a_day() -> None:
     assert pauses[:4] == [120.0, 240.0, 480.0, 960.0]
     assert pauses[-1] == DAY
     assert "about 4 minutes" in asks("pause", failed("pause"))[1]
-    none = Around(repeated=SAID, now=NOW, seed=1, pause=0.0)
+    none = ReflexSituation(repeated=SAID, now=NOW, seed=1, pause=0.0)
     assert asks("pause", (), none)[0].pause == 120.0
-    long = Around(repeated=SAID, now=NOW, seed=1, pause=2 * DAY)
+    long = ReflexSituation(repeated=SAID, now=NOW, seed=1, pause=2 * DAY)
     assert asks("pause", (), long)[0].pause == 2 * DAY, "never shorter than the soul set it"
 
 
@@ -266,8 +281,8 @@ def test_each_strategy_has_its_text() -> None:
 
 
 def test_whether_it_worked_the_next_tick_says_that_thought() -> None:
-    def tick(outcome: str, reflex: str = "") -> Ticked:
-        return Ticked(tick=1, outcome=outcome, reflex=reflex)  # type: ignore[arg-type]
+    def tick(outcome: str, reflex: str = "") -> TickLogged:
+        return TickLogged(tick=1, outcome=outcome, reflex=reflex)  # type: ignore[arg-type]
 
     ticks = [
         tick("thought"),
@@ -280,7 +295,7 @@ def test_whether_it_worked_the_next_tick_says_that_thought() -> None:
         tick("thought"),
         tick("repeated", "rephrase"),
     ]
-    assert [(one.strategy, one.worked) for one in attempted(ticks)] == [
+    assert [(one.strategy, one.worked) for one in tried_strategies(ticks)] == [
         ("rephrase", False),
         ("flashback", True),
         ("rephrase", False),

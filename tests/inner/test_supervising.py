@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from daemon.inner import wrapper
-from daemon.inner.isolation import isolates
-from daemon.inner.process_folder import folder_of
-from daemon.inner.supervising import Bounds
+from daemon.inner.isolation import find_bwrap
+from daemon.inner.process_folder import program_folder_of
+from daemon.inner.supervising import ProgramLimits
 from daemon.kinds import INNER
-from daemon.recipe import Recipe
+from daemon.recipe import AllowedProgram
 from tests.inner.workshop import Workshop, python, shell, until
 from tests.soak import SOAK
 
@@ -54,7 +54,7 @@ async def test_one_that_takes_too_long_is_ended_with_all_that_it_started(worksho
         "mkfifo held; exec 3<>held; trap '' TERM; echo begun;"
         " (setsid sh -c 'while :; do sleep 1; done') & (while :; do sleep 1; done)"
     )
-    ended = await workshop.run(shell(script), bounds=Bounds(seconds=0.5))
+    ended = await workshop.run(shell(script), bounds=ProgramLimits(seconds=0.5))
     assert ended.status == "timeout"
     assert "Its time was up" in ended.result
     assert "begun" in ended.result
@@ -141,11 +141,11 @@ async def test_one_whose_keeper_is_killed_is_lost_and_gone(workshop: Workshop) -
         (None, {}, "there is no program 'it'; programs: none"),
         (shell("true", "{x}"), {}, "x needs a value; slots: x"),
         (shell("true"), {"x": "1"}, "there is no slot 'x'; slots: none"),
-        (Recipe(argv=("/nowhere/at-all",)), {}, "its program is not on this machine"),
+        (AllowedProgram(argv=("/nowhere/at-all",)), {}, "its program is not on this machine"),
     ],
 )
 async def test_what_cannot_be_run_is_not_started(
-    workshop: Workshop, recipe: Recipe | None, slots: dict[str, str], said: str
+    workshop: Workshop, recipe: AllowedProgram | None, slots: dict[str, str], said: str
 ) -> None:
     started = await workshop.start("it", **slots)
     async with workshop.supervised({"it": recipe} if recipe else {}):
@@ -159,7 +159,7 @@ async def test_one_that_is_no_program_is_an_error(workshop: Workshop, tmp_path: 
     broken = tmp_path / "broken"
     broken.write_text("#!/nowhere/at-all\n")
     broken.chmod(0o755)
-    ended = await workshop.run(Recipe(argv=(str(broken),)))
+    ended = await workshop.run(AllowedProgram(argv=(str(broken),)))
     assert ended.status == "error"
 
 
@@ -183,7 +183,7 @@ async def test_it_is_given_nothing_of_ours(workshop: Workshop, monkeypatch: pyte
         " os.getpgid(0) == os.getpid(),"
         " *(resource.getrlimit(getattr(resource, 'RLIMIT_' + one)) for one in ('CORE', 'CPU', 'NPROC'))]))"
     )
-    async with workshop.supervised({"it": python(code)}, bounds=Bounds(processes=1_000, seconds=30.0)):
+    async with workshop.supervised({"it": python(code)}, bounds=ProgramLimits(processes=1_000, seconds=30.0)):
         started = await workshop.start("it")
         ended = await workshop.end(started)
     os.close(kept)
@@ -196,7 +196,7 @@ async def test_it_is_given_nothing_of_ours(workshop: Workshop, monkeypatch: pyte
     assert (folder, heard, core, seconds) == (work, "", [0, 0], [31, 31])
     assert 1_000 < tasks[0] < wrapper.tasks() + 1_500
     assert len(open_files) == 4  # one of them is the look itself
-    assert leads or (await isolates())[0]
+    assert leads or (await find_bwrap())[0]
     assert (workshop.home.stat().st_mode | workshop.folder(started).stat().st_mode) & 0o077 == 0
 
 
@@ -209,7 +209,7 @@ async def test_it_is_given_nothing_of_ours(workshop: Workshop, monkeypatch: pyte
     ],
 )
 async def test_it_takes_no_more_than_its_bounds(workshop: Workshop, code: str, said: str) -> None:
-    bounds = Bounds(room=2 * MEGABYTE, memory=600 * MEGABYTE, files=50)
+    bounds = ProgramLimits(room=2 * MEGABYTE, memory=600 * MEGABYTE, files=50)
     ended = await workshop.run(python(code), bounds=bounds)
     assert ended.status == "error"
     assert said in ended.result
@@ -218,7 +218,7 @@ async def test_it_takes_no_more_than_its_bounds(workshop: Workshop, code: str, s
 @SOAK
 async def test_its_folder_grows_no_further_than_its_bound(workshop: Workshop) -> None:
     script = "i=0; while :; do i=$((i+1)); head -c 100000 /dev/zero > $i; sleep 0.01; done"
-    ended = await workshop.run(shell(script), bounds=Bounds(room=MEGABYTE))
+    ended = await workshop.run(shell(script), bounds=ProgramLimits(room=MEGABYTE))
     assert (ended.status, ended.result.splitlines()[0][:49]) == (
         "error",
         "It wrote too much into its folder, and was ended.",
@@ -245,7 +245,7 @@ async def test_no_shell_ever_sees_a_value(workshop: Workshop, tmp_path: Path) ->
 
 
 async def test_it_has_no_network_where_bwrap_works(workshop: Workshop) -> None:
-    tool, why = await isolates()
+    tool, why = await find_bwrap()
     if not tool:
         pytest.skip(why)
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -270,4 +270,4 @@ async def test_many_wait_for_their_turn_and_none_is_forgotten(workshop: Workshop
 async def test_two_journals_never_share_a_folder(workshop: Workshop) -> None:
     started = await workshop.start("it")
     other = replace(started, at=started.at + 1)
-    assert folder_of(workshop.home, started) != folder_of(workshop.home, other)
+    assert program_folder_of(workshop.home, started) != program_folder_of(workshop.home, other)

@@ -12,28 +12,28 @@ from pathlib import Path
 
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
-from daemon.inner.process_folder import folder_of
-from daemon.inner.supervising import Bounds, Supervisor
-from daemon.kinds import INNER, SOUL_KINDS, ProcessEnded, ProcessStarted, ProcessStop
-from daemon.recipe import Recipe
+from daemon.inner.process_folder import program_folder_of
+from daemon.inner.supervising import ProgramLimits, ProgramSupervisor
+from daemon.kinds import INNER, SOUL_KINDS, ProgramEnded, ProgramStarted, ProgramStopRequested
+from daemon.recipe import AllowedProgram
 from tests.clock import FakeClock
 
 PATIENCE = 20.0
-BOUNDS = Bounds(seconds=30.0)
+BOUNDS = ProgramLimits(seconds=30.0)
 SHELL = "/bin/sh"
 
 
-def python(code: str, *more: str) -> Recipe:
+def python(code: str, *more: str) -> AllowedProgram:
     """A recipe that runs this."""
-    return Recipe(argv=(sys.executable, "-I", "-S", "-c", code, *more))
+    return AllowedProgram(argv=(sys.executable, "-I", "-S", "-c", code, *more))
 
 
-def shell(script: str, *more: str) -> Recipe:
+def shell(script: str, *more: str) -> AllowedProgram:
     """A recipe that runs this script; the arguments after it are $1 and so on."""
-    return Recipe(argv=(SHELL, "-c", script, "sh", *more))
+    return AllowedProgram(argv=(SHELL, "-c", script, "sh", *more))
 
 
-def quoted(recipe: Recipe) -> str:
+def quoted(recipe: AllowedProgram) -> str:
     """As an owner writes it."""
     return shlex.join(recipe.argv)
 
@@ -47,21 +47,21 @@ class Workshop:
     home: Path
     woken: list[str] = field(default_factory=list)
 
-    async def start(self, name: str, /, **slots: str) -> Entry[ProcessStarted]:
+    async def start(self, name: str, /, **slots: str) -> Entry[ProgramStarted]:
         """The inner life wants this program to run."""
         key = f"{INNER}@{self.journal.last_seq_of_all() + 1}/process-started#1"
-        event = ProcessStarted(name=name, slots=slots)
+        event = ProgramStarted(name=name, slots=slots)
         return (await self.journal.append(INNER, event, key=key, author="soul"))[0]
 
-    async def stop(self, started: Entry[ProcessStarted]) -> None:
+    async def stop(self, started: Entry[ProgramStarted]) -> None:
         """The inner life wants it to end."""
         key = f"{INNER}@{self.journal.last_seq_of_all() + 1}/process-stop#1"
-        await self.journal.append(INNER, ProcessStop(process=started.seq), key=key, author="soul")
+        await self.journal.append(INNER, ProgramStopRequested(process=started.seq), key=key, author="soul")
 
-    def folder(self, started: Entry[ProcessStarted]) -> Path:
-        return folder_of(self.home, started)
+    def folder(self, started: Entry[ProgramStarted]) -> Path:
+        return program_folder_of(self.home, started)
 
-    async def end(self, started: Entry[ProcessStarted]) -> ProcessEnded:
+    async def end(self, started: Entry[ProgramStarted]) -> ProgramEnded:
         """How it ends, which is recorded once."""
         async with asyncio.timeout(PATIENCE):
             async for entries in self.journal.follow_entries(started.seq):
@@ -69,7 +69,7 @@ class Workshop:
                     break
         [ended] = [
             entry
-            for entry in self.journal.thread_entries(INNER, ProcessEnded)
+            for entry in self.journal.thread_entries(INNER, ProgramEnded)
             if entry.event.process == started.seq
         ]
         assert (ended.key, ended.cause) == (f"{started.key}!ended", started.seq)
@@ -79,23 +79,23 @@ class Workshop:
     @asynccontextmanager
     async def supervised(
         self,
-        recipes: Mapping[str, Recipe],
+        recipes: Mapping[str, AllowedProgram],
         secrets: Collection[str] = (),
-        bounds: Bounds = BOUNDS,
-    ) -> AsyncIterator[Supervisor]:
+        bounds: ProgramLimits = BOUNDS,
+    ) -> AsyncIterator[ProgramSupervisor]:
         """While inside, programs are run."""
-        async with Supervisor(
+        async with ProgramSupervisor(
             self.journal, self.clock, recipes, self.home, secrets, self.woken.append, bounds=bounds
         ) as supervisor:
             yield supervisor
 
     async def run(
         self,
-        recipe: Recipe,
+        recipe: AllowedProgram,
         secrets: Collection[str] = (),
-        bounds: Bounds = BOUNDS,
+        bounds: ProgramLimits = BOUNDS,
         **slots: str,
-    ) -> ProcessEnded:
+    ) -> ProgramEnded:
         """Start one program, and see how it ends."""
         async with self.supervised({"it": recipe}, secrets, bounds):
             return await self.end(await self.start("it", **slots))

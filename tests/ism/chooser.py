@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from daemon import ism
-from daemon.ism import Action, Invoke, ISMResult, Meanwhile, Prompt, run_ism
+from daemon.ism import Action, ChooserPrompt, Invoke, ISMResult, RunInterruption, run_ism
 from daemon.mind.acting import Bound
 from daemon.mind.chooser import CheckInterrupt, FunctionChooser
 
@@ -34,14 +34,14 @@ class Chooser(ism.Chooser):
         self._bounds = in_turn(*bounds)
         self._goings = in_turn(*goings)
         self._functions = FunctionChooser(_nobody)
-        self.prompts: list[Prompt] = []
+        self.prompts: list[ChooserPrompt] = []
         self.ends: list[ISMResult] = []
 
     def interrupted_by(self, check: CheckInterrupt) -> None:
         """This function says from now on what came, as the seed's."""
         self._functions = FunctionChooser(_nobody, check)
 
-    async def interrupt(self) -> Meanwhile:
+    async def interrupt(self) -> RunInterruption:
         return await self._functions.interrupt()
 
     async def reached_limit(self) -> Bound | None:
@@ -51,7 +51,7 @@ class Chooser(ism.Chooser):
         self.ends.append(result)
         return bool(self._goings())
 
-    async def choose(self, prompt: Prompt) -> str | None:
+    async def choose(self, prompt: ChooserPrompt) -> str | None:
         self.prompts.append(prompt)
         return self._replies[min(len(self.prompts), len(self._replies)) - 1]
 
@@ -111,7 +111,7 @@ def in_turn(*answers: object) -> Callable[[], Any]:
     return lambda: left.pop(0) if left else None
 
 
-def grows(prompts: Sequence[Prompt]) -> bool:
+def grows(prompts: Sequence[ChooserPrompt]) -> bool:
     """Does each prompt begin with the one before it, less its question, in text and in parts?"""
     return all(
         now.text.startswith(before.text.removesuffix(before.question))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.mind.choice import Unreadable, meant, read_choice
+from daemon.mind.choice import ChoiceUnreadable, match_name, parse_choice
 
 PLAIN = '{"why": "w", "actions": ["A", "B"]}'
 AB: list[tuple[str, object]] = [("A", None), ("B", None)]
@@ -69,35 +69,35 @@ UNREADABLE = [
 
 @pytest.mark.parametrize(("reply", "expected"), READ)
 def test_what_can_be_read(reply: str, expected: list[tuple[str, object]]) -> None:
-    choice = read_choice(reply)
+    choice = parse_choice(reply)
     assert [(one.name, one.args) for one in choice.actions] == expected
     assert isinstance(choice.why, str)
 
 
 @pytest.mark.parametrize("reply", UNREADABLE, ids=lambda reply: reply[:40])
 def test_what_cannot(reply: str) -> None:
-    with pytest.raises(Unreadable) as error:
-        read_choice(reply)
+    with pytest.raises(ChoiceUnreadable) as error:
+        parse_choice(reply)
     assert len(str(error.value)) < 150
 
 
 @pytest.mark.parametrize("field", ["why", "reasoning"])
 def test_the_sentence_for_the_log(field: str) -> None:
-    assert read_choice(f'{{"actions": ["A"], "{field}": "because"}}').why == "because"
+    assert parse_choice(f'{{"actions": ["A"], "{field}": "because"}}').why == "because"
 
 
 @given(st.integers(0, len(PLAIN) - 1))
 def test_no_part_of_a_choice_is_a_choice(end: int) -> None:
-    with pytest.raises(Unreadable):
-        read_choice(PLAIN[:end])
+    with pytest.raises(ChoiceUnreadable):
+        parse_choice(PLAIN[:end])
 
 
 @given(st.text(st.sampled_from('{}[]",:\\ aA1\n'), max_size=60) | st.text())
 @settings(max_examples=5 * settings().max_examples)
 def test_nothing_else_is_raised_whatever_a_model_writes(reply: str) -> None:
     try:
-        choice = read_choice(reply)
-    except Unreadable:
+        choice = parse_choice(reply)
+    except ChoiceUnreadable:
         return
     assert choice.actions
     assert [one.identity.encode() for one in choice.actions]
@@ -111,7 +111,7 @@ def test_nothing_else_is_raised_whatever_a_model_writes(reply: str) -> None:
     )
 )
 def test_arguments_arrive_as_they_were_written(args: object) -> None:
-    [chosen] = read_choice(json.dumps({"actions": [{"name": "A", "args": {"x": args}}]}) + " ,]").actions
+    [chosen] = parse_choice(json.dumps({"actions": [{"name": "A", "args": {"x": args}}]}) + " ,]").actions
     assert chosen.args == {"x": args}
 
 
@@ -129,8 +129,8 @@ def test_arguments_arrive_as_they_were_written(args: object) -> None:
 )
 def test_no_answer_takes_long_to_read(reply: str) -> None:
     began = time.process_time()
-    with pytest.raises(Unreadable):
-        read_choice(reply)
+    with pytest.raises(ChoiceUnreadable):
+        parse_choice(reply)
     assert time.process_time() - began < 2
 
 
@@ -139,4 +139,4 @@ def test_no_answer_takes_long_to_read(reply: str) -> None:
     [("Think", "Think"), ("think", "Think"), ("LOOK", None), ("Look", "Look"), ("look", "look"), ("x", None)],
 )
 def test_a_name_may_differ_in_case_where_that_is_clear(name: str, expected: str | None) -> None:
-    assert meant(name, ["Think", "Look", "look"]) == expected
+    assert match_name(name, ["Think", "Look", "look"]) == expected

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from daemon.ism import Wording
-from daemon.mind.choice import read_choice
-from daemon.mind.schemas import AS_TEXT, choice_schema, in_words
+from daemon.ism import ChooserTexts
+from daemon.mind.choice import parse_choice
+from daemon.mind.schemas import AS_TEXT, arguments_in_words, choice_schema
 from tests.ism.chooser import Chooser, Deeds, choose, run
 
 
@@ -198,7 +198,7 @@ def test_every_choice_that_runs_is_valid_and_is_read(chosen: list[str | Look], s
     assert fits(reply, choice_schema({"Think": None, "Look": Look}))
     read = [
         Look.model_validate(one.args)
-        for one in read_choice(json.dumps(reply)).actions
+        for one in parse_choice(json.dumps(reply)).actions
         if one.args is not None
     ]
     assert read == [one for one in chosen if isinstance(one, Look)]
@@ -236,7 +236,7 @@ async def test_the_schema_names_every_action_and_never_changes_during_a_run() ->
 async def test_a_wording_from_before_is_held_to_the_schema_that_it_shows() -> None:
     deeds = Deeds()
     chooser = Chooser(choose("DONE"))
-    before = Wording(arguments="Arguments, as JSON schema: $schema", alone="")
+    before = ChooserTexts(arguments="Arguments, as JSON schema: $schema", alone="")
     await run(chooser, [deeds.action("Look", args=Look)], wording=before)
     [prompt] = chooser.prompts
     assert prompt.schema == choice_schema({"Look": Look})
@@ -254,5 +254,7 @@ class Title(BaseModel):
 
 def test_arguments_are_said_in_a_line_whatever_they_are_called() -> None:
     parts = "parts? (list of strings): what it consists of"
-    assert in_words(Title) == f"title: what it is called; description?; {parts}; size? (integer)"
-    assert '"title": "' not in in_words(Tree), "what is no plain value is shown as its schema, without titles"
+    assert arguments_in_words(Title) == f"title: what it is called; description?; {parts}; size? (integer)"
+    assert '"title": "' not in arguments_in_words(Tree), (
+        "what is no plain value is shown as its schema, without titles"
+    )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from daemon.ism import Action, ISMResult, Part, Wording
+from daemon.ism import Action, ChooserTexts, ISMResult, PromptPart
 from tests.ism.chooser import CONTEXT, Chooser, Deeds, choose, run
 
 
@@ -196,7 +196,7 @@ async def test_what_was_found_is_cut_where_it_is_too_long() -> None:
 
 
 async def test_the_words_are_the_callers() -> None:
-    wording = Wording(
+    wording = ChooserTexts(
         head="$goal|$playbook|$actions", question="?$round/$rounds", results=">$results", quiet="ok", log=""
     )
     chooser = Chooser(choose("A"), choose("DONE"))
@@ -204,5 +204,5 @@ async def test_the_words_are_the_callers() -> None:
     first, second = chooser.prompts
     head = "find out why|look before you speak|- **A**: what A does"
     assert first.text == f"{CONTEXT}\n\n{head}\n\n?1/5"
-    assert second.parts[2] == Part("user", '><result of="A">\nok\n</result>')
+    assert second.parts[2] == PromptPart("user", '><result of="A">\nok\n</result>')
     assert second.question == "?2/5"

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from daemon.ism import Action, Finish, ISMResult, Recurse, run_ism
-from daemon.knowledge.folders import Folders
+from daemon.ism import Action, FinishRun, ISMResult, RecurseFunction, run_ism
+from daemon.knowledge.folders import FolderLibrary
 from daemon.memory import Memory, working_memory
-from daemon.mind.recall import shortened
+from daemon.mind.recall import truncate
 from daemon.process import MentalProcess, Turn
 from daemon.processes import closing, problem_solving
 from tests.ism.chooser import CONTEXT, Chooser, choose, grows
@@ -22,16 +22,16 @@ from tests.ism.chooser import CONTEXT, Chooser, choose, grows
 THOUGHT = "The cache is stale."
 
 
-async def think(working_memory: str, internal_memory: list[str], recurse: Recurse) -> object:
+async def think(working_memory: str, internal_memory: list[str], recurse: RecurseFunction) -> object:
     with_thought = f"{working_memory}\n{THOUGHT}"
     return recurse({"workingMemory": with_thought, "internalMemory": with_thought})
 
 
-async def respond(working_memory: str, internal_memory: list[str], recurse: Recurse) -> object:
+async def respond(working_memory: str, internal_memory: list[str], recurse: RecurseFunction) -> object:
     return f"{working_memory}\nEmpty it."
 
 
-async def escalate(working_memory: str, internal_memory: list[str], recurse: Recurse) -> object:
+async def escalate(working_memory: str, internal_memory: list[str], recurse: RecurseFunction) -> object:
     return [working_memory, "expert", {"executeNow": True}]
 
 
@@ -71,8 +71,8 @@ async def test_nothing_that_was_chosen_after_a_handing_over_is_carried_out() -> 
     assert (result.next_process, done) == ("expert", [])
 
 
-def _recursing(call: Callable[[Recurse], Any]) -> Callable[..., Any]:
-    async def goes_on(context: str, log: list[str], recurse: Recurse) -> object:
+def _recursing(call: Callable[[RecurseFunction], Any]) -> Callable[..., Any]:
+    async def goes_on(context: str, log: list[str], recurse: RecurseFunction) -> object:
         return call(recurse)
 
     return goes_on
@@ -93,35 +93,35 @@ def _recursing(call: Callable[[Recurse], Any]) -> Callable[..., Any]:
         lambda recurse: recurse(working_memory([Memory(role="user", content="Alice")])),
     ],
 )
-async def test_a_run_goes_on_however_recurse_is_called(call: Callable[[Recurse], Any]) -> None:
+async def test_a_run_goes_on_however_recurse_is_called(call: Callable[[RecurseFunction], Any]) -> None:
     chooser = Chooser(choose("Goes_On"), choose("DONE"))
     result = await run(chooser, _recursing(call))
     assert (result.stop_reason, result.loops) == ("done", 2)
 
 
-async def _awaits(context: str, log: list[str], recurse: Recurse) -> object:
+async def _awaits(context: str, log: list[str], recurse: RecurseFunction) -> object:
     return await recurse({"workingMemory": f"{context} Awaited."})
 
 
-async def _returns_nothing(context: str, log: list[str], recurse: Recurse) -> None:
+async def _returns_nothing(context: str, log: list[str], recurse: RecurseFunction) -> None:
     await recurse({"workingMemory": f"{context} Awaited."})
 
 
-async def _by_name(context: str, log: list[str], *, recurse: Recurse) -> object:
+async def _by_name(context: str, log: list[str], *, recurse: RecurseFunction) -> object:
     return recurse(f"{context} Awaited.")
 
 
 class _Held:
     """A handler that is an object."""
 
-    async def __call__(self, context: str, log: list[str], recurse: Recurse) -> object:
+    async def __call__(self, context: str, log: list[str], recurse: RecurseFunction) -> object:
         return recurse(f"{context} Awaited.")
 
-    async def method(self, context: str, log: list[str], recurse: Recurse) -> object:
+    async def method(self, context: str, log: list[str], recurse: RecurseFunction) -> object:
         return recurse(f"{context} Awaited.")
 
 
-async def _bound(extra: str, context: str, log: list[str], recurse: Recurse) -> object:
+async def _bound(extra: str, context: str, log: list[str], recurse: RecurseFunction) -> object:
     return recurse(f"{context} {extra}")
 
 
@@ -161,7 +161,7 @@ async def test_lines_for_the_internal_memory_are_told_and_never_lose_the_decisio
 
 
 async def test_a_handler_that_takes_recurse_and_does_not_call_it_ends_the_run() -> None:
-    async def quiet(context: str, log: list[str], recurse: Recurse) -> None: ...
+    async def quiet(context: str, log: list[str], recurse: RecurseFunction) -> None: ...
 
     result = await run(Chooser(choose("Quiet")), quiet)
     assert (result.stop_reason, result.loops) == ("finished", 1)
@@ -180,7 +180,7 @@ async def test_a_handler_of_two_arguments_goes_on_as_ever() -> None:
 async def test_a_run_that_recurses_for_ever_ends_at_its_rounds() -> None:
     numbers = iter(range(99))
 
-    async def on(context: str, log: list[str], recurse: Recurse) -> object:
+    async def on(context: str, log: list[str], recurse: RecurseFunction) -> object:
         return recurse(f"{context} {next(numbers)}")
 
     result = await run(Chooser(choose("On")), on, max_loops=4)
@@ -290,7 +290,7 @@ async def test_a_wrong_return_is_told_and_hands_over_to_nobody(returned: object,
         lambda recurse: recurse(goal="another"),
     ],
 )
-async def test_a_wrong_call_of_recurse_is_told(call: Callable[[Recurse], Any]) -> None:
+async def test_a_wrong_call_of_recurse_is_told(call: Callable[[RecurseFunction], Any]) -> None:
     chooser = Chooser(choose("Goes_On"), choose("DONE"))
     result = await run(chooser, _recursing(call))
     assert (result.stop_reason, result.memory) == ("done", CONTEXT)
@@ -307,8 +307,8 @@ async def test_a_run_within_a_run_passes_its_result_on() -> None:
     async def finishing(context: str, log: list[str]) -> ISMResult:
         return await run(Chooser(choose("End")), end)
 
-    async def end(context: str, log: list[str]) -> Finish:
-        return Finish("found")
+    async def end(context: str, log: list[str]) -> FinishRun:
+        return FinishRun("found")
 
     result = await run(Chooser(choose("Finishing"), choose("DONE")), finishing)
     assert (result.stop_reason, result.response) == ("done", "found"), "what it came to is a response"
@@ -344,7 +344,7 @@ async def test_the_log_in_a_prompt_is_bounded_and_each_of_its_lines_is_one_line(
     assert last.count("\n## ") == 0
     assert "</result>" not in last
     assert "\n… (" in last
-    assert shortened("x" * 999, 200) not in last
+    assert truncate("x" * 999, 200) not in last
 
 
 # Halves of characters
@@ -360,7 +360,7 @@ def _strings() -> list[tuple[str, dict[str, Any]]]:
         ("playbook", {"playbook": f"x {HALF} y"}),
         ("description", {"description": f"{HALF}"}),
         ("returned", {"returned": f"found {HALF}"}),
-        ("memory", {"returned": Recurse()(workingMemory=f"{HALF}", internalMemory=[f"x{HALF}"])}),
+        ("memory", {"returned": RecurseFunction()(workingMemory=f"{HALF}", internalMemory=[f"x{HALF}"])}),
         ("response", {"returned": ISMResult(f"{HALF}")}),
         ("raised", {"raised": ValueError(f"{HALF}")}),
         ("logged", {"logged": f"{HALF}"}),
@@ -438,7 +438,7 @@ async def test_the_phase_searches_a_library_that_it_is_given(tmp_path: Path) -> 
         asked.append(prompt)
         return next(replies)
 
-    with Folders([tmp_path]) as library:
+    with FolderLibrary([tmp_path]) as library:
         await problem_solving.run_ism_phase("The build is red.", invoke, library=library)
     assert "guide.md:1: all about the ferry" in asked[1]
     assert "nothing found" in asked[2]

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from daemon.engine.exceptions import Fenced
-from daemon.ism import Action, Part, run_ism
+from daemon.engine.exceptions import FencedError
+from daemon.ism import Action, PromptPart, run_ism
 from tests.ism.chooser import CONTEXT, Chooser, Deeds, choose, grows, in_turn, run
 
 
 @dataclass(frozen=True, slots=True)
-class Said(Part):
+class Said(PromptPart):
     """A part that carries more, as callers have them."""
 
     by: str
@@ -125,7 +125,7 @@ class Parked(BaseException):
     """As daemon.errors.Parked: the turn's, and nobody else's."""
 
 
-@pytest.mark.parametrize("raised", [Parked(), asyncio.CancelledError(), Fenced("another attempt")])
+@pytest.mark.parametrize("raised", [Parked(), asyncio.CancelledError(), FencedError("another attempt")])
 async def test_what_is_not_the_actions_passes_through(raised: BaseException) -> None:
     chooser = Chooser(choose("A"))
     with pytest.raises(type(raised)):
@@ -133,7 +133,7 @@ async def test_what_is_not_the_actions_passes_through(raised: BaseException) -> 
 
 
 async def test_a_group_with_an_error_of_ours_passes_through() -> None:
-    group = ExceptionGroup("two tasks", [ValueError("x"), Fenced("another attempt")])
+    group = ExceptionGroup("two tasks", [ValueError("x"), FencedError("another attempt")])
     with pytest.raises(ExceptionGroup):
         await run(Chooser(choose("A")), [Deeds().action("A", group)])
 

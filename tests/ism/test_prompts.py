@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.ism import Part, Wording
+from daemon.ism import ChooserTexts, PromptPart
 from tests.ism.chooser import CONTEXT, Chooser, Deeds, choose, grows, in_turn, run
 
 NAMES = st.sampled_from(["A", "B", "DONE", "Unknown"])
@@ -52,7 +52,7 @@ async def test_an_answer_stands_in_the_next_prompt_as_it_came() -> None:
     reply = f"Well:\n{choose('A')}\n"
     chooser = Chooser(reply, choose("DONE"))
     await run(chooser, Deeds().actions("A"))
-    assert chooser.prompts[1].parts[1] == Part("assistant", reply)
+    assert chooser.prompts[1].parts[1] == PromptPart("assistant", reply)
     assert f"You chose:\n{reply.strip()}" in chooser.prompts[1].text
 
 
@@ -77,6 +77,6 @@ async def test_a_round_costs_what_it_added_however_many_there_were() -> None:
 
 
 def test_nothing_on_the_wire_asks_for_reasoning() -> None:
-    words = json.dumps([getattr(Wording(), name) for name in Wording.__dataclass_fields__]).lower()
+    words = json.dumps([getattr(ChooserTexts(), name) for name in ChooserTexts.__dataclass_fields__]).lower()
     for word in ("reasoning", "thinking", "scratchpad", "chain of thought"):
         assert word not in words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.mind.stagnation import Stagnation
+from daemon.mind.stagnation import RepetitionDetector
 from tests.ism.chooser import Chooser, Deeds, choose, in_turn, run
 
 NUDGE = "You have chosen the same before"
@@ -25,7 +25,7 @@ NUDGE = "You have chosen the same before"
     ],
 )
 def test_circles_of_any_length(rounds: str, seen: str) -> None:
-    stagnation = Stagnation()
+    stagnation = RepetitionDetector()
     assert "".join((stagnation.observe_round(one) or " ")[0] for one in rounds) == seen
 
 

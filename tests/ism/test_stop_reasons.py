@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from daemon.ism import Finish, ISMResult
+from daemon.ism import FinishRun, ISMResult
 from daemon.mind.acting import Bound
 from tests.ism.chooser import Chooser, Deeds, choose, grows, run
 
@@ -28,8 +28,8 @@ async def test_finish_ends_at_once_and_keeps_what_was_said() -> None:
     deeds = Deeds()
     actions = [
         deeds.action("A", ISMResult("first")),
-        deeds.action("B", Finish("last")),
-        deeds.action("C", Finish()),
+        deeds.action("B", FinishRun("last")),
+        deeds.action("C", FinishRun()),
     ]
     result = await run(Chooser(choose("A", "B", "C")), actions)
     assert (result.stop_reason, result.response, result.responses) == ("finished", "last", ("first", "last"))
@@ -38,7 +38,8 @@ async def test_finish_ends_at_once_and_keeps_what_was_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "response"), [(None, None), ("found", None), (ISMResult("said"), "said"), (Finish("x"), "x")]
+    ("outcome", "response"),
+    [(None, None), ("found", None), (ISMResult("said"), "said"), (FinishRun("x"), "x")],
 )
 async def test_a_terminal_action_ends_the_run_whatever_it_returns(outcome: object, response: str) -> None:
     deeds = Deeds()
@@ -49,7 +50,7 @@ async def test_a_terminal_action_ends_the_run_whatever_it_returns(outcome: objec
 
 async def test_a_terminal_action_that_raises_ends_nothing() -> None:
     deeds = Deeds()
-    actions = [deeds.action("A", [OSError("Slack is away"), Finish("said")], terminal=True)]
+    actions = [deeds.action("A", [OSError("Slack is away"), FinishRun("said")], terminal=True)]
     result = await run(Chooser(choose("A")), actions)
     assert (result.stop_reason, result.loops, result.response) == ("finished", 2, "said")
 

@@ -9,9 +9,9 @@ import pytest
 
 from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS
-from daemon.knowledge.journal_index import JournalIndex
-from daemon.knowledge.memories import SAID, Memories
-from daemon.knowledge.places import Places
+from daemon.knowledge.journal_index import FullTextIndex
+from daemon.knowledge.memories import SAID, MessageSearch
+from daemon.knowledge.places import KnownChannels
 from tests.clock import FakeClock
 from tests.knowledge.office import Office
 
@@ -23,6 +23,6 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
 
 
 @pytest.fixture
-def memories(office: Office) -> Iterator[Memories]:
-    with JournalIndex(office.journal, [SAID]) as index:
-        yield Memories(office.journal, Places(office.journal), index)
+def memories(office: Office) -> Iterator[MessageSearch]:
+    with FullTextIndex(office.journal, [SAID]) as index:
+        yield MessageSearch(office.journal, KnownChannels(office.journal), index)

@@ -6,7 +6,15 @@ from typing import Any, TypeVar
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
-from daemon.kinds import AudienceNoted, Heard, Message, Opened, Said, SharedFile, Spoken
+from daemon.kinds import (
+    AudienceChanged,
+    ConversationOpened,
+    IncomingMessage,
+    OverheardMessage,
+    PersonMessage,
+    SharedFile,
+    SpeechFinished,
+)
 
 E = TypeVar("E", bound=Event)
 
@@ -23,7 +31,7 @@ class Office:
     ) -> str:
         """A new conversation in a channel; its thread."""
         ts = self._next()
-        opening = Opened(
+        opening = ConversationOpened(
             team=team,
             channel=channel,
             ts=ts,
@@ -38,34 +46,38 @@ class Office:
 
     async def turn(self, channel: str, audience: str, team: str = "T1") -> None:
         """Others can read a channel from now on."""
-        noted = AudienceNoted(team=team, channel=channel, audience=audience)
+        noted = AudienceChanged(team=team, channel=channel, audience=audience)
         await self.journal.append(f"slack:{team}", noted, key=f"audience:{self._next()}", author="core")
 
     async def say(
         self, thread: str, name: str, text: str, files: tuple[SharedFile, ...] = ()
-    ) -> Entry[Message]:
+    ) -> Entry[IncomingMessage]:
         """Someone says something to the soul."""
-        said = Message(address="dm", user=f"U{name}", name=name, text=text, ts=self._next(), files=files)
+        said = IncomingMessage(
+            address="dm", user=f"U{name}", name=name, text=text, ts=self._next(), files=files
+        )
         entry, _ = await self.journal.append(thread, said, key=f"msg:{thread}:{said.ts}", author=said.user)
         return entry
 
-    async def hear(self, thread: str, name: str, text: str) -> Entry[Heard]:
+    async def hear(self, thread: str, name: str, text: str) -> Entry[OverheardMessage]:
         """Someone says something around the soul."""
-        said = Heard(user=f"U{name}", name=name, text=text, ts=self._next())
+        said = OverheardMessage(user=f"U{name}", name=name, text=text, ts=self._next())
         entry, _ = await self.journal.append(thread, said, key=f"heard:{thread}:{said.ts}", author=said.user)
         return entry
 
-    async def edit(self, said: Entry[Message | Heard], text: str, changed: str) -> Entry[Heard]:
+    async def edit(
+        self, said: Entry[IncomingMessage | OverheardMessage], text: str, changed: str
+    ) -> Entry[OverheardMessage]:
         """It reads otherwise now."""
         return await self._change(said, "edited", text, changed)
 
-    async def delete(self, said: Entry[Message | Heard]) -> Entry[Heard]:
+    async def delete(self, said: Entry[IncomingMessage | OverheardMessage]) -> Entry[OverheardMessage]:
         """It was taken back."""
         return await self._change(said, "deleted", "", self._next())
 
-    async def speak(self, thread: str, text: str) -> Entry[Spoken]:
+    async def speak(self, thread: str, text: str) -> Entry[SpeechFinished]:
         """The soul says something."""
-        return await self.write(thread, Spoken(ts=self._next(), text=text, upto=len(text)))
+        return await self.write(thread, SpeechFinished(ts=self._next(), text=text, upto=len(text)))
 
     async def write(self, thread: str, event: E) -> Entry[E]:
         """The soul writes something down."""
@@ -73,9 +85,11 @@ class Office:
         entry, _ = await self.journal.append(thread, event, key=key, author="soul")
         return entry
 
-    async def _change(self, said: Entry[Said], change: str, text: str, changed: str) -> Entry[Heard]:
+    async def _change(
+        self, said: Entry[PersonMessage], change: str, text: str, changed: str
+    ) -> Entry[OverheardMessage]:
         ts, user = said.event.ts, said.event.user
-        new = Heard(user=user, name=said.event.name, text=text, ts=ts, note=change)
+        new = OverheardMessage(user=user, name=said.event.name, text=text, ts=ts, note=change)
         key = f"msg:{said.thread}:{ts}:{change}:{changed}"
         entry, _ = await self.journal.append(said.thread, new, key=key, author=user)
         return entry

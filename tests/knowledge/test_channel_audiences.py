@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from daemon.engine.reading import ALWAYS
 from daemon.knowledge.channel_audiences import ChannelAudiences, ChannelId
-from daemon.knowledge.places import Places
+from daemon.knowledge.places import KnownChannels
 from tests.knowledge.office import Office
 
 HERE = ChannelId("T1", "C1")
@@ -22,7 +22,7 @@ async def test_it_tells_the_same_of_any_moment_as_the_fold_of_all_places(office:
     await office.open("C1", "shared")
     await office.turn("C1", "public")
     late = ChannelAudiences(office.journal)
-    channel = Places(office.journal).channel_of(first)
+    channel = KnownChannels(office.journal).channel_of(first)
     assert channel
     for seq in [*range(2, office.journal.last_seq_of_all() + 2), ALWAYS]:
         assert (

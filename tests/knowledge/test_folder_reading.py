@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.errors import FileRefused
-from daemon.knowledge.folder_reading import MOST_WHOLE, content
-from daemon.knowledge.folders import Folders
+from daemon.errors import FileUnavailable
+from daemon.knowledge.folder_reading import MOST_WHOLE, read_library_file
+from daemon.knowledge.folders import FolderLibrary
 from daemon.slack.shared_files import MOST
 from tests.attention import PATIENCE
 
@@ -26,19 +26,19 @@ def docs(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def library(docs: Path) -> Iterator[Folders]:
-    with Folders([docs]) as folders:
+def library(docs: Path) -> Iterator[FolderLibrary]:
+    with FolderLibrary([docs]) as folders:
         yield folders
 
 
-async def refused(library: Folders, path: str) -> str:
+async def refused(library: FolderLibrary, path: str) -> str:
     """Why this is not read."""
-    with pytest.raises(FileRefused) as why:
+    with pytest.raises(FileUnavailable) as why:
         await library.load(path)
     return str(why.value)
 
 
-async def test_a_file_comes_whole_up_to_fifty_megabytes(docs: Path, library: Folders) -> None:
+async def test_a_file_comes_whole_up_to_fifty_megabytes(docs: Path, library: FolderLibrary) -> None:
     assert MOST_WHOLE == MOST == 50_000_000
     (docs / "guide" / "big.txt").write_text("needle\n" * 300_000)
     os.truncate(docs / "guide" / "big.txt", MOST_WHOLE)
@@ -52,11 +52,11 @@ async def test_a_file_comes_whole_up_to_fifty_megabytes(docs: Path, library: Fol
 async def test_a_large_file_takes_no_room_from_those_that_are_searched(docs: Path) -> None:
     (docs / "a-big.txt").write_text("x" * 1_000_001)
     (docs / "b.txt").write_text("needle")
-    with Folders([docs], most=100) as library:
+    with FolderLibrary([docs], most=100) as library:
         assert await library.search("needle") == "docs/b.txt:1: needle"
 
 
-async def test_lines_of_a_large_file_can_be_read(docs: Path, library: Folders) -> None:
+async def test_lines_of_a_large_file_can_be_read(docs: Path, library: FolderLibrary) -> None:
     (docs / "log").write_text("".join(f"line {n}\r\n" for n in range(1, 200_001)))
     assert await library.read("docs/log", 199_999) == ["line 199999", "line 200000"]
     assert not await library.read("docs/log", 200_001)
@@ -64,18 +64,18 @@ async def test_lines_of_a_large_file_can_be_read(docs: Path, library: Folders) -
 
 @pytest.mark.parametrize("path", ["big.txt", "guide/big.txt"])
 async def test_the_end_of_a_path_is_enough_where_one_file_has_it(
-    docs: Path, library: Folders, path: str
+    docs: Path, library: FolderLibrary, path: str
 ) -> None:
     (docs / "guide" / "big.txt").write_text("needle")
     assert await library.load(path) == b"needle"
 
 
-async def test_a_name_that_cannot_be_shown_is_read_as_it_is_shown(docs: Path, library: Folders) -> None:
+async def test_a_name_that_cannot_be_shown_is_read_as_it_is_shown(docs: Path, library: FolderLibrary) -> None:
     (docs / "a\nb").write_text("needle")
     assert await library.load("docs/a?b") == b"needle"
 
 
-async def test_what_may_have_been_meant_is_named(docs: Path, library: Folders) -> None:
+async def test_what_may_have_been_meant_is_named(docs: Path, library: FolderLibrary) -> None:
     for folder in ("a", "b"):
         (docs / folder).mkdir()
         (docs / folder / "notes.txt").write_text("needle")
@@ -88,7 +88,7 @@ async def test_what_may_have_been_meant_is_named(docs: Path, library: Folders) -
 
 
 async def test_what_is_there_and_is_not_read_is_never_called_missing(
-    docs: Path, library: Folders, tmp_path: Path
+    docs: Path, library: FolderLibrary, tmp_path: Path
 ) -> None:
     (tmp_path / "secret.txt").write_text("needle")
     (docs / "link.txt").symlink_to(tmp_path / "secret.txt")
@@ -115,7 +115,7 @@ async def test_what_is_there_and_is_not_read_is_never_called_missing(
         *("docs/console-token", "docs/page.txt/more", "../secret.txt", "docs/" + "x" * 300),
     ],
 )
-async def test_no_path_leads_outside(docs: Path, library: Folders, tmp_path: Path, path: str) -> None:
+async def test_no_path_leads_outside(docs: Path, library: FolderLibrary, tmp_path: Path, path: str) -> None:
     (tmp_path / "secret.txt").write_text("needle")
     (docs / "console-token").write_text("needle")
     (docs / "page.txt").write_text("words")
@@ -149,9 +149,11 @@ def test_what_is_locked_is_said_to_be(docs: Path, closed: str) -> None:
     (docs / "guide" / "file.txt").write_text("needle")
     with (
         locked(docs, closed),
-        pytest.raises(FileRefused, match=r"file.txt is there, but the daemon may not open it \(Permission"),
+        pytest.raises(
+            FileUnavailable, match=r"file.txt is there, but the daemon may not open it \(Permission"
+        ),
     ):
-        content(docs, "docs/guide/file.txt")
+        read_library_file(docs, "docs/guide/file.txt")
 
 
 @ROOT
@@ -164,7 +166,7 @@ def test_what_is_locked_is_said_to_be(docs: Path, closed: str) -> None:
     ],
 )
 async def test_what_a_search_may_not_open_is_named_until_it_may(
-    docs: Path, library: Folders, caplog: pytest.LogCaptureFixture, closed: str, mode: int, named: str
+    docs: Path, library: FolderLibrary, caplog: pytest.LogCaptureFixture, closed: str, mode: int, named: str
 ) -> None:
     (docs / "page.txt").write_text("needle")
     (docs / "guide" / "file.txt").write_text("needle")
@@ -187,7 +189,7 @@ async def test_what_a_search_may_not_open_is_named_until_it_may(
 @ROOT
 @pytest.mark.parametrize("mode", [0, 0o644])
 async def test_a_folder_of_the_owners_that_may_not_be_opened_is_named_to_whoever_searches(
-    docs: Path, library: Folders, mode: int
+    docs: Path, library: FolderLibrary, mode: int
 ) -> None:
     (docs / "page.txt").write_text("needle")
     with locked(docs, ".", mode):

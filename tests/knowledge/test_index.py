@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.knowledge.index import MOST_TERMS, TOKENS, indexed, question, unindexed
-from daemon.mind.stagnation import normalised
-from daemon.slack.words import stops
+from daemon.knowledge.index import MOST_TERMS, TOKENS, as_indexed, from_indexed, fts_query
+from daemon.mind.stagnation import normalized_text
+from daemon.slack.words import is_stop_word
 from tests.mind.test_gate import SIZE, grows_with
 
 SCHEMA = f"create virtual table words using fts5 (text, {TOKENS})"
@@ -21,10 +21,10 @@ def finds(query: str, *texts: str) -> list[str]:
     database = sqlite3.connect(":memory:")
     try:
         database.execute(SCHEMA)
-        database.executemany("insert into words values (?)", [(indexed(text),) for text in texts])
-        asked = question(query)
+        database.executemany("insert into words values (?)", [(as_indexed(text),) for text in texts])
+        asked = fts_query(query)
         rows = database.execute("select text from words where words match ?", (asked,)) if asked else ()
-        return [unindexed(text) for (text,) in rows]
+        return [from_indexed(text) for (text,) in rows]
     finally:
         database.close()
 
@@ -44,12 +44,12 @@ def test_the_words_of_its_syntax_mean_nothing(words: list[str]) -> None:
 
 @given(st.text(st.characters(categories=["Lu", "Ll", "Lo", "Nd"]), min_size=1, max_size=30))
 def test_a_word_finds_itself(word: str) -> None:
-    assert len(finds(word, f"before {word} after")) == bool(question(word))
+    assert len(finds(word, f"before {word} after")) == bool(fts_query(word))
 
 
 @given(st.text(max_size=100))
 def test_a_text_is_unindexed_as_it_was_indexed(text: str) -> None:
-    assert indexed(unindexed(indexed(text))) == indexed(text)
+    assert as_indexed(from_indexed(as_indexed(text))) == as_indexed(text)
 
 
 @pytest.mark.parametrize(
@@ -75,14 +75,14 @@ def test_it_finds_what_a_reader_would_expect(query: str, text: str) -> None:
 
 def test_no_text_takes_longer_than_it_is_long() -> None:
     accents = "a" + "\u0301\u0316" * (SIZE // 2)
-    for work in (indexed, question, normalised, lambda text: stops(text, "Claudius")):
+    for work in (as_indexed, fts_query, normalized_text, lambda text: is_stop_word(text, "Claudius")):
         assert grows_with(work, accents)
 
 
 def test_a_question_has_an_end() -> None:
-    assert question(" ".join(f"word{n}" for n in range(10_000))).count(" OR ") == MOST_TERMS - 1
+    assert fts_query(" ".join(f"word{n}" for n in range(10_000))).count(" OR ") == MOST_TERMS - 1
 
 
 @pytest.mark.parametrize("query", ["", "   ", "***", '""', "🍰 🎂", "\0"])
 def test_without_a_word_there_is_no_question(query: str) -> None:
-    assert question(query) == ""
+    assert fts_query(query) == ""

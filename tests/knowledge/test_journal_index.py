@@ -17,11 +17,11 @@ import pytest
 
 from daemon.engine.journal import Journal
 from daemon.engine.reading import ALWAYS
-from daemon.engine.writer import Writer
-from daemon.kinds import SOUL_KINDS, Message
-from daemon.knowledge.journal_index import PATIENCE, SPAN, JournalIndex, Part
-from daemon.knowledge.memories import HITS, SAID, Memories
-from daemon.knowledge.places import Places
+from daemon.engine.writer import JournalWriter
+from daemon.kinds import SOUL_KINDS, IncomingMessage
+from daemon.knowledge.journal_index import PATIENCE, SPAN, FullTextIndex, IndexPart
+from daemon.knowledge.memories import HITS, SAID, MessageSearch
+from daemon.knowledge.places import KnownChannels
 from tests.attention import until
 from tests.clock import FakeClock
 from tests.knowledge.office import Office
@@ -31,7 +31,7 @@ NAME = "journal.index.db"
 
 
 @asynccontextmanager
-async def office_in(home: Path, writer: type[Writer] = Writer) -> AsyncIterator[Office]:
+async def office_in(home: Path, writer: type[JournalWriter] = JournalWriter) -> AsyncIterator[Office]:
     """The office of the journal in this folder."""
     async with Journal(home / "journal.db", FakeClock(), SOUL_KINDS, writer) as journal:
         office = Office(journal)
@@ -40,13 +40,13 @@ async def office_in(home: Path, writer: type[Writer] = Writer) -> AsyncIterator[
 
 
 @contextmanager
-def looking(office: Office, part: Part = SAID, patience: float = PATIENCE) -> Iterator[Memories]:
+def looking(office: Office, part: IndexPart = SAID, patience: float = PATIENCE) -> Iterator[MessageSearch]:
     """Who looks up what was said there, from a start to an end."""
-    with JournalIndex(office.journal, [part], patience) as index:
-        yield Memories(office.journal, Places(office.journal), index)
+    with FullTextIndex(office.journal, [part], patience) as index:
+        yield MessageSearch(office.journal, KnownChannels(office.journal), index)
 
 
-async def found(memories: Memories, thread: str, query: str = "cake") -> list[str]:
+async def found(memories: MessageSearch, thread: str, query: str = "cake") -> list[str]:
     return sorted(said.text for said in await memories.search(query, thread, ALWAYS))
 
 
@@ -112,7 +112,7 @@ async def test_it_is_made_from_the_start_on_though_nobody_asks(tmp_path: Path) -
     thread = await baked(tmp_path)
     (tmp_path / NAME).unlink()
     async with office_in(tmp_path) as office:
-        index = JournalIndex(office.journal, [SAID])
+        index = FullTextIndex(office.journal, [SAID])
         with index:
             await index.run_in_thread(lambda: None)  # what was begun before it is done by then
         change(tmp_path, "delete from line where seq = 2")
@@ -196,7 +196,7 @@ async def test_where_it_may_be_wrong_it_is_made_anew(tmp_path: Path, spoil: Call
     spoil(tmp_path)
     async with office_in(tmp_path) as office:
         [last] = office.journal.entries_at([office.journal.last_seq_of_all()])
-        said = [entry.event.text for entry in office.journal.entries_of_kind(Message)]
+        said = [entry.event.text for entry in office.journal.entries_of_kind(IncomingMessage)]
         for _ in range(2):
             with looking(office) as memories:
                 assert await found(memories, last.thread) == said
@@ -208,13 +208,13 @@ async def test_damage_that_shows_while_it_is_open_fails_nobody(
 ) -> None:
     thread = await baked(tmp_path, 400)
     async with office_in(tmp_path) as office:
-        with JournalIndex(office.journal, [SAID]) as index:
+        with FullTextIndex(office.journal, [SAID]) as index:
             assert await index.update()
             with (tmp_path / NAME).open("r+b") as file:
                 file.seek(4096)
                 file.write(b"\x05" * ((tmp_path / NAME).stat().st_size - 4096))
             with caplog.at_level(logging.WARNING):
-                memories = Memories(office.journal, Places(office.journal), index)
+                memories = MessageSearch(office.journal, KnownChannels(office.journal), index)
                 assert len(await found(memories, thread)) == HITS
     assert len(caplog.records) == 1
     assert "made anew" in caplog.text
@@ -264,7 +264,7 @@ def _unless_full(database: sqlite3.Connection, *entry: Any) -> None:
 async def test_a_wrong_question_is_no_damage(tmp_path: Path) -> None:
     await baked(tmp_path)
     async with office_in(tmp_path) as office:
-        with JournalIndex(office.journal, [SAID]) as index:
+        with FullTextIndex(office.journal, [SAID]) as index:
             with pytest.raises(sqlite3.OperationalError):
                 await index.rows("select nonsense", {})
             assert await index.rows("select count(*) from line", {}) == [(3,)]

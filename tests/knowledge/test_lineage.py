@@ -11,35 +11,35 @@ import pytest
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Spawned, ThreadEnded, Waiting
-from daemon.engine.kinds import Woke as Over
+from daemon.engine.kinds import ThreadEnded, ThreadSpawned, WaitBegan
+from daemon.engine.kinds import WaitEnded as Over
 from daemon.kinds import (
     INNER,
     SOUL_KINDS,
+    ActionObserved,
+    AmbientMessage,
     CellRan,
     CommandRan,
     ContextCleared,
-    InnerMessage,
-    Message,
+    EarlierMessagesFetched,
+    IncomingMessage,
+    InternalMessage,
+    MemoryNote,
     NotesShown,
-    Noticed,
-    Observed,
-    Overheard,
-    PersonLearned,
-    ProcessEnded,
-    ProcessStarted,
-    Reacted,
+    PersonModelWritten,
+    ProgramEnded,
+    ProgramStarted,
+    PromptVersion,
+    ReactionChanged,
     ReadingBegan,
     ReadingEnded,
-    Remembered,
-    RunTold,
-    Spoken,
-    Text,
-    Ticked,
-    TurnBegan,
+    RunMessage,
+    SoulTurnBegan,
+    SpeechFinished,
+    TickLogged,
 )
-from daemon.knowledge.lineage import Lineage, Wanted
-from daemon.knowledge.traces import Traces
+from daemon.knowledge.lineage import ForgetScope, Provenance
+from daemon.knowledge.traces import QuotationFinder
 from tests.clock import FakeClock
 from tests.knowledge.office import Office
 from tests.soul.spending import called
@@ -54,7 +54,7 @@ class Life(Office):
     async def begin(self, thread: str, *inputs: Entry[Event]) -> str:
         """A turn begins over these; its execution."""
         execution = f"{thread}@{inputs[0].seq}"
-        event = TurnBegan(execution=execution, inputs=tuple(one.seq for one in inputs))
+        event = SoulTurnBegan(execution=execution, inputs=tuple(one.seq for one in inputs))
         await self.journal.append(thread, event, key=f"{execution}/began", cause=inputs[0].seq)
         return execution
 
@@ -71,8 +71,8 @@ class Life(Office):
 
     def forgotten(self, person: str = "UAlice", notes: tuple[int, ...] = ()) -> set[int]:
         """What is to be forgotten now."""
-        wanted = Wanted(person=person, upto=self.journal.last_seq_of_all(), notes=notes)
-        lineage = Lineage(self.journal.kinds, wanted, Traces())
+        wanted = ForgetScope(person=person, upto=self.journal.last_seq_of_all(), notes=notes)
+        lineage = Provenance(self.journal.kinds, wanted, QuotationFinder())
         for entry in self.journal.entries_since(0, 100_000):
             lineage.add_entry(entry)
         return lineage.seqs
@@ -91,10 +91,10 @@ async def test_all_versions_of_what_they_said_and_nothing_that_others_did(life: 
     edited = await life.edit(said, "fifty", "1790000009.000100")
     deleted = await life.delete(heard)
     noticed = await life.write(
-        thread, Noticed(user="UAlice", name="Alice", text="psst", ts="1790000010.000100")
+        thread, AmbientMessage(user="UAlice", name="Alice", text="psst", ts="1790000010.000100")
     )
     smiled = await life.write(
-        thread, Reacted(user="UAlice", name="Alice", emoji="bee", on="1", ts="1790000011.000100")
+        thread, ReactionChanged(user="UAlice", name="Alice", emoji="bee", on="1", ts="1790000011.000100")
     )
     await life.say(thread, "Bob", "What a day")
     theirs = {one.seq for one in (said, heard, edited, deleted, noticed, smiled)}
@@ -107,9 +107,9 @@ async def test_what_an_execution_does_after_it_has_seen_any_of_it(life: Life) ->
     execution = await life.begin(thread, bob)
     before = await life.step(execution, called(text="Hello Bob"))
     alice = await life.hear(thread, "Alice", BEES)
-    found = await life.step(execution, Overheard(seqs=(alice.seq,)))
+    found = await life.step(execution, EarlierMessagesFetched(seqs=(alice.seq,)))
     call = await life.step(execution, called(text="Bees!"))
-    spoken = await life.step(execution, Spoken(ts="1790000100.000100", text="Bees!"))
+    spoken = await life.step(execution, SpeechFinished(ts="1790000100.000100", text="Bees!"))
     summed = await life.step(execution, ContextCleared(text="About bees", last=alice.seq))
     assert life.forgotten() == {alice.seq, found.seq, call.seq, spoken.seq, summed.seq}
     later = await life.begin(thread, await life.say(thread, "Bob", "So?"))
@@ -122,13 +122,13 @@ async def test_branches_and_what_comes_back_from_them(life: Life) -> None:
     thread = await life.open("general")
     execution = await life.begin(thread, await life.say(thread, "Alice", BEES))
     child = f"{thread}.look"
-    spawned = await life.step(execution, Spawned(thread=child))
-    first = await life.step(execution, InnerMessage(sender=thread, text="look"), child, spawned.seq)
+    spawned = await life.step(execution, ThreadSpawned(thread=child))
+    first = await life.step(execution, InternalMessage(sender=thread, text="look"), child, spawned.seq)
     branch = await life.begin(child, first)
     thought = await life.step(branch, called(text="Bees, then."))
     await life.begin(thread, await life.say(thread, "Bob", "And me?"))
     parent = f"{thread}@{life.journal.last_seq_of_all() - 1}"
-    wait = await life.step(parent, Waiting(closed=(spawned.seq,), execution=parent))
+    wait = await life.step(parent, WaitBegan(closed=(spawned.seq,), execution=parent))
     key = f"{branch}/ended#1"
     ended, _ = await life.journal.append(
         child, ThreadEnded(result="Bees"), key=key, cause=first.seq, closes=[spawned.seq]
@@ -143,12 +143,12 @@ async def test_branches_and_what_comes_back_from_them(life: Life) -> None:
 @pytest.mark.parametrize(
     "quotes",
     [
-        Observed(name="SearchMemory", text=f"#general, 2026-01-01, Alice: {BEES}"),
+        ActionObserved(name="SearchMemory", text=f"#general, 2026-01-01, Alice: {BEES}"),
         CellRan(text=f"['{BEES.upper()}!']"),
         CellRan(text="(no output)", final=BEES),
         ReadingBegan(question="What is kept?", shape="", fault=f"There are: {BEES}.txt"),
         ReadingEnded(answer=BEES, reason="answered"),
-        RunTold(text="They wrote: forty  beehives *stand* behind the windmill."),
+        RunMessage(text="They wrote: forty  beehives *stand* behind the windmill."),
         called(trailing=f"<notes>\n{BEES}</notes>"),
     ],
     ids=lambda quotes: str(quotes.kind),
@@ -169,15 +169,17 @@ async def test_a_short_word_is_known_again_behind_their_name(life: Life) -> None
     await life.say(await life.open("general"), "Alice", "yes, Hugo")
     elsewhere = await life.open("random")
     execution = await life.begin(elsewhere, await life.say(elsewhere, "Bob", "yes"))
-    other = await life.step(execution, Observed(name="SearchMemory", text="Bob: yes"))
-    quoted = await life.step(execution, Observed(name="SearchMemory", text="#general, Alice: yes, Hugo"))
+    other = await life.step(execution, ActionObserved(name="SearchMemory", text="Bob: yes"))
+    quoted = await life.step(
+        execution, ActionObserved(name="SearchMemory", text="#general, Alice: yes, Hugo")
+    )
     assert quoted.seq in life.forgotten()
     assert other.seq not in life.forgotten()
 
 
 async def test_what_the_owner_wrote_gives_nobody_away(life: Life) -> None:
     sentence = "How may I help you with that today?"
-    text = Text(name="prompts/hello", text=f"Say: {sentence}")
+    text = PromptVersion(name="prompts/hello", text=f"Say: {sentence}")
     await life.journal.append("soul", text, key="text:1")
     await life.say(await life.open("general"), "Alice", sentence)
     elsewhere = await life.open("random")
@@ -190,12 +192,12 @@ async def test_what_is_noted_about_them(life: Life) -> None:
     general, direct = await life.open("general"), await life.open("D1", "dm")
     await life.say(general, "Alice", "Hello")
     await life.say(direct, "Bob", "Alice has a secret")
-    learned = await life.note(general, PersonLearned(person="UAlice", name="Alice", text="shy", since=0))
-    noted = await life.note(direct, Remembered(text="has a secret", about="alice"))
-    about_bob = await life.note(direct, Remembered(text="talks", about="Bob"))
+    learned = await life.note(general, PersonModelWritten(person="UAlice", name="Alice", text="shy", since=0))
+    noted = await life.note(direct, MemoryNote(text="has a secret", about="alice"))
+    about_bob = await life.note(direct, MemoryNote(text="talks", about="Bob"))
     wrote = await life.begin(direct, await life.say(direct, "Bob", "She also limps"))
     call = await life.step(wrote, called(text="Remember that Alice limps."))
-    limps = await life.step(wrote, Remembered(text="limps", about="Alice"))
+    limps = await life.step(wrote, MemoryNote(text="limps", about="Alice"))
     found = life.forgotten()
     assert {learned.seq, noted.seq, limps.seq} <= found
     assert call.seq in found, "it wrote the note"
@@ -205,7 +207,7 @@ async def test_what_is_noted_about_them(life: Life) -> None:
 async def test_a_name_is_whose_it_was_when_it_was_written(life: Life) -> None:
     thread = await life.open("general")
     await life.say(thread, "Bob", "Hello")
-    noted = await life.note(thread, Remembered(text="sails", about="Bob"))
+    noted = await life.note(thread, MemoryNote(text="sails", about="Bob"))
     taken = await life.say(thread, "Alice", "Now I am Bob")
     renamed = await life.journal.append(
         thread,
@@ -213,7 +215,7 @@ async def test_a_name_is_whose_it_was_when_it_was_written(life: Life) -> None:
         key="msg:renamed",
         author="UAlice",
     )
-    unsure = await life.note(thread, Remembered(text="says so", about="Bob"))
+    unsure = await life.note(thread, MemoryNote(text="says so", about="Bob"))
     found = life.forgotten()
     assert renamed[0].seq in found
     assert noted.seq not in found
@@ -224,15 +226,15 @@ async def test_ticks_records_and_processes_that_saw_it(life: Life) -> None:
     said = await life.say(await life.open("general"), "Alice", BEES)
     first = f"{INNER}@{said.seq}"
     thought = await life.step(first, called(trailing="<context>Bees, then.</context>"))
-    ticked = await life.step(first, Ticked(tick=1, outcome="thought", saw=(said.seq,)))
+    ticked = await life.step(first, TickLogged(tick=1, outcome="thought", saw=(said.seq,)))
     second = f"{INNER}@{ticked.seq}"
-    idle = await life.step(second, Ticked(tick=2, outcome="thought"))
+    idle = await life.step(second, TickLogged(tick=2, outcome="thought"))
     shown = await life.step(second, CommandRan(tick=2, cmd_id="a", name="notes.read", shows=(said.seq,)))
     kept = await life.step(second, CommandRan(tick=2, cmd_id="b", name="diary.add", args={"text": "bees"}))
-    started = await life.step(second, ProcessStarted(name="wc", slots={"file": "bees"}))
+    started = await life.step(second, ProgramStarted(name="wc", slots={"file": "bees"}))
     ended, _ = await life.journal.append(
         INNER,
-        ProcessEnded(process=started.seq, name="wc", status="ok", result="40"),
+        ProgramEnded(process=started.seq, name="wc", status="ok", result="40"),
         key=f"{started.key}!ended",
         cause=started.seq,
     )
@@ -247,8 +249,8 @@ async def test_ticks_records_and_processes_that_saw_it(life: Life) -> None:
 async def test_one_note_alone(life: Life) -> None:
     thread = await life.open("general")
     said = await life.say(thread, "Alice", BEES)
-    learned = await life.note(thread, PersonLearned(person="UAlice", name="Alice", text=BEES, since=0))
-    other = await life.note(thread, PersonLearned(person="UAlice", name="Alice", text="paints", since=0))
+    learned = await life.note(thread, PersonModelWritten(person="UAlice", name="Alice", text=BEES, since=0))
+    other = await life.note(thread, PersonModelWritten(person="UAlice", name="Alice", text="paints", since=0))
     execution = await life.begin(thread, await life.say(thread, "Bob", "Hello"))
     saw = await life.step(execution, called(trailing=f"<notes>{BEES}</notes>"))
     found = life.forgotten(notes=(learned.seq,))
@@ -258,8 +260,8 @@ async def test_one_note_alone(life: Life) -> None:
 
 async def test_a_command_of_theirs_goes_with_the_note_that_it_was_about(life: Life) -> None:
     direct = await life.open("D1", "dm")
-    learned = await life.note(direct, PersonLearned(person="UAlice", name="Alice", text=BEES, since=0))
-    asked = Message(address="dm", user="UAlice", name="Alice", text="notes", ts="1790000300.000100")
+    learned = await life.note(direct, PersonModelWritten(person="UAlice", name="Alice", text=BEES, since=0))
+    asked = IncomingMessage(address="dm", user="UAlice", name="Alice", text="notes", ts="1790000300.000100")
     command, _ = await life.journal.append(
         direct, replace(asked, command="notes"), key="msg:command", author="UAlice"
     )

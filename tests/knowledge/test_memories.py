@@ -10,12 +10,21 @@ import pytest
 
 from daemon.engine.event import Event
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Woke
-from daemon.kinds import SOUL_KINDS, Afterthought, Corrected, Press, Remembered, SharedFile, StopAsked, Timer
-from daemon.knowledge.journal_index import JournalIndex
-from daemon.knowledge.memories import HITS, PAGE, SAID, Memories
-from daemon.knowledge.places import Places
-from daemon.ports import Said
+from daemon.engine.kinds import WaitEnded
+from daemon.kinds import (
+    SOUL_KINDS,
+    BackgroundTask,
+    ButtonPress,
+    MemoryNote,
+    NoteCorrected,
+    ReminderFired,
+    SharedFile,
+    StopRequest,
+)
+from daemon.knowledge.journal_index import FullTextIndex
+from daemon.knowledge.memories import HITS, PAGE, SAID, MessageSearch
+from daemon.knowledge.places import KnownChannels
+from daemon.ports import FoundMessage
 from tests.clock import FakeClock
 from tests.knowledge.office import Office, forget
 
@@ -23,16 +32,16 @@ NOW = 2**62
 """Nothing is in sight."""
 
 
-async def found(memories: Memories, query: str, thread: str, since: int = NOW) -> list[str]:
+async def found(memories: MessageSearch, query: str, thread: str, since: int = NOW) -> list[str]:
     """The texts that are found."""
     return [said.text for said in await memories.search(query, thread, since)]
 
 
-async def test_a_secret_of_a_dm_is_known_in_that_dm_alone(office: Office, memories: Memories) -> None:
+async def test_a_secret_of_a_dm_is_known_in_that_dm_alone(office: Office, memories: MessageSearch) -> None:
     dm = await office.open("D1", "dm")
     await office.say(dm, "Alice", "The secret word is marzipan.")
     await office.speak(dm, "I shall keep marzipan to myself.")
-    await office.write(dm, Remembered(text="Alice likes marzipan.", about="Alice"))
+    await office.write(dm, MemoryNote(text="Alice likes marzipan.", about="Alice"))
     later = await office.open("D1", "dm")
     assert len(await found(memories, "marzipan", later)) == 3
     for channel, audience in (("C1", "public"), ("C2", "private"), ("G1", "group"), ("D2", "dm")):
@@ -41,7 +50,9 @@ async def test_a_secret_of_a_dm_is_known_in_that_dm_alone(office: Office, memori
         assert await found(memories, "marzipan secret", elsewhere) == []
 
 
-async def test_what_may_not_be_known_crowds_out_nothing_that_may(office: Office, memories: Memories) -> None:
+async def test_what_may_not_be_known_crowds_out_nothing_that_may(
+    office: Office, memories: MessageSearch
+) -> None:
     public, dm = await office.open("C1"), await office.open("D1", "dm")
     await office.say(public, "Bob", "Somewhere in a long sentence about much else somebody had marzipan.")
     for _ in range(HITS + 1):
@@ -51,12 +62,12 @@ async def test_what_may_not_be_known_crowds_out_nothing_that_may(office: Office,
 
 
 async def test_what_was_said_in_public_is_found_by_who_where_and_when(
-    office: Office, memories: Memories
+    office: Office, memories: MessageSearch
 ) -> None:
     public = await office.open("C1")
     said = await office.hear(public, "Bob", "We release on Fridays.")
     dm = await office.open("D1", "dm")
-    expected = Said(
+    expected = FoundMessage(
         kind="said", name="Bob", place="#C1", at=float(said.event.ts), text="We release on Fridays."
     )
     assert await memories.search("when are releases?", dm, NOW) == [expected]
@@ -65,7 +76,7 @@ async def test_what_was_said_in_public_is_found_by_who_where_and_when(
     assert await found(memories, "release", outsiders) == []
 
 
-async def test_what_is_in_sight_is_not_found(office: Office, memories: Memories) -> None:
+async def test_what_is_in_sight_is_not_found(office: Office, memories: MessageSearch) -> None:
     thread = await office.open("C1")
     await office.say(thread, "Alice", "The first cake is chocolate.")
     seen = await office.say(thread, "Alice", "The second cake is lemon.")
@@ -77,7 +88,7 @@ async def test_what_is_in_sight_is_not_found(office: Office, memories: Memories)
     ]
 
 
-async def test_an_edited_message_reads_as_it_does_now(office: Office, memories: Memories) -> None:
+async def test_an_edited_message_reads_as_it_does_now(office: Office, memories: MessageSearch) -> None:
     thread = await office.open("C1")
     said = await office.say(thread, "Alice", "The code is 1234.")
     assert await found(memories, "1234", thread) == ["The code is 1234."]
@@ -87,7 +98,9 @@ async def test_an_edited_message_reads_as_it_does_now(office: Office, memories: 
     assert await found(memories, "code", thread) == ["The code is 9999."]
 
 
-async def test_an_edit_that_came_before_its_message_still_counts(office: Office, memories: Memories) -> None:
+async def test_an_edit_that_came_before_its_message_still_counts(
+    office: Office, memories: MessageSearch
+) -> None:
     thread = await office.open("C1")
     one = await office.hear(thread, "Alice", "an older message")
     edited = await office.edit(one, "The code is new.", "1790000600.000000")
@@ -97,7 +110,7 @@ async def test_an_edit_that_came_before_its_message_still_counts(office: Office,
     assert await found(memories, "code", thread) == ["The code is new."]
 
 
-async def test_what_was_taken_back_is_never_found(office: Office, memories: Memories) -> None:
+async def test_what_was_taken_back_is_never_found(office: Office, memories: MessageSearch) -> None:
     thread = await office.open("C1")
     said = await office.say(thread, "Alice", "my password is hunter2")
     await office.edit(said, "my password is hunter3", "1790000600.000000")
@@ -108,7 +121,7 @@ async def test_what_was_taken_back_is_never_found(office: Office, memories: Memo
 
 
 async def test_what_was_forgotten_is_not_found_although_it_was_indexed(
-    office: Office, memories: Memories
+    office: Office, memories: MessageSearch
 ) -> None:
     thread = await office.open("C1")
     said = await office.say(thread, "Alice", "I live in Elm Street.")
@@ -117,7 +130,9 @@ async def test_what_was_forgotten_is_not_found_although_it_was_indexed(
     assert await found(memories, "Elm", thread) == []
 
 
-async def test_when_words_are_forgotten_the_index_begins_anew(office: Office, memories: Memories) -> None:
+async def test_when_words_are_forgotten_the_index_begins_anew(
+    office: Office, memories: MessageSearch
+) -> None:
     thread = await office.open("C1")
     said = await office.say(thread, "Alice", "I live in Elm Street.")
     stays = await office.say(thread, "Bob", "I live in Oak Street.")
@@ -126,10 +141,12 @@ async def test_when_words_are_forgotten_the_index_begins_anew(office: Office, me
     assert await found(memories, "street", thread) == [stays.event.text]
 
 
-async def test_a_note_that_was_corrected_is_found_as_it_reads_now(office: Office, memories: Memories) -> None:
+async def test_a_note_that_was_corrected_is_found_as_it_reads_now(
+    office: Office, memories: MessageSearch
+) -> None:
     thread, direct = await office.open("C1"), await office.open("D1", "dm")
-    noted = await office.write(thread, Remembered(text="Alice plays chess.", about="Alice"))
-    right = Corrected(of=noted.seq, person="UAlice", name="Alice", text="Alice plays go.")
+    noted = await office.write(thread, MemoryNote(text="Alice plays chess.", about="Alice"))
+    right = NoteCorrected(of=noted.seq, person="UAlice", name="Alice", text="Alice plays go.")
     await office.write(direct, right)
     elsewhere = await office.open("C2")
     assert await found(memories, "Alice plays", elsewhere) == ["Alice plays go."]
@@ -140,10 +157,10 @@ async def test_a_note_that_was_corrected_is_found_as_it_reads_now(office: Office
 @pytest.mark.parametrize(
     "event",
     [
-        StopAsked(user="UAlice", name="Alice", text="Continue", ts="1790000600.000000"),
-        Woke(answers="sess-1@1/ask#1", note="Continue"),
-        Afterthought(process="learning", params={"text": "Continue"}),
-        Press(
+        StopRequest(user="UAlice", name="Alice", text="Continue", ts="1790000600.000000"),
+        WaitEnded(answers="sess-1@1/ask#1", note="Continue"),
+        BackgroundTask(process="learning", params={"text": "Continue"}),
+        ButtonPress(
             user="UAlice",
             name="Alice",
             text="Continue",
@@ -151,22 +168,22 @@ async def test_a_note_that_was_corrected_is_found_as_it_reads_now(office: Office
             answers="sess-1@1/ask#1",
             value="continue",
         ),
-        Timer(user="UAlice", name="Alice", text="Continue", ts="1790000600.000000"),
+        ReminderFired(user="UAlice", name="Alice", text="Continue", ts="1790000600.000000"),
     ],
 )
-async def test_what_is_no_message_is_not_found(office: Office, memories: Memories, event: Event) -> None:
+async def test_what_is_no_message_is_not_found(office: Office, memories: MessageSearch, event: Event) -> None:
     thread = await office.open("C1")
     await office.write(thread, event)
     assert await found(memories, "continue", thread) == []
 
 
-async def test_names_of_files_are_found(office: Office, memories: Memories) -> None:
+async def test_names_of_files_are_found(office: Office, memories: MessageSearch) -> None:
     thread = await office.open("C1")
     await office.say(thread, "Alice", "Look at this", files=(SharedFile(name="budget.xlsx"),))
     assert await found(memories, "budget", thread) == ["Look at this\n[file: budget.xlsx]"]
 
 
-async def test_a_conversation_is_read_back_page_by_page(office: Office, memories: Memories) -> None:
+async def test_a_conversation_is_read_back_page_by_page(office: Office, memories: MessageSearch) -> None:
     thread, other = await office.open("C1"), await office.open("C1")
     said = []
     for n in range(PAGE + 5):
@@ -185,13 +202,15 @@ async def test_a_conversation_is_read_back_page_by_page(office: Office, memories
     assert await memories.earlier_page(thread, since, -5) == await memories.earlier_page(thread, since)
 
 
-async def test_a_conversation_that_is_not_in_slack_finds_nothing(office: Office, memories: Memories) -> None:
+async def test_a_conversation_that_is_not_in_slack_finds_nothing(
+    office: Office, memories: MessageSearch
+) -> None:
     await office.say(await office.open("C1"), "Alice", "hello")
     assert await found(memories, "hello", "core") == []
 
 
 async def test_many_who_search_at_once_find_the_same_and_all_of_it(
-    office: Office, memories: Memories
+    office: Office, memories: MessageSearch
 ) -> None:
     thread = await office.open("C1")
     await asyncio.gather(*(office.say(thread, "Alice", f"cake {n}") for n in range(250)))
@@ -201,7 +220,7 @@ async def test_many_who_search_at_once_find_the_same_and_all_of_it(
     assert len({said.text for page in pages for said in page}) == 250
 
 
-async def test_a_search_that_was_given_up_breaks_no_other(office: Office, memories: Memories) -> None:
+async def test_a_search_that_was_given_up_breaks_no_other(office: Office, memories: MessageSearch) -> None:
     thread = await office.open("C1")
     await asyncio.gather(*(office.say(thread, "Alice", f"cake {n}") for n in range(250)))
     given_up = asyncio.create_task(found(memories, "cake", thread))
@@ -223,12 +242,12 @@ async def test_after_a_restart_the_same_is_found(tmp_path: Path) -> None:
                 await office.edit(said, f"a better cake {n}", "1790009999.000000")
             if n % 5 == 0:
                 await office.delete(said)
-        with JournalIndex(journal, [SAID]) as index:
-            live = Memories(journal, Places(journal), index)
+        with FullTextIndex(journal, [SAID]) as index:
+            live = MessageSearch(journal, KnownChannels(journal), index)
             first = await live.search("cake better", thread, NOW)
             everything = [await live.earlier_page(thread, NOW, back) for back in (1, 2)]
     async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
-        with JournalIndex(journal, [SAID]) as index:
-            again = Memories(journal, Places(journal), index)
+        with FullTextIndex(journal, [SAID]) as index:
+            again = MessageSearch(journal, KnownChannels(journal), index)
             assert await again.search("cake better", thread, NOW) == first
             assert [await again.earlier_page(thread, NOW, back) for back in (1, 2)] == everything

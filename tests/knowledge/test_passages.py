@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.documents.citing import check
+from daemon.documents.citing import check_citations
 from daemon.documents.document import Document
-from daemon.knowledge.folders import HITS, MOST_LETTERS, Folders
-from daemon.knowledge.passages import LONGEST, MOST_LINES, lines_of, passages, with_places
+from daemon.knowledge.folders import HITS, MOST_LETTERS, FolderLibrary
+from daemon.knowledge.passages import LONGEST, MOST_LINES, format_passage, split_lines, split_passages
 
 SENTENCES = " ".join(
     f"This is sentence {n} of one long line, and it says what {n} is for." for n in range(30)
@@ -27,12 +27,14 @@ def docs(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def library(docs: Path) -> Iterator[Folders]:
-    with Folders([docs]) as folders:
+def library(docs: Path) -> Iterator[FolderLibrary]:
+    with FolderLibrary([docs]) as folders:
         yield folders
 
 
-async def test_a_paragraph_is_shown_whole_however_its_lines_are_broken(docs: Path, library: Folders) -> None:
+async def test_a_paragraph_is_shown_whole_however_its_lines_are_broken(
+    docs: Path, library: FolderLibrary
+) -> None:
     line = SENTENCES[:1_400].rpartition(" ")[0]
     (docs / "private.md").write_text(f"# What is private\n\n{line}\n\n{WRAPPED}\n")
     assert f"docs/private.md:3: {line}" in (await library.search("sentence 11")).split("\n")
@@ -41,9 +43,9 @@ async def test_a_paragraph_is_shown_whole_however_its_lines_are_broken(docs: Pat
 
 
 def test_a_line_that_is_cut_says_so_at_the_end_of_a_sentence() -> None:
-    first, second = [*passages(SENTENCES)]
-    [head] = with_places("one.txt", *first).split("\n")
-    [rest] = with_places("one.txt", *second).split("\n")
+    first, second = [*split_passages(SENTENCES)]
+    [head] = format_passage("one.txt", *first).split("\n")
+    [rest] = format_passage("one.txt", *second).split("\n")
     assert head.startswith("one.txt:1: This is sentence 0 ")
     assert head.endswith("is for. …")
     assert rest.startswith("one.txt:1: … This is sentence ")
@@ -53,9 +55,9 @@ def test_a_line_that_is_cut_says_so_at_the_end_of_a_sentence() -> None:
 
 
 def test_a_line_without_any_place_to_cut_it_is_cut_all_the_same() -> None:
-    found = [*passages("x" * 5_000)]
+    found = [*split_passages("x" * 5_000)]
     assert [line for line, _ in found] == [1] * 4
-    assert "".join(with_places("a", *one) for one in found).count("x") == 5_000
+    assert "".join(format_passage("a", *one) for one in found).count("x") == 5_000
     assert all(len(text) <= LONGEST + 4 for _, text in found)
 
 
@@ -79,12 +81,12 @@ KINDS = {
 
 @pytest.mark.parametrize("text", KINDS.values(), ids=KINDS.keys())
 def test_passages_have_each_line_once_at_its_place_and_a_bound(text: str) -> None:
-    lines = [*lines_of(text)]
+    lines = [*split_lines(text)]
     shown_lines: dict[int, str] = {}
-    for line, passage in passages(text):
+    for line, passage in split_passages(text):
         assert len(passage) <= LONGEST + MOST_LINES + 8
         assert passage.count("\n") <= MOST_LINES + 1
-        for row in with_places("a", line, passage).split("\n"):
+        for row in format_passage("a", line, passage).split("\n"):
             path, _, rest = row.partition(":")
             if path != "a":
                 assert row == "…"
@@ -97,7 +99,7 @@ def test_passages_have_each_line_once_at_its_place_and_a_bound(text: str) -> Non
     assert shown_lines.keys() == {n for n, line in enumerate(lines, 1) if line.strip()}
 
 
-async def test_a_table_that_is_cut_has_its_rows_whole(docs: Path, library: Folders) -> None:
+async def test_a_table_that_is_cut_has_its_rows_whole(docs: Path, library: FolderLibrary) -> None:
     (docs / "boats.md").write_text(TABLE)
     found = await library.search("berth 50")
     row = next(part for part in found.split("\n\n") if "| boat 50 |" in part)
@@ -108,13 +110,13 @@ async def test_a_table_that_is_cut_has_its_rows_whole(docs: Path, library: Folde
 
 def test_what_is_shown_of_a_line_can_be_cited() -> None:
     document = Document(name="docs/one.txt", text=SENTENCES)
-    for line, passage in passages(SENTENCES):
-        path, number, words = with_places("docs/one.txt", line, passage).split(":", 2)
+    for line, passage in split_passages(SENTENCES):
+        path, number, words = format_passage("docs/one.txt", line, passage).split(":", 2)
         cited = f'It says so [{path}:{number} "{words.strip()}"].'
-        assert check(cited, [document]).held == 1
+        assert check_citations(cited, [document]).held == 1
 
 
-async def test_no_passage_comes_twice_for_two_queries(docs: Path, library: Folders) -> None:
+async def test_no_passage_comes_twice_for_two_queries(docs: Path, library: FolderLibrary) -> None:
     for n in range(20):
         (docs / f"page-{n:02}.md").write_text(f"Needle and thread number {n}.")
     known: list[str] = []
@@ -129,7 +131,9 @@ async def test_no_passage_comes_twice_for_two_queries(docs: Path, library: Folde
     assert not {*first} & {*second}
 
 
-async def test_a_copy_that_was_named_is_not_shown_for_the_next_query(docs: Path, library: Folders) -> None:
+async def test_a_copy_that_was_named_is_not_shown_for_the_next_query(
+    docs: Path, library: FolderLibrary
+) -> None:
     for n in range(2):
         (docs / f"copy-{n}.md").write_text(f"# Copies\n\n{WRAPPED}\n")
     known = set[str]()
@@ -141,7 +145,7 @@ async def test_a_copy_that_was_named_is_not_shown_for_the_next_query(docs: Path,
     assert await library.search("wrapped by hand", is_new) == ""
 
 
-async def test_what_stands_in_two_files_alike_is_shown_once(docs: Path, library: Folders) -> None:
+async def test_what_stands_in_two_files_alike_is_shown_once(docs: Path, library: FolderLibrary) -> None:
     for n in range(3):
         (docs / f"copy-{n}.md").write_text(f"# Copies\n\n{WRAPPED}\n")
     found = (await library.search("paragraph")).split("\n\n")
@@ -149,7 +153,9 @@ async def test_what_stands_in_two_files_alike_is_shown_once(docs: Path, library:
     assert found[1:] == [f"docs/copy-{n}.md:1: … (the same as docs/copy-0.md:1)" for n in (1, 2)]
 
 
-async def test_all_that_is_found_has_a_bound_with_the_longest_paths(docs: Path, library: Folders) -> None:
+async def test_all_that_is_found_has_a_bound_with_the_longest_paths(
+    docs: Path, library: FolderLibrary
+) -> None:
     folder = docs / ("p" * 200)
     folder.mkdir()
     for n in range(9):

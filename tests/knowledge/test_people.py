@@ -5,23 +5,23 @@ from __future__ import annotations
 import pytest
 
 from daemon.engine.event import Entry
-from daemon.kinds import PersonLearned
+from daemon.kinds import PersonModelWritten
 from daemon.knowledge.person_models import MOST, PersonModels
-from daemon.knowledge.places import Places
+from daemon.knowledge.places import KnownChannels
 from tests.knowledge.office import Office, forget
 
 
 @pytest.fixture
 def models(office: Office) -> PersonModels:
-    return PersonModels(office.journal, Places(office.journal))
+    return PersonModels(office.journal, KnownChannels(office.journal))
 
 
-def alice(text: str, since: int) -> PersonLearned:
+def alice(text: str, since: int) -> PersonModelWritten:
     """What is known of Alice."""
-    return PersonLearned(person="UAlice", name="Alice", text=text, since=since)
+    return PersonModelWritten(person="UAlice", name="Alice", text=text, since=since)
 
 
-async def learn(office: Office, models: PersonModels, thread: str, text: str) -> Entry[PersonLearned]:
+async def learn(office: Office, models: PersonModels, thread: str, text: str) -> Entry[PersonModelWritten]:
     """Something is learned about Alice in this thread, on top of what is known there."""
     since, _ = models.base_model("UAlice", thread)
     return await office.write(thread, alice(text, since))
@@ -70,7 +70,7 @@ async def test_of_two_that_were_learned_at_once_the_first_counts_and_the_second_
     again = await learn(office, models, other, "first and stale")
     assert models.is_current(again)
     assert models.known_lines("UAlice", one) == ["first and stale"]
-    assert PersonModels(office.journal, Places(office.journal)).known_lines("UAlice", one) == [
+    assert PersonModels(office.journal, KnownChannels(office.journal)).known_lines("UAlice", one) == [
         "first and stale"
     ]
 
@@ -92,6 +92,6 @@ async def test_a_model_that_was_forgotten_says_nothing(office: Office, models: P
     assert models.known_lines("UAlice", thread) == []
     assert models.base_model("UAlice", thread) == (0, "")
     again = await learn(office, models, thread, "Alice is called Alice.")
-    for one in (models, PersonModels(office.journal, Places(office.journal))):
+    for one in (models, PersonModels(office.journal, KnownChannels(office.journal))):
         assert one.is_current(again)
         assert one.known_lines("UAlice", thread) == ["Alice is called Alice."]

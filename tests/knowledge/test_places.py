@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.kinds import AudienceNoted, Opened
-from daemon.knowledge.places import Places, may_know
+from daemon.kinds import AudienceChanged, ConversationOpened
+from daemon.knowledge.places import KnownChannels, may_know
 from tests.knowledge.office import Office
 
 AUDIENCES = ("public", "private", "group", "dm", "shared", "")
 
 
-def noted(channel: str, audience: str, team: str = "T1") -> AudienceNoted:
+def noted(channel: str, audience: str, team: str = "T1") -> AudienceChanged:
     """Who can read a channel."""
-    return AudienceNoted(team=team, channel=channel, audience=audience)
+    return AudienceChanged(team=team, channel=channel, audience=audience)
 
 
 @pytest.mark.parametrize("here", AUDIENCES)
@@ -32,7 +32,7 @@ def test_another_team_knows_nothing() -> None:
     assert not may_know(noted("C1", "public", "T1"), noted("C1", "public", "T2"))
 
 
-async def channels(places: Places, thread: str, before: int) -> set[str]:
+async def channels(places: KnownChannels, thread: str, before: int) -> set[str]:
     """Whose content may be known in this thread."""
     here = places.channel_of(thread)
     assert here
@@ -40,7 +40,7 @@ async def channels(places: Places, thread: str, before: int) -> set[str]:
 
 
 async def test_a_channel_that_was_made_private_is_no_longer_known_elsewhere(office: Office) -> None:
-    places = Places(office.journal)
+    places = KnownChannels(office.journal)
     await office.open("C1", "public")
     here = await office.open("C2", "public")
     before = office.journal.last_seq_of_all() + 1
@@ -48,11 +48,11 @@ async def test_a_channel_that_was_made_private_is_no_longer_known_elsewhere(offi
     await office.open("C1", "private")
     assert await channels(places, here, office.journal.last_seq_of_all() + 1) == {"C2"}
     assert await channels(places, here, before) == {"C1", "C2"}, "a body sees what it saw as it began"
-    assert await channels(Places(office.journal), here, before) == {"C1", "C2"}
+    assert await channels(KnownChannels(office.journal), here, before) == {"C1", "C2"}
 
 
 async def test_a_channel_that_was_shared_knows_nothing_else_from_then_on(office: Office) -> None:
-    places = Places(office.journal)
+    places = KnownChannels(office.journal)
     here = await office.open("C1", "public")
     await office.open("C2", "public")
     await office.open("C1", "shared")
@@ -61,22 +61,25 @@ async def test_a_channel_that_was_shared_knows_nothing_else_from_then_on(office:
 
 @pytest.mark.parametrize("audience", ["private", "shared", ""])
 async def test_so_it_is_where_an_old_conversation_goes_on(office: Office, audience: str) -> None:
-    places = Places(office.journal)
+    places = KnownChannels(office.journal)
     await office.open("C1", "public")
     here = await office.open("C2", "public")
     before = office.journal.last_seq_of_all() + 1
     assert await channels(places, here, before) == {"C1", "C2"}
     await office.turn("C1", audience)
     assert places.channel_of("slack:T1") is None
-    for one in (places, Places(office.journal)):
+    for one in (places, KnownChannels(office.journal)):
         assert await channels(one, here, office.journal.last_seq_of_all() + 1) == {"C2"}
         assert await channels(one, here, before) == {"C1", "C2"}
     await office.open("C1", "public")
-    assert await channels(Places(office.journal), here, office.journal.last_seq_of_all() + 1) == {"C1", "C2"}
+    assert await channels(KnownChannels(office.journal), here, office.journal.last_seq_of_all() + 1) == {
+        "C1",
+        "C2",
+    }
 
 
 async def test_a_channel_keeps_its_name_where_slack_does_not_say_it(office: Office) -> None:
-    places = Places(office.journal)
+    places = KnownChannels(office.journal)
     names = list[str]()
     for said in ("a channel", "#attic", "#loft", "a channel"):
         channel = places.channel_of(await office.open("C1", place=said))
@@ -88,13 +91,13 @@ async def test_a_channel_keeps_its_name_where_slack_does_not_say_it(office: Offi
 async def test_a_channel_in_which_nobody_spoke_is_none(office: Office) -> None:
     here = await office.open("C1", "public")
     await office.turn("C2", "public")
-    assert await channels(Places(office.journal), here, office.journal.last_seq_of_all() + 1) == {"C1"}
+    assert await channels(KnownChannels(office.journal), here, office.journal.last_seq_of_all() + 1) == {"C1"}
 
 
 async def test_what_it_said_unasked_is_known_by_its_ts_whenever_it_was_said(office: Office) -> None:
-    places = Places(office.journal)
+    places = KnownChannels(office.journal)
     for channel in ("C1", "C2"):
-        top = Opened(
+        top = ConversationOpened(
             team="T1",
             channel=channel,
             ts="",

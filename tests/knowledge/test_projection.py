@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 import pytest
 
-from daemon.engine.beside import Beside
+from daemon.engine.beside import BackgroundReader
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
-from daemon.kinds import SOUL_KINDS, AudienceNoted, Opened, PersonLearned
-from daemon.knowledge.places import Places
+from daemon.kinds import SOUL_KINDS, AudienceChanged, ConversationOpened, PersonModelWritten
+from daemon.knowledge.places import KnownChannels
 from daemon.knowledge.projection import PIECE, Projection
 from tests.clock import FakeClock
 from tests.soak import SOAK
@@ -22,12 +22,12 @@ from tests.soak import SOAK
 class Learned(Projection):
     """All that was learned, in order."""
 
-    kinds = (PersonLearned,)
+    kinds = (PersonModelWritten,)
 
     def _reset(self) -> None:
         self.texts: list[str] = []
 
-    def _fold_entry(self, entry: Entry[PersonLearned]) -> None:
+    def _fold_entry(self, entry: Entry[PersonModelWritten]) -> None:
         self.texts.append(entry.event.text)
 
 
@@ -44,7 +44,7 @@ class Watched(Journal):
         self.opened = 0
         """How often somebody looked beside the loop."""
 
-    async def read_in_background(self, ask: Callable[[Beside], T]) -> T:
+    async def read_in_background(self, ask: Callable[[BackgroundReader], T]) -> T:
         self.opened += 1
         return await super().read_in_background(ask)
 
@@ -61,13 +61,13 @@ async def journal(tmp_path: Path) -> AsyncIterator[Watched]:
         await _learn(journal, ALICE, "likes tea")
         await asyncio.gather(*(_learn(journal, f"U{number}", "reads") for number in range(2, 8 * PIECE)))
         await _learn(journal, ALICE, "likes coffee")
-        noted = AudienceNoted(team="T", channel="C1", audience="shared")
+        noted = AudienceChanged(team="T", channel="C1", audience="shared")
         await journal.append("slack:T", noted, key="audience:T:C1:1")
         yield journal
 
 
 async def _open(journal: Journal, number: int) -> None:
-    opened = Opened(
+    opened = ConversationOpened(
         team="T",
         channel="C1",
         ts=f"{number}",
@@ -82,11 +82,11 @@ async def _open(journal: Journal, number: int) -> None:
 
 async def _learn(journal: Journal, person: str, text: str) -> None:
     since = journal.last_seq_of_all()
-    learned = PersonLearned(person=person, name=person, text=text, since=since)
+    learned = PersonModelWritten(person=person, name=person, text=text, since=since)
     await journal.append(FIRST, learned, key=f"{person}@{since}")
 
 
-async def passes(journal: Journal, places: Places) -> int:
+async def passes(journal: Journal, places: KnownChannels) -> int:
     """How often others had a turn while it was folded."""
     task, turns = asyncio.create_task(places.update()), 0
     while not task.done():
@@ -97,7 +97,7 @@ async def passes(journal: Journal, places: Places) -> int:
 
 
 async def test_others_go_on_while_it_is_folded_and_then_there_is_little_left(journal: Watched) -> None:
-    places = Places(journal)
+    places = KnownChannels(journal)
     assert await passes(journal, places) > 3
     assert await passes(journal, places) <= 2, "there is nothing left to fold"
     channel = places.channel_of("sess-7")
@@ -106,7 +106,7 @@ async def test_others_go_on_while_it_is_folded_and_then_there_is_little_left(jou
 
 
 async def test_whoever_asks_in_between_is_told_from_the_whole(journal: Watched) -> None:
-    places = Places(journal)
+    places = KnownChannels(journal)
     folding = asyncio.create_task(places.update())
     await journal.read.wait()
     assert not folding.done()
@@ -130,11 +130,13 @@ async def test_where_something_is_forgotten_in_between_it_begins_anew(journal: W
 async def test_a_burst_far_behind_looks_beside_the_loop_once_and_one_that_is_near_not_at_all(
     journal: Watched,
 ) -> None:
-    places = Places(journal)
+    places = KnownChannels(journal)
     await asyncio.gather(*(places.update() for _ in range(50)))
     assert journal.opened == 0
-    await asyncio.gather(*(_learn(journal, f"U{number}", "runs") for number in range(Places.far_behind + 1)))
-    places = Places(journal)
+    await asyncio.gather(
+        *(_learn(journal, f"U{number}", "runs") for number in range(KnownChannels.far_behind + 1))
+    )
+    places = KnownChannels(journal)
     await asyncio.gather(*(places.update() for _ in range(50)))
     assert journal.opened == 1
     assert await passes(journal, places) <= 2
@@ -150,7 +152,7 @@ async def test_what_a_former_life_wrote_is_folded_though_only_something_else_was
         assert journal.last_seq_of_all() == 1
         await _learn(journal, ALICE, "likes tea")
         assert journal.last_seq_of_all() == 2
-        places = Places(journal)
+        places = KnownChannels(journal)
         await places.update()
         assert places.channel_of(FIRST)
         await _open(journal, 1)
@@ -164,7 +166,7 @@ async def test_what_another_daemon_wrote_is_folded_also_where_something_else_cam
     path = tmp_path / "another.db"
     async with Journal(path, FakeClock(), SOUL_KINDS) as journal:
         await _open(journal, 0)
-        places = Places(journal)
+        places = KnownChannels(journal)
         await places.update()
         (tmp_path / "another.db.lock").unlink()  # a lock that did not hold
         async with Journal(path, FakeClock(), SOUL_KINDS) as other:

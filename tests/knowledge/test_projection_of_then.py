@@ -13,7 +13,7 @@ import pytest
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
-from daemon.kinds import SOUL_KINDS, MoodChanged, Remembered
+from daemon.kinds import SOUL_KINDS, MemoryNote, MoodChanged
 from daemon.knowledge.projection import PIECE, Projection
 from tests.clock import FakeClock
 
@@ -21,7 +21,7 @@ from tests.clock import FakeClock
 class Noted(Projection):
     """What was noted, and how often anything was taken in at all."""
 
-    kinds: ClassVar[tuple[type[Event], ...]] = (Remembered,)
+    kinds: ClassVar[tuple[type[Event], ...]] = (MemoryNote,)
     taken = 0
 
     def _reset(self) -> None:
@@ -40,7 +40,7 @@ async def journal(tmp_path: Path) -> AsyncIterator[Journal]:
 
 async def note(journal: Journal, text: str) -> int:
     """Something to fold; its seq."""
-    entry, _ = await journal.append("thread", Remembered(text=text), key=f"note:{text}")
+    entry, _ = await journal.append("thread", MemoryNote(text=text), key=f"note:{text}")
     return entry.seq
 
 

@@ -9,8 +9,8 @@ import re
 import sys
 from random import Random
 
-from daemon.mind.sections import Sections
-from daemon.mind.tags import BARE, PRIVATE, SAY, TAGS, SectionTags
+from daemon.mind.sections import SpeechGate
+from daemon.mind.tags import PRIVATE_TAGS, SAY_TAG, SECTION_NAMES, UNSUFFIXED_TAGS, SectionTags
 
 SECRET = "S3CRET"
 NAMES = ("think", "Thinking", "thought", "reasoning", "antThinking", "seed:think", "scratchpad", "reflection")
@@ -140,23 +140,23 @@ def garbled(seed: int) -> str | None:
     """What is lost of an answer about the format, with the suffix or without, at some cut; or None."""
     random = Random(seed)
     marked = random.random() < 0.7
-    tags = K7 if marked else BARE
+    tags = K7 if marked else UNSUFFIXED_TAGS
     words = about(random, marked=marked)
-    parts = [tags.wrapped("aside", f"{SECRET} {about(random, marked=marked)}"), tags.wrapped(SAY, words)]
+    parts = [tags.wrapped("aside", f"{SECRET} {about(random, marked=marked)}"), tags.wrapped(SAY_TAG, words)]
     parts.append(tags.wrapped("mood", "calm"))
     text = random.choice(["", "\n", "\n\n"]).join(parts)
-    coming = Sections(TAGS, PRIVATE, K7)
+    coming = SpeechGate(SECTION_NAMES, PRIVATE_TAGS, K7)
     at, shown = 0, ""
     while at < len(text):
         size = random.choice([1, 1, 2, 3, 7, 40])
         coming.feed(text[at : at + size])
         at += size
-        shown = coming.section_text(SAY)
+        shown = coming.section_text(SAY_TAG)
         if not words.startswith(shown):
             return f"{seed}: {shown!r} was shown of {text!r}"
     coming.end()
-    if coming.section_text(SAY) != words or (marked and coming.own_text != text):
-        return f"{seed}: it reads {coming.section_text(SAY)!r} of {text!r}"
+    if coming.section_text(SAY_TAG) != words or (marked and coming.own_text != text):
+        return f"{seed}: it reads {coming.section_text(SAY_TAG)!r} of {text!r}"
     return None
 
 
@@ -166,22 +166,22 @@ def problem(seed: int) -> str | None:
     text = answer(random)
     if seed % 3 == 0:
         text = OWN.sub(r"\g<0>-k7", text)
-    once = Sections(TAGS, PRIVATE, K7)
+    once = SpeechGate(SECTION_NAMES, PRIVATE_TAGS, K7)
     once.feed(text)
     once.end()
-    cut = Sections(TAGS, PRIVATE, K7)
+    cut = SpeechGate(SECTION_NAMES, PRIVATE_TAGS, K7)
     at, shown = 0, ""
     while at < len(text):
         size = random.choice([1, 1, 2, 3, 7, 40])
         cut.feed(text[at : at + size])
         at += size
-        shown = cut.section_text(SAY)
+        shown = cut.section_text(SAY_TAG)
         if leak := leaks(shown):
             return f"{seed}: {leak} in {shown!r} of {text!r}"
     cut.end()
     if (cut.text, cut.text_outside, cut.own_text) != (once.text, once.text_outside, once.own_text):
         return f"{seed}: cut otherwise, it reads {cut.text} and not {once.text} of {text!r}"
-    for shown in (once.section_text(SAY), "" if SAY in once.text else once.text_outside):
+    for shown in (once.section_text(SAY_TAG), "" if SAY_TAG in once.text else once.text_outside):
         if leak := leaks(shown):
             return f"{seed}: {leak} in {shown!r} of {text!r}"
     return None

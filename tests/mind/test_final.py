@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.mind.open_thought import Final, said_finally
+from daemon.mind.open_thought import FinalAnswerReader, final_answer_in
 
 SAID = {
     "alone": ("<ada-response>Yes.</ada-response>", "Yes."),
@@ -53,14 +53,14 @@ SAID = {
 @pytest.mark.parametrize("name", SAID)
 def test_only_what_stands_in_it_is_said(name: str) -> None:
     text, said = SAID[name]
-    assert said_finally(text, "ada") == said
+    assert final_answer_in(text, "ada") == said
 
 
 @pytest.mark.parametrize("name", SAID)
 @pytest.mark.parametrize("size", [1, 3, 7])
 def test_in_pieces_of_any_size_nothing_else_is_ever_read(name: str, size: int) -> None:
     text, said = SAID[name]
-    final, shown = Final("ada"), ""
+    final, shown = FinalAnswerReader("ada"), ""
     for start in range(0, len(text), size):
         final.feed(text[start : start + size])
         assert final.text.startswith(shown), "it only grows"
@@ -71,6 +71,6 @@ def test_in_pieces_of_any_size_nothing_else_is_ever_read(name: str, size: int) -
 
 
 def test_asked_for_alone_it_may_stand_in_no_tag() -> None:
-    assert said_finally("Yes.", "ada", alone=True) == "Yes."
-    assert said_finally("<thought>No.</thought>Yes.", "ada", alone=True) == "Yes."
-    assert said_finally("<thought>No.", "ada", alone=True) == ""
+    assert final_answer_in("Yes.", "ada", alone=True) == "Yes."
+    assert final_answer_in("<thought>No.</thought>Yes.", "ada", alone=True) == "Yes."
+    assert final_answer_in("<thought>No.", "ada", alone=True) == ""

@@ -9,16 +9,16 @@ import pytest
 
 from daemon.engine.event import Entry
 from daemon.kinds import ModelCall
-from daemon.mind.answer import Answer, speaks
-from daemon.mind.choice import Unreadable, read_choice
-from daemon.mind.json_answer import json_sections, speech_of, speech_so_far
-from daemon.mind.recall import fenced, remember
-from daemon.mind.sections import Sections, sections, spoken
-from daemon.mind.tags import PRIVATE, SAY, TAGS
-from daemon.slack.pages import cut, pages
-from daemon.slack.quiet import quiet, quiet_so_far
-from daemon.slack.text import readable
-from daemon.slack.words import stops
+from daemon.mind.answer import PipelineAnswer, is_spoken
+from daemon.mind.choice import ChoiceUnreadable, parse_choice
+from daemon.mind.json_answer import parse_json_sections, spoken_part, spoken_part_so_far
+from daemon.mind.recall import entry_as_memory, escape_tags
+from daemon.mind.sections import SpeechGate, split_sections, spoken_text
+from daemon.mind.tags import PRIVATE_TAGS, SAY_TAG, SECTION_NAMES
+from daemon.slack.pages import page_break, pages
+from daemon.slack.quiet import escape_mentions, escape_settled_mentions
+from daemon.slack.text import spell_out_references
+from daemon.slack.words import is_stop_word
 from rehearsal.claude.asked import MESSAGE, RESULT
 from tests.mind.gate import K7, garbled, problem
 from tests.soak import later, shared
@@ -52,14 +52,19 @@ PUBLIC = [
 
 @pytest.mark.parametrize("text", PUBLIC)
 def test_ordinary_words_are_said_as_they_are(text: str) -> None:
-    assert sections(f"<say>{text}</say><mood>fine</mood>", TAGS, PRIVATE).section_text(SAY) == text
-    assert sections(text, TAGS, PRIVATE).text_outside == text
+    assert (
+        split_sections(f"<say>{text}</say><mood>fine</mood>", SECTION_NAMES, PRIVATE_TAGS).section_text(
+            SAY_TAG
+        )
+        == text
+    )
+    assert split_sections(text, SECTION_NAMES, PRIVATE_TAGS).text_outside == text
 
 
 @pytest.mark.parametrize("size", [1, 5, 1_000])
 def test_what_a_channel_says_beside_its_name_is_read_alike_at_any_cut(size: int) -> None:
     said = "<|channel|>final to=user<|message|>Hello<|return|>"
-    parsed = Sections(TAGS, PRIVATE)
+    parsed = SpeechGate(SECTION_NAMES, PRIVATE_TAGS)
     for start in range(0, len(said), size):
         parsed.feed(said[start : start + size])
     parsed.end()
@@ -72,19 +77,19 @@ def test_a_page_in_a_block_of_code_is_said_whole(size: int) -> None:
         "Like so:\n```html\n<main>\n<aside class='note'>\n  by the way\n</aside>\n</main>\n```\nThat is all."
     )
     said = f"<aside>S</aside><say>{page}<aside>S</aside></say><aside>S</aside>"
-    parsed = Sections(TAGS, PRIVATE)
+    parsed = SpeechGate(SECTION_NAMES, PRIVATE_TAGS)
     for start in range(0, len(said), size):
         parsed.feed(said[start : start + size])
     parsed.end()
-    assert parsed.section_text(SAY) == page
+    assert parsed.section_text(SAY_TAG) == page
     for untold in (
         f"```xml\n<aside>S</aside>\n<say>{page}</say>\n```",
         f"<aside>x\n```\n<aside>S</aside>\n```\nS</aside><say>{page}</say>",
         f"<think><say></think>\n```\n<aside>S</aside>\n```\n<say>{page}</say>",
         f"<say>{page}\n```\nx\n``` <aside>S</aside></say>",
     ):
-        assert "S" not in sections(untold, TAGS, PRIVATE).section_text(SAY)
-        assert "S" not in str(Answer(entry("pipeline", untold)).speakable_dialogue)
+        assert "S" not in split_sections(untold, SECTION_NAMES, PRIVATE_TAGS).section_text(SAY_TAG)
+        assert "S" not in str(PipelineAnswer(entry("pipeline", untold)).speakable_dialogue)
 
 
 @pytest.mark.parametrize(
@@ -101,8 +106,10 @@ def test_a_page_in_a_block_of_code_is_said_whole(size: int) -> None:
 def test_a_mark_that_counts_in_a_block_of_code_does_not_turn_the_rest_into_code(
     before: str, block: str
 ) -> None:
-    parsed = sections(f"{before}Well:\n{block}\n<think>S</think>\n`<think>`", TAGS, PRIVATE)
-    said = parsed.section_text(SAY) if before else parsed.text_outside
+    parsed = split_sections(
+        f"{before}Well:\n{block}\n<think>S</think>\n`<think>`", SECTION_NAMES, PRIVATE_TAGS
+    )
+    said = parsed.section_text(SAY_TAG) if before else parsed.text_outside
     assert "S" not in said
     assert said.endswith("`<think>`")
 
@@ -127,34 +134,34 @@ def test_a_mark_that_counts_in_a_block_of_code_does_not_turn_the_rest_into_code(
 )
 def test_of_an_untagged_answer_only_what_is_proven_is_said(text: str) -> None:
     call = entry("plainly", text)
-    assert Answer(call).speakable_dialogue == "Hello"
-    assert remember(call).content == "<say>Hello</say>", "and nothing else is remembered as said"
+    assert PipelineAnswer(call).speakable_dialogue == "Hello"
+    assert entry_as_memory(call).content == "<say>Hello</say>", "and nothing else is remembered as said"
 
 
 def test_channels_without_their_marks_are_known_at_any_cut() -> None:
     text = " analysisS <say>S</say> assistantassistantfinal<aside>a</aside><say>Hello</say>"
     for size in range(1, len(text) + 1):
-        coming = Sections(TAGS, PRIVATE)
+        coming = SpeechGate(SECTION_NAMES, PRIVATE_TAGS)
         for at in range(0, len(text), size):
             coming.feed(text[at : at + size])
-            assert "Hello".startswith(coming.section_text(SAY))
+            assert "Hello".startswith(coming.section_text(SAY_TAG))
         coming.end()
-        assert (coming.section_text(SAY), coming.foreign) == ("Hello", True)
-    assert Answer(entry("plainly", "analysisThe user S")).speakable_dialogue == "", (
+        assert (coming.section_text(SAY_TAG), coming.foreign) == ("Hello", True)
+    assert PipelineAnswer(entry("plainly", "analysisThe user S")).speakable_dialogue == "", (
         "it broke off before it was said"
     )
 
 
 def test_what_stands_outside_of_a_fused_answer_was_not_said() -> None:
-    assert not speaks(entry("pipeline", "I should not tell her."))
-    assert speaks(entry("plainly", "Good morning."))
+    assert not is_spoken(entry("pipeline", "I should not tell her."))
+    assert is_spoken(entry("plainly", "Good morning."))
 
 
 def test_an_answer_that_ends_in_a_thought_is_asked_for_again() -> None:
     for text in ("<say>The <think> S</say><mood>x</mood>", "<say>Hi<think>S", "<say>```<think>S</say>"):
-        assert Answer(entry("pipeline", text)).speakable_dialogue is None
-    assert Answer(entry("pipeline", "<say>Hello<|im_end|>")).speakable_dialogue == "Hello"
-    assert Answer(entry("pipeline", "<say>Hello</say><think>S")).speakable_dialogue == "Hello"
+        assert PipelineAnswer(entry("pipeline", text)).speakable_dialogue is None
+    assert PipelineAnswer(entry("pipeline", "<say>Hello<|im_end|>")).speakable_dialogue == "Hello"
+    assert PipelineAnswer(entry("pipeline", "<say>Hello</say><think>S")).speakable_dialogue == "Hello"
 
 
 ABOUT_TAGS = [
@@ -177,23 +184,23 @@ UNTOLD_FROM_THOUGHTS = [
 @pytest.mark.parametrize("text", ABOUT_TAGS)
 def test_a_sentence_about_the_tags_of_thoughts_is_said_whole(text: str, size: int) -> None:
     raw = f"<aside>a</aside><say>{text}</say><mood>fine</mood>"
-    parsed = Sections(TAGS, PRIVATE)
+    parsed = SpeechGate(SECTION_NAMES, PRIVATE_TAGS)
     for start in range(0, len(raw), size):
         parsed.feed(raw[start : start + size])
     parsed.end()
-    assert (parsed.section_text(SAY), parsed.section_text("mood"), parsed.own_text) == (text, "fine", raw)
-    assert Answer(entry("pipeline", raw)).speakable_dialogue == text
-    assert Answer(entry("plainly", raw)).speakable_dialogue == text
-    assert Answer(entry("plainly", text)).speakable_dialogue == text, "in no section, too"
-    assert remember(entry("pipeline", raw)).content == raw
+    assert (parsed.section_text(SAY_TAG), parsed.section_text("mood"), parsed.own_text) == (text, "fine", raw)
+    assert PipelineAnswer(entry("pipeline", raw)).speakable_dialogue == text
+    assert PipelineAnswer(entry("plainly", raw)).speakable_dialogue == text
+    assert PipelineAnswer(entry("plainly", text)).speakable_dialogue == text, "in no section, too"
+    assert entry_as_memory(entry("pipeline", raw)).content == raw
 
 
 @pytest.mark.parametrize("text", UNTOLD_FROM_THOUGHTS)
 def test_a_sentence_that_may_hold_a_thought_is_not_said_in_part(text: str) -> None:
     raw = f"<say>{text}</say><mood>fine</mood>"
-    assert Answer(entry("pipeline", raw)).speakable_dialogue is None
-    assert Answer(entry("plainly", raw)).speakable_dialogue == ""
-    assert Answer(entry("plainly", text)).speakable_dialogue == ""
+    assert PipelineAnswer(entry("pipeline", raw)).speakable_dialogue is None
+    assert PipelineAnswer(entry("plainly", raw)).speakable_dialogue == ""
+    assert PipelineAnswer(entry("plainly", text)).speakable_dialogue == ""
 
 
 @pytest.mark.parametrize(
@@ -213,7 +220,7 @@ def test_a_thought_with_words_about_tags_is_none_the_less_private(text: str) -> 
         ("plainly", f"<say>{text}</say>"),
         ("plainly", text),
     ):
-        assert "S" not in str(Answer(entry(name, raw)).speakable_dialogue)
+        assert "S" not in str(PipelineAnswer(entry(name, raw)).speakable_dialogue)
 
 
 LONE_MARKS = [
@@ -237,12 +244,12 @@ LONE_MARKS = [
 @pytest.mark.parametrize("mark", LONE_MARKS)
 def test_what_stands_before_a_lone_private_mark_in_any_notation_is_not_said(mark: str, size: int) -> None:
     raw = f"<say>SECRET {mark}Hello</say><mood>fine</mood>"
-    parsed = Sections(TAGS, PRIVATE)
+    parsed = SpeechGate(SECTION_NAMES, PRIVATE_TAGS)
     for start in range(0, len(raw), size):
         parsed.feed(raw[start : start + size])
     parsed.end()
-    assert (parsed.section_text(SAY), parsed.section_text("mood")) == ("Hello", "fine")
-    assert Answer(entry("plainly", f"SECRET {mark}Hello")).speakable_dialogue == "Hello"
+    assert (parsed.section_text(SAY_TAG), parsed.section_text("mood")) == ("Hello", "fine")
+    assert PipelineAnswer(entry("plainly", f"SECRET {mark}Hello")).speakable_dialogue == "Hello"
 
 
 @pytest.mark.parametrize("size", [1, 1_000])
@@ -255,11 +262,11 @@ def test_sections_with_other_brackets_are_sections(form: str, size: int) -> None
         form.format(tag) + text
         for tag, text in (("aside", "SECRET"), ("/aside", ""), ("say", "Hello"), ("/say", ""))
     )
-    parsed = Sections(TAGS, PRIVATE)
+    parsed = SpeechGate(SECTION_NAMES, PRIVATE_TAGS)
     for start in range(0, len(raw), size):
         parsed.feed(raw[start : start + size])
     parsed.end()
-    assert parsed.section_text(SAY) == "Hello"
+    assert parsed.section_text(SAY_TAG) == "Hello"
     assert "SECRET" not in parsed.text_outside
 
 
@@ -274,13 +281,13 @@ ORDINARY = [
 
 @pytest.mark.parametrize("text", ORDINARY)
 def test_other_brackets_without_a_private_name_are_said_as_they_are(text: str) -> None:
-    assert Answer(entry("pipeline", f"<aside>a</aside><say>{text}</say>")).speakable_dialogue == text
+    assert PipelineAnswer(entry("pipeline", f"<aside>a</aside><say>{text}</say>")).speakable_dialogue == text
 
 
 def test_a_comment_with_the_name_of_a_thought_is_private() -> None:
     for comment in ("<!-- aside: SECRET -->", "<!--thinking SECRET-->", "<!--aside-->SECRET<!--/aside-->"):
-        assert Answer(entry("pipeline", f"<say>{comment}Hello</say>")).speakable_dialogue == "Hello"
-    assert Answer(entry("pipeline", "<say>Hello.</say></aside>")).speakable_dialogue == "Hello.", (
+        assert PipelineAnswer(entry("pipeline", f"<say>{comment}Hello</say>")).speakable_dialogue == "Hello"
+    assert PipelineAnswer(entry("pipeline", "<say>Hello.</say></aside>")).speakable_dialogue == "Hello.", (
         "it closes nothing"
     )
 
@@ -317,21 +324,21 @@ NEVER_SAID = [
 @pytest.mark.parametrize("text", IN_JSON)
 def test_of_an_answer_in_json_the_speech_alone_is_said(text: str) -> None:
     for name in ("pipeline", "plainly"):
-        assert Answer(entry(name, text)).speakable_dialogue == "Hello"
+        assert PipelineAnswer(entry(name, text)).speakable_dialogue == "Hello"
 
 
 @pytest.mark.parametrize("text", NEVER_SAID)
 def test_json_that_is_private_broken_or_empty_is_never_an_answer(text: str) -> None:
-    assert Answer(entry("pipeline", text)).speakable_dialogue is None
-    assert Answer(entry("plainly", text)).speakable_dialogue == ""
+    assert PipelineAnswer(entry("pipeline", text)).speakable_dialogue is None
+    assert PipelineAnswer(entry("plainly", text)).speakable_dialogue == ""
 
 
 @pytest.mark.parametrize("text", [*IN_JSON, *NEVER_SAID])
 def test_private_json_is_not_shown_while_it_comes(text: str) -> None:
-    coming = Sections(TAGS, PRIVATE)
+    coming = SpeechGate(SECTION_NAMES, PRIVATE_TAGS)
     for char in text:
         coming.feed(char)
-        assert "SECRET" not in speech_so_far(coming.section_text(SAY))
+        assert "SECRET" not in spoken_part_so_far(coming.section_text(SAY_TAG))
 
 
 @pytest.mark.parametrize(
@@ -345,31 +352,31 @@ def test_private_json_is_not_shown_while_it_comes(text: str) -> None:
     ],
 )
 def test_json_without_a_private_part_is_an_ordinary_text(text: str) -> None:
-    assert Answer(entry("pipeline", f"<say>{text}</say>")).speakable_dialogue == text
-    assert Answer(entry("plainly", text)).speakable_dialogue == text
+    assert PipelineAnswer(entry("pipeline", f"<say>{text}</say>")).speakable_dialogue == text
+    assert PipelineAnswer(entry("plainly", text)).speakable_dialogue == text
 
 
 def test_an_answer_in_json_is_remembered_as_its_sections() -> None:
     remembered = "<aside>SECRET</aside><next>conversation</next><say>Hello</say><mood>fine</mood>"
-    assert remember(entry("pipeline", FULL)).content == remembered
-    assert Answer(entry("pipeline", FULL)).values["emotional_state"] == "fine"
+    assert entry_as_memory(entry("pipeline", FULL)).content == remembered
+    assert PipelineAnswer(entry("pipeline", FULL)).values["emotional_state"] == "fine"
 
 
 def test_what_is_remembered_of_an_answer_holds_no_foreign_thought() -> None:
     raw = "<think>S</think><aside>a</aside><say>Hello [THINK]S[/THINK]you</say>"
-    assert remember(entry("pipeline", raw)).content == "<aside>a</aside><say>Hello you</say>"
+    assert entry_as_memory(entry("pipeline", raw)).content == "<aside>a</aside><say>Hello you</say>"
     plain = "<aside>a <say>b</say></aside><say>Hello `<think>`</say>"
-    assert remember(entry("pipeline", plain)).content == plain
+    assert entry_as_memory(entry("pipeline", plain)).content == plain
 
 
 def test_a_choice_is_read_behind_thoughts_of_any_kind() -> None:
     draft, choice = '{"actions": ["A"]}', '{"actions": ["B"], "why": "I use <think> here"}'
     for before in ("<think>{}</think>", "{}</think>", "[THINK]{}[/THINK]", "<reasoning>{}</reasoning>"):
         if not before.startswith("{"):
-            assert read_choice(before.format(draft) + choice.replace("<think>", "it")).actions[0].name == "B"
-    assert read_choice(choice).why == "I use <think> here"
-    with pytest.raises(Unreadable):
-        read_choice(f"{draft}</think>" + choice)
+            assert parse_choice(before.format(draft) + choice.replace("<think>", "it")).actions[0].name == "B"
+    assert parse_choice(choice).why == "I use <think> here"
+    with pytest.raises(ChoiceUnreadable):
+        parse_choice(f"{draft}</think>" + choice)
 
 
 @pytest.mark.parametrize("share", shared(range(4), 4))
@@ -397,30 +404,30 @@ def entry(name: str, text: str) -> Entry[ModelCall]:
 
 
 def stream(text: str) -> None:
-    streamed(text, Sections(TAGS, PRIVATE), "<say>")
+    streamed(text, SpeechGate(SECTION_NAMES, PRIVATE_TAGS), "<say>")
 
 
 def stream_marked(text: str) -> None:
-    streamed(text, Sections(TAGS, PRIVATE, K7), "<say-k7>")
+    streamed(text, SpeechGate(SECTION_NAMES, PRIVATE_TAGS, K7), "<say-k7>")
 
 
-def streamed(text: str, coming: Sections, begins: str) -> None:
+def streamed(text: str, coming: SpeechGate, begins: str) -> None:
     coming.feed(begins)
     for at in range(0, len(text), 64):
         coming.feed(text[at : at + 64])
-        coming.section_text(SAY)
+        coming.section_text(SAY_TAG)
     coming.end()
 
 
 def choose(text: str) -> None:
-    with pytest.raises(Unreadable):
-        read_choice(text[:20_000])
+    with pytest.raises(ChoiceUnreadable):
+        parse_choice(text[:20_000])
 
 
 def paged(text: str) -> None:
     ended = list(pages(text[: len(text) // 2]))[:-1]
     pages(text, [page.upto for page in ended], ended)
-    cut(text, max(0, len(text) - 9_000))
+    page_break(text, max(0, len(text) - 9_000))
 
 
 HOSTILE = [
@@ -475,23 +482,23 @@ ALONE += ['<result of="a">', '<m from="x">']
 WORK: list[Callable[[str], object]] = [
     stream,
     stream_marked,
-    spoken,
+    spoken_text,
     choose,
-    json_sections,
-    speech_of,
-    speech_so_far,
-    fenced,
-    quiet,
-    quiet_so_far,
-    lambda text: readable(text, {}),
-    stops,
+    parse_json_sections,
+    spoken_part,
+    spoken_part_so_far,
+    escape_tags,
+    escape_mentions,
+    escape_settled_mentions,
+    lambda text: spell_out_references(text, {}),
+    is_stop_word,
     paged,
     RESULT.findall,
     MESSAGE.findall,
 ]
 
 
-DEAR = (stream, stream_marked, spoken, choose)
+DEAR = (stream, stream_marked, spoken_text, choose)
 """What the quick ones of `make test` are tried for, too."""
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from daemon.mind.answer import Answer
-from daemon.mind.recall import remember
-from daemon.mind.sections import Sections
-from daemon.mind.tags import PRIVATE, SAY, TAGS, SectionTags
+from daemon.mind.answer import PipelineAnswer
+from daemon.mind.recall import entry_as_memory
+from daemon.mind.sections import SpeechGate
+from daemon.mind.tags import PRIVATE_TAGS, SAY_TAG, SECTION_NAMES, SectionTags
 from tests.mind.test_gate import entry
 
 K7 = SectionTags(suffix="k7")
@@ -87,16 +87,16 @@ UNTOLD = {
 }
 
 
-def answer(text: str, name: str = "pipeline") -> Answer:
+def answer(text: str, name: str = "pipeline") -> PipelineAnswer:
     call = entry(name, text)
-    return Answer(replace(call, event=replace(call.event, suffix="k7")))
+    return PipelineAnswer(replace(call, event=replace(call.event, suffix="k7")))
 
 
-def streamed(text: str, size: int) -> tuple[Sections, list[str]]:
-    coming, shown = Sections(TAGS, PRIVATE, K7), list[str]()
+def streamed(text: str, size: int) -> tuple[SpeechGate, list[str]]:
+    coming, shown = SpeechGate(SECTION_NAMES, PRIVATE_TAGS, K7), list[str]()
     for start in range(0, len(text), size):
         coming.feed(text[start : start + size])
-        shown.append(coming.section_text(SAY))
+        shown.append(coming.section_text(SAY_TAG))
     coming.end()
     return coming, shown
 
@@ -106,7 +106,7 @@ def streamed(text: str, size: int) -> tuple[Sections, list[str]]:
 def test_a_bare_tag_in_a_marked_answer_is_said_as_it_is_written(text: str, size: int) -> None:
     raw = f"{ASIDE}<say-k7>{text}</say-k7>{MOOD}"
     coming, shown = streamed(raw, size)
-    assert (coming.section_text(SAY), coming.section_text("mood"), coming.own_text) == (text, "calm", raw)
+    assert (coming.section_text(SAY_TAG), coming.section_text("mood"), coming.own_text) == (text, "calm", raw)
     assert all(text.startswith(one) for one in shown)
     assert answer(raw).speakable_dialogue == text
     assert answer(raw).remembered_text == raw
@@ -117,10 +117,10 @@ def test_a_bare_tag_in_a_marked_answer_is_said_as_it_is_written(text: str, size:
 def test_a_tag_in_code_of_a_bare_answer_is_said_as_it_is_written(text: str, size: int) -> None:
     raw = f"<aside>SECRET</aside>\n<say>{text}</say>\n<mood>calm</mood>"
     coming, shown = streamed(raw, size)
-    assert (coming.section_text(SAY), coming.section_text("mood")) == (text, "calm")
+    assert (coming.section_text(SAY_TAG), coming.section_text("mood")) == (text, "calm")
     assert all(text.startswith(one) for one in shown)
-    assert answer(raw).speakable_dialogue == Answer(entry("pipeline", raw)).speakable_dialogue == text
-    assert remember(entry("pipeline", raw)).content == raw
+    assert answer(raw).speakable_dialogue == PipelineAnswer(entry("pipeline", raw)).speakable_dialogue == text
+    assert entry_as_memory(entry("pipeline", raw)).content == raw
     assert answer(f"{text} And so on.", "plainly").speakable_dialogue == f"{text} And so on.", "untagged, too"
 
 
@@ -128,7 +128,7 @@ def test_a_tag_in_code_of_a_bare_answer_is_said_as_it_is_written(text: str, size
 @pytest.mark.parametrize("raw", HELLO.values(), ids=HELLO.keys())
 def test_a_marked_answer_with_a_slip_says_its_speech_alone(raw: str, size: int) -> None:
     coming, shown = streamed(raw, size)
-    assert "SECRET" not in coming.section_text(SAY)
+    assert "SECRET" not in coming.section_text(SAY_TAG)
     lone = "lone" in next(name for name, text in HELLO.items() if text == raw)
     preamble = raw.startswith("I may")
     assert lone or preamble or not any("SECRET" in one for one in shown)
@@ -148,7 +148,7 @@ def test_the_end_of_what_is_said_ends_it_in_a_block_that_was_never_closed() -> N
     for end in ("</say-k7>\n<mood-k7>calm</mood-k7>", "</say-k7>", "\n<mood-k7>calm</mood-k7>"):
         raw = f"<say-k7>```\nx = 1\n{end}"
         assert answer(raw).speakable_dialogue == "```\nx = 1"
-        assert streamed(raw, 3)[0].section_text(SAY).strip() == "```\nx = 1"
+        assert streamed(raw, 3)[0].section_text(SAY_TAG).strip() == "```\nx = 1"
     assert answer("<say-k7>```\nx\n<aside-k7>SECRET</aside-k7></say-k7>").speakable_dialogue == "```\nx"
     assert answer("<say>```\nx\n</say>\n<aside>SECRET\n```\nSECRET</aside>").speakable_dialogue == "```\nx"
 
@@ -161,10 +161,10 @@ def test_speech_is_shown_as_it_comes_though_a_tag_may_follow() -> None:
 def test_an_answer_of_before_is_remembered_with_the_suffix() -> None:
     raw = "<aside>SECRET</aside>\n<say>Hello, `<say>` it is</say>\n<mood>calm</mood>"
     marked = "<aside-k7>SECRET</aside-k7>\n<say-k7>Hello, `<say>` it is</say-k7>\n<mood-k7>calm</mood-k7>"
-    assert remember(entry("pipeline", raw)).content == raw
-    assert remember(entry("pipeline", raw), "k7").content == marked
-    assert remember(entry("plainly", "Hello"), "k7").content == "<say-k7>Hello</say-k7>"
-    assert remember(entry("internal_monologue", "Hm."), "k7").content == "<aside-k7>Hm.</aside-k7>"
+    assert entry_as_memory(entry("pipeline", raw)).content == raw
+    assert entry_as_memory(entry("pipeline", raw), "k7").content == marked
+    assert entry_as_memory(entry("plainly", "Hello"), "k7").content == "<say-k7>Hello</say-k7>"
+    assert entry_as_memory(entry("internal_monologue", "Hm."), "k7").content == "<aside-k7>Hm.</aside-k7>"
 
 
 def test_the_owners_texts_get_the_suffix_in_their_tags_alone() -> None:

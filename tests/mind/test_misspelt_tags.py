@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from daemon.mind.misspelt_tags import MOST
-from daemon.mind.payloads import parse
+from daemon.mind.misspelt_tags import MOST_MISSPELT
+from daemon.mind.payloads import parse_payloads
 
 ACTIONS = ("SearchMemory", "ReadThread")
 ON = "<claudius>On.</claudius>"
@@ -17,7 +17,7 @@ LONGEST = 3.0
 
 
 def misspelt(text: str) -> list[tuple[str, str]]:
-    return [(one.tag, one.nearest) for one in parse(text, slug="claudius", actions=ACTIONS).misspelt]
+    return [(one.tag, one.nearest) for one in parse_payloads(text, slug="claudius", actions=ACTIONS).misspelt]
 
 
 NEAR = {
@@ -44,7 +44,7 @@ def test_a_misspelt_tag_is_named_with_the_nearest_one(text: str, meant: str) -> 
         [(tag, near)] = misspelt(answer)
         assert f"<{tag}" in text
         assert near == meant
-        payloads = parse(answer, slug="claudius", actions=ACTIONS).payloads
+        payloads = parse_payloads(answer, slug="claudius", actions=ACTIONS).payloads
         assert [one.tag for one in payloads] == ["claudius"], "what is valid counts, and nothing else"
 
 
@@ -129,9 +129,9 @@ def test_a_misspelt_step_or_item_is_named(text: str, tag: str, part: str) -> Non
 
 
 def test_each_is_named_once_where_it_first_stands_and_not_too_many() -> None:
-    [one] = parse(f"{ON}<Fly/><Fly/>", slug="claudius", actions=ACTIONS).misspelt
+    [one] = parse_payloads(f"{ON}<Fly/><Fly/>", slug="claudius", actions=ACTIONS).misspelt
     assert one.position == len(ON)
-    assert len(misspelt("\n".join(f"<Fly{number}/>" for number in range(50)))) == MOST
+    assert len(misspelt("\n".join(f"<Fly{number}/>" for number in range(50)))) == MOST_MISSPELT
 
 
 @pytest.mark.parametrize(

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.environment import Execution
+from daemon.environment import CellResult
 from daemon.mind.observing import (
     HEAD,
     LISTED,
     MOST,
-    as_text,
-    characters,
-    cut,
+    cell_observation,
+    context_as_text,
+    context_shape,
+    count_characters,
+    cut_middle,
     final_text,
-    observation,
-    shape,
 )
 
 ROOM = 25_000
@@ -74,37 +74,39 @@ HUGE: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("made", HUGE.values(), ids=HUGE.keys())
 def test_a_shape_is_short_whatever_it_is_of(made: Callable[[], Any]) -> None:
-    assert len(shape(made())) < ROOM
+    assert len(context_shape(made())) < ROOM
 
 
 @given(context=VALUES)
 def test_whatever_a_context_is_has_a_shape(context: Any) -> None:
-    assert shape(context).startswith("`context` is a ")
-    assert len(shape(context)) < ROOM
-    assert characters(context) >= 0
-    assert isinstance(as_text(context), str)
+    assert context_shape(context).startswith("`context` is a ")
+    assert len(context_shape(context)) < ROOM
+    assert count_characters(context) >= 0
+    assert isinstance(context_as_text(context), str)
 
 
 @given(parts=st.lists(ANY, max_size=40))
 def test_its_figures_are_exact(parts: list[str]) -> None:
     size = sum(map(len, parts))
-    told = shape(parts)
+    told = context_shape(parts)
     assert told.startswith(f"`context` is a list of {len(parts)} elements, {size} characters in all:")
     sizes = re.findall(r"^- context\[(\d+)\]: str, (\d+) characters$", told, re.MULTILINE)
     assert sizes[:LISTED] == [(str(n), str(len(part))) for n, part in enumerate(parts[:LISTED])]
     assert (f"- … and {len(parts) - LISTED} more" in told) == (len(parts) > LISTED)
-    assert characters(parts) == size
+    assert count_characters(parts) == size
 
 
 def test_a_text_is_told_by_its_length_its_lines_and_its_beginning() -> None:
     text = "first\n" + "y" * 1_000
     beginning = text[:HEAD]
-    assert shape(text) == (f"`context` is a str of 1006 characters in 2 lines.\nIt begins:\n{beginning} …")
-    assert shape("") == "`context` is a str of 0 characters in 1 lines.\nIt begins:\n"
+    assert context_shape(text) == (
+        f"`context` is a str of 1006 characters in 2 lines.\nIt begins:\n{beginning} …"
+    )
+    assert context_shape("") == "`context` is a str of 0 characters in 1 lines.\nIt begins:\n"
 
 
 def test_documents_are_told_by_their_names() -> None:
-    told = shape({"a.txt": "one\ntwo", "b.csv": ["x", "yz"], "n": None})
+    told = context_shape({"a.txt": "one\ntwo", "b.csv": ["x", "yz"], "n": None})
     assert told == (
         "`context` is a dict of 3 entries, 14 characters in all:\n"
         "- context['a.txt']: str, 7 characters\n"
@@ -116,12 +118,12 @@ def test_documents_are_told_by_their_names() -> None:
 
 @pytest.mark.parametrize("empty", ["", [], {}, (), None])
 def test_nothing_is_told_as_such(empty: Any) -> None:
-    assert "`context` is a" in shape(empty)
+    assert "`context` is a" in context_shape(empty)
 
 
 @given(text=ANY.map(lambda text: text * 7), most=st.integers(1, 60))
 def test_what_is_left_out_is_counted(text: str, most: int) -> None:
-    shown = cut(text, most)
+    shown = cut_middle(text, most)
     if len(text) <= most:
         assert shown == text
         return
@@ -139,8 +141,8 @@ def test_what_is_left_out_is_counted(text: str, most: int) -> None:
 def test_an_observation_is_bounded(
     stdout: str, stderr: str, error: str, value: Any, variables: dict[str, str]
 ) -> None:
-    shown = observation(
-        Execution(stdout=stdout, stderr=stderr, error=error, value=value, variables=variables)
+    shown = cell_observation(
+        CellResult(stdout=stdout, stderr=stderr, error=error, value=value, variables=variables)
     )
     assert len(shown) < ROOM
     assert len(shown.partition("\n[variables:")[0]) <= MOST + 60 or "[variables:" in stdout + stderr + error
@@ -148,36 +150,39 @@ def test_an_observation_is_bounded(
 
 def test_of_many_variables_the_last_are_named() -> None:
     variables = {f"v{n}": "int" for n in range(LISTED + 5)}
-    shown = observation(Execution(stdout="1\n", variables=variables))
+    shown = cell_observation(CellResult(stdout="1\n", variables=variables))
     assert shown.startswith("1\n[variables: 5 more, v5: int, ")
     assert shown.endswith("v24: int]")
 
 
 def test_a_long_name_is_cut() -> None:
     variables = {"a" * 100_000: "int", "b": "C" * 100_000}
-    assert len(observation(Execution(variables=variables))) < 1_000
+    assert len(cell_observation(CellResult(variables=variables))) < 1_000
 
 
 @pytest.mark.parametrize(
     ("execution", "shown"),
     [
-        (Execution(), "(no output)"),
-        (Execution(value=0), "0"),
-        (Execution(value="text"), "text"),
-        (Execution(value=["text"]), "['text']"),
-        (Execution(stdout="printed\n", value=1), "printed\n1"),
-        (Execution(stdout="printed\n", value=["text"], stderr="warned"), "printed\n['text']\nstderr: warned"),
-        (Execution(stdout="printed\n", value=False), "printed\nFalse"),
-        (Execution(stdout="printed\n", value=None), "printed"),
+        (CellResult(), "(no output)"),
+        (CellResult(value=0), "0"),
+        (CellResult(value="text"), "text"),
+        (CellResult(value=["text"]), "['text']"),
+        (CellResult(stdout="printed\n", value=1), "printed\n1"),
         (
-            Execution(stdout="printed\n", stderr="warned\n", error="Error: no\n"),
+            CellResult(stdout="printed\n", value=["text"], stderr="warned"),
+            "printed\n['text']\nstderr: warned",
+        ),
+        (CellResult(stdout="printed\n", value=False), "printed\nFalse"),
+        (CellResult(stdout="printed\n", value=None), "printed"),
+        (
+            CellResult(stdout="printed\n", stderr="warned\n", error="Error: no\n"),
             "printed\nstderr: warned\nError: no",
         ),
-        (Execution(value=[Unspeakable()]), "<list>"),
+        (CellResult(value=[Unspeakable()]), "<list>"),
     ],
 )
-def test_what_came_of_a_cell_is_told(execution: Execution, shown: str) -> None:
-    assert observation(execution) == shown
+def test_what_came_of_a_cell_is_told(execution: CellResult, shown: str) -> None:
+    assert cell_observation(execution) == shown
 
 
 @given(value=VALUES)
@@ -192,7 +197,7 @@ def test_any_value_can_be_a_final_answer(value: Any) -> None:
 def test_a_final_answer_never_fails(made: Callable[[], Any]) -> None:
     value = made()
     assert isinstance(final_text(value), str)
-    assert isinstance(as_text(value), str)
+    assert isinstance(context_as_text(value), str)
 
 
 def test_a_final_answer_that_is_data_can_be_read_as_such() -> None:
@@ -201,6 +206,6 @@ def test_a_final_answer_that_is_data_can_be_read_as_such() -> None:
 
 
 def test_a_whole_context_as_a_text_has_its_names() -> None:
-    assert as_text({"a.txt": "one", "more": ["two", {"deep": "three"}]}) == (
+    assert context_as_text({"a.txt": "one", "more": ["two", {"deep": "three"}]}) == (
         "a.txt:\n1│ one\n\nmore:\n1│ two\n\ndeep:\n1│ three"
     )

@@ -16,11 +16,11 @@ from daemon.mind.payloads import (
     MOST_CHILDREN,
     MOST_NOTES,
     MOST_PAYLOADS,
-    Parsed,
+    ParsedAnswer,
     Payload,
-    element,
-    parse,
-    slug_of,
+    make_element,
+    parse_payloads,
+    tag_slug,
 )
 from tests.soak import later
 
@@ -28,8 +28,8 @@ ACTIONS = ("Research", "ReadThread")
 RESEARCH = "<Research><question>Why?</question></Research>"
 
 
-def read(text: str) -> Parsed:
-    return parse(text, slug="claudius", actions=ACTIONS)
+def read(text: str) -> ParsedAnswer:
+    return parse_payloads(text, slug="claudius", actions=ACTIONS)
 
 
 def shown(payload: Payload) -> str:
@@ -345,13 +345,13 @@ def test_a_longer_answer_takes_longer_in_proportion(text: Callable[[int], str]) 
     ],
 )
 def test_a_soul_has_a_tag_of_its_own(name: str, slug: str) -> None:
-    assert slug_of(name) == slug
+    assert tag_slug(name) == slug
 
 
 def test_the_core_writes_well_formed_elements() -> None:
-    assert element("context-cleared", kept_messages=10) == '<context-cleared kept_messages="10"/>'
-    assert element("message", "a < b & c\ud800", **{"from": '<"x">'}) == (
+    assert make_element("context-cleared", kept_messages=10) == '<context-cleared kept_messages="10"/>'
+    assert make_element("message", "a < b & c\ud800", **{"from": '<"x">'}) == (
         '<message from="&lt;&quot;x&quot;&gt;">a &lt; b &amp; c\ufffd</message>'
     )
-    parsed = parse(element("send", "</send><send>", to='"'), slug="claudius", actions=())
+    parsed = parse_payloads(make_element("send", "</send><send>", to='"'), slug="claudius", actions=())
     assert [*map(shown, parsed.payloads)] == ['send to=": </send><send>']

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from daemon.limits import Limits
-from daemon.mind.playbook import PLAYBOOKS, Playbook, playbook
-from daemon.mind.wording import Catalogue
+from daemon.mind.playbook import PLAYBOOK_FOLDER, Playbook, parse_playbook
+from daemon.mind.wording import PromptCatalogue
 from tests.texts import WORDS
 
 HEAD = "---\ngoal: Mend it.\nactions: [Think, Respond]\n"
@@ -33,7 +33,7 @@ And brief.
 
 
 def test_a_playbook_is_its_front_matter_and_its_words() -> None:
-    assert playbook("mending", WHOLE) == Playbook(
+    assert parse_playbook("mending", WHOLE) == Playbook(
         name="mending",
         goal="Mend it: soon.",
         rules=("Look first.", "no"),
@@ -48,12 +48,12 @@ def test_a_playbook_is_its_front_matter_and_its_words() -> None:
 
 
 def test_the_model_reads_rules_and_words() -> None:
-    assert playbook("mending", WHOLE).text == "- Look first.\n- no\n\nBe kind.\n\n---\nAnd brief."
-    assert playbook("mending", f"{HEAD}---\nBe kind.").text == "Be kind."
+    assert parse_playbook("mending", WHOLE).text == "- Look first.\n- no\n\nBe kind.\n\n---\nAnd brief."
+    assert parse_playbook("mending", f"{HEAD}---\nBe kind.").text == "Be kind."
 
 
 def test_what_is_not_said_is_as_usual() -> None:
-    plain = playbook("mending", f"{HEAD}rules:\nlimits:\n---\n")
+    plain = parse_playbook("mending", f"{HEAD}rules:\nlimits:\n---\n")
     assert (plain.rules, plain.loops, plain.limits, plain.transitions) == ((), None, Limits(), {})
     assert (plain.then, plain.text) == ("conversation", "")
 
@@ -125,19 +125,25 @@ def test_what_is_not_said_is_as_usual() -> None:
     ],
 )
 def test_what_is_wrong_is_said_with_what_to_do(text: str, said: str) -> None:
-    assert said in str(Catalogue().fault(f"{PLAYBOOKS}mending", text))
+    assert said in str(PromptCatalogue().fault(f"{PLAYBOOK_FOLDER}mending", text))
 
 
 def test_an_empty_file_is_no_playbook() -> None:
-    assert Catalogue().fault(f"{PLAYBOOKS}mending", " \n") == "it is empty: write it, or put it back"
+    assert (
+        PromptCatalogue().fault(f"{PLAYBOOK_FOLDER}mending", " \n") == "it is empty: write it, or put it back"
+    )
 
 
 @pytest.mark.parametrize("name", ["Mending", "mend ing", "3d", ""])
 def test_it_is_named_as_a_process_is(name: str) -> None:
-    assert "its name is that of a process: use a-z" in str(Catalogue().fault(f"{PLAYBOOKS}{name}", WHOLE))
+    assert "its name is that of a process: use a-z" in str(
+        PromptCatalogue().fault(f"{PLAYBOOK_FOLDER}{name}", WHOLE)
+    )
 
 
 def test_ours_do_not_ask_for_what_a_model_refuses_to_show() -> None:
-    ours = "".join(path.read_text(encoding="utf-8").lower() for path in (WORDS / PLAYBOOKS).glob("*.md"))
+    ours = "".join(
+        path.read_text(encoding="utf-8").lower() for path in (WORDS / PLAYBOOK_FOLDER).glob("*.md")
+    )
     assert ours
     assert [word for word in ("reasoning", "chain of thought", "scratchpad") if word in ours] == []

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.mind.sections import Sections, sections
+from daemon.mind.sections import SpeechGate, split_sections
 
 TAGS, PRIVATE = ("aside", "say", "mood"), ("aside",)
 TAGGED = "<aside> </aside> <say> </say> <mood> </mood> < > </ <sa y> <SAY> <aside secret <b> &lt; é 🙂"
 PIECES = st.sampled_from([*TAGGED.split(), " ", "\n", "1 < 2", "< say >", '<say verb="x">'])
 
 
-def split(text: str, size: int) -> Sections:
-    parsed = Sections(TAGS, PRIVATE)
+def split(text: str, size: int) -> SpeechGate:
+    parsed = SpeechGate(TAGS, PRIVATE)
     for start in range(0, len(text), size):
         parsed.feed(text[start : start + size])
     parsed.end()
@@ -53,13 +53,13 @@ def test_sections_at_any_chunk_size(text: str, expected: dict[str, str], size: i
 @given(st.lists(PIECES, max_size=30).map("".join), st.integers(1, 9))
 @settings(max_examples=3 * settings().max_examples)
 def test_the_size_of_the_chunks_changes_nothing(text: str, size: int) -> None:
-    assert split(text, size).text == sections(text, TAGS, PRIVATE).text
+    assert split(text, size).text == split_sections(text, TAGS, PRIVATE).text
 
 
 @given(st.lists(PIECES, max_size=30).map("".join))
 @settings(max_examples=3 * settings().max_examples)
 def test_what_was_heard_of_a_section_only_grows(text: str) -> None:
-    parsed, before = Sections(TAGS, PRIVATE), ""
+    parsed, before = SpeechGate(TAGS, PRIVATE), ""
     for char in text:
         parsed.feed(char)
         said = parsed.text.get("say", "")

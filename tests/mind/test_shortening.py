@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.claude.windows import tokens
+from daemon.claude.windows import estimate_tokens
 from daemon.kinds import PromptShortened
 from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.mind.shortening import is_cuttable, shortened, shortening
+from daemon.mind.shortening import can_be_shortened, plan_shortening, shorten_memory
 
 MARK = Memory(role="user", content="<mark/>")
 
@@ -18,13 +18,13 @@ def conversation(*lengths: int) -> WorkingMemory:
 
 
 def shorter(memory: WorkingMemory, over: int, essential: frozenset[int] = frozenset()) -> PromptShortened:
-    made = shortening(memory, over, essential, tokens, model="m", refused=False)
+    made = plan_shortening(memory, over, essential, estimate_tokens, model="m", refused=False)
     assert made
     return made
 
 
 def size(memory: WorkingMemory) -> int:
-    return sum(tokens(one.content) for one in memory.memories)
+    return sum(estimate_tokens(one.content) for one in memory.memories)
 
 
 def test_the_oldest_goes_but_for_what_it_began_with_and_what_is_newest() -> None:
@@ -46,14 +46,14 @@ def test_what_is_left_has_as_many_tokens_less_as_wanted(lengths: tuple[int, ...]
     memory = conversation(*lengths)
     over = int(size(memory) * share)
     made = shorter(memory, over)
-    left = shortened(memory, made, MARK)
+    left = shorten_memory(memory, made, MARK)
     assert size(memory) - size(left) >= over * 0.95
     assert left.conversation[1] == MARK
 
 
 def test_of_a_long_message_both_ends_stay_and_it_says_how_much_is_gone() -> None:
     memory = working_memory([Memory(role="user", content=f"BEGIN {'x' * 90_000} END")])
-    [first, _] = shortened(memory, shorter(memory, 20_000), MARK).conversation
+    [first, _] = shorten_memory(memory, shorter(memory, 20_000), MARK).conversation
     assert first.content.startswith("BEGIN")
     assert first.content.endswith("END")
     assert "characters left out" in first.content
@@ -68,13 +68,16 @@ def test_while_a_conversation_grows_a_little_the_same_is_left_out() -> None:
 
 def test_what_stands_beside_is_cut_but_never_what_is_asked() -> None:
     memory = conversation(100).with_region("findings", "f" * 60_000).with_region("instruction", "i" * 9_000)
-    left = shortened(memory, shorter(memory, 15_000), MARK)
+    left = shorten_memory(memory, shorter(memory, 15_000), MARK)
     assert "i" * 9_000 in left.trailing
     assert "f" * 60_000 not in left.trailing
 
 
 def test_where_only_the_question_is_long_nothing_can_be_left_out() -> None:
     memory = working_memory([]).with_region("instruction", "i" * 90_000)
-    assert not is_cuttable(memory)
-    assert shortening(memory, 10_000, frozenset(), tokens, model="m", refused=True) is None
-    assert shortening(conversation(90), 10_000, frozenset(), tokens, model="m", refused=True) is None
+    assert not can_be_shortened(memory)
+    assert plan_shortening(memory, 10_000, frozenset(), estimate_tokens, model="m", refused=True) is None
+    assert (
+        plan_shortening(conversation(90), 10_000, frozenset(), estimate_tokens, model="m", refused=True)
+        is None
+    )

@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.memory import Memory
-from daemon.mind.stagnation import Stagnation, mark_of, normalised, profile, repeats, same
+from daemon.mind.stagnation import (
+    RepetitionDetector,
+    make_text_profile,
+    normalized_text,
+    reads_the_same,
+    repeats_last_answer,
+    text_hash,
+)
 
 WORDS = ["tea", "note", "5", "the", "of", "A.", "b,", "«c»"]
 TEXTS = st.one_of(st.text(max_size=80), st.lists(st.sampled_from(WORDS)).map(" ".join))
@@ -34,8 +41,8 @@ TEXTS = st.one_of(st.text(max_size=80), st.lists(st.sampled_from(WORDS)).map(" "
     ],
 )
 def test_how_it_is_written_makes_no_difference(one: str, other: str) -> None:
-    assert same(one, other)
-    assert mark_of(one) == mark_of(other)
+    assert reads_the_same(one, other)
+    assert text_hash(one) == text_hash(other)
     assert similarity(one, other) == 1.0
 
 
@@ -56,7 +63,7 @@ def test_how_it_is_written_makes_no_difference(one: str, other: str) -> None:
     ],
 )
 def test_what_means_something_else_is_something_else(one: str, other: str) -> None:
-    assert not same(one, other)
+    assert not reads_the_same(one, other)
 
 
 @given(TEXTS, TEXTS)
@@ -65,15 +72,15 @@ def test_similarity_is_the_same_either_way_and_a_share(one: str, other: str) -> 
     assert 0.0 <= alike <= 1.0
     assert alike == similarity(other, one)
     assert similarity(one, f"  {one.upper().lower()}\n") == similarity(f"  {one.upper().lower()}\n", one)
-    if same(one, other):
+    if reads_the_same(one, other):
         assert alike == 1.0
 
 
 @given(TEXTS)
 def test_a_text_is_like_itself(text: str) -> None:
     assert similarity(text, text) == 1.0
-    assert same(text, f"\n {text} ")
-    assert normalised(text) == " ".join(normalised(text).split())
+    assert reads_the_same(text, f"\n {text} ")
+    assert normalized_text(text) == " ".join(normalized_text(text).split())
 
 
 def test_similarity_says_how_much_two_texts_share() -> None:
@@ -87,7 +94,7 @@ def test_similarity_says_how_much_two_texts_share() -> None:
 
 
 def similarity(one: str, other: str) -> float:
-    return profile(one).similarity_to(profile(other))
+    return make_text_profile(one).similarity_to(make_text_profile(other))
 
 
 def took(one: str, other: str) -> float:
@@ -112,7 +119,7 @@ def test_long_texts_are_compared_at_once(alphabet: str) -> None:
 
 
 def test_a_run_is_told_the_same_whatever_the_clock_says() -> None:
-    run, program = Stagnation(), Stagnation(exact=True)
+    run, program = RepetitionDetector(), RepetitionDetector(exact=True)
     for round_ in (run, program):
         assert round_.observe_round("LOOK\nAs of 06:09:07: red") == ""
     assert run.observe_round("look\nAs of 06:10:11: red.") == "nudge"
@@ -155,4 +162,4 @@ NOTE = told('<system-note code="few-left">Few steps are left</system-note>')
 def test_an_answer_repeats_the_last_one_if_nothing_new_came(
     answer: str, conversation: list[Memory], is_one: bool
 ) -> None:
-    assert repeats(answer, conversation) is is_one
+    assert repeats_last_answer(answer, conversation) is is_one

@@ -10,14 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from daemon.mind.choosing import CHOOSING, Wording, wording
+from daemon.mind.choosing import CHOOSING, ChooserTexts, parse_chooser_texts
 from daemon.mind.steps import STEP_TEXTS
-from daemon.mind.wording import MOODS, WORDING, catalogue, fill, moods, name_of
+from daemon.mind.wording import (
+    MOODS_TEXT,
+    WORDING,
+    fill_placeholders,
+    parse_moods,
+    prompt_catalogue,
+    soul_name_in,
+)
 from daemon.processes import PROCESSES
 from tests.source import ROOT, Module, modules
 from tests.texts import kept, path_of, whole
 
-ALL = catalogue(PROCESSES.values(), STEP_TEXTS)
+ALL = prompt_catalogue(PROCESSES.values(), STEP_TEXTS)
 READERS = {
     "fill",
     "placeholders",
@@ -53,7 +60,7 @@ def test_every_text_can_be_used(name: str) -> None:
 def test_a_part_of_before_in_the_texts_of_a_choice_is_passed_over() -> None:
     text = "=== unavailable\nNot now: $reason\n\n=== nudge\nNot again."
     assert ALL.fault(CHOOSING, text) is None
-    assert wording(text) == Wording(nudge="Not again.", log="", alone=""), (
+    assert parse_chooser_texts(text) == ChooserTexts(nudge="Not again.", log="", alone=""), (
         "the log is shown where the file says so"
     )
 
@@ -105,23 +112,23 @@ def test_a_broken_template_is_explained(text: str, said: str) -> None:
 
 
 def test_the_moods_of_the_seed_each_lend_a_verb() -> None:
-    table = moods((whole() / f"{MOODS}.md").read_text(encoding="utf-8"))
+    table = parse_moods((whole() / f"{MOODS_TEXT}.md").read_text(encoding="utf-8"))
     assert list(table) == ["neutral", "engaged", "focused", "frustrated", "sardonic"]
     assert len({mood.thinks for mood in table.values()}) == 5
     assert table["frustrated"].says == "snaps"
 
 
 def test_moods_without_a_line_of_the_form_are_refused() -> None:
-    assert "no line of the form" in str(ALL.fault(MOODS, "neutral: thinks"))
+    assert "no line of the form" in str(ALL.fault(MOODS_TEXT, "neutral: thinks"))
 
 
 def test_the_soul_is_called_what_its_first_heading_says() -> None:
-    assert name_of("About.\n# Ada\n# Not this") == "Ada"
-    assert name_of("no heading") == "Soul"
+    assert soul_name_in("About.\n# Ada\n# Not this") == "Ada"
+    assert soul_name_in("no heading") == "Soul"
 
 
 def test_filling_takes_no_placeholder_from_what_is_filled_in() -> None:
-    assert fill("$name pays $$5 ", name="$name") == "$name pays $5"
+    assert fill_placeholders("$name pays $$5 ", name="$name") == "$name pays $5"
 
 
 def as_they_stand(module: Module) -> Iterator[str]:
@@ -144,5 +151,5 @@ def test_no_text_with_placeholders_is_read_by_people_as_it_stands_in_its_file() 
 def test_the_texts_of_a_choice_from_before_still_show_whole_schemas() -> None:
     text = "=== arguments\nArguments, as JSON schema: $schema"
     assert ALL.fault(CHOOSING, text) is None
-    assert wording(text).arguments == "Arguments, as JSON schema: $schema"
+    assert parse_chooser_texts(text).arguments == "Arguments, as JSON schema: $schema"
     assert "other placeholders than it needs" in str(ALL.fault(CHOOSING, "=== arguments\n$schema $arguments"))

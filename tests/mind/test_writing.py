@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.mind.writing import Written, written
+from daemon.mind.writing import ReaderAnswer, parse_reader_answer
 from tests.soak import but
 
 TICKS = "```"
@@ -57,11 +57,17 @@ CODE = st.text(st.characters(exclude_characters="`\r\n", exclude_categories=["Cs
 
 def test_a_fence_may_be_of_tildes() -> None:
     for code in ("print('a')", "print('''\n```\n''')", "x = '~~~'"):
-        assert written(f"Hm.\n~~~python\n{code}\n~~~\nThat is all.") == Written(cells=(code,))
-    assert written("~~~repl\nprint(1)~~~\nHm.") == Written(cells=("print(1)",))
-    assert written("~~~text\n```repl\nprint(1)\n```\n~~~") == Written(), "code that it only quotes"
-    assert written("```repl\nx = 1\n~~~\n```") == Written(cells=("x = 1\n~~~",)), "each ends with its own"
-    assert written("~~~\nFINAL(1)\n~~~~\nFINAL(2)") == Written(final="2", finals=1)
+        assert parse_reader_answer(f"Hm.\n~~~python\n{code}\n~~~\nThat is all.") == ReaderAnswer(
+            cells=(code,)
+        )
+    assert parse_reader_answer("~~~repl\nprint(1)~~~\nHm.") == ReaderAnswer(cells=("print(1)",))
+    assert parse_reader_answer("~~~text\n```repl\nprint(1)\n```\n~~~") == ReaderAnswer(), (
+        "code that it only quotes"
+    )
+    assert parse_reader_answer("```repl\nx = 1\n~~~\n```") == ReaderAnswer(cells=("x = 1\n~~~",)), (
+        "each ends with its own"
+    )
+    assert parse_reader_answer("~~~\nFINAL(1)\n~~~~\nFINAL(2)") == ReaderAnswer(final="2", finals=1)
 
 
 def fenced(code: str, language: str = "repl") -> str:
@@ -70,7 +76,7 @@ def fenced(code: str, language: str = "repl") -> str:
 
 @given(text=ANY | ODD)
 def test_any_text_is_something(text: str) -> None:
-    found = written(text)
+    found = parse_reader_answer(text)
     assert all(cell.strip() for cell in found.cells)
     assert not (found.cells and (found.final is not None or found.variable or found.finals))
     assert (found.final is not None) + bool(found.variable) <= 1
@@ -83,7 +89,7 @@ def test_any_text_is_something(text: str) -> None:
 )
 def test_cells_come_as_they_were_written(codes: list[str], language: str) -> None:
     text = "\nand then\n".join(fenced(code, language) for code in codes)
-    assert written(text).cells == tuple(codes)
+    assert parse_reader_answer(text).cells == tuple(codes)
 
 
 PROMPT = f'''part = context[:200]
@@ -102,37 +108,39 @@ said = llm_query(prompt)'''
 @pytest.mark.parametrize("quotes", ['"""', "'''"])
 def test_a_fence_in_a_string_does_not_end_the_cell(quotes: str) -> None:
     code = PROMPT.replace('"""', quotes)
-    assert written(f"I ask.\n{fenced(code)}\nThen:\n{fenced('x = 1')}").cells == (code, "x = 1")
-    assert written(f"I ask.\n{TICKS}repl\n{code}").cells == (code,), "not closed, and whole"
+    assert parse_reader_answer(f"I ask.\n{fenced(code)}\nThen:\n{fenced('x = 1')}").cells == (code, "x = 1")
+    assert parse_reader_answer(f"I ask.\n{TICKS}repl\n{code}").cells == (code,), "not closed, and whole"
     windows = fenced(code).replace("\n", "\r\n")
-    assert written(windows).cells == (code,)
+    assert parse_reader_answer(windows).cells == (code,)
 
 
 def test_a_string_that_is_never_closed_ends_with_its_cell() -> None:
     code = 'x = """open'
-    assert written(f"{fenced(code)}\nand\n{fenced('y = 2')}").cells == (code, "y = 2")
+    assert parse_reader_answer(f"{fenced(code)}\nand\n{fenced('y = 2')}").cells == (code, "y = 2")
 
 
 def test_code_that_is_wrong_otherwise_ends_at_its_first_fence() -> None:
     code = 'x = (1\ny = """a"""'
-    assert written(f"{fenced(code)}\nand\n{fenced('z = )')}").cells == (code, "z = )")
+    assert parse_reader_answer(f"{fenced(code)}\nand\n{fenced('z = )')}").cells == (code, "z = )")
 
 
 @given(code=CODE)
 def test_a_cell_may_end_its_lines_as_windows_does(code: str) -> None:
-    assert written(fenced(f"{code}\n{code}").replace("\n", "\r\n")).cells == (f"{code}\n{code}",)
+    assert parse_reader_answer(fenced(f"{code}\n{code}").replace("\n", "\r\n")).cells == (f"{code}\n{code}",)
 
 
 @given(before=CODE, code=CODE, ticks=st.integers(4, 9))
 def test_a_longer_fence_holds_shorter_ones(before: str, code: str, ticks: int) -> None:
     longer = "`" * ticks
-    assert written(f"{longer}\n{fenced(code)}\n{longer}\n{fenced(before)}").cells == (before,)
-    assert written(f"{longer}repl\n{before}\n{TICKS}\n{longer}").cells == (f"{before}\n{TICKS}",)
+    assert parse_reader_answer(f"{longer}\n{fenced(code)}\n{longer}\n{fenced(before)}").cells == (before,)
+    assert parse_reader_answer(f"{longer}repl\n{before}\n{TICKS}\n{longer}").cells == (f"{before}\n{TICKS}",)
 
 
 @pytest.mark.parametrize("language", ["", "js", "text", "replica", "json"])
 def test_blocks_of_other_languages_do_not_run(language: str) -> None:
-    assert written(f"{fenced('FINAL(no)', language)}\nFINAL(yes)") == Written(final="yes", finals=1)
+    assert parse_reader_answer(f"{fenced('FINAL(no)', language)}\nFINAL(yes)") == ReaderAnswer(
+        final="yes", finals=1
+    )
 
 
 @pytest.mark.parametrize(
@@ -155,8 +163,8 @@ def test_blocks_of_other_languages_do_not_run(language: str) -> None:
     ],
 )
 def test_a_block_on_one_line_is_a_cell(text: str, cells: list[str]) -> None:
-    assert written(text).cells == tuple(cells)
-    assert written(text, whole=False).cells == tuple(cells)
+    assert parse_reader_answer(text).cells == tuple(cells)
+    assert parse_reader_answer(text, whole=False).cells == tuple(cells)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +185,7 @@ def test_a_block_on_one_line_is_a_cell(text: str, cells: list[str]) -> None:
     ],
 )
 def test_code_within_a_sentence_or_in_another_block_does_not_run(text: str) -> None:
-    assert written(text) == Written()
+    assert parse_reader_answer(text) == ReaderAnswer()
 
 
 @pytest.mark.parametrize(
@@ -193,22 +201,22 @@ def test_code_within_a_sentence_or_in_another_block_does_not_run(text: str) -> N
     ],
 )
 def test_a_cell_may_share_its_lines_with_its_fences(text: str, cells: list[str]) -> None:
-    assert written(text).cells == tuple(cells)
+    assert parse_reader_answer(text).cells == tuple(cells)
 
 
 @pytest.mark.parametrize(
     "title", ["title", "look.py", "{.numbered}", "(first part)", "step 1: look", "title=look n='a b'"]
 )
 def test_a_title_of_a_block_is_no_code(title: str) -> None:
-    assert written(fenced("x = 1", f"python {title}")).cells == ("x = 1",)
+    assert parse_reader_answer(fenced("x = 1", f"python {title}")).cells == ("x = 1",)
 
 
 @given(code=CODE)
 def test_a_cell_that_is_not_closed_counts_where_the_answer_is_whole(code: str) -> None:
     text = f"I will look.\n{TICKS}repl\n{code}"
-    assert written(text).cells == (code,)
-    assert written(text, whole=False).cells == ()
-    assert written(f"{fenced('first')}\n{text}", whole=False).cells == ("first",)
+    assert parse_reader_answer(text).cells == (code,)
+    assert parse_reader_answer(text, whole=False).cells == ()
+    assert parse_reader_answer(f"{fenced('first')}\n{text}", whole=False).cells == ("first",)
 
 
 @pytest.mark.parametrize(
@@ -230,7 +238,7 @@ def test_a_cell_that_is_not_closed_counts_where_the_answer_is_whole(code: str) -
     ],
 )
 def test_a_final_answer_stands_on_a_line_of_its_own(text: str, final: str) -> None:
-    assert written(text) == Written(final=final, finals=1)
+    assert parse_reader_answer(text) == ReaderAnswer(final=final, finals=1)
 
 
 @pytest.mark.parametrize(
@@ -261,11 +269,11 @@ def test_a_final_answer_stands_on_a_line_of_its_own(text: str, final: str) -> No
     ],
 )
 def test_a_final_answer_may_stand_in_prose_after_its_label(text: str, final: str) -> None:
-    assert written(text) == Written(final=final, finals=1)
+    assert parse_reader_answer(text) == ReaderAnswer(final=final, finals=1)
 
 
 def test_a_label_may_lead_to_a_variable() -> None:
-    assert written("Final Answer: FINAL_VAR(found)") == Written(variable="found", finals=1)
+    assert parse_reader_answer("Final Answer: FINAL_VAR(found)") == ReaderAnswer(variable="found", finals=1)
 
 
 @pytest.mark.parametrize(
@@ -291,11 +299,11 @@ def test_a_label_may_lead_to_a_variable() -> None:
     ],
 )
 def test_a_label_in_a_block_or_a_sentence_begins_no_answer(text: str) -> None:
-    assert written(text) == Written()
+    assert parse_reader_answer(text) == ReaderAnswer()
 
 
 def test_half_a_labelled_answer_is_none() -> None:
-    assert written("Final Answer: It is 77, as", whole=False) == Written()
+    assert parse_reader_answer("Final Answer: It is 77, as", whole=False) == ReaderAnswer()
 
 
 @pytest.mark.parametrize(
@@ -303,25 +311,25 @@ def test_half_a_labelled_answer_is_none() -> None:
     ["So FINAL(77)", "`FINAL(77)`", "FINALLY(77)", "FINAL (77)", "final(77)", "> FINAL(77)", "FINAL 77", ""],
 )
 def test_what_only_speaks_of_one_is_none(text: str) -> None:
-    assert written(text) == Written()
+    assert parse_reader_answer(text) == ReaderAnswer()
 
 
 def test_two_different_ones_are_none() -> None:
-    assert written("FINAL(77)\nFINAL(78)") == Written(finals=2)
-    assert written("FINAL(x)\nFINAL_VAR(x)") == Written(finals=2)
-    assert written("Final Answer: 77\nFinal Answer: 78") == Written(finals=2)
+    assert parse_reader_answer("FINAL(77)\nFINAL(78)") == ReaderAnswer(finals=2)
+    assert parse_reader_answer("FINAL(x)\nFINAL_VAR(x)") == ReaderAnswer(finals=2)
+    assert parse_reader_answer("Final Answer: 77\nFinal Answer: 78") == ReaderAnswer(finals=2)
 
 
 @pytest.mark.parametrize("name", ["found", "'found'", '"found"'])
 def test_a_variable_is_named_with_quotes_or_without(name: str) -> None:
-    assert written(f"FINAL_VAR({name})") == Written(variable="found", finals=1)
+    assert parse_reader_answer(f"FINAL_VAR({name})") == ReaderAnswer(variable="found", finals=1)
 
 
 def test_with_a_cell_no_final_beside_it_counts() -> None:
-    assert written(f"{fenced('n = 1')}\nFINAL(77)") == Written(cells=("n = 1",))
-    assert written(f"FINAL(77)\n{fenced('n = 1')}") == Written(cells=("n = 1",))
-    assert written(f"Final Answer: 77\n{fenced('n = 1')}") == Written(cells=("n = 1",))
-    assert written("```repl n = 1```\nFinal Answer: 77") == Written(cells=("n = 1",))
+    assert parse_reader_answer(f"{fenced('n = 1')}\nFINAL(77)") == ReaderAnswer(cells=("n = 1",))
+    assert parse_reader_answer(f"FINAL(77)\n{fenced('n = 1')}") == ReaderAnswer(cells=("n = 1",))
+    assert parse_reader_answer(f"Final Answer: 77\n{fenced('n = 1')}") == ReaderAnswer(cells=("n = 1",))
+    assert parse_reader_answer("```repl n = 1```\nFinal Answer: 77") == ReaderAnswer(cells=("n = 1",))
 
 
 LONG = 200_000
@@ -357,5 +365,5 @@ LONG_ONES = {
     "text", but(LONG_ONES.values(), [LONG_ONES["finals that end"]]), ids=LONG_ONES.keys()
 )
 def test_a_long_answer_takes_no_longer_than_it_is(text: str) -> None:
-    found = written(text)
+    found = parse_reader_answer(text)
     assert len(found.cells) <= LONG

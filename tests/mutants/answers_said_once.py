@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 
-from daemon.engine.durable_steps import Steps
+from daemon.engine.durable_steps import StepContext
 from daemon.engine.execution import Execution
 from daemon.slack.inbox import Inbox
-from daemon.soul.ending import was_answered
-from daemon.soul.settling import settle, settle_abandoned
-from daemon.soul.soul_program import Soul
+from daemon.soul.ending import has_said_everything
+from daemon.soul.settling import finish_before_restart, finish_open_messages
+from daemon.soul.soul_program import SoulProgram
 from daemon.soul.speech import Speech
-from daemon.soul.unreachable import tell
-from daemon.soul.utterance import Message, own_since
+from daemon.soul.unreachable import announce_outage
+from daemon.soul.utterance import OutgoingMessage, own_messages_since
 from tests.mutants.mutant import Case, Mutant
 from tests.mutants.places import call_of, condition, nth, returned, value_of
 from tests.slack.test_answered import test_its_own_words_are_not_perceived
@@ -30,25 +30,25 @@ from tests.stories.test_model_breaks import (
 ANSWERS_SAID_ONCE = (
     Mutant(
         "speech is looked for in Slack before it is repeated",
-        Message._found,
-        call_of(own_since).becomes("[]"),
+        OutgoingMessage._found,
+        call_of(own_messages_since).becomes("[]"),
         "dm",
     ),
     Mutant(
         "a speech is known again by its key",
-        Message._found,
+        OutgoingMessage._found,
         condition(2).never(),
         "repeatable/kills",
     ),
     Mutant(
         "what an entry claims is not adopted",
-        Message._found,
+        OutgoingMessage._found,
         condition(4).part(2).dropped(),
         "dm/kills",
     ),
     Mutant(
         "an attempt that did not write the intent never streams",
-        Message._show,
+        OutgoingMessage._show,
         condition().never(),
         "dm",
     ),
@@ -72,38 +72,38 @@ ANSWERS_SAID_ONCE = (
     ),
     Mutant(
         "what a body began to say is settled before it is let go",
-        Soul.settle,
-        call_of(settle_abandoned).removed(),
+        SoulProgram.settle,
+        call_of(finish_before_restart).removed(),
         "new-code",
     ),
     Mutant(
         "what it said since goes on",
-        settle_abandoned,
+        finish_before_restart,
         call_of(Execution.entries_left_open).calls(Execution.recorded_entries),
         "new-code",
     ),
     Mutant(
         "what was said before is known before anything new is heard",
         Speech._read_back,
-        call_of(Steps.read_back, 3).removed(),
+        call_of(StepContext.read_back, 3).removed(),
         "half-said-and-stopped",
     ),
     Mutant(
         "what was half said answers nobody",
-        was_answered,
+        has_said_everything,
         returned(3).part(2).dropped(),
         "killed-half-said",
     ),
     Mutant(
         "what was said answers only what was heard before",
-        was_answered,
+        has_said_everything,
         condition(5).only(1),
         "killed-when-answered",
     ),
     Mutant(
         "a half sentence is closed before the outage is told",
-        tell,
-        call_of(settle).removed(),
+        announce_outage,
+        call_of(finish_open_messages).removed(),
         Case(test_what_breaks_off_twice_stays_readable_and_is_answered_later, "cut"),
     ),
     Mutant(
@@ -114,19 +114,19 @@ ANSWERS_SAID_ONCE = (
     ),
     Mutant(
         "answer-lost: in doubt, what was said is looked for",
-        Message.posted_ts,
+        OutgoingMessage.posted_ts,
         condition().never(),
         Case(test_every_message_is_answered_once, "answer-lost"),
     ),
     Mutant(
         "answer-lost: a stream that nobody claims is adopted",
-        Message._found,
+        OutgoingMessage._found,
         condition(4).never(),
         Case(test_what_slack_does_in_the_middle_is_made_good, "answer-lost-chat.startStream"),
     ),
     Mutant(
         "what an earlier attempt left half said stays as it stands",
-        Message.break_off,
+        OutgoingMessage.break_off,
         condition(2).never(),
         test_what_breaks_off_says_so_once_however_often_it_is_ended,
     ),

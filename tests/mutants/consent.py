@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daemon.actions.agreement import _safe
-from daemon.actions.binding import _agree, bind
+from daemon.actions.binding import _agree, bind_action
 from daemon.engine.event import fingerprint
 from daemon.process import Question
 from daemon.soul.taking import _answered, may_answer
@@ -35,7 +35,7 @@ CONSENT = (
     ),
     Mutant(
         "approval is asked",
-        bind,
+        bind_action,
         condition(2).never(),
         test_it_is_done_when_an_owner_agrees_after_a_restart,
     ),

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from daemon.console.event_stream import Events
-from daemon.engine.at_hand import AtHand
-from daemon.engine.event import Kinds
+from daemon.console.event_stream import EventFeed
+from daemon.engine.at_hand import RecentEntries
+from daemon.engine.event import EventCodec
 from daemon.engine.journal import Journal
-from daemon.engine.keys import renamed
-from daemon.engine.overwriting import _without_names, executions_of, finish, unhash
-from daemon.engine.store import Store, delete_database
+from daemon.engine.keys import without_content_names
+from daemon.engine.overwriting import _without_names, clear_hashes, find_executions, finish_erasing
+from daemon.engine.store import JournalTables, delete_database
 from daemon.inner.process_folder import end_and_remove
-from daemon.inner.process_log import ProcessLog
+from daemon.inner.process_log import ProgramLog
 from daemon.kinds.thoughts import ModelCall
-from daemon.knowledge.journal_index import JournalIndex
+from daemon.knowledge.journal_index import FullTextIndex
 from daemon.knowledge.projection import Projection
 from daemon.slack.inbox import Inbox
-from daemon.soul.dms import DMs, _read_on
-from daemon.soul.past import Pasts
+from daemon.soul.dms import DmHistories, _read_on
+from daemon.soul.past import ThreadHistories
 from tests.console.test_pages import test_what_is_forgotten_while_a_page_is_read_does_not_stand_on_it
 from tests.console.test_slow_readers import test_what_is_forgotten_while_a_reader_takes_its_time_is_never_sent
 from tests.engine.test_erasing import test_the_words_are_gone_and_all_else_stays
@@ -62,7 +62,7 @@ FORGETTING = (
     ),
     Mutant(
         "a past that is folded in pieces holds nothing that was forgotten meanwhile",
-        Pasts._pieces,
+        ThreadHistories._pieces,
         condition().never(),
         test_what_is_forgotten_while_a_past_is_folded_is_in_no_part_of_it,
     ),
@@ -74,19 +74,19 @@ FORGETTING = (
     ),
     Mutant(
         "what was forgotten while a reader took its time is not sent",
-        Events.follow,
+        EventFeed.follow,
         condition(3).never(),
         test_what_is_forgotten_while_a_reader_takes_its_time_is_never_sent,
     ),
     Mutant(
         "what is forgotten goes out of what is kept beside the journal, too",
-        Store.scrub,
+        JournalTables.scrub,
         call_of(delete_database).removed(),
         test_no_byte_of_what_is_forgotten_is_left_in_it,
     ),
     Mutant(
         "an index from before words were forgotten is not looked at",
-        JournalIndex._kept,
+        FullTextIndex._kept,
         condition(2).never(),
         test_an_index_from_before_it_was_forgotten_is_not_looked_at,
     ),
@@ -104,13 +104,13 @@ FORGETTING = (
     ),
     Mutant(
         "inner life: a branch that was forgotten runs no more",
-        ProcessLog._fold_entry,
+        ProgramLog._fold_entry,
         condition().part(2).dropped(),
         test_a_branch_that_is_forgotten_is_in_the_log_no_more,
     ),
     Mutant(
         "what a DM has at hand is made anew when any of it is forgotten",
-        DMs._reset,
+        DmHistories._reset,
         value_of("_at_hand").becomes("getattr(self, '_at_hand', {})"),
         test_a_note_is_forgotten_with_all_that_was_made_of_it_in_other_conversations,
     ),
@@ -122,38 +122,38 @@ FORGETTING = (
     ),
     Mutant(
         "at hand: what was forgotten is not",
-        AtHand.add,
+        RecentEntries.add,
         call_of(list.clear).removed(),
         test_the_words_are_gone_and_all_else_stays,
     ),
     Mutant(
         "forgetting: fingerprints go with the words",
-        unhash,
-        call_of(Kinds.unhash).only(2),
+        clear_hashes,
+        call_of(EventCodec.unhash).only(2),
         test_no_hash_of_what_was_said_is_left_in_any_file,
     ),
     Mutant(
         "forgetting: names that are made of content go with the words",
-        unhash,
-        call_of(renamed).only(1),
+        clear_hashes,
+        call_of(without_content_names).only(1),
         test_no_hash_of_what_was_said_is_left_in_any_file,
     ),
     Mutant(
         "forgetting: such a name goes also where a key is told",
-        unhash,
+        clear_hashes,
         call_of(_without_names).only(1),
         test_a_key_that_is_told_elsewhere_holds_none_of_it,
     ),
     Mutant(
         "forgetting: the hashes of an execution go that recorded some of the words",
-        executions_of,
+        find_executions,
         condition().never(),
         test_a_copy_of_the_same_hash_goes_with_it,
     ),
     Mutant(
         "forgetting: a later life clears the hashes, too",
-        finish,
-        call_of(unhash).removed(),
+        finish_erasing,
+        call_of(clear_hashes).removed(),
         Case(test_a_kill_at_any_boundary_leaves_none, "3-"),
     ),
     Mutant(

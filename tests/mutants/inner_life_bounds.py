@@ -6,10 +6,10 @@ import ast
 
 from config import Settings
 from daemon.actions.cycle_commands import _idle, cycle_commands
-from daemon.engine.kinds import Match
-from daemon.inner.reflex import judge
-from daemon.processes.inner_life import Tick
-from daemon.soul.reminding import reminded
+from daemon.engine.kinds import EntryMatch
+from daemon.inner.reflex import judge_answer
+from daemon.processes.inner_life import TickRun
+from daemon.soul.reminding import input_of_ended_wait
 from daemon.soul.voice import Voice
 from tests.mutants.mutant import Mutant
 from tests.mutants.places import call_of, condition, nth, returned, value_of
@@ -27,13 +27,13 @@ from tests.stories.test_inner_reflex import test_the_same_words_about_something_
 INNER_LIFE_BOUNDS = (
     Mutant(
         "inner life: a command is carried out once",
-        Tick._carry_out,
+        TickRun._carry_out,
         nth(ast.For).part(1).becomes("[*written.commands, *written.commands]"),
         test_what_it_says_again_is_not_done_again,
     ),
     Mutant(
         "inner life: the commands of a repeat are not carried out",
-        Tick._follow,
+        TickRun._follow,
         condition(3).always(),
         test_what_it_says_again_is_not_done_again,
     ),
@@ -51,7 +51,7 @@ INNER_LIFE_BOUNDS = (
     ),
     Mutant(
         "inner life: whatever wakes it, the pause is kept",
-        Tick._too_early,
+        TickRun._too_early,
         returned().never(),
         test_what_wakes_it_too_soon_is_thought_about_when_the_pause_is_over,
     ),
@@ -69,25 +69,25 @@ INNER_LIFE_BOUNDS = (
     ),
     Mutant(
         "inner life: what woke it is kept over more than one start",
-        Tick._later,
+        TickRun._later,
         condition().part(1).part(1).becomes("'woken'"),
         test_what_woke_it_is_known_after_two_more_starts,
     ),
     Mutant(
         "inner life: a note that woke it too soon comes into view later",
-        reminded,
+        input_of_ended_wait,
         value_of("notes").part(2).dropped(),
         test_what_woke_it_is_known_after_two_more_starts,
     ),
     Mutant(
         "inner life: what comes while it thinks ends its sleep",
-        Tick._sleep,
-        call_of(Match).part(4).becomes("ran[-1].seq"),
+        TickRun._sleep,
+        call_of(EntryMatch).part(4).becomes("ran[-1].seq"),
         test_what_comes_while_it_thinks_ends_the_sleep_that_it_then_begins,
     ),
     Mutant(
         "inner life: the same words about something new are no repeat",
-        judge,
+        judge_answer,
         condition(2).part(2).dropped(),
         test_the_same_words_about_something_new_are_no_repeat,
     ),

@@ -7,20 +7,20 @@ import contextlib
 
 from slack_bolt.response.response import BoltResponse
 
-from daemon.engine.asking import Asking
-from daemon.engine.at_hand import AtHand
+from daemon.engine.asking import WaitContext
+from daemon.engine.at_hand import RecentEntries
 from daemon.engine.digests import digest_of_row
-from daemon.engine.durable_steps import Steps
-from daemon.engine.event import Kinds
+from daemon.engine.durable_steps import StepContext
+from daemon.engine.event import EventCodec
 from daemon.engine.execution import Execution
 from daemon.engine.journal import Journal
 from daemon.engine.journal_rules import doubled
-from daemon.engine.opening import _version_of, fold_again
-from daemon.engine.recorded import Record
-from daemon.engine.store import Store
-from daemon.engine.verify import Digests, _findings, _folded
-from daemon.engine.writable import writable_json
-from daemon.engine.writer import Writer
+from daemon.engine.opening import _version_of, rebuild_folded_tables
+from daemon.engine.recorded import ReplayLog
+from daemon.engine.store import JournalTables
+from daemon.engine.verify import DigestCheck, _findings, _folded
+from daemon.engine.writable import storable_json
+from daemon.engine.writer import JournalWriter
 from daemon.slack.inbox import Inbox
 from tests.engine.test_at_hand import (
     test_what_another_daemon_writes_is_seen,
@@ -62,7 +62,7 @@ from tests.tools.test_commands import test_verify_gives_each_violation_a_line_wi
 JOURNAL_ENTRIES = (
     Mutant(
         "what was seen is recorded before anyone judges it",
-        Asking.receive,
+        WaitContext.receive,
         call_of(Execution.append).removed(),
         "looked/kills",
     ),
@@ -80,20 +80,20 @@ JOURNAL_ENTRIES = (
     ),
     Mutant(
         "an event is validated where it is appended",
-        Kinds.dump,
-        call_of(writable_json).part(1).part(3).dropped(),
+        EventCodec.dump,
+        call_of(storable_json).part(1).part(3).dropped(),
         test_an_event_that_is_no_json_fails_alone_and_in_the_caller,
     ),
     Mutant(
         "a writer that dies tells everybody",
-        Writer._die,
+        JournalWriter._die,
         call_of(asyncio.Future.set_exception, 2).removed(),
         test_a_writer_that_dies_says_so_to_everyone,
     ),
     Mutant(
         "what could not be read again is not written",
         Journal.make_draft,
-        call_of(Kinds.read_back).becomes("(self.kinds.dump(event), event)"),
+        call_of(EventCodec.read_back).becomes("(self.kinds.dump(event), event)"),
         test_an_event_that_could_not_be_read_again_is_not_written,
     ),
     Mutant(
@@ -104,8 +104,8 @@ JOURNAL_ENTRIES = (
     ),
     Mutant(
         "a journal that can be written again says so",
-        Writer.commit,
-        call_of(Writer._report_recovery).removed(),
+        JournalWriter.commit,
+        call_of(JournalWriter._report_recovery).removed(),
         test_a_locked_database_is_waited_for,
     ),
     Mutant(
@@ -128,7 +128,7 @@ JOURNAL_ENTRIES = (
     ),
     Mutant(
         "projections are compared with a replay when a journal is opened",
-        fold_again,
+        rebuild_folded_tables,
         condition().always(),
         Case(test_a_projection_that_is_gone_is_made_anew, "delete from-pending"),
     ),
@@ -140,31 +140,31 @@ JOURNAL_ENTRIES = (
     ),
     Mutant(
         "engine: what a step asks is compared when it is read back",
-        Record.read_back,
+        ReplayLog.read_back,
         condition(2).never(),
         Case(test_an_execution_that_runs_again_after_each_step_comes_to_the_same, "yes to X is not yes to Y"),
     ),
     Mutant(
         "engine: what returns must have read all that is recorded",
-        Record.check_all_read,
+        ReplayLog.check_all_read,
         value_of("left").becomes("[]"),
         Case(test_an_execution_that_runs_again_after_each_step_comes_to_the_same, "early return"),
     ),
     Mutant(
         "engine: a new step passes by none that is recorded",
-        Record.begin_step,
+        ReplayLog.begin_step,
         condition(2).never(),
         Case(test_an_execution_that_runs_again_after_each_step_comes_to_the_same, "a step is inserted"),
     ),
     Mutant(
         "engine: what was finished before a restart is taken over",
-        Steps._recorded,
-        call_of(Record.take_over).becomes("None"),
+        StepContext._recorded,
+        call_of(ReplayLog.take_over).becomes("None"),
         Case(test_an_execution_that_runs_again_after_each_step_comes_to_the_same, "what was done is read"),
     ),
     Mutant(
         "engine: what is named by content stands alone",
-        Record._line,
+        ReplayLog._line,
         condition().never(),
         Case(
             test_an_execution_that_runs_again_after_each_step_comes_to_the_same, "another order, and one more"
@@ -172,49 +172,49 @@ JOURNAL_ENTRIES = (
     ),
     Mutant(
         "engine: nothing is received while anything recorded is unread",
-        Asking.receive,
+        WaitContext.receive,
         condition(3).removed(),
         Case(test_an_execution_that_runs_again_after_each_step_comes_to_the_same, "received late"),
     ),
     Mutant(
         "engine: an effect of unknown outcome is not repeated",
-        Steps.effect,
+        StepContext.effect,
         value_of("doubtful").never(),
         Case(test_any_boundary_may_be_the_last, "0-order"),
     ),
     Mutant(
         "replay: a new step passes by no context that is recorded",
-        Record.begin_step,
+        ReplayLog.begin_step,
         condition(3).never(),
         test_a_context_that_nobody_comes_to_is_missed_by_the_first_new_step_beside_it,
     ),
     Mutant(
         "replay: all contexts are claimed before any runs",
-        Steps.__init__,
-        call_of(Record.enter_context).removed(),
+        StepContext.__init__,
+        call_of(ReplayLog.enter_context).removed(),
         Case(test_an_execution_that_runs_again_after_each_step_comes_to_the_same, "branches"),
     ),
     Mutant(
         "replay: what was finished before a restart is taken over once",
-        Record.take_over,
+        ReplayLog.take_over,
         condition().part(2).dropped(),
         Case(test_an_execution_that_runs_again_after_each_step_comes_to_the_same, "what was done is read"),
     ),
     Mutant(
         "journal: what is moot is closed by whoever comes first",
-        Writer._insert,
-        call_of(Store.still_pending).only(1),
+        JournalWriter._insert,
+        call_of(JournalTables.still_pending).only(1),
         test_what_is_moot_is_closed_once_whoever_comes_first,
     ),
     Mutant(
         "unawaited: what could not be written takes with it what follows on it",
-        Writer._insert,
+        JournalWriter._insert,
         condition(3).never(),
         test_what_follows_on_something_that_could_not_be_written_is_not_written_either,
     ),
     Mutant(
         "at hand: what another daemon wrote is asked of the file",
-        AtHand.holds_all_after,
+        RecentEntries.holds_all_after,
         returned().part(3).dropped(),
         test_what_another_daemon_writes_is_seen,
     ),
@@ -226,13 +226,13 @@ JOURNAL_ENTRIES = (
     ),
     Mutant(
         "digests: one is written with its entry",
-        Store.insert,
+        JournalTables.insert,
         call_of(digest_of_row).becomes("None"),
         test_a_digest_is_written_with_the_entry_and_is_small,
     ),
     Mutant(
         "digests: one that is missing is named",
-        Digests.check,
+        DigestCheck.check,
         condition().part(2).dropped(),
         Case(test_verify_names_each_entry_that_was_altered, "no digest"),
     ),

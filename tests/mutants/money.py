@@ -6,18 +6,18 @@ import ast
 import asyncio
 from dataclasses import replace
 
-from daemon.actions.run import Run
-from daemon.ism import _Run
-from daemon.mind.asking_model import openly
+from daemon.actions.run import PlaybookRun
+from daemon.ism import _RunLoop
+from daemon.mind.asking_model import ask_for_person
 from daemon.mind.chooser import Chooser
 from daemon.mind.pipeline import converse
-from daemon.mind.recursion import Recursion
+from daemon.mind.recursion import ReadingLoop
 from daemon.process import Turn
-from daemon.processes.deliberation import _Round
-from daemon.soul.budget import Budget, Day
-from daemon.soul.gauge import Gauge
-from daemon.soul.ledger import Ledger
-from daemon.soul.spent import by_execution, lifts
+from daemon.processes.deliberation import _DeliberationTurn
+from daemon.soul.budget import DailyBudget, DailySpending
+from daemon.soul.gauge import LimitChecker
+from daemon.soul.ledger import ReadingAllowance
+from daemon.soul.spent import resets_limit, usage_of_execution
 from tests.mutants.mutant import Case, Mutant
 from tests.mutants.places import call_of, condition, nth, value_of
 from tests.processes.test_own_process import test_at_a_limit_an_owner_is_asked
@@ -46,19 +46,19 @@ from tests.stories.test_reading_bounds import (
 MONEY = (
     Mutant(
         "what is in flight counts against the budget",
-        Budget.reserve,
+        DailyBudget.reserve,
         value_of("held", 2).becomes("0.0"),
         test_what_is_in_flight_is_waited_for_and_counts,
     ),
     Mutant(
         "limits are asked before each step",
-        openly,
+        ask_for_person,
         call_of(Turn.limit).becomes("None"),
         Case(test_at_a_limit_an_owner_is_asked, "Continue-summarize"),
     ),
     Mutant(
         "limits are asked before each choice of a run",
-        _Run.choose,
+        _RunLoop.choose,
         call_of(Chooser.reached_limit).becomes("None"),
         Case(test_why_a_run_ends, "calls"),
     ),
@@ -70,85 +70,85 @@ MONEY = (
     ),
     Mutant(
         "without an owner nobody is asked to let it go on",
-        Run.may_continue,
+        PlaybookRun.may_continue,
         condition(3).part(4).dropped(),
         Case(test_why_a_run_ends, "loops"),
     ),
     Mutant(
         "a consent resets the count of a turn",
-        by_execution,
+        usage_of_execution,
         condition().never(),
         Case(test_each_bound_holds_where_it_is_reached_and_not_before, "turn-limits0-calls"),
     ),
     Mutant(
         "a consent resets the count of a thread",
-        Gauge.usage_of_tree,
+        LimitChecker.usage_of_tree,
         condition(2).part(1).dropped(),
         Case(test_each_bound_holds_where_it_is_reached_and_not_before, "thread-limits0-calls"),
     ),
     Mutant(
         "a consent resets the count of a person",
-        Day.with_entry,
+        DailySpending.with_entry,
         nth(ast.MatchValue, 2).part(1).becomes("'nobody'"),
         Case(test_each_bound_holds_where_it_is_reached_and_not_before, "person-limits0-calls"),
     ),
     Mutant(
         "a former owner's consent is worth nothing",
-        lifts,
+        resets_limit,
         condition(2).part(2).dropped(),
         Case(test_what_a_former_owner_allowed_is_allowed_no_longer, "thread"),
     ),
     Mutant(
         "a person's word begins the count of a thread anew",
-        Gauge.usage_of_tree,
+        LimitChecker.usage_of_tree,
         condition(2).part(2).dropped(),
         test_a_thread_counts_what_it_does_since_a_person_spoke,
     ),
     Mutant(
         "a consent from before a restart counts once",
-        lifts,
+        resets_limit,
         condition().part(2).dropped(),
         Case(test_what_was_allowed_before_a_restart_is_allowed_once, "turn"),
     ),
     Mutant(
         "reading: calls on their way count",
-        Ledger.reached_limit,
+        ReadingAllowance.reached_limit,
         condition().part(1).only(1),
         test_however_many_ask_no_bound_is_passed_and_all_come_to_an_end,
     ),
     Mutant(
         "reading: what is on its way is waited for where it alone stands in the way",
-        Ledger.reserve,
+        ReadingAllowance.reserve,
         condition().never(),
         test_where_only_what_is_on_its_way_stands_in_the_way_it_is_waited_for,
     ),
     Mutant(
         "reading: so many calls are on their way at once",
-        Ledger.__init__,
+        ReadingAllowance.__init__,
         call_of(asyncio.Semaphore).part(1).becomes("1000"),
         test_however_many_ask_no_bound_is_passed_and_all_come_to_an_end,
     ),
     Mutant(
         "reading: no bound of dollars is no bound",
-        Ledger._left,
+        ReadingAllowance._left,
         condition().never(),
         test_without_a_bound_of_dollars_it_may_cost_what_it_costs,
     ),
     Mutant(
         "open thought: calls on their way count",
-        Gauge.exceeded_in_tree,
+        LimitChecker.exceeded_in_tree,
         call_of(replace).only(1),
         test_fifty_branches_meet_the_bound_of_their_root_and_an_owner_is_asked_once,
     ),
     Mutant(
         "open thought: calls to itself are bounded",
-        _Round._go_on,
+        _DeliberationTurn._go_on,
         condition().always(),
         test_at_the_cap_it_gives_what_it_has_and_an_owner_may_let_it_go_on,
     ),
     Mutant(
         "reading: rounds are bounded",
-        Recursion._bound,
+        ReadingLoop._bound,
         condition().never(),
         test_out_of_rounds_it_says_what_it_knows,
     ),

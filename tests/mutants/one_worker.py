@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import fcntl
 
-from daemon.engine.answers import Answers
-from daemon.engine.attempts import is_hopeless
-from daemon.engine.durable_steps import Steps
+from daemon.engine.answers import AnswerMatcher
+from daemon.engine.attempts import must_give_up
+from daemon.engine.durable_steps import StepContext
 from daemon.engine.execution import Execution
 from daemon.engine.journal import Journal
 from daemon.engine.lock import _taken
-from daemon.engine.suspects import Suspects
-from daemon.engine.turns import Turns
+from daemon.engine.suspects import CrashGuard
+from daemon.engine.turns import TurnRunner
 from daemon.engine.worker import Worker
-from daemon.engine.writer import Fence, Writer
+from daemon.engine.writer import Fence, JournalWriter
 from daemon.soul.voice import Voice
 from tests.engine.test_failing import test_code_that_swallows_the_end_of_its_turn_does_not_go_on
 from tests.engine.test_kills import test_an_execution_that_runs_again_after_each_step_comes_to_the_same
@@ -32,7 +32,7 @@ from tests.stories.test_process import test_a_second_daemon_on_the_same_journal_
 ONE_WORKER = (
     Mutant(
         "appends are fenced by the attempt",
-        Writer._insert,
+        JournalWriter._insert,
         condition().never(),
         "dm/meetings",
     ),
@@ -68,43 +68,43 @@ ONE_WORKER = (
     ),
     Mutant(
         "engine: no turn begins beside that of another worker",
-        Turns._begin,
+        TurnRunner._begin,
         call_of(Journal.append).part(5).dropped(),
         test_a_turn_is_not_begun_beside_that_of_another_worker,
     ),
     Mutant(
         "engine: a turn that another worker has ended is not resumed",
-        Turns._resume,
+        TurnRunner._resume,
         call_of(Journal.append).part(5).dropped(),
         test_a_turn_that_another_worker_has_ended_is_not_resumed,
     ),
     Mutant(
         "a turn of which the daemon dies is given up",
-        is_hopeless,
+        must_give_up,
         condition().part(2).dropped(),
         "deadly",
     ),
     Mutant(
         "engine: after two restarts it has failed",
-        Turns._outcome,
+        TurnRunner._outcome,
         value_of("hopeless").part(1).dropped(),
         Case(test_an_execution_that_runs_again_after_each_step_comes_to_the_same, "at each press"),
     ),
     Mutant(
         "engine: code that swallows the end of its turn cannot go on",
-        Steps._check,
+        StepContext._check,
         condition(2).never(),
         test_code_that_swallows_the_end_of_its_turn_does_not_go_on,
     ),
     Mutant(
         "answers: each counts once",
-        Answers.find_answer,
+        AnswerMatcher.find_answer,
         condition().part(1).dropped(),
         Case(test_an_execution_that_runs_again_after_each_step_comes_to_the_same, "two alike questions"),
     ),
     Mutant(
         "suspects: one at a time is at work",
-        Suspects.may_take_turn,
+        CrashGuard.may_take_turn,
         condition(5).removed(),
         test_two_poisons_are_given_up_alone,
     ),

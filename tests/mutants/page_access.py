@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 
-from daemon.console.address import whose
-from daemon.console.brake import Brake
-from daemon.console.credentials import Credentials, Secrets, _bytes
-from daemon.console.crowd import Crowd
-from daemon.console.guard import Gate, turn_away
+from daemon.console.address import rate_limit_key
+from daemon.console.brake import LoginRateLimit
+from daemon.console.credentials import PageCredentials, SecretStore, _bytes
+from daemon.console.crowd import ConnectionLimit
+from daemon.console.guard import AccessGuard, refuse_wrong_token
 from daemon.console.session_routes import SessionRoutes
 from daemon.console.token_file import _close_to_others
-from daemon.engine.journal import Clock
-from daemon.server import serving
-from daemon.setting import password
+from daemon.engine.journal import JournalClock
+from daemon.server import serve_app
+from daemon.setting import password_reader
 from tests.console.test_brake import (
     test_nobody_else_is_locked_out_and_the_right_one_is_always_let_in,
     test_the_first_slips_are_free_and_then_each_one_waits_longer,
@@ -39,68 +39,68 @@ from tests.stories.test_guarded import test_a_token_that_others_could_guess_does
 PAGE_ACCESS = (
     Mutant(
         "strangers: no more than so many come in",
-        Crowd.add,
-        call_of(Crowd._make_room_for).removed(),
+        ConnectionLimit.add,
+        call_of(ConnectionLimit._make_room_for).removed(),
         test_strangers_who_wait_shut_nobody_out,
     ),
     Mutant(
         "strangers: no address takes the places of another",
-        Crowd._make_room_for,
-        call_of(Crowd._close_oldest).part(2).dropped(),
+        ConnectionLimit._make_room_for,
+        call_of(ConnectionLimit._close_oldest).part(2).dropped(),
         test_no_address_takes_the_places_of_another,
     ),
     Mutant(
         "strangers: who has shown the token is none",
-        Gate._holds,
-        call_of(Crowd.mark_trusted).removed(),
+        AccessGuard._holds,
+        call_of(ConnectionLimit.mark_trusted).removed(),
         test_who_has_shown_the_token_stays_between_two_questions_too,
     ),
     Mutant(
         "strangers: a connection that asks nothing ends",
-        serving,
+        serve_app,
         value_of("runner").part(5).becomes("3600"),
         test_who_asks_nothing_or_no_more_is_let_go,
     ),
     Mutant(
         "a wrong token costs time",
-        Brake.delay_wrong_token,
-        call_of(Clock.sleep).removed(),
+        LoginRateLimit.delay_wrong_token,
+        call_of(JournalClock.sleep).removed(),
         test_the_first_slips_are_free_and_then_each_one_waits_longer,
     ),
     Mutant(
         "a wrong token costs its own address alone",
-        turn_away,
-        call_of(whose).becomes("''"),
+        refuse_wrong_token,
+        call_of(rate_limit_key).becomes("''"),
         test_nobody_else_is_locked_out_and_the_right_one_is_always_let_in,
     ),
     Mutant(
         "a link opens the page once",
-        Credentials.open_session,
+        PageCredentials.open_session,
         condition(3).always(),
         test_a_link_opens_one_session_once,
     ),
     Mutant(
         "a link ends",
-        Credentials.open_session,
+        PageCredentials.open_session,
         condition(2).never(),
         test_a_link_ends_after_ten_minutes,
     ),
     Mutant(
         "a session that nobody uses ends",
-        Credentials.session_of,
+        PageCredentials.session_of,
         condition().never(),
         test_a_session_ends_after_seven_days_without_use,
     ),
     Mutant(
         "another token ends all sessions",
-        Secrets.hashed_name,
+        SecretStore.hashed_name,
         call_of(_bytes).becomes("b'any'"),
         test_another_token_ends_all_sessions_and_links,
     ),
     Mutant(
         "what a session is sent ends with it",
         SessionRoutes.end,
-        call_of(Crowd.close_session).removed(),
+        call_of(ConnectionLimit.close_session).removed(),
         test_the_streams_of_a_session_end_with_it_and_those_of_others_go_on,
     ),
     Mutant(
@@ -111,7 +111,7 @@ PAGE_ACCESS = (
     ),
     Mutant(
         "a token that others could guess does not start",
-        password,
+        password_reader,
         condition().never(),
         test_a_token_that_others_could_guess_does_not_start,
     ),

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from daemon.actions.deeds import Deeds
-from daemon.inner.contexts import Contexts
-from daemon.knowledge.memories import Memories
+from daemon.actions.deeds import PayloadExecutor
+from daemon.inner.contexts import TickContexts
+from daemon.knowledge.memories import MessageSearch
 from daemon.knowledge.person_models import PersonModels
-from daemon.knowledge.places import Channel, Places, may_know
-from daemon.mind.answer import Answer
+from daemon.knowledge.places import KnownChannel, KnownChannels, may_know
+from daemon.mind.answer import PipelineAnswer
 from daemon.mind.json_answer import _parts
-from daemon.mind.pipeline import _Dialogue
-from daemon.mind.sections import Sections
-from daemon.private import tighten
+from daemon.mind.pipeline import _DialogueReader
+from daemon.mind.sections import SpeechGate
+from daemon.private import restrict_permissions
 from daemon.process import Turn as ProcessTurn
 from daemon.processes.tracing import tracing
-from daemon.project import settle
-from daemon.slack.history import History
-from daemon.slack.names import People
-from daemon.soul.calls import Calling
+from daemon.project import create_home
+from daemon.slack.history import EarlierMessageReader
+from daemon.slack.names import PeopleDirectory
+from daemon.soul.calls import CallAttempt
 from daemon.soul.carrying import _waiting
-from daemon.soul.tree import Tree
+from daemon.soul.tree import Branches
 from daemon.soul.turn import Turn as SoulTurn
 from tests.inner.test_contexts_private import test_elsewhere_it_is_not
 from tests.knowledge.test_memories import test_a_secret_of_a_dm_is_known_in_that_dm_alone
@@ -60,7 +60,7 @@ from tests.stories.test_trace_asked import (
 PRIVACY = (
     Mutant(
         "what a run says outside of its dialogue is not spoken",
-        Answer.speakable_dialogue,
+        PipelineAnswer.speakable_dialogue,
         returned(2).becomes("self._sections.outside.strip() or None"),
         test_not_even_where_it_says_nothing_else,
     ),
@@ -84,7 +84,7 @@ PRIVACY = (
     ),
     Mutant(
         "who is a guest in a small private channel reads it",
-        People._audience_in,
+        PeopleDirectory._audience_in,
         condition().always(),
         Case(test_in_a_private_channel_with_a_guest_it_is_not_known, "alice"),
     ),
@@ -96,14 +96,14 @@ PRIVACY = (
     ),
     Mutant(
         "a channel is as open as it is now",
-        Channel.audience_before,
+        KnownChannel.audience_before,
         value_of("audience").part(1).part(2).becomes("0"),
         test_a_channel_that_was_made_private_is_no_longer_known_elsewhere,
     ),
     Mutant(
         "a note of a DM is not found in a channel",
-        Memories._known,
-        call_of(Places.visible_channels).becomes("[*self._places._channels.values()]"),
+        MessageSearch._known,
+        call_of(KnownChannels.visible_channels).becomes("[*self._places._channels.values()]"),
         test_a_secret_of_a_dm_is_known_in_that_dm_alone,
     ),
     Mutant(
@@ -114,25 +114,25 @@ PRIVACY = (
     ),
     Mutant(
         "what a former daemon left open to others is closed",
-        settle,
-        call_of(tighten).removed(),
+        create_home,
+        call_of(restrict_permissions).removed(),
         test_nobody_else_can_read_what_it_remembers,
     ),
     Mutant(
         "thoughts: what may become a run of private words is held back",
-        _Dialogue.spoken_so_far,
+        _DialogueReader.spoken_so_far,
         call_of(min).becomes("said"),
         test_what_may_become_a_run_is_held_back_from_its_third_word,
     ),
     Mutant(
         "thoughts: a run of private words is not said at the end either",
-        Answer.repeats_private_words,
+        PipelineAnswer.repeats_private_words,
         returned().never(),
         test_where_it_comes_again_there_is_an_apology,
     ),
     Mutant(
         "thoughts: a plain question shows no private section",
-        Calling.__init__,
+        CallAttempt.__init__,
         value_of("memory", 2).removed(),
         test_a_plain_question_after_an_aside_alone_shows_no_private_section,
     ),
@@ -144,8 +144,8 @@ PRIVACY = (
     ),
     Mutant(
         "thoughts: a lone mark takes back what stood before it",
-        Sections._thought,
-        call_of(Sections._take_back).removed(),
+        SpeechGate._thought,
+        call_of(SpeechGate._take_back).removed(),
         Case(test_nobody_ever_reads_it, "7-closed and never opened"),
     ),
     Mutant(
@@ -156,31 +156,31 @@ PRIVACY = (
     ),
     Mutant(
         "open thought: a foreign thread is as unknown as none",
-        Deeds._send,
-        call_of(Tree.has_thread).always(),
+        PayloadExecutor._send,
+        call_of(Branches.has_thread).always(),
         test_a_thread_that_is_not_there_is_answered_like_a_foreign_one,
     ),
     Mutant(
         "own replies of the inner life are shown where they may be known",
-        Contexts.thoughts,
+        TickContexts.thoughts,
         condition().always(),
         Case(test_elsewhere_it_is_not, "llm_recent_responses-bob"),
     ),
     Mutant(
         "processes of the inner life are shown where they may be known",
-        Contexts._processes,
+        TickContexts._processes,
         value_of("processes").part(1).becomes("lambda *_: True"),
         Case(test_elsewhere_it_is_not, "process_log-bob"),
     ),
     Mutant(
         "results of commands of the inner life are shown where they may be known",
-        Contexts._result,
+        TickContexts._result,
         condition().never(),
         Case(test_elsewhere_it_is_not, "process_log-nobody"),
     ),
     Mutant(
         "notes of the inner life are shown where they may be known",
-        Contexts._note_in_words,
+        TickContexts._note_in_words,
         condition(2).never(),
         Case(test_elsewhere_it_is_not, "notes-bob"),
     ),
@@ -192,13 +192,13 @@ PRIVACY = (
     ),
     Mutant(
         "what is said to the soul by somebody who may not speak to it is never context",
-        History._may_be_context,
+        EarlierMessageReader._may_be_context,
         returned(2).always(),
         test_what_was_said_to_it_and_not_answered_is_no_context,
     ),
     Mutant(
         "of those above a call only they are heard who may speak to the soul",
-        History._is_heard,
+        EarlierMessageReader._is_heard,
         returned(2).part(1).dropped(),
         test_above_a_call_only_those_are_heard_who_may_speak_to_it,
     ),

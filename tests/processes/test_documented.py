@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import remember
+from daemon.mind.recall import entry_as_memory
 from daemon.mind.steps import instruction
-from daemon.ports import Choice
+from daemon.ports import Button
 from daemon.process import Process, Question, Turn
 from daemon.processes import PROCESSES
-from daemon.rules import verify
+from daemon.rules import verify_journal
 from tests.soak import later
 from tests.source import ROOT
 from tests.stories.choosing import pressed, shown
@@ -33,7 +33,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     """A world in which the soul still sleeps; at the end its journal is in order."""
     async with staged(tmp_path) as stage:
         yield stage
-        assert verify(stage.soul.journal).violations == []
+        assert verify_journal(stage.soul.journal).violations == []
         assert not stage.entries("attempt-failed", "restarted")
 
 
@@ -55,7 +55,7 @@ def paths() -> list[str]:
 def menu(draw: Callable[[str], Awaitable[str]]) -> Process:
     """The process of the page, which draws like this."""
     [code] = re.findall(r"```python\n(.*?)```", section(), re.DOTALL)
-    named = (Choice, Question, Turn, WorkingMemory, instruction, remember)
+    named = (Button, Question, Turn, WorkingMemory, instruction, entry_as_memory)
     names: dict[str, Any] = {one.__name__: one for one in named}
     names["draw"] = draw
     exec(compile(code, str(PAGE), "exec", dont_inherit=True), names)

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from daemon.limits import Limits
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import remember
+from daemon.mind.recall import entry_as_memory
 from daemon.mind.steps import (
     brainstorm,
     decision,
@@ -23,8 +23,8 @@ from daemon.mind.steps import (
     mental_query,
     summarize,
 )
-from daemon.mind.wording import fill
-from daemon.process import MentalProcess, Question, Transition, Turn, Words
+from daemon.mind.wording import fill_placeholders
+from daemon.process import MentalProcess, Placeholders, Question, Transition, Turn
 from daemon.processes import PROCESSES
 from rehearsal.people import CAROL
 from tests.soak import SOAK, later, shared
@@ -58,7 +58,7 @@ async def travel(turn: Turn) -> WorkingMemory | Transition:
     memory, way = await decision(turn, memory, "How had they best go there?", ["by train", "by ferry"])
     if way is None:
         return memory
-    memory, _ = await external_dialogue(turn, memory, fill(turn.text("prompts/travel"), way=way))
+    memory, _ = await external_dialogue(turn, memory, fill_placeholders(turn.text("prompts/travel"), way=way))
     return Transition(to="conversation", memory=memory)
 
 
@@ -67,7 +67,7 @@ TRAVEL = MentalProcess(
     run=travel,
     when="they want to go somewhere.",
     leads_to=("conversation",),
-    texts={"prompts/travel": Words({"way"}, "way")},
+    texts={"prompts/travel": Placeholders({"way"}, "way")},
 )
 
 
@@ -179,7 +179,7 @@ async def taking(stage: Stage, step: Step, **settings: object) -> None:
         memory, value = await step(turn, turn.memory)
         if value is None:
             return memory
-        return memory.with_memory(*map(remember, await turn.say(came(value))))
+        return memory.with_memory(*map(entry_as_memory, await turn.say(came(value))))
 
     stage.processes = {**PROCESSES, "conversation": replace(PROCESSES["conversation"], run=conversation)}
     await stage.wake(**settings)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.processes import PROCESSES, offered
+from daemon.processes import PROCESSES, offered_processes
 from tests.stories.stage import ALICE, Stage, staged
 
 MENDING = "---\ngoal: Mend it.\nactions: [Respond]\nwhen: something is broken.\n---\n"
@@ -21,15 +21,15 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 def test_those_are_offered_that_say_when_and_the_first_is_where_a_thread_begins() -> None:
-    found = [*offered(PROCESSES, [])]
+    found = [*offered_processes(PROCESSES, [])]
     assert found == ["conversation", *sorted(name for name in found if name != "conversation")]
     assert {*found} == {name for name, process in PROCESSES.items() if process.when}
     assert {"closing", "deep_reading", "deliberation", "problem_solving"} <= {*found}
-    assert offered(PROCESSES, ["mending", "problem_solving"])["problem_solving"] == (
+    assert offered_processes(PROCESSES, ["mending", "problem_solving"])["problem_solving"] == (
         "playbooks/problem_solving",
         "prompts/when/problem_solving",
     )
-    assert "mending" in offered(PROCESSES, ["mending"])
+    assert "mending" in offered_processes(PROCESSES, ["mending"])
 
 
 async def test_what_a_process_says_is_a_text_that_the_owner_may_override(stage: Stage) -> None:

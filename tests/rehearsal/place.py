@@ -16,8 +16,8 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from rehearsal.local_slack import World
-from rehearsal.people import ALICE, SOUL, App
+from rehearsal.local_slack import LocalSlack
+from rehearsal.people import ALICE, SOUL, InstalledApp
 from tests.attention import PATIENCE as PATIENCE
 from tests.clock import FakeClock
 
@@ -28,7 +28,7 @@ DM = "D0ALICE0001"
 class Place:
     """A world that answers at `url`."""
 
-    world: World
+    world: LocalSlack
     clock: FakeClock
     url: str
     session: ClientSession
@@ -47,24 +47,24 @@ class Place:
         async with self.session.post(self.url + path, json=body) as response:
             return await response.json()
 
-    async def until(self, app: App = SOUL, **counts: int) -> None:
+    async def until(self, app: InstalledApp = SOUL, **counts: int) -> None:
         """Ask for the state until this app's counts (sockets, sent, acked, unacked) are these."""
         async with asyncio.timeout(PATIENCE):
             while not counts.items() <= (await self.app(app)).items():
                 pass
 
-    async def events(self, app: App = SOUL) -> list[dict[str, Any]]:
+    async def events(self, app: InstalledApp = SOUL) -> list[dict[str, Any]]:
         """Every event for this app so far, sent or not."""
         deliveries = (await self.get("/rehearsal/deliveries"))["deliveries"]
         return [one["payload"]["event"] for one in deliveries if one["app"] == app.id]
 
-    async def app(self, app: App = SOUL) -> dict[str, Any]:
+    async def app(self, app: InstalledApp = SOUL) -> dict[str, Any]:
         """What the world's state says of an app."""
         state = await self.get("/rehearsal/state")
         return next(one for one in state["apps"] if one["id"] == app.id)
 
     @asynccontextmanager
-    async def wire(self, app: App = SOUL) -> AsyncIterator[ClientWebSocketResponse]:
+    async def wire(self, app: InstalledApp = SOUL) -> AsyncIterator[ClientWebSocketResponse]:
         """A bare socket of this app, which acks nothing by itself; its hello is read already."""
         opened = await self.client(app.app_token).apps_connections_open(app_token=app.app_token)
         async with self.session.ws_connect(opened["url"]) as ws:
@@ -72,7 +72,7 @@ class Place:
             yield ws
 
     @asynccontextmanager
-    async def bolt(self, app: App = SOUL) -> AsyncIterator[asyncio.Queue[dict[str, Any]]]:
+    async def bolt(self, app: InstalledApp = SOUL) -> AsyncIterator[asyncio.Queue[dict[str, Any]]]:
         """A real bolt app over real Socket Mode; what it hears is in the queue."""
         heard: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         bolt = AsyncApp(client=self.client(app.bot_token), ignoring_self_events_enabled=False)
@@ -94,7 +94,7 @@ class Place:
 async def served(path: Path, clock: FakeClock, soul: str = SOUL.name) -> AsyncIterator[Place]:
     """A world over this file, until the block ends; the soul's app is called so."""
     app = web.Application()
-    async with World(path, clock, lambda: soul) as world, ClientSession() as session:
+    async with LocalSlack(path, clock, lambda: soul) as world, ClientSession() as session:
         world.mount(app)
         runner = web.AppRunner(app, lingering_time=0.1)
         await runner.setup()

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import ClientSession
 from anthropic import AsyncAnthropic
 
-from rehearsal.claude.understudy import Understudy
+from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.attention import PATIENCE, until
 from tests.claude.conftest import served
 from tests.clock import FakeClock
@@ -33,12 +33,12 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def model(clock: FakeClock) -> Understudy:
-    return Understudy(clock, pace=0)
+def model(clock: FakeClock) -> ClaudeUnderstudy:
+    return ClaudeUnderstudy(clock, pace=0)
 
 
 @pytest.fixture
-async def url(model: Understudy) -> AsyncIterator[str]:
+async def url(model: ClaudeUnderstudy) -> AsyncIterator[str]:
     async with served(model) as url:
         yield url
 
@@ -72,7 +72,7 @@ async def answer(sdk: AsyncAnthropic, model: str = SONNET) -> tuple[str, str | N
 
 @pytest.mark.parametrize(("name", "status"), [("throttled", 429), ("overloaded", 529), ("failing", 502)])
 async def test_it_fails_until_it_is_switched_off(
-    sdk: AsyncAnthropic, model: Understudy, name: str, status: int
+    sdk: AsyncAnthropic, model: ClaudeUnderstudy, name: str, status: int
 ) -> None:
     model.say("queued")
     model.faults.switch(name)
@@ -84,14 +84,14 @@ async def test_it_fails_until_it_is_switched_off(
     assert (await answer(sdk))[0] == "queued", "what a test wants said is not lost by the fault"
 
 
-async def test_a_throttled_model_says_when_to_come_back(sdk: AsyncAnthropic, model: Understudy) -> None:
+async def test_a_throttled_model_says_when_to_come_back(sdk: AsyncAnthropic, model: ClaudeUnderstudy) -> None:
     model.faults.switch("throttled", seconds=1.5)
     with pytest.raises(anthropic.RateLimitError) as failure:
         await answer(sdk)
     assert failure.value.response.headers["retry-after"] == "1.5"
 
 
-async def test_a_cut_answer_breaks_off(sdk: AsyncAnthropic, model: Understudy) -> None:
+async def test_a_cut_answer_breaks_off(sdk: AsyncAnthropic, model: ClaudeUnderstudy) -> None:
     model.faults.switch("cut", characters=10, times=2)
     model.say("<aside>A long thought</aside>", chunk=4)
     listener = Listener(sdk)
@@ -104,7 +104,7 @@ async def test_a_cut_answer_breaks_off(sdk: AsyncAnthropic, model: Understudy) -
 
 
 async def test_a_stalled_answer_goes_on_when_the_fault_is_off(
-    sdk: AsyncAnthropic, model: Understudy, clock: FakeClock
+    sdk: AsyncAnthropic, model: ClaudeUnderstudy, clock: FakeClock
 ) -> None:
     model.say("<aside>A long thought</aside>")
     model.faults.switch("stalled", characters=10)
@@ -119,7 +119,7 @@ async def test_a_stalled_answer_goes_on_when_the_fault_is_off(
 
 
 async def test_a_slow_answer_takes_its_time_for_each_piece(
-    sdk: AsyncAnthropic, model: Understudy, clock: FakeClock
+    sdk: AsyncAnthropic, model: ClaudeUnderstudy, clock: FakeClock
 ) -> None:
     model.say("abcd", chunk=1)
     model.faults.switch("slow", seconds=3)
@@ -131,7 +131,7 @@ async def test_a_slow_answer_takes_its_time_for_each_piece(
 
 
 async def test_a_failing_server_may_break_the_connection_before_it_answers(
-    sdk: AsyncAnthropic, model: Understudy
+    sdk: AsyncAnthropic, model: ClaudeUnderstudy
 ) -> None:
     model.faults.switch("failing", answer="none", times=1)
     with pytest.raises(anthropic.APIConnectionError):
@@ -140,7 +140,7 @@ async def test_a_failing_server_may_break_the_connection_before_it_answers(
 
 
 async def test_the_first_word_of_a_late_answer_takes_its_time(
-    sdk: AsyncAnthropic, model: Understudy, clock: FakeClock
+    sdk: AsyncAnthropic, model: ClaudeUnderstudy, clock: FakeClock
 ) -> None:
     model.say("abcd", chunk=1)
     model.faults.switch("late", seconds=25)
@@ -153,7 +153,7 @@ async def test_the_first_word_of_a_late_answer_takes_its_time(
     assert await listening == "abcd"
 
 
-async def test_a_malformed_answer_has_no_form(sdk: AsyncAnthropic, model: Understudy) -> None:
+async def test_a_malformed_answer_has_no_form(sdk: AsyncAnthropic, model: ClaudeUnderstudy) -> None:
     model.faults.switch("malformed", times=1)
     spoiled, whole = (await answer(sdk))[0], (await answer(sdk))[0]
     assert "<say>" in whole
@@ -172,7 +172,7 @@ async def test_a_malformed_answer_has_no_form(sdk: AsyncAnthropic, model: Unders
     ],
 )
 async def test_a_window_refuses_what_is_too_long_in_the_words_of_a_server(
-    sdk: AsyncAnthropic, model: Understudy, words: str, status: int, said: str
+    sdk: AsyncAnthropic, model: ClaudeUnderstudy, words: str, status: int, said: str
 ) -> None:
     model.faults.switch("window", tokens=10, words=words)
     with pytest.raises(anthropic.APIStatusError) as failure:
@@ -183,7 +183,7 @@ async def test_a_window_refuses_what_is_too_long_in_the_words_of_a_server(
     assert (await answer(sdk))[1] == "end_turn"
 
 
-async def test_a_refusal_may_be_one_models_only(sdk: AsyncAnthropic, model: Understudy) -> None:
+async def test_a_refusal_may_be_one_models_only(sdk: AsyncAnthropic, model: ClaudeUnderstudy) -> None:
     model.faults.switch("refusal", model="claude-sonnet-*")
     assert await answer(sdk) == ("", "refusal")
     assert (await answer(sdk, HAIKU))[1] == "end_turn"

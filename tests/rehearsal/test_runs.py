@@ -13,7 +13,7 @@ from aiohttp import ClientSession, web
 
 from daemon.actions.built_in import BUILT_IN
 from rehearsal.claude.script import answer
-from rehearsal.claude.understudy import Understudy
+from rehearsal.claude.understudy import ClaudeUnderstudy
 from rehearsal.claude.wished import LOOKS, TALKS
 from tests.attention import PATIENCE, until
 from tests.clock import FakeClock
@@ -175,12 +175,12 @@ def test_it_thinks_by_itself_and_tells_what_it_found() -> None:
 
 
 @pytest.fixture
-async def understudy() -> Understudy:
-    return Understudy(FakeClock(), pace=0)
+async def understudy() -> ClaudeUnderstudy:
+    return ClaudeUnderstudy(FakeClock(), pace=0)
 
 
 @pytest.fixture
-async def url(understudy: Understudy) -> AsyncIterator[str]:
+async def url(understudy: ClaudeUnderstudy) -> AsyncIterator[str]:
     app = web.Application()
     understudy.mount(app)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
@@ -191,7 +191,7 @@ async def url(understudy: Understudy) -> AsyncIterator[str]:
 
 
 async def test_it_sees_within_a_moment_that_nobody_waits_for_its_answer(
-    understudy: Understudy, url: str
+    understudy: ClaudeUnderstudy, url: str
 ) -> None:
     understudy.say("once upon a time", until=asyncio.Event(), first=4)
     asked = {**body(("user", "Tell me.")), "stream": True}
@@ -208,7 +208,7 @@ async def test_it_sees_within_a_moment_that_nobody_waits_for_its_answer(
     assert left <= closed.at
 
 
-async def test_an_answer_is_held_until_it_is_released(understudy: Understudy, url: str) -> None:
+async def test_an_answer_is_held_until_it_is_released(understudy: ClaudeUnderstudy, url: str) -> None:
     released = asyncio.Event()
     understudy.say("once upon a time", until=released, first=4)
     async with ClientSession(headers={"x-api-key": "any"}) as http, asyncio.timeout(PATIENCE):
@@ -220,7 +220,7 @@ async def test_an_answer_is_held_until_it_is_released(understudy: Understudy, ur
     assert understudy.closed == []
 
 
-async def test_replies_wait_for_the_request_that_they_are_for(understudy: Understudy, url: str) -> None:
+async def test_replies_wait_for_the_request_that_they_are_for(understudy: ClaudeUnderstudy, url: str) -> None:
     understudy.say("for the wise", model="claude-opus*")
     understudy.say("for who chooses", asks="actions")
     understudy.say("for anyone")

@@ -11,7 +11,7 @@ from rehearsal.feed import BEHIND as PAGE_BEHIND
 from rehearsal.feed import MOST
 from rehearsal.people import ALICE
 from rehearsal.socket_mode import BEHIND as SOCKET_BEHIND
-from rehearsal.socket_mode import Socket
+from rehearsal.socket_mode import ClientSocket
 from tests.attention import until
 from tests.clock import FakeClock
 from tests.rehearsal.place import Place
@@ -62,7 +62,7 @@ async def test_a_socket_that_takes_nothing_is_broken() -> None:
             self.aborted = True
 
     transport = Transport()
-    one = Socket("A1", None, transport, FakeClock())  # type: ignore[arg-type]
+    one = ClientSocket("A1", None, transport, FakeClock())  # type: ignore[arg-type]
     for _ in range(SOCKET_BEHIND + 1):
         one.send(LONG)
     assert transport.aborted

@@ -9,10 +9,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from rehearsal.claude.understudy import Understudy
+from rehearsal.claude.understudy import ClaudeUnderstudy
 from rehearsal.faults import MODEL_FAULTS, SLACK_FAULTS
-from rehearsal.local_slack import World
-from rehearsal.switchboard import Nonsense, Switchboard
+from rehearsal.local_slack import LocalSlack
+from rehearsal.switchboard import FaultSwitchboard, UnknownFault
 from tests.clock import FakeClock
 from tests.rehearsal.place import Place
 
@@ -85,8 +85,8 @@ async def test_what_is_no_json_object_is_refused(place: Place, body: str) -> Non
 
 
 async def test_what_is_rehearsed_together_is_switched_together(tmp_path: Path) -> None:
-    app, model = web.Application(), Understudy(FakeClock())
-    async with World(tmp_path / "rehearsal.db", FakeClock()) as world:
+    app, model = web.Application(), ClaudeUnderstudy(FakeClock())
+    async with LocalSlack(tmp_path / "rehearsal.db", FakeClock()) as world:
         world.mount(app)
         model.mount(app)
         async with TestClient(TestServer(app)) as http:
@@ -101,7 +101,7 @@ async def test_what_is_rehearsed_together_is_switched_together(tmp_path: Path) -
 
 def test_a_chance_is_the_same_for_the_same_seed() -> None:
     def strikes(seed: int) -> list[bool]:
-        board = Switchboard("Slack", SLACK_FAULTS)
+        board = FaultSwitchboard("Slack", SLACK_FAULTS)
         board.switch("duplicate", chance=0.5, seed=seed)
         return [board.strikes("duplicate") is not None for _ in range(40)]
 
@@ -110,7 +110,7 @@ def test_a_chance_is_the_same_for_the_same_seed() -> None:
 
 
 def test_one_may_strike_a_few_times_only() -> None:
-    board = Switchboard("Slack", SLACK_FAULTS)
+    board = FaultSwitchboard("Slack", SLACK_FAULTS)
     board.switch("answer-lost", times=2)
     assert [board.strikes("answer-lost", "chat.update") is not None for _ in range(4)] == [
         True,
@@ -123,12 +123,12 @@ def test_one_may_strike_a_few_times_only() -> None:
 
 
 def test_one_strikes_only_whom_it_is_meant_for() -> None:
-    board = Switchboard("Slack", SLACK_FAULTS)
+    board = FaultSwitchboard("Slack", SLACK_FAULTS)
     board.switch("rate-limit", method="chat.*Stream")
     hit = [board.strikes("rate-limit", name) is not None for name in ("chat.startStream", "chat.postMessage")]
     assert hit == [True, False]
 
 
 def test_nobody_can_switch_what_there_is_not() -> None:
-    with pytest.raises(Nonsense):
-        Switchboard("Slack", SLACK_FAULTS).switch("overloaded")
+    with pytest.raises(UnknownFault):
+        FaultSwitchboard("Slack", SLACK_FAULTS).switch("overloaded")

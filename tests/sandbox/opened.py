@@ -8,22 +8,22 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from daemon.environment import Bounds, Function
-from daemon.sandbox.child import Channel, main
+from daemon.environment import Function, SandboxLimits
+from daemon.sandbox.child import HostSocket, main
 from daemon.sandbox.cpython import open_cpython
 from daemon.sandbox.host import ChildSandbox
 
-AMPLE = Bounds(seconds=60)
+AMPLE = SandboxLimits(seconds=60)
 FIND_WIRE = f"""
 import gc
-[wire] = [one for one in gc.get_objects() if type(one).__name__ == '{Channel.__name__}']
+[wire] = [one for one in gc.get_objects() if type(one).__name__ == '{HostSocket.__name__}']
 """
 """Code of a cell that finds the child's own way to its host."""
 
 
 @asynccontextmanager
 async def opened(
-    functions: Mapping[str, Function] | None = None, bounds: Bounds = AMPLE
+    functions: Mapping[str, Function] | None = None, bounds: SandboxLimits = AMPLE
 ) -> AsyncIterator[ChildSandbox]:
     """A sandbox for one test; afterwards there is no child and no descriptor more than before."""
     before = descriptors()

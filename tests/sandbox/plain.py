@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
-from daemon.environment import Bounds, CallError, Execution, Function, Sandbox
+from daemon.environment import CellResult, Function, HostCallError, Sandbox, SandboxLimits
 
 
 class Caught:
@@ -47,15 +47,15 @@ class Plain:
 
             try:
                 return asyncio.run_coroutine_threadsafe(asked(), self._loop).result()
-            except CallError as error:
+            except HostCallError as error:
                 raise RuntimeError(str(error)) from None
 
         return call
 
-    async def execute_code(self, code: str) -> Execution:
+    async def execute_code(self, code: str) -> CellResult:
         return await asyncio.to_thread(self._execute, code)
 
-    def _execute(self, code: str) -> Execution:
+    def _execute(self, code: str) -> CellResult:
         before = sys.modules["__main__"]
         sys.modules["__main__"] = self._module  # dataclasses look there for their module
         value, error = None, ""
@@ -73,7 +73,7 @@ class Plain:
             and not isinstance(one, types.ModuleType)
             and self._given.get(name, self) is not one
         }
-        return Execution(
+        return CellResult(
             stdout=out.getvalue(), stderr=err.getvalue(), value=value, error=error, variables=variables
         )
 
@@ -95,6 +95,6 @@ def evaluated(code: str, names: dict[str, Any]) -> Any:
     return None
 
 
-async def open_plain(functions: Mapping[str, Function], _: Bounds) -> Sandbox:
+async def open_plain(functions: Mapping[str, Function], _: SandboxLimits) -> Sandbox:
     """Open one, in the place of a confined CPython."""
     return Plain(functions)

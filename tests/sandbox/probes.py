@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from daemon.environment import Execution
-from daemon.sandbox.child import Channel
+from daemon.environment import CellResult
+from daemon.sandbox.child import HostSocket
 
 MARK = "it-got-out-7f3a"
 VARIABLE = "PROBE_MARK"
@@ -23,7 +23,7 @@ class Probe:
     """It wants to end the interpreter, and prints nothing: who runs it must notice and live."""
 
 
-def escaped(execution: Execution) -> bool:
+def escaped(execution: CellResult) -> bool:
     """Did it get what it wanted?"""
     value = execution.value if isinstance(execution.value, str) else repr(execution.value)
     return any(MARK in text for text in (execution.stdout, execution.stderr, value, execution.error))
@@ -105,7 +105,7 @@ print(mark)""",
     "names of hosts": "import socket\nsocket.getaddrinfo('localhost', 80)\nprint(mark)",
     "a copy of the host's socket": f"""
 import gc, socket
-[wire] = [one._connection for one in gc.get_objects() if type(one).__name__ == '{Channel.__name__}']
+[wire] = [one._connection for one in gc.get_objects() if type(one).__name__ == '{HostSocket.__name__}']
 copy = socket.socket(fileno=wire.dup().detach())
 print(mark)""",
 }
@@ -293,7 +293,7 @@ print(mark)""",
 }
 WIRE = f"""
 import gc, socket, sys
-[wire] = [one._connection for one in gc.get_objects() if type(one).__name__ == '{Channel.__name__}']
+[wire] = [one._connection for one in gc.get_objects() if type(one).__name__ == '{HostSocket.__name__}']
 def send(body): wire.sendall(len(body).to_bytes(4, 'big') + body)
 """
 TOLERATED = """

@@ -9,14 +9,14 @@ import signal
 import subprocess
 import sys
 
-from daemon.sandbox.cpython import ROOT, Spares, confines
+from daemon.sandbox.cpython import ROOT, SpareChildren, describe_confinement
 from tests.attention import PATIENCE
 from tests.sandbox.opened import AMPLE, children, descriptors
 
 
 async def test_a_spare_is_used_once_and_one_that_has_died_not_at_all() -> None:
     before, others = descriptors(), {*children()}
-    async with Spares(AMPLE) as spares:
+    async with SpareChildren(AMPLE) as spares:
         first = await spares.open({})
         assert (await first.execute_code("x = 1\nx")).value == 1
         second = await spares.open({})
@@ -33,7 +33,7 @@ async def test_a_spare_is_used_once_and_one_that_has_died_not_at_all() -> None:
 
 
 async def test_no_more_are_open_at_once_than_may_be() -> None:
-    async with Spares(AMPLE, most=2) as spares:
+    async with SpareChildren(AMPLE, most=2) as spares:
         came = await asyncio.gather(*[spares.open({}) for _ in range(3)], return_exceptions=True)
         [refused] = [one for one in came if isinstance(one, BaseException)]
         assert str(refused) == "2 CPython sandboxes are open, as many as may be at once."
@@ -47,7 +47,7 @@ async def test_no_more_are_open_at_once_than_may_be() -> None:
 
 
 async def test_what_confines_it_can_be_asked() -> None:
-    assert (await confines()).startswith("seccomp")
+    assert (await describe_confinement()).startswith("seccomp")
     assert children() == []
 
 

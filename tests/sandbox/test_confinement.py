@@ -9,10 +9,10 @@ import sys
 
 import pytest
 
-from daemon.environment import Bounds, SandboxError
+from daemon.environment import SandboxError, SandboxLimits
 from daemon.sandbox.confinement import ALLOWED, seccomp_filter
-from daemon.sandbox.cpython import BOOT, FLAGS, ROOT, LocalProcess, told
-from daemon.sandbox.host import meet
+from daemon.sandbox.cpython import BOOT, FLAGS, ROOT, ChildProcess, pipe_with_word
+from daemon.sandbox.host import accept_child
 
 CHANGES = {
     "import platform; platform.machine = lambda: 'aarch64'": "and this is aarch64 linux",
@@ -24,7 +24,7 @@ CHANGES = {
 async def test_where_it_cannot_be_confined_nothing_is_opened(change: str) -> None:
     ours, theirs = socket.socketpair()
     boot = BOOT.replace("from", f"{change}; from", 1)
-    with theirs, told("token") as standard_input:
+    with theirs, pipe_with_word("token") as standard_input:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, *FLAGS, "-c", boot, str(ROOT), f"fd:{theirs.fileno()}"),
             stdin=standard_input,
@@ -32,7 +32,7 @@ async def test_where_it_cannot_be_confined_nothing_is_opened(change: str) -> Non
         )
     reader, writer = await asyncio.open_connection(sock=ours)
     with pytest.raises(SandboxError) as refused:
-        await meet(reader, writer, "token", Bounds(), LocalProcess(process))
+        await accept_child(reader, writer, "token", SandboxLimits(), ChildProcess(process))
     assert CHANGES[change] in str(refused.value)
     assert str(refused.value).endswith("Set RLM_SANDBOX=monty.")
     assert process.returncode is not None

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.doctor.programs import sandbox
+from daemon.doctor.programs import examine_sandbox
 from daemon.environment import SandboxError
-from daemon.sandbox.sandboxes import Sandboxes
+from daemon.sandbox.sandboxes import SandboxFactory
 from tests.sandbox.opened import children
 from tests.source import ROOT
 from tests.stories.process import ended, start
@@ -73,7 +73,7 @@ async def test_cells_run_and_call_in_the_container(docker: Path) -> None:
     async def double(number: int) -> int:
         return 2 * number
 
-    async with Sandboxes(NAME) as sandboxes:
+    async with SandboxFactory(NAME) as sandboxes:
         opened = await sandboxes.open({"double": double})
         await opened.bind(n=3)
         ran = await opened.execute_code("print('twice')\ndouble(n)")
@@ -88,7 +88,7 @@ async def test_cells_run_and_call_in_the_container(docker: Path) -> None:
 
 
 async def test_a_cell_that_computes_for_ever_ends_with_its_container(docker: Path) -> None:
-    async with Sandboxes(NAME) as sandboxes:
+    async with SandboxFactory(NAME) as sandboxes:
         opened = await sandboxes.open({})
         running = asyncio.create_task(opened.execute_code("while True: pass"))
         await asyncio.wait([running], timeout=0.2)
@@ -99,22 +99,22 @@ async def test_a_cell_that_computes_for_ever_ends_with_its_container(docker: Pat
 
 async def test_a_container_that_does_not_start_is_said_to_be(docker: Path) -> None:
     (docker / "broken").touch()
-    async with Sandboxes(NAME) as sandboxes:
+    async with SandboxFactory(NAME) as sandboxes:
         with pytest.raises(SandboxError, match=r"The container did not call \(`docker run` ended with 1\)"):
             await sandboxes.open({})
-    found = await sandbox(NAME)
+    found = await examine_sandbox(NAME)
     assert (found.ok, "did not call" in found.said) == (False, True)
 
 
 async def test_where_there_is_no_docker_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    async with Sandboxes(NAME) as sandboxes:
+    async with SandboxFactory(NAME) as sandboxes:
         with pytest.raises(SandboxError, match="`docker` cannot be started: No such file"):
             await sandboxes.open({})
 
 
 async def test_the_doctor_runs_a_cell_in_it(docker: Path) -> None:
-    found = await sandbox(NAME)
+    found = await examine_sandbox(NAME)
     assert (found.ok, NAME in found.said) == (True, True)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from daemon.environment import Bounds, CallError, Execution, Function, SandboxError
+from daemon.environment import CellResult, Function, HostCallError, SandboxError, SandboxLimits
 from daemon.sandbox.cpython import ROOT, open_cpython
 from daemon.sandbox.host import LONGEST
 from tests.attention import PATIENCE
@@ -20,7 +20,7 @@ from tests.sandbox.opened import FIND_WIRE, children, opened
 from tests.soak import SOAK, later
 
 
-async def run(*cells: str, functions: Mapping[str, Function] | None = None) -> Execution:
+async def run(*cells: str, functions: Mapping[str, Function] | None = None) -> CellResult:
     """What comes of the last of these cells."""
     async with opened(functions) as sandbox:
         for cell in cells:
@@ -31,7 +31,7 @@ async def run(*cells: str, functions: Mapping[str, Function] | None = None) -> E
 async def test_cells_share_one_namespace_also_after_one_that_raised() -> None:
     cells = ("x = 1\ndef f(): return x", "y = 2\nx = 5\nraise ValueError('no')", "print(f(), y)\nx, y")
     done = await run(*cells)
-    assert done == Execution(
+    assert done == CellResult(
         stdout="5 2\n", value=(5, 2), variables={"x": "int", "f": "function", "y": "int"}
     )
 
@@ -110,7 +110,7 @@ from concurrent.futures import ThreadPoolExecutor"""
 
 
 async def test_what_is_printed_is_bounded_and_the_rest_counted() -> None:
-    async with opened(bounds=Bounds(output=10)) as sandbox:
+    async with opened(bounds=SandboxLimits(output=10)) as sandbox:
         done = await sandbox.execute_code("import sys\nprint('x' * 30)\nprint('y', file=sys.stderr)")
         assert done.stdout == "xxxxxxxxxx\n[21 more characters]\n"
         assert done.stderr == "y\n"
@@ -156,7 +156,7 @@ async def test_what_is_no_plain_value_cannot_be_brought_in() -> None:
 async def echo(value: Any, again: int = 1) -> Any:
     """What was asked, unless it is to fail."""
     if value == "fail":
-        raise CallError("there is no such thing")
+        raise HostCallError("there is no such thing")
     return [value] * again
 
 
@@ -205,7 +205,7 @@ async def test_calls_that_hold_much_wait_for_each_other() -> None:
     asking = """
 from concurrent.futures import ThreadPoolExecutor
 [*ThreadPoolExecutor(2).map(ask, ['x' * 5_000_000] * 2)]"""
-    async with opened({"ask": ask}, Bounds(memory=64 * 2**20)) as sandbox:
+    async with opened({"ask": ask}, SandboxLimits(memory=64 * 2**20)) as sandbox:
         running = asyncio.create_task(sandbox.execute_code(asking))
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(second.wait(), 0.2)
@@ -262,12 +262,12 @@ async def test_time_that_the_host_takes_is_not_the_cells() -> None:
         await asyncio.sleep(seconds * 2)
         return "done"
 
-    async with opened({"slow": slow}, Bounds(seconds=seconds)) as sandbox:
+    async with opened({"slow": slow}, SandboxLimits(seconds=seconds)) as sandbox:
         assert (await sandbox.execute_code("slow()")).value == "done"
 
 
 async def test_a_cell_that_is_over_a_bound_is_lost_and_says_why() -> None:
-    async with opened(bounds=Bounds(seconds=0.2)) as sandbox:
+    async with opened(bounds=SandboxLimits(seconds=0.2)) as sandbox:
         done = await sandbox.execute_code("while True: pass")
         assert done.lost
         assert done.error.startswith("The cell worked longer than 0.2 seconds")
@@ -279,7 +279,7 @@ async def test_a_cell_that_is_over_a_bound_is_lost_and_says_why() -> None:
 
 
 async def test_memory_is_bounded_also_over_several_cells() -> None:
-    async with opened(bounds=Bounds(seconds=60, memory=64 * 2**20)) as sandbox:
+    async with opened(bounds=SandboxLimits(seconds=60, memory=64 * 2**20)) as sandbox:
         await sandbox.execute_code("held = []")
         done = await sandbox.execute_code("for _ in range(100): held.append(bytes(2**20))")
         assert "MemoryError" in done.error
@@ -292,7 +292,7 @@ async def test_threads_leave_the_memory_to_the_code() -> None:
 from concurrent.futures import ThreadPoolExecutor
 with ThreadPoolExecutor(8) as pool: parts = [*pool.map(bytes, [100_000] * 100)]
 len(bytearray(150 * 2**20))"""
-    async with opened(bounds=Bounds(seconds=60, memory=256 * 2**20)) as sandbox:
+    async with opened(bounds=SandboxLimits(seconds=60, memory=256 * 2**20)) as sandbox:
         assert (await sandbox.execute_code(cell)).value == 150 * 2**20
 
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 import pytest
 import pytest_asyncio
 
-from daemon.environment import Bounds, Execution, Function, Sandbox
+from daemon.environment import CellResult, Function, Sandbox, SandboxLimits
 from daemon.sandbox.cpython import open_cpython
 from daemon.sandbox.monty import MontyPool
 from tests.sandbox.probes import PROBES, Probe, escaped
@@ -16,10 +16,10 @@ from tests.sandbox.surroundings import CALLS, FOREVER, Surroundings, surrounding
 from tests.sandbox.unconfined import Unconfined
 from tests.soak import SOAK, but
 
-Opener = Callable[[Mapping[str, Function], Bounds], Awaitable[Sandbox]]
+Opener = Callable[[Mapping[str, Function], SandboxLimits], Awaitable[Sandbox]]
 ENVIRONMENTS = ("cpython", "monty")
-ROOMY = Bounds(seconds=30, memory=256 * 2**20, output=100_000, calls=CALLS)
-SHORT = Bounds(seconds=0.1, memory=256 * 2**20, output=100_000, calls=CALLS)
+ROOMY = SandboxLimits(seconds=30, memory=256 * 2**20, output=100_000, calls=CALLS)
+SHORT = SandboxLimits(seconds=0.1, memory=256 * 2**20, output=100_000, calls=CALLS)
 
 
 async def ping(number: int) -> str:
@@ -56,7 +56,7 @@ class Box:
         self._around = around
         self._sandbox: Sandbox | None = None
 
-    async def run(self, probe: Probe) -> Execution:
+    async def run(self, probe: Probe) -> CellResult:
         """What comes of this probe."""
         if not probe.slow:
             return await (await self._kept()).execute_code(probe.code)
@@ -85,7 +85,7 @@ class Box:
             self._sandbox = await self._open(ROOMY)
         return self._sandbox
 
-    async def _open(self, bounds: Bounds) -> Sandbox:
+    async def _open(self, bounds: SandboxLimits) -> Sandbox:
         sandbox = await self._opener({"ping": ping, "wait": wait}, bounds)
         await sandbox.bind(**self._around.names(FOREVER))
         return sandbox

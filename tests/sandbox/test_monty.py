@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from daemon.environment import Bounds, CallError, Sandbox, SandboxError
+from daemon.environment import HostCallError, Sandbox, SandboxError, SandboxLimits
 from daemon.sandbox.monty import MontyPool
 from daemon.sandbox.subset import BUILTINS, MODULES, SHIMMED
 
@@ -176,7 +176,7 @@ async def test_calls_that_hold_much_wait_for_each_other(pool: MontyPool) -> None
         await go.wait()
         return len(text)
 
-    sandbox = await pool.open_monty({"ask": ask}, Bounds(memory=64 * 2**20))
+    sandbox = await pool.open_monty({"ask": ask}, SandboxLimits(memory=64 * 2**20))
     asking = "import asyncio\nawait asyncio.gather(*[ask('x' * 5_000_000) for n in range(2)])"
     running = asyncio.create_task(run(sandbox, asking))
     with pytest.raises(TimeoutError):
@@ -195,7 +195,7 @@ async def test_functions_run_in_the_context_of_whoever_runs_the_cell(pool: Monty
 
 
 async def refuse() -> None:
-    raise CallError("the budget is spent")
+    raise HostCallError("the budget is spent")
 
 
 async def test_what_came_to_nothing_can_be_caught(pool: MontyPool) -> None:
@@ -323,6 +323,6 @@ async def test_the_table_of_what_monty_has_is_true(pool: MontyPool) -> None:
     there = [f"from {module} import {name}" for module in tables for name in tables[module].split()]
     missing = BUILTINS.split()
     for statements, failed in ((there, []), (missing, missing)):
-        sandbox = await pool.open_monty({}, Bounds(seconds=60))
+        sandbox = await pool.open_monty({}, SandboxLimits(seconds=60))
         await run(sandbox, "failed = []" + "".join(map(TRY.format, statements)))
         assert await run(sandbox, "failed") == failed

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from daemon.environment import Bounds, SandboxError
+from daemon.environment import SandboxError, SandboxLimits
 from daemon.sandbox.monty import MontyPool
 from tests.sandbox.test_monty import echo, run
 from tests.soak import SOAK, later
@@ -74,7 +74,7 @@ async def test_over_a_bound_all_is_lost_and_the_next_sandbox_is_well(
     pool: MontyPool, code: str, why: str
 ) -> None:
     seconds = 0.2 if "seconds" in why else 30
-    bounds = Bounds(seconds=seconds, memory=32 * 2**20, calls=20)
+    bounds = SandboxLimits(seconds=seconds, memory=32 * 2**20, calls=20)
     sandbox = await pool.open_monty({"echo": echo}, bounds)
     execution = await sandbox.execute_code(f"print('so far')\n{code}")
     assert execution.lost
@@ -85,7 +85,7 @@ async def test_over_a_bound_all_is_lost_and_the_next_sandbox_is_well(
 
 
 async def test_calls_are_counted_for_each_cell(pool: MontyPool) -> None:
-    sandbox = await pool.open_monty({"echo": echo}, Bounds(calls=20))
+    sandbox = await pool.open_monty({"echo": echo}, SandboxLimits(calls=20))
     for _ in range(3):
         assert await run(sandbox, "sum([echo(1) for n in range(20)])") == 20
 
@@ -105,19 +105,19 @@ async def test_waiting_for_the_host_costs_the_cell_no_time(pool: MontyPool) -> N
             pass
         return "late"
 
-    sandbox = await pool.open_monty({"long": long}, Bounds(seconds=0.25))
+    sandbox = await pool.open_monty({"long": long}, SandboxLimits(seconds=0.25))
     assert await run(sandbox, "import asyncio\n[long(), *(await asyncio.gather(long()))]") == ["late", "late"]
 
 
 async def test_a_flood_of_output_is_cut_and_counted(pool: MontyPool) -> None:
-    sandbox = await pool.open_monty({}, Bounds(output=1000))
+    sandbox = await pool.open_monty({}, SandboxLimits(output=1000))
     execution = await sandbox.execute_code("for n in range(500): print('x' * 9)")
     assert execution.stdout == ("x" * 9 + "\n") * 100 + "\n[4,000 more characters]\n"
     assert len((await sandbox.execute_code("raise ValueError('y' * 100_000)")).error) < 1100
 
 
 async def test_a_context_that_is_too_big_is_said(pool: MontyPool) -> None:
-    sandbox = await pool.open_monty({}, Bounds(memory=2**20))
+    sandbox = await pool.open_monty({}, SandboxLimits(memory=2**20))
     with pytest.raises(SandboxError, match="context cannot be brought"):
         await sandbox.bind(context="x" * 2**22)
     assert (await sandbox.execute_code("1")).lost

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from daemon.environment import Bounds, Execution, Function, Sandbox, SandboxError
+from daemon.environment import CellResult, Function, Sandbox, SandboxError, SandboxLimits
 from daemon.sandbox.monty import MontyPool
-from daemon.sandbox.session import definitions, open_session
+from daemon.sandbox.session import find_definitions, open_session
 from daemon.sandbox.syntax import needs_cpython
 from tests.sandbox.plain import Plain, open_plain
 
@@ -37,7 +37,7 @@ async def opened(pool: MontyPool, *cells: str, **functions: Function) -> Sandbox
     return session
 
 
-async def well(session: Sandbox, cell: str) -> Execution:
+async def well(session: Sandbox, cell: str) -> CellResult:
     """What comes of a cell that goes well, with nothing to tell."""
     execution = await session.execute_code(cell)
     assert (execution.error, execution.stderr) == ("", "")
@@ -112,7 +112,7 @@ def test_names_of_earlier_cells_are_no_builtins() -> None:
 
 
 async def test_it_stays_in_monty_while_it_can(pool: MontyPool) -> None:
-    async def never(_: Mapping[str, Function], __: Bounds) -> Sandbox:
+    async def never(_: Mapping[str, Function], __: SandboxLimits) -> Sandbox:
         raise AssertionError
 
     session = await open_session("auto", {}, monty=pool.open_monty, cpython=never)
@@ -236,7 +236,7 @@ async def test_without_cpython_the_cell_is_told_what_is_missing(pool: MontyPool,
 
 
 async def test_a_cpython_that_cannot_be_opened_leaves_the_session_in_monty(pool: MontyPool) -> None:
-    async def refuse(_: Mapping[str, Function], __: Bounds) -> Sandbox:
+    async def refuse(_: Mapping[str, Function], __: SandboxLimits) -> Sandbox:
         raise SandboxError("The kernel has no seccomp.")
 
     session = await open_session("auto", {}, monty=pool.open_monty, cpython=refuse)
@@ -254,7 +254,7 @@ async def test_a_cancelled_move_closes_both(pool: MontyPool) -> None:
             moving.set()
             await never.wait()
 
-    async def stuck(functions: Mapping[str, Function], _: Bounds) -> Sandbox:
+    async def stuck(functions: Mapping[str, Function], _: SandboxLimits) -> Sandbox:
         targets.append(Stuck(functions))
         return targets[0]
 
@@ -292,4 +292,4 @@ def test_only_definitions_are_run_again() -> None:
         "not python (",
         "if x:\n    def h(): pass",
     ]
-    assert [*definitions(cells)] == ["a", "g"]
+    assert [*find_definitions(cells)] == ["a", "g"]

@@ -10,13 +10,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from daemon.environment import Bounds, SandboxError
-from daemon.sandbox.cpython import ENVIRONMENT, LocalProcess, command, told
+from daemon.environment import SandboxError, SandboxLimits
+from daemon.sandbox.cpython import ENVIRONMENT, ChildProcess, child_command, pipe_with_word
 from daemon.sandbox.frames import LIMIT
-from daemon.sandbox.host import Child, meet
+from daemon.sandbox.host import ConfinedChild, accept_child
 from tests.sandbox.opened import FIND_WIRE
 
-BOUNDS = Bounds(seconds=30)
+BOUNDS = SandboxLimits(seconds=30)
 
 
 @asynccontextmanager
@@ -28,14 +28,14 @@ async def caller() -> AsyncIterator[tuple[int, asyncio.Future[tuple[StreamReader
         yield server.sockets[0].getsockname()[1], called
 
 
-async def start(told_token: str, token: str) -> Child:
+async def start(told_token: str, token: str) -> ConfinedChild:
     """A child that is told one token, where another one may be expected."""
     async with caller() as (port, called):
-        with told(told_token) as standard_input:
+        with pipe_with_word(told_token) as standard_input:
             process = await asyncio.create_subprocess_exec(
-                *command(f"tcp:127.0.0.1:{port}"), stdin=standard_input, env=ENVIRONMENT
+                *child_command(f"tcp:127.0.0.1:{port}"), stdin=standard_input, env=ENVIRONMENT
             )
-        return await meet(*await called, token, BOUNDS, LocalProcess(process))
+        return await accept_child(*await called, token, BOUNDS, ChildProcess(process))
 
 
 async def test_cells_run_and_call_and_fail_as_they_do_nearby() -> None:
@@ -64,7 +64,7 @@ async def test_who_begins_with_too_much_is_refused_before_it_is_read(first: byte
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(first)
         with pytest.raises(SandboxError, match=r"a frame of [0-9,]+ bytes"):
-            await meet(*await called, "token", BOUNDS)
+            await accept_child(*await called, "token", BOUNDS)
         with pytest.raises((EOFError, ConnectionResetError)):
             await reader.readexactly(1)
         writer.close()

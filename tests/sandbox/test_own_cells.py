@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from daemon.environment import Bounds, Function, Sandbox, SandboxError
-from daemon.sandbox.cpython import confines, open_cpython
+from daemon.environment import Function, Sandbox, SandboxError, SandboxLimits
+from daemon.sandbox.cpython import describe_confinement, open_cpython
 from daemon.sandbox.monty import MontyPool
 from daemon.sandbox.session import Opener, open_session
 from tests.sandbox.plain import Plain, open_plain
@@ -36,7 +36,7 @@ async def gives_what_cpython_gives(pool: MontyPool, name: str, cpython: Opener) 
     """Run these cells in a session and by `exec`, and compare."""
     moved: list[Sandbox] = []
 
-    async def moving(functions: Mapping[str, Function], bounds: Bounds) -> Sandbox:
+    async def moving(functions: Mapping[str, Function], bounds: SandboxLimits) -> Sandbox:
         moved.append(await cpython(functions, bounds))
         return moved[-1]
 
@@ -60,7 +60,7 @@ async def test_it_gives_what_cpython_gives(pool: MontyPool, name: str) -> None:
 @pytest.mark.parametrize("name", shared((name for name in WRITTEN if name.endswith(MOVES)), 8))
 async def test_so_does_a_confined_child(pool: MontyPool, name: str) -> None:
     try:
-        await confines()
+        await describe_confinement()
     except SandboxError as error:
         pytest.skip(str(error))
     await gives_what_cpython_gives(pool, name, open_cpython)

@@ -10,12 +10,12 @@ from typing import Any, Self
 import pytest
 
 from config import Settings
-from daemon.connections import sandboxes_for
-from daemon.doctor.check import check, written
-from daemon.doctor.programs import sandbox
-from daemon.environment import Bounds, Execution, Function, SandboxError
+from daemon.connections import make_sandboxes
+from daemon.doctor.check import check_texts, find_owner_code
+from daemon.doctor.programs import examine_sandbox
+from daemon.environment import CellResult, Function, SandboxError, SandboxLimits
 from daemon.errors import ConfigError
-from daemon.project import root
+from daemon.project import project_root
 
 HERE = "tests.sandbox.test_own_class"
 
@@ -27,12 +27,12 @@ class Counting:
         self.cells = 0
 
     @classmethod
-    async def open(cls, functions: Mapping[str, Function], bounds: Bounds) -> Self:
+    async def open(cls, functions: Mapping[str, Function], bounds: SandboxLimits) -> Self:
         return cls()
 
-    async def execute_code(self, code: str) -> Execution:
+    async def execute_code(self, code: str) -> CellResult:
         self.cells += 1
-        return Execution(value=self.cells)
+        return CellResult(value=self.cells)
 
     async def bind(self, **names: Any) -> None: ...
 
@@ -46,12 +46,12 @@ class Outer:
 
 class Broken(Counting):
     @classmethod
-    async def open(cls, functions: Mapping[str, Function], bounds: Bounds) -> Self:
+    async def open(cls, functions: Mapping[str, Function], bounds: SandboxLimits) -> Self:
         raise RuntimeError("no room")
 
 
 class Failing(Counting):
-    async def execute_code(self, code: str) -> Execution:
+    async def execute_code(self, code: str) -> CellResult:
         raise TypeError("no such keyword")
 
 
@@ -62,7 +62,7 @@ class Half:
 
 
 class Unmade(Counting):
-    async def open(self, functions: Mapping[str, Function], bounds: Bounds) -> Self:  # type: ignore[override]
+    async def open(self, functions: Mapping[str, Function], bounds: SandboxLimits) -> Self:  # type: ignore[override]
         return self
 
 
@@ -83,7 +83,7 @@ def named(name: str) -> Settings:
 
 @pytest.mark.parametrize("name", [f"{HERE}.Counting", f"{HERE}:Counting", f"{HERE}:Outer.Inner"])
 async def test_a_class_is_found_by_its_dotted_name(name: str) -> None:
-    async with sandboxes_for(named(name)) as sandboxes:
+    async with make_sandboxes(named(name)) as sandboxes:
         opened = await sandboxes.open({})
         assert [(await opened.execute_code("x")).value for _ in range(2)] == [1, 2]
         await opened.close()
@@ -116,14 +116,14 @@ async def test_what_cannot_be_used_is_said_with_what_was_expected(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(ConfigError) as wrong:
-        sandboxes_for(named(name))
+        make_sandboxes(named(name))
     assert f"RLM_SANDBOX={name}" in str(wrong.value)
     assert WRONG[name] in str(wrong.value)
     assert "open (a class method), execute_code, bind and close" in str(wrong.value)
-    found = await sandbox(name)
+    found = await examine_sandbox(name)
     assert not found.ok
     assert WRONG[name] in found.said
-    assert check(root(), written(root(), owned=True, sandbox=name)) == 1
+    assert check_texts(project_root(), find_owner_code(project_root(), owned=True, sandbox=name)) == 1
     assert WRONG[name] in capsys.readouterr().out
 
 
@@ -139,25 +139,25 @@ def test_a_module_that_cannot_be_loaded_is_said_to_be(folder: Path, code: str, w
     name = f"own_{abs(hash(code))}"
     (folder / f"{name}.py").write_text(f"{code}\n")
     with pytest.raises(ConfigError) as wrong:
-        sandboxes_for(named(f"{name}.Sandbox"))
+        make_sandboxes(named(f"{name}.Sandbox"))
     assert why in str(wrong.value)
 
 
 async def test_one_that_fails_as_it_opens_is_a_sandbox_error_and_a_finding(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with sandboxes_for(named(f"{HERE}.Broken")) as sandboxes:
+    async with make_sandboxes(named(f"{HERE}.Broken")) as sandboxes:
         with pytest.raises(SandboxError, match="Broken could not be opened"):
             await sandboxes.open({})
     assert "no room" in caplog.text
-    found = await sandbox(f"{HERE}.Broken")
+    found = await examine_sandbox(f"{HERE}.Broken")
     assert (found.ok, "could not be opened" in found.said) == (False, True)
 
 
 async def test_the_doctor_runs_a_cell_in_it() -> None:
-    found = await sandbox(f"{HERE}.Counting")
+    found = await examine_sandbox(f"{HERE}.Counting")
     assert not found.ok
     assert "6 * 7 came to 1 in it" in found.said
-    found = await sandbox(f"{HERE}.Failing")
+    found = await examine_sandbox(f"{HERE}.Failing")
     assert not found.ok
     assert "Failing failed (TypeError): the log says why" in found.said

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daemon.environment import Bounds, Execution, Function, Sandbox
+from daemon.environment import CellResult, Function, Sandbox, SandboxLimits
 from daemon.sandbox.monty import MontyPool
 from daemon.sandbox.session import open_session
 from tests.sandbox.plain import Plain, open_plain
@@ -82,7 +82,7 @@ async def prepare(sandbox: Sandbox, row: dict[str, Any]) -> None:
         assert (await sandbox.execute_code(CONTEXT)).error == ""
 
 
-def check(row: dict[str, Any], execution: Execution, dialect: Dialect) -> None:
+def check(row: dict[str, Any], execution: CellResult, dialect: Dialect) -> None:
     """This is what was recorded."""
     assert bool(execution.error) == bool(row["error"]), execution.error
     assert dialect.subcalls == []
@@ -130,7 +130,7 @@ async def test_a_recorded_run_gives_what_it_gave(pool: MontyPool, run: str) -> N
 async def test_monty_alone_runs_all_of_them(pool: MontyPool) -> None:
     moved: list[str] = []
 
-    async def moving(functions: Mapping[str, Function], bounds: Bounds) -> Sandbox:
+    async def moving(functions: Mapping[str, Function], bounds: SandboxLimits) -> Sandbox:
         moved.append("moved")
         return await open_plain(functions, bounds)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.sandbox.sandboxes import Sandboxes
+from daemon.sandbox.sandboxes import SandboxFactory
 from daemon.sandbox.session import Kind
 
 
 @pytest.mark.parametrize("kind", ["auto", "monty", "cpython"])
 async def test_each_sandbox_has_variables_of_its_own(kind: Kind) -> None:
-    async with Sandboxes(kind) as sandboxes:
+    async with SandboxFactory(kind) as sandboxes:
         first, second = await sandboxes.open({}), await sandboxes.open({})
         await first.execute_code("x = 1")
         assert (await first.execute_code("x")).value == 1
@@ -20,7 +20,7 @@ async def test_each_sandbox_has_variables_of_its_own(kind: Kind) -> None:
 
 
 async def test_a_cell_moves_to_a_child_where_monty_lacks_something() -> None:
-    async with Sandboxes("auto") as sandboxes:
+    async with SandboxFactory("auto") as sandboxes:
         for _ in range(2):  # the second time a child is ready
             sandbox = await sandboxes.open({})
             await sandbox.execute_code("n = 3")

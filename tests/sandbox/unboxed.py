@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from daemon.environment import CallError, Execution, Function, Sandbox
+from daemon.environment import CellResult, Function, HostCallError, Sandbox
 
 
 async def open_unboxed(functions: Mapping[str, Function]) -> Sandbox:
@@ -28,7 +28,7 @@ class Unboxed:
         self._given = {name: self._bridged(function) for name, function in functions.items()}
         self._space: dict[str, Any] = dict(self._given)
 
-    async def execute_code(self, code: str) -> Execution:
+    async def execute_code(self, code: str) -> CellResult:
         out = io.StringIO()
         execution = await asyncio.to_thread(self._run, code, out)
         if self._raised:
@@ -46,7 +46,7 @@ class Unboxed:
         def call(*args: Any, **kwargs: Any) -> Any:
             try:
                 return asyncio.run_coroutine_threadsafe(_awaited(function, args, kwargs), self._loop).result()
-            except CallError as error:
+            except HostCallError as error:
                 raise RuntimeError(str(error)) from None
             except BaseException as error:  # noqa: BLE001
                 self._raised = error
@@ -54,7 +54,7 @@ class Unboxed:
 
         return call
 
-    def _run(self, code: str, out: io.StringIO) -> Execution:
+    def _run(self, code: str, out: io.StringIO) -> CellResult:
         error, value = "", None
         try:
             body = ast.parse(code)
@@ -72,7 +72,7 @@ class Unboxed:
         names = {k: type(v).__name__ for k, v in self._space.items() if k not in self._given}
         for name in ("__builtins__", *self._bound):
             names.pop(name, None)
-        return Execution(stdout=out.getvalue(), value=value, error=error, variables=names)
+        return CellResult(stdout=out.getvalue(), value=value, error=error, variables=names)
 
 
 async def _awaited(function: Function, args: Any, kwargs: Any) -> Any:

@@ -10,8 +10,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from daemon.environment import Execution
-from daemon.sandbox.cpython import ROOT, told
+from daemon.environment import CellResult
+from daemon.sandbox.cpython import ROOT, pipe_with_word
 from daemon.sandbox.frames import encode, pack, unpack
 from tests.attention import PATIENCE
 
@@ -42,7 +42,7 @@ class Unconfined:
         ours, theirs = socket.socketpair()
         self._wire = ours
         self._wire.settimeout(PATIENCE)
-        with theirs, told("token") as standard_input:
+        with theirs, pipe_with_word("token") as standard_input:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-S", "-c", BOOT, str(ROOT), f"fd:{theirs.fileno()}"],
                 stdin=standard_input,
@@ -57,14 +57,14 @@ class Unconfined:
         self._send({"functions": ["ping", "wait"]})
         self._ask("bind", pack(dict(names), repr))
 
-    def execute_code(self, code: str) -> Execution | None:
+    def execute_code(self, code: str) -> CellResult | None:
         """What comes of it; None if the child died of it."""
         try:
             done = self._ask("execute", code)
         except (EOFError, ConnectionError):
             return None
         done["value"] = unpack(done["value"])
-        return Execution(**done)
+        return CellResult(**done)
 
     def close(self) -> None:
         """End it."""

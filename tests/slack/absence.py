@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from daemon.kinds import Message
+from daemon.kinds import IncomingMessage
 from rehearsal.channels import channel_of
 from rehearsal.events import post as posted
 from rehearsal.messages import find
@@ -55,7 +55,7 @@ def post_many(here: Office, name: str, channel: str, texts: Iterable[str], root:
 
 def addresses(here: Office) -> list[tuple[str, str]]:
     """How, and in which words, the soul was spoken to."""
-    return [(entry.event.address, entry.event.text) for entry in here.entries(Message)]
+    return [(entry.event.address, entry.event.text) for entry in here.entries(IncomingMessage)]
 
 
 def asked(here: Office, method: str) -> list[str]:

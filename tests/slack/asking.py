@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from daemon.kinds import Press
-from daemon.ports import Choice, Choices
+from daemon.kinds import ButtonPress
+from daemon.ports import Button, ButtonRow
 from tests.slack.office import GENERAL, Office
 from tests.slack.voice import KEY, called, ours
 
-YES = Choice(label="Go ahead", value="yes", style="primary")
-NO = Choice(label="No", value="no", style="danger")
-LATER = Choice(label="Later", value='"later" {}')
+YES = Button(label="Go ahead", value="yes", style="primary")
+NO = Button(label="No", value="no", style="danger")
+LATER = Button(label="Later", value='"later" {}')
 TEXT = "**Shall I** delete it, <@U0BOB000002>?"
 QUIET = "**Shall I** delete it, <\u200b@U0BOB000002>?"
 
 
-def question(thread: str) -> Choices:
-    return Choices(asked=f"{thread}@3/ask#1", choices=(YES, NO, LATER))
+def question(thread: str) -> ButtonRow:
+    return ButtonRow(asked=f"{thread}@3/ask#1", choices=(YES, NO, LATER))
 
 
 async def asked(here: Office, text: str = TEXT) -> tuple[str, str, str]:
@@ -35,8 +35,8 @@ async def press(here: Office, user: str, ts: str, label: str, channel: str = GEN
     return str(answer["action_ts"])
 
 
-def presses(here: Office) -> list[Press]:
-    return [entry.event for entry in here.entries(Press)]
+def presses(here: Office) -> list[ButtonPress]:
+    return [entry.event for entry in here.entries(ButtonPress)]
 
 
 async def labels(here: Office, root: str) -> list[str]:

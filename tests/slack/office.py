@@ -15,12 +15,12 @@ from slack_sdk.web.async_client import AsyncWebClient
 from daemon.engine.event import Entry, Event
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal import Journal
-from daemon.kinds import SOUL_KINDS, MayGrow, Opened, Said
+from daemon.kinds import SOUL_KINDS, ConversationOpened, GrowingMessageSeen, PersonMessage
 from daemon.ports import Clock
-from daemon.slack.access import Access
-from daemon.slack.policy import Allowed
-from daemon.slack.surface import Slack
-from rehearsal.local_slack import World
+from daemon.slack.access import SlackAccess
+from daemon.slack.policy import AccessPolicy
+from daemon.slack.surface import SlackSurface
+from rehearsal.local_slack import LocalSlack
 from rehearsal.people import SOUL
 from tests.attention import PATIENCE, rest
 from tests.attention import until as until
@@ -29,7 +29,7 @@ from tests.slack.wire import Wire
 
 GENERAL, RANDOM, WORKSHOP = "C0GENERAL01", "C0RANDOM002", "C0WORKSHOP3"
 ME = f"<@{SOUL.user}>"
-OPEN = Allowed()
+OPEN = AccessPolicy()
 
 E = TypeVar("E", bound=Event)
 
@@ -67,11 +67,11 @@ class Office:
     """The world, the wire to it, and our side of it."""
 
     url: str
-    world: World
+    world: LocalSlack
     wire: Wire
     clock: FakeClock
     journal: Notebook
-    slack: Slack
+    slack: SlackSurface
     woken: list[str]
     session: ClientSession
 
@@ -118,7 +118,7 @@ class Office:
         """Until no bot's message may grow any more, with the time that this takes."""
         await self.acked()
         async with asyncio.timeout(PATIENCE):
-            while self.journal.pending_entries(MayGrow):
+            while self.journal.pending_entries(GrowingMessageSeen):
                 await rest()
                 await self.clock.advance(1)
 
@@ -139,7 +139,7 @@ class Office:
 
     def taken(self) -> list[Entry[Event]]:
         """Everything in the journal that came from people."""
-        return self.journal.entries_of_kind(Opened, Said)
+        return self.journal.entries_of_kind(ConversationOpened, PersonMessage)
 
     def one(self, kind: type[E]) -> Entry[E]:
         (entry,) = self.entries(kind)
@@ -152,10 +152,10 @@ class Office:
 
 
 @asynccontextmanager
-async def workspace(path: Path, clock: Clock, wire: Wire) -> AsyncIterator[tuple[World, str]]:
+async def workspace(path: Path, clock: Clock, wire: Wire) -> AsyncIterator[tuple[LocalSlack, str]]:
     """A world that is served on a port."""
     app = web.Application(middlewares=[wire.middleware])
-    async with World(path / "rehearsal.db", clock) as world:
+    async with LocalSlack(path / "rehearsal.db", clock) as world:
         world.mount(app)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
@@ -166,16 +166,16 @@ async def workspace(path: Path, clock: Clock, wire: Wire) -> AsyncIterator[tuple
             await runner.cleanup()
 
 
-def access(url: str, **changes: Any) -> Access:
+def access(url: str, **changes: Any) -> SlackAccess:
     """The way into a rehearsal."""
     tokens = {"bot_token": SOUL.bot_token, "app_token": SOUL.app_token}
-    return Access(**{**tokens, "base_url": f"{url}/api/", **changes})
+    return SlackAccess(**{**tokens, "base_url": f"{url}/api/", **changes})
 
 
 @asynccontextmanager
 async def office(
     path: Path,
-    allowed: Allowed = OPEN,
+    allowed: AccessPolicy = OPEN,
     *,
     clock: FakeClock | None = None,
     wire: Wire | None = None,
@@ -189,7 +189,7 @@ async def office(
         workspace(path, TrueClock(clock), wire) as (world, url),
         ClientSession() as session,
         journal,
-        Slack(
+        SlackSurface(
             access(url),
             allowed,
             journal=journal,

@@ -11,8 +11,8 @@ from typing import Any
 from aiohttp import ClientSession, web
 
 from daemon.kinds import SharedFile
-from daemon.slack.access import Access, web_of
-from daemon.slack.shared_files import SlackFiles
+from daemon.slack.access import SlackAccess, make_web_api
+from daemon.slack.shared_files import SlackFileSource
 from tests.clock import FakeClock
 
 TOKEN = "xoxb-a-secret"
@@ -29,7 +29,7 @@ class Shelf:
 
     url: str
     clock: FakeClock
-    files: SlackFiles
+    files: SlackFileSource
     answers: list[Answer] = field(default_factory=list)
     asked: list[dict[str, str]] = field(default_factory=list)
     told: dict[str, Any] = field(default_factory=lambda: {"ok": False, "error": "file_not_found"})
@@ -59,10 +59,10 @@ async def shelf(
     """A shelf on a port of its own, of which files up to `most` bytes are fetched."""
     clock, app, listener = FakeClock(), web.Application(), socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    access = Access(bot_token=TOKEN, app_token="xapp-another", base_url=f"{url}/api/", headers=headers)
+    access = SlackAccess(bot_token=TOKEN, app_token="xapp-another", base_url=f"{url}/api/", headers=headers)
     async with ClientSession() as session:
-        slack = web_of(access, session, clock)
-        files = SlackFiles(web=slack, access=access, most=most, patience=patience)
+        slack = make_web_api(access, session, clock)
+        files = SlackFileSource(web=slack, access=access, most=most, patience=patience)
         here = Shelf(url=url, clock=clock, files=files)
         app.router.add_get("/files-pri/{path:.*}", here.give)
         app.router.add_route("*", "/api/files.info", here.info)

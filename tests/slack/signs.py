@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from daemon.kinds import Opened
+from daemon.kinds import ConversationOpened
 from daemon.slack.sign import MOMENT
 from tests.slack.office import GENERAL, ME, Office, until
 
@@ -26,7 +26,7 @@ async def show(here: Office, thread: str, text: str) -> None:
 async def called(here: Office) -> str:
     await here.say("alice", GENERAL, f"{ME} hello")
     here.wire.calls.clear()
-    return here.entries(Opened)[-1].thread
+    return here.entries(ConversationOpened)[-1].thread
 
 
 def lines(here: Office) -> list[str]:

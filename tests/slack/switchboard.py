@@ -15,10 +15,10 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from daemon.slack.access import Access
-from daemon.slack.line import BEAT, Hearing
-from daemon.slack.sockets import Sockets
-from daemon.slack.web import Web
+from daemon.slack.access import SlackAccess
+from daemon.slack.line import BEAT, ConnectionHealth
+from daemon.slack.sockets import ConnectionPool
+from daemon.slack.web import WebApi
 from tests.attention import PATIENCE, until
 from tests.clock import FakeClock
 
@@ -110,9 +110,9 @@ class Ours:
 
     board: Switchboard
     clock: FakeClock
-    sockets: Sockets
+    sockets: ConnectionPool
     died: asyncio.Future[None]
-    hearing: Hearing
+    hearing: ConnectionHealth
     heard: list[str]
     began: list[None]
     go_on: asyncio.Event
@@ -130,7 +130,7 @@ async def hears(end: Ours, number: int, text: str) -> None:
 async def ours(count: int = 1, beat: float = BEAT) -> AsyncIterator[Ours]:
     """Sockets at a switchboard, not yet connected."""
     board, clock = Switchboard(), FakeClock()
-    hearing, heard, began, go_on = Hearing(clock, count), list[str](), list[None](), asyncio.Event()
+    hearing, heard, began, go_on = ConnectionHealth(clock, count), list[str](), list[None](), asyncio.Event()
     go_on.set()
 
     async def receive(body: dict[str, Any], context: AsyncBoltContext) -> BoltResponse:
@@ -142,9 +142,9 @@ async def ours(count: int = 1, beat: float = BEAT) -> AsyncIterator[Ours]:
         client = AsyncWebClient(base_url=f"{url}/api/", session=session, retry_handlers=[])
         app = AsyncApp(client=client, authorize=authorize, url_verification_enabled=False)
         app.middleware(receive)
-        access = Access(bot_token="xoxb-1", app_token="xapp-1", base_url=f"{url}/api/")
-        our_web = Web(client, clock)
-        sockets = Sockets(app, our_web, access, session, hearing, lambda: began.append(None), beat)
+        access = SlackAccess(bot_token="xoxb-1", app_token="xapp-1", base_url=f"{url}/api/")
+        our_web = WebApi(client, clock)
+        sockets = ConnectionPool(app, our_web, access, session, hearing, lambda: began.append(None), beat)
         try:
             yield Ours(
                 board=board,

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from daemon.errors import ConfigError, SpeechFailed
-from daemon.server import address, bind, serving
-from daemon.slack.policy import Me
-from daemon.slack.surface import Slack
+from daemon.errors import ConfigError, PostFailed
+from daemon.server import bind, serve_app, url_of_socket
+from daemon.slack.policy import BotIdentity
+from daemon.slack.surface import SlackSurface
 from daemon.slack.web import AT_ONCE, LONGEST_PAUSE
 from tests.attention import PATIENCE, until
 from tests.clock import FakeClock
@@ -32,7 +32,7 @@ async def enter(path: Path, url: str, clock: FakeClock, **changes: Any) -> str:
     """Come into this workspace and listen; the name that we have there."""
     async with (
         Notebook(path / "journal.db", clock) as journal,
-        Slack(access(url, **changes), OPEN, journal=journal, wake=print, clock=clock) as slack,
+        SlackSurface(access(url, **changes), OPEN, journal=journal, wake=print, clock=clock) as slack,
     ):
         await slack.connect()
         return slack.name
@@ -138,12 +138,12 @@ async def website(status: int) -> AsyncIterator[str]:
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", page)
     listener = bind("127.0.0.1", 0)
-    async with serving(app, listener):
-        yield address(listener)
+    async with serve_app(app, listener):
+        yield url_of_socket(listener)
 
 
 def test_its_own_are_the_messages_of_its_user_and_of_its_bot() -> None:
-    me = Me(team="T1", user="U1", bot="B1", name="Soul")
+    me = BotIdentity(team="T1", user="U1", bot="B1", name="Soul")
     assert me.is_own_message("U1", "")
     assert me.is_own_message(None, "B1")
     assert not me.is_own_message("U2", "B2")
@@ -155,7 +155,7 @@ async def test_a_bot_token_that_is_taken_back_ends_the_daemon(here: Office, word
     thread, _ = await called(here)
     here.wire.refuse["chat.postMessage"] = [word] * 2
     for key in ("k1", "k2"):
-        with pytest.raises(SpeechFailed, match=word):
+        with pytest.raises(PostFailed, match=word):
             await here.slack.speaker.finish(thread, None, "Hello.", key, ours)
     with pytest.raises(ConfigError, match=f"SLACK_BOT_TOKEN .*{word}.*copy the bot token"):
         async with asyncio.timeout(PATIENCE):
@@ -166,6 +166,6 @@ async def test_a_bot_token_that_is_taken_back_ends_the_daemon(here: Office, word
 async def test_what_it_may_not_do_does_not_end_it(here: Office, word: str) -> None:
     thread, _ = await called(here)
     here.wire.refuse["chat.postMessage"] = [word]
-    with pytest.raises(SpeechFailed, match=word):
+    with pytest.raises(PostFailed, match=word):
         await here.slack.speaker.finish(thread, None, "Hello.", "k1", ours)
     assert not here.slack.died.done()

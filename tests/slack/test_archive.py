@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.kinds import CaughtUp
+from daemon.kinds import BackfillCompleted
 from daemon.slack.archive import MINUTE, MOST, PATIENCE
 from daemon.slack.catch_up import DORMANT
 from daemon.slack.web import PAGE, SKEW
@@ -123,7 +123,7 @@ async def test_a_thread_that_was_deleted_holds_up_nothing(tmp_path: Path) -> Non
         await here.acked()
     async with later(tmp_path, clock) as here:
         assert asked(here, "conversations.replies") == [GENERAL]
-        assert here.entries(CaughtUp)[-1].event == CaughtUp(until=clock.now() - SKEW)
+        assert here.entries(BackfillCompleted)[-1].event == BackfillCompleted(until=clock.now() - SKEW)
 
 
 async def test_where_it_was_spoken_to_lately_is_read_first_and_then_who_speaks_to_it_alone(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from daemon.kinds import AudienceNoted, Message, Opened
+from daemon.kinds import AudienceChanged, ConversationOpened, IncomingMessage
 from daemon.slack.names import FRESH
 from rehearsal.people import BOB, CAROL, SOUL, TEAM
 from tests.clock import FakeClock
@@ -19,7 +19,7 @@ INFO, MEMBERS, USER = "conversations.info", "conversations.members", "users.info
 async def audience(here: Office, channel: str, name: str = "alice") -> str:
     """What is noted of a conversation that begins now."""
     await here.say(name, channel, f"{ME} hello")
-    return str(here.entries(Opened)[-1].event.audience)
+    return str(here.entries(ConversationOpened)[-1].event.audience)
 
 
 async def made(here: Office, name: str, *, private: bool) -> str:
@@ -84,7 +84,7 @@ async def test_what_was_believed_long_ago_is_not_believed_where_slack_is_silent(
     await here.clock.advance(FRESH)
     here.wire.lacking.add(INFO)
     assert await audience(here, RANDOM) == ""
-    assert here.entries(Opened)[-1].event.place == "#random"
+    assert here.entries(ConversationOpened)[-1].event.place == "#random"
 
 
 GUESTS: list[dict[str, Any]] = [
@@ -140,7 +140,7 @@ async def test_a_group_is_as_open_as_its_members(here: Office) -> None:
 
 def noted(here: Office) -> list[tuple[str, str]]:
     """Which audiences were written down apart from new conversations."""
-    return [(entry.event.channel, entry.event.audience) for entry in here.entries(AudienceNoted)]
+    return [(entry.event.channel, entry.event.audience) for entry in here.entries(AudienceChanged)]
 
 
 async def made_private(here: Office, channel: str) -> None:
@@ -155,9 +155,9 @@ async def test_an_old_conversation_in_a_channel_that_was_made_private(here: Offi
     for word in ("now that we are alone", "listen"):
         await here.say("alice", GENERAL, word, root)
     assert noted(here) == [(GENERAL, "private")]
-    *_, note, last, _ = here.entries(AudienceNoted, Message)
-    assert isinstance(note.event, AudienceNoted), "before what they say there"
-    assert isinstance(last.event, Message)
+    *_, note, last, _ = here.entries(AudienceChanged, IncomingMessage)
+    assert isinstance(note.event, AudienceChanged), "before what they say there"
+    assert isinstance(last.event, IncomingMessage)
     assert last.event.text == "now that we are alone"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from daemon.engine.event import Input
-from daemon.kinds import Heard, Message, Opened, SharedFile
+from daemon.kinds import ConversationOpened, IncomingMessage, OverheardMessage, SharedFile
 from rehearsal.people import ALICE, BOB, TEAM
 from tests.slack.office import GENERAL, ME, Office
 
@@ -19,7 +19,7 @@ async def test_an_edit_is_heard_with_the_new_words(here: Office) -> None:
     ts = await here.say("alice", GENERAL, f"{ME} at noon")
     edited = await here.client("alice").chat_update(channel=GENERAL, ts=ts, text=f"{ME} at one")
     await here.acked()
-    heard = here.one(Heard)
+    heard = here.one(OverheardMessage)
     when = edited["message"]["edited"]["ts"]
     assert heard.key == f"msg:{TEAM}:{GENERAL}:{ts}:edited:{when}"
     assert (heard.event.note, heard.event.text) == ("edited", "@Claudius at one")
@@ -31,7 +31,7 @@ async def test_a_deletion_is_heard_without_the_words(here: Office) -> None:
     ts = await here.say("bob", GENERAL, SECRET, root)
     await here.client("bob").chat_delete(channel=GENERAL, ts=ts)
     await here.acked()
-    heard = here.one(Heard)
+    heard = here.one(OverheardMessage)
     assert (heard.event.note, heard.event.text, heard.event.name) == ("deleted", "", "Bob")
     assert heard.key.startswith(f"msg:{TEAM}:{GENERAL}:{ts}:deleted:")
 
@@ -41,7 +41,7 @@ async def test_the_deletion_of_a_root_with_replies_is_heard_too(here: Office) ->
     await here.say("bob", GENERAL, "hi", root)
     await here.client("alice").chat_delete(channel=GENERAL, ts=root)
     await here.acked()
-    heard = here.one(Heard)
+    heard = here.one(OverheardMessage)
     assert (heard.event.note, heard.event.name, heard.event.text) == ("deleted", "Alice", "")
 
 
@@ -65,7 +65,7 @@ async def test_what_changes_no_word_of_a_person_is_no_edit(here: Office) -> None
     )
     for change in changes:
         await here.event(event={**event, "message": {**old, **change}, "previous_message": old})
-        assert here.entries(Heard) == [], change
+        assert here.entries(OverheardMessage) == [], change
 
 
 TEXTS: tuple[tuple[str, str], ...] = (
@@ -89,7 +89,7 @@ async def test_any_text_reaches_the_journal_as_a_model_should_read_it(here: Offi
     dm = await here.dm("alice")
     for sent, _ in TEXTS:
         await here.say("alice", dm, sent)
-    assert [entry.event.text for entry in here.entries(Message)] == [read for _, read in TEXTS]
+    assert [entry.event.text for entry in here.entries(IncomingMessage)] == [read for _, read in TEXTS]
 
 
 async def test_what_no_store_can_write_enters_nowhere(here: Office) -> None:
@@ -98,7 +98,7 @@ async def test_what_no_store_can_write_enters_nowhere(here: Office) -> None:
     half = {"username": "Pa\ud800ger\u0000", "text": "", "files": [{"name": "pl\ud800an\u0000"}]}
     alert = {"subtype": "bot_message", "bot_id": "B1", "attachments": [{"fallback": "a\udfff"}]}
     await here.event(event={**where, **alert, **half})
-    heard = here.one(Heard).event
+    heard = here.one(OverheardMessage).event
     assert (heard.name, heard.text) == ("Pa\ufffdger\ufffd", "a\ufffd")
     assert heard.files == (SharedFile(name="pl\ufffdan\ufffd"),)
 
@@ -109,15 +109,15 @@ async def test_a_name_is_one_short_line(here: Office) -> None:
     bot = {"subtype": "bot_message", "bot_id": "B1", "username": name}
     where = {"type": "message", "channel": GENERAL, "thread_ts": root, "ts": "1.000001"}
     await here.event(event={**where, **bot, "text": "hello"})
-    assert here.one(Heard).event.name == ("Eve Alice : " + "x" * 100)[:80]
+    assert here.one(OverheardMessage).event.name == ("Eve Alice : " + "x" * 100)[:80]
 
 
 async def test_a_name_that_slack_tells_is_one_short_line(here: Office) -> None:
     here.wire.answers["users.info"] = {"user": {"profile": {"display_name": "Al\nice\u0000 " + "y" * 100}}}
     here.wire.answers["conversations.info"] = {"channel": {"name": "gen\u0085eral" + "z" * 100}}
     await here.say("alice", GENERAL, f"{ME} hello")
-    assert here.one(Message).event.name == ("Al ice\ufffd " + "y" * 100)[:80]
-    assert here.one(Opened).event.place == ("#gen eral" + "z" * 100)[:80]
+    assert here.one(IncomingMessage).event.name == ("Al ice\ufffd " + "y" * 100)[:80]
+    assert here.one(ConversationOpened).event.place == ("#gen eral" + "z" * 100)[:80]
 
 
 async def test_what_slack_says_of_a_file_is_read_as_far_as_it_can_be_true(here: Office) -> None:
@@ -129,7 +129,7 @@ async def test_what_slack_says_of_a_file_is_read_as_far_as_it_can_be_true(here: 
         {"id": "F5"},
     ]
     await here.put("alice", await here.dm("alice"), subtype="file_share", files=odd)
-    assert here.one(Message).event.files == (
+    assert here.one(IncomingMessage).event.files == (
         SharedFile(name="a", id="F1"),
         SharedFile(name="b", mode="ho sted"),
         SharedFile(name="c", id="F3", url="d"),
@@ -144,9 +144,9 @@ async def test_files_come_with_the_message_where_its_mention_was_faster(here: Of
     await here.event(event={**said, "type": "app_mention"})
     for _ in range(2):
         await here.event(event={**said, **shared, "type": "message"})
-    assert here.one(Message).event.files == ()
-    assert here.one(Heard).event.files == (SharedFile(name="plan.pdf", id="F1"),)
-    assert here.one(Heard).thread == here.one(Message).thread
+    assert here.one(IncomingMessage).event.files == ()
+    assert here.one(OverheardMessage).event.files == (SharedFile(name="plan.pdf", id="F1"),)
+    assert here.one(OverheardMessage).thread == here.one(IncomingMessage).thread
 
 
 async def test_files_that_came_with_the_message_do_not_come_again(here: Office) -> None:
@@ -155,19 +155,19 @@ async def test_files_that_came_with_the_message_do_not_come_again(here: Office) 
     for _ in range(2):
         await here.event(event={**said, **shared, "type": "message"})
         await here.event(event={**said, "type": "app_mention"})
-    assert here.one(Message).event.files == (SharedFile(name="plan.pdf", id="F1"),)
-    assert here.entries(Heard) == []
+    assert here.one(IncomingMessage).event.files == (SharedFile(name="plan.pdf", id="F1"),)
+    assert here.entries(OverheardMessage) == []
 
 
 async def test_an_action_is_spoken_too(here: Office) -> None:
     await here.put("alice", await here.dm("alice"), text="waves", subtype="me_message")
-    assert (here.one(Message).event.address, here.one(Message).event.text) == ("dm", "waves")
+    assert (here.one(IncomingMessage).event.address, here.one(IncomingMessage).event.text) == ("dm", "waves")
 
 
 async def test_a_broadcast_follow_up_is_a_follow_up(here: Office) -> None:
     root = await here.say("alice", GENERAL, f"{ME} hello")
     await here.put("bob", GENERAL, text="all of you", thread_ts=root, subtype="thread_broadcast")
-    assert [entry.event.address for entry in here.entries(Message)] == ["mention", "follow-up"]
+    assert [entry.event.address for entry in here.entries(IncomingMessage)] == ["mention", "follow-up"]
 
 
 MESSAGE: dict[str, Any] = {"type": "message", "channel": "D1", "channel_type": "im", "user": ALICE.id}
@@ -252,4 +252,4 @@ async def test_any_envelope_is_acked(here: Office) -> None:
         await here.event(payload=payload)
         assert here.taken() == [], payload
     assert await here.say("alice", await here.dm("alice"), "still there?")
-    assert here.one(Message)
+    assert here.one(IncomingMessage)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.slack.pages import PARAGRAPH, natural_end, pages
+from daemon.slack.pages import PARAGRAPH, page_end, pages
 from tests.slack.prose import CODE, PROSE, ROW, TABLE, long
 
 
@@ -38,7 +38,7 @@ def test_a_page_does_not_end_in_a_fence_that_is_nearly_over() -> None:
 
 def test_a_fence_that_ends_where_the_message_ends_is_not_opened_again() -> None:
     code = long(CODE, PARAGRAPH)
-    end = natural_end(f"```\n{code * 2}")
+    end = page_end(f"```\n{code * 2}")
     assert end
     for closing in ("```", "`````", "\n   ```  "):
         text = f"```\n{(code * 2)[: end - 4]}\n{closing}\n\nThat is all."
@@ -77,7 +77,7 @@ def test_a_table_that_is_cut_repeats_its_header() -> None:
 
 def test_a_table_that_ends_where_the_message_ends_does_not() -> None:
     table = TABLE + long(ROW, 15_000)
-    end = natural_end(table)
+    end = page_end(table)
     assert end
     first, second = pages(f"{table[:end]}\n\nThat is all.")
     assert (first.text, second.text) == (table[:end], "That is all.")

@@ -11,16 +11,16 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from daemon.engine.verify import verify
-from daemon.kinds import Heard, MayGrow, Message, Noticed
+from daemon.kinds import AmbientMessage, GrowingMessageSeen, IncomingMessage, OverheardMessage
 from daemon.slack.bot_messages import LONGEST_GROWTH, STILL
-from daemon.slack.mark import mark
-from daemon.slack.policy import Allowed
+from daemon.slack.mark import speech_metadata
+from daemon.slack.policy import AccessPolicy
 from rehearsal.people import ALICE, ECHO, TEAM
 from tests.attention import rest
 from tests.clock import FakeClock
 from tests.slack.office import GENERAL, ME, Office, office, until
 
-NEIGHBOUR = Allowed(bots=frozenset({ECHO.user}))
+NEIGHBOUR = AccessPolicy(bots=frozenset({ECHO.user}))
 WHOLE = f"{ME} what is the harbour called?"
 
 
@@ -40,7 +40,7 @@ def echo(here: Office) -> AsyncWebClient:
 
 def asked(here: Office) -> list[str]:
     """What it was asked, each as often as it was."""
-    return [entry.event.text for entry in here.entries(Message)]
+    return [entry.event.text for entry in here.entries(IncomingMessage)]
 
 
 async def begun(here: Office, text: str, root: str) -> str:
@@ -90,7 +90,7 @@ async def test_a_rewritten_question_is_taken_when_it_is_still(here: Office) -> N
     assert asked(here) == []
     await here.heard_out()
     assert asked(here) == ["@Claudius what is the harbour called?"]
-    assert here.entries(Heard) == []
+    assert here.entries(OverheardMessage) == []
 
 
 async def test_a_question_that_is_posted_whole_waits_no_longer(here: Office) -> None:
@@ -118,7 +118,7 @@ async def test_however_its_pieces_come_it_is_taken_once(here: Office, fault: str
     await passes(here, 400)
     await here.heard_out()
     assert asked(here) == ["@Claudius what is the harbour called?"]
-    assert here.entries(Heard) == []
+    assert here.entries(OverheardMessage) == []
 
 
 async def test_an_older_version_that_comes_late_is_none(here: Office) -> None:
@@ -130,7 +130,7 @@ async def test_an_older_version_that_comes_late_is_none(here: Office) -> None:
         await here.event(event={**event, "message": older, "event_ts": at, "ts": at})
         await here.heard_out()
     assert asked(here) == ["@Claudius what is the harbour called?"]
-    assert here.entries(Heard) == []
+    assert here.entries(OverheardMessage) == []
 
 
 async def test_the_end_that_no_event_tells_of_is_seen_in_slack(here: Office) -> None:
@@ -155,11 +155,11 @@ async def test_a_stream_that_nobody_ends_is_taken_after_ten_minutes(here: Office
 
 
 async def test_a_daemon_that_stops_short_is_waited_for(here: Office) -> None:
-    grows = mark("key", "another", [], grows=True)
+    grows = speech_metadata("key", "another", [], grows=True)
     answer = await echo(here).chat_postMessage(channel=GENERAL, text=f"{ME} what", metadata=grows)
     await passes(here, 60)
     assert asked(here) == []
-    await rewritten(here, str(answer["ts"]), WHOLE, metadata=mark("key", "another", []))
+    await rewritten(here, str(answer["ts"]), WHOLE, metadata=speech_metadata("key", "another", []))
     await here.heard_out()
     assert asked(here) == ["@Claudius what is the harbour called?"]
 
@@ -201,7 +201,7 @@ async def test_a_change_after_it_was_taken_is_an_edit(here: Office) -> None:
     await passes(here, 3_600)
     await rewritten(here, ts, f"{ME} what was the harbour called?")
     await here.heard_out()
-    [edit] = here.entries(Heard)
+    [edit] = here.entries(OverheardMessage)
     assert (edit.event.note, edit.event.text) == ("edited", "@Claudius what was the harbour called?")
     assert asked(here) == ["@Claudius what is the harbour called?"]
     assert here.woken == [edit.thread] * 2
@@ -212,10 +212,12 @@ async def test_what_others_stream_around_it_is_known_whole(tmp_path: Path) -> No
         root = await here.say("alice", GENERAL, f"{ME} listen")
         ts = await begun(here, "The harbour is", root)
         await here.acked()
-        assert here.one(Heard).event.text == "The harbour is", "it may not call the soul: known at once"
+        assert here.one(OverheardMessage).event.text == "The harbour is", (
+            "it may not call the soul: known at once"
+        )
         await ended(here, ts, " called Oak Haven.")
         await here.heard_out()
-        assert [(one.event.note, one.event.text) for one in here.entries(Heard)] == [
+        assert [(one.event.note, one.event.text) for one in here.entries(OverheardMessage)] == [
             ("", "The harbour is"),
             ("edited", "The harbour is called Oak Haven."),
         ]
@@ -233,7 +235,7 @@ async def test_what_they_streamed_before_the_call_came_is_known_whole(tmp_path: 
         change = {**message, "subtype": "message_changed", "message": whole, "event_ts": f"{now:.6f}"}
         await here.event(event={**change, "ts": f"{now:.6f}"})
         await here.heard_out()
-        assert here.entries(Heard)[-1].event.text == "The harbour is called Oak Haven."
+        assert here.entries(OverheardMessage)[-1].event.text == "The harbour is called Oak Haven."
 
 
 async def test_what_a_neighbour_says_to_others_is_noticed_whole(tmp_path: Path) -> None:
@@ -241,7 +243,7 @@ async def test_what_a_neighbour_says_to_others_is_noticed_whole(tmp_path: Path) 
         ts = await here.say(ECHO.bot_token, GENERAL, "The build")
         await rewritten(here, ts, "The build is red")
         await here.heard_out()
-        assert here.one(Noticed).event.text == "The build is red"
+        assert here.one(AmbientMessage).event.text == "The build is red"
 
 
 async def test_what_bots_say_elsewhere_costs_nothing(tmp_path: Path) -> None:
@@ -260,7 +262,7 @@ async def test_who_is_killed_meanwhile_takes_it_whole_and_once(tmp_path: Path, e
         root = await here.say("alice", GENERAL, "ask Claudius")
         ts = await begun(here, f"{ME} what is", root)
         await here.acked()
-        assert len(here.journal.pending_entries(MayGrow)) == 1
+        assert len(here.journal.pending_entries(GrowingMessageSeen)) == 1
         await here.slack.stop()
         if ends == "while it is away":
             await ended(here, ts, " the harbour called?")

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from daemon.engine.event import digest
-from daemon.ports import Choice, Choices
+from daemon.ports import Button, ButtonRow
 from tests.slack.asking import QUIET, TEXT, asked, labels, question
 from tests.slack.office import GENERAL, Office
 from tests.slack.voice import KEY, called, ours, texts
@@ -90,6 +90,6 @@ async def test_a_long_text_is_read_back_whole_with_buttons_and_without(here: Off
 
 async def test_a_label_is_cut_to_what_slack_takes(here: Office) -> None:
     thread, root = await called(here)
-    long = Choices(asked="k", choices=(Choice(label="y" * 100, value="yes"),))
+    long = ButtonRow(asked="k", choices=(Button(label="y" * 100, value="yes"),))
     await here.slack.speaker.finish(thread, None, "Well?", KEY, ours, long)
     assert await labels(here, root) == ["y" * 75]

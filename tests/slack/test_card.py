@@ -8,22 +8,22 @@ import json
 import pytest
 
 from daemon.engine.event import digest
-from daemon.engine.exceptions import Fenced
-from daemon.errors import CardGone, CardRefused, SpeechFailed
-from daemon.kinds import CardShown, Planned, StopAsked
+from daemon.engine.exceptions import FencedError
+from daemon.errors import CardDeleted, CardRefused, PostFailed
+from daemon.kinds import CardShown, PlanState, StopRequest
 from daemon.slack.checklist import checklist
 from rehearsal.blocks import accepted
 from tests.slack.office import GENERAL, ME, Office, until
 from tests.slack.voice import KEY, called, lost, ours
 from tests.soak import but
 
-PLAN = Planned(condition="all is told", steps=(("one", "done"), ("two", "open")))
+PLAN = PlanState(condition="all is told", steps=(("one", "done"), ("two", "open")))
 
 
 @pytest.mark.parametrize("count", but([0, 1, 48, 49, 100], [1, 48, 100]))
 @pytest.mark.parametrize("text", ["x", "&" * 5_000, "<@U1> " * 900, "@channel", "\n", ""])
 def test_any_plan_fits_in_what_slack_takes(count: int, text: str) -> None:
-    content = checklist(Planned(condition=text, steps=((text, "cancelled"),) * count))
+    content = checklist(PlanState(condition=text, steps=((text, "cancelled"),) * count))
     assert accepted(content["blocks"])
     assert 0 < len(content["text"]) < 4_000
     shown = json.dumps(content)
@@ -45,12 +45,12 @@ async def test_a_change_that_slack_does_not_take_says_whether_it_ever_will(here:
     (thread, _), speaker = await called(here), here.slack.speaker
     ts = await speaker.show_card(thread, None, PLAN, KEY, ours)
     words: dict[str, type[Exception]] = {
-        "message_not_found": CardGone,
+        "message_not_found": CardDeleted,
         "cant_update_message": CardRefused,
         "edit_window_closed": CardRefused,
         "not_in_channel": CardRefused,
-        "internal_error": SpeechFailed,
-        "503": SpeechFailed,
+        "internal_error": PostFailed,
+        "503": PostFailed,
     }
     for word, error in words.items():
         here.wire.refuse["chat.update"] = [word]
@@ -71,13 +71,13 @@ async def test_a_card_waits_for_a_rate_limit_but_not_for_long(here: Office) -> N
     await until(lambda: here.clock.sleepers > 0)
     await here.clock.advance(3)
     await until(changing.done)
-    with pytest.raises(SpeechFailed, match="ratelimited"):
+    with pytest.raises(PostFailed, match="ratelimited"):
         await changing
 
 
 async def test_a_card_of_a_thread_that_is_another_s_is_not_touched(here: Office) -> None:
     (thread, root), speaker = await called(here), here.slack.speaker
-    with pytest.raises(Fenced):
+    with pytest.raises(FencedError):
         await speaker.show_card(thread, None, PLAN, KEY, lost)
     assert await here.replies(GENERAL, root) == []
 
@@ -90,5 +90,5 @@ async def test_a_stop_sign_on_the_card_stops_its_conversation(here: Office) -> N
     other = await here.say("bob", GENERAL, f"{ME} and you?")
     await here.client("alice").reactions_add(channel=GENERAL, timestamp=ts, name="octagonal_sign")
     await here.acked()
-    assert [stop.thread for stop in here.entries(StopAsked)] == [thread]
+    assert [stop.thread for stop in here.entries(StopRequest)] == [thread]
     assert other != root

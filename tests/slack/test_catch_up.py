@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from daemon.kinds import CaughtUp, Heard, Message, Opened, SharedFile
+from daemon.kinds import BackfillCompleted, ConversationOpened, IncomingMessage, OverheardMessage, SharedFile
 from daemon.slack.web import PAGE
 from rehearsal.people import ALICE, BOB, SOUL, TEAM
 from tests.clock import FakeClock
@@ -43,9 +43,9 @@ async def test_what_was_said_while_it_was_away_is_answered(tmp_path: Path) -> No
             ("follow-up", "and another one"),
             ("mention", "@Claudius in private"),
         }
-        kinds = [entry.event.where for entry in here.entries(Opened)][1:]
+        kinds = [entry.event.where for entry in here.entries(ConversationOpened)][1:]
         assert sorted(kinds) == ["channel", "channel", "dm", "dm", "group"]
-        assert set(here.woken) == {entry.thread for entry in here.entries(Message)}
+        assert set(here.woken) == {entry.thread for entry in here.entries(IncomingMessage)}
 
 
 async def test_what_was_sent_while_no_socket_was_open_is_found_after_the_reconnect(here: Office) -> None:
@@ -71,7 +71,7 @@ async def test_nothing_from_before_its_first_start_is_answered(tmp_path: Path) -
     (tmp_path / "journal.db").unlink()
     async with later(tmp_path, clock, seconds=60) as here:
         assert here.taken() == []
-        assert here.one(CaughtUp).event == CaughtUp(until=clock.now())
+        assert here.one(BackfillCompleted).event == BackfillCompleted(until=clock.now())
         await here.say("bob", GENERAL, "and now?", root)
         await here.slack.stop()
     async with later(tmp_path, clock) as here:
@@ -88,7 +88,7 @@ async def test_every_page_is_read(tmp_path: Path) -> None:
         post_many(here, "bob", GENERAL, map(str, range(PAGE)), root)
         await post(here, "bob", GENERAL, f"{ME} the last", root)
     async with later(tmp_path, clock) as here:
-        texts = [entry.event.text for entry in here.entries(Message)]
+        texts = [entry.event.text for entry in here.entries(IncomingMessage)]
         assert texts == [
             "@Claudius a question",
             "@Claudius the first of many",
@@ -117,8 +117,8 @@ async def test_a_thread_is_told_in_its_order_and_woken_once(tmp_path: Path) -> N
             ("follow-up", "anyone?"),
             ("follow-up", "hello?"),
         ]
-        assert here.woken == [entry.thread for entry in here.entries(Opened)]
-        assert here.entries(Heard) == [], "what was said before the call is the history's"
+        assert here.woken == [entry.thread for entry in here.entries(ConversationOpened)]
+        assert here.entries(OverheardMessage) == [], "what was said before the call is the history's"
 
 
 async def test_a_call_in_an_old_thread_without_the_soul_is_found(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ async def test_what_came_as_a_mention_alone_is_known(here: Office) -> None:
     await here.event(event=mention)
     here.slack.catch_up.wake()
     await here.caught_up()
-    assert here.one(Message).key == f"msg:{TEAM}:{GENERAL}:{ts}"
+    assert here.one(IncomingMessage).key == f"msg:{TEAM}:{GENERAL}:{ts}"
 
 
 async def test_a_shared_channel_is_no_other_place_because_its_events_name_another_team(here: Office) -> None:
@@ -185,7 +185,7 @@ async def test_a_shared_channel_is_no_other_place_because_its_events_name_anothe
     await here.event(payload={"type": "event_callback", "team_id": "T0PARTNERS1", "event": event})
     here.slack.catch_up.wake()
     await here.caught_up()
-    assert here.one(Message).key == f"msg:{TEAM}:{GENERAL}:{ts}"
+    assert here.one(IncomingMessage).key == f"msg:{TEAM}:{GENERAL}:{ts}"
 
 
 async def test_files_have_their_names(tmp_path: Path) -> None:
@@ -197,4 +197,4 @@ async def test_files_have_their_names(tmp_path: Path) -> None:
         sent = {"token": "xoxp-alice", "channel": dm, "text": "see", "subtype": "file_share", "files": files}
         await here.control("message", **sent)
     async with later(tmp_path, clock) as here:
-        assert here.one(Message).event.files == (SharedFile(name="plan.pdf", id="F1"),)
+        assert here.one(IncomingMessage).event.files == (SharedFile(name="plan.pdf", id="F1"),)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from daemon.engine.event import Entry
-from daemon.engine.reading import Reading, reading
-from daemon.kinds import SOUL_KINDS, CaughtUp, Message, ReadOn
+from daemon.engine.reading import JournalReader, open_reader
+from daemon.kinds import SOUL_KINDS, BackfillCompleted, BackfillProgress, IncomingMessage
 from daemon.slack.archive import MOST
 from daemon.slack.web import PAGE, SKEW
 from tests.clock import FakeClock
@@ -51,9 +51,9 @@ async def until_asked(here: Office, threads: int) -> None:
         await here.clock.advance(1)
 
 
-def marked(journal: Reading) -> list[str]:
+def marked(journal: JournalReader) -> list[str]:
     """The threads of which is written down that they were read, in order."""
-    marks: list[Entry[ReadOn]] = journal.entries_of_kind(ReadOn)
+    marks: list[Entry[BackfillProgress]] = journal.entries_of_kind(BackfillProgress)
     return [root for mark in marks for root in mark.event.threads.get(GENERAL, {})]
 
 
@@ -89,7 +89,7 @@ async def test_hundreds_of_threads_slack_away_and_a_kill_in_the_middle(
         assert asked(here, "conversations.history").count(RANDOM) == 2
         assert "threads are read" in caplog.text
         assert here.slack.catch_up.progress.read > MOST
-    with reading(tmp_path / "journal.db", SOUL_KINDS) as journal:
+    with open_reader(tmp_path / "journal.db", SOUL_KINDS) as journal:
         done = marked(journal)
         assert done == [*reversed(missed)][: len(done)] != shown, "those with the latest word come first"
     async with office(tmp_path, clock=clock) as here:
@@ -98,7 +98,7 @@ async def test_hundreds_of_threads_slack_away_and_a_kill_in_the_middle(
         assert asked(here, "conversations.history").count(RANDOM) == 1, "it had been read"
         assert set(replies(here)).isdisjoint(done), "nor is a thread that had been read"
         assert sorted(done + replies(here)) == missed, "all others are asked for once"
-        assert here.entries(CaughtUp)[-1].event == CaughtUp(until=began - SKEW)
+        assert here.entries(BackfillCompleted)[-1].event == BackfillCompleted(until=began - SKEW)
         texts = Counter(text for _, text in addresses(here))
         assert max(texts.values()) == 1
         assert len(texts) == THREADS + MISSED + 1
@@ -127,7 +127,7 @@ async def test_what_is_missed_while_it_reads_waits_for_no_end_of_that(tmp_path: 
         assert len(marked(here.journal)) < len(roots)
         await patiently(here)
         assert sorted(replies(here)) == roots, "each of them once"
-        assert len(here.entries(Message)) == 2 * len(roots) + 1
+        assert len(here.entries(IncomingMessage)) == 2 * len(roots) + 1
 
 
 @SOAK
@@ -143,12 +143,12 @@ async def test_a_channel_that_refuses_in_the_middle_is_left_behind_whole(tmp_pat
     async with office(tmp_path, clock=clock) as here:
         here.wire.refuse["conversations.replies"] = ["not_in_channel"]
         await here.caught_up()
-        assert here.entries(CaughtUp)[-1].event.behind == {GENERAL: since}
+        assert here.entries(BackfillCompleted)[-1].event.behind == {GENERAL: since}
         assert (replies(here), marked(here.journal)) == ([roots[-1]], [])
         here.slack.catch_up.wake()
         await here.caught_up()
-        assert here.entries(CaughtUp)[-1].event.behind == {}
-        assert len(here.entries(Message)) == 2 * len(roots)
+        assert here.entries(BackfillCompleted)[-1].event.behind == {}
+        assert len(here.entries(IncomingMessage)) == 2 * len(roots)
 
 
 async def test_a_disk_that_fills_up_in_the_middle_loses_nothing(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ async def test_a_disk_that_fills_up_in_the_middle_loses_nothing(tmp_path: Path) 
         here.journal.full = False
         await patiently(here)
         assert marked(here.journal) == [*reversed(roots)]
-        assert len(here.entries(Message)) == 2 * len(roots)
+        assert len(here.entries(IncomingMessage)) == 2 * len(roots)
 
 
 @SOAK
@@ -187,4 +187,4 @@ async def test_a_thread_that_was_read_is_read_once_more_where_something_came_sin
     async with later(tmp_path, clock, seconds=60) as here:
         assert replies(here) == [roots[-1], roots[1], roots[0]]
         assert addresses(here)[-3][1] == "and this?"
-        assert len(here.entries(Message)) == 2 * len(roots) + 1
+        assert len(here.entries(IncomingMessage)) == 2 * len(roots) + 1

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.kinds import CaughtUp, Heard, Message
-from daemon.slack.policy import Allowed
+from daemon.kinds import BackfillCompleted, IncomingMessage, OverheardMessage
+from daemon.slack.policy import AccessPolicy
 from daemon.slack.web import SKEW
 from rehearsal.people import ALICE
 from tests.clock import FakeClock
@@ -18,7 +18,7 @@ from tests.slack.office import GENERAL, ME, Office, office, until
 
 
 def marks(here: Office) -> list[float]:
-    return [entry.event.until for entry in here.entries(CaughtUp)]
+    return [entry.event.until for entry in here.entries(BackfillCompleted)]
 
 
 async def test_only_a_whole_run_moves_the_watermark(here: Office) -> None:
@@ -80,10 +80,10 @@ async def test_what_is_too_old_is_remembered_and_not_answered(tmp_path: Path) ->
         await clock.advance(2 * HOUR)
         await post(here, "alice", dm, "still nobody?", old)
     async with later(tmp_path, clock, DAY - HOUR) as here:
-        heard = {(entry.event.text, entry.event.note) for entry in here.entries(Heard)}
+        heard = {(entry.event.text, entry.event.note) for entry in here.entries(OverheardMessage)}
         assert heard == {("anybody?", "not answered"), ("@Claudius hello", "not answered")}
         assert addresses(here) == [("dm", "still nobody?")]
-        assert here.woken == [here.entries(Message)[0].thread]
+        assert here.woken == [here.entries(IncomingMessage)[0].thread]
         await here.event(again=sent)
         assert len(here.woken) == 1, "nor when its event comes after all"
         await here.say("bob", GENERAL, "never mind", root)
@@ -91,7 +91,7 @@ async def test_what_is_too_old_is_remembered_and_not_answered(tmp_path: Path) ->
 
 
 async def test_what_was_judged_before_is_not_judged_again(tmp_path: Path) -> None:
-    async with office(tmp_path, Allowed(users=frozenset({ALICE.id}))) as here:
+    async with office(tmp_path, AccessPolicy(users=frozenset({ALICE.id}))) as here:
         root = await here.say("alice", GENERAL, f"{ME} hello")
         await here.say("bob", GENERAL, "and me?", root)
     async with office(tmp_path) as here:
@@ -131,13 +131,15 @@ async def test_a_conversation_that_refuses_stops_no_other_and_loses_nothing(
         here.wire.refuse["conversations.history"] = [word]
         await here.caught_up()
         assert addresses(here)[1:] == [("mention", "@Claudius hello?")]
-        assert here.entries(CaughtUp)[-1].event == CaughtUp(until=clock.now() - SKEW, behind={dm: since})
+        assert here.entries(BackfillCompleted)[-1].event == BackfillCompleted(
+            until=clock.now() - SKEW, behind={dm: since}
+        )
         here.wire.refuse["conversations.history"] = [word]
         await read(here)
         assert [word in message for message in caplog.messages if "Slack does not show" in message] == [True]
     async with later(tmp_path, clock) as here:
         assert addresses(here)[2:] == [("dm", "hello?")]
-        assert here.entries(CaughtUp)[-1].event.behind == {}
+        assert here.entries(BackfillCompleted)[-1].event.behind == {}
 
 
 async def test_where_slack_only_stumbled_it_is_tried_again_soon(tmp_path: Path) -> None:
@@ -169,7 +171,7 @@ async def test_while_slack_is_down_it_is_tried_again_ever_more_rarely(
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     here.wire.garbled.clear()
     await patiently(here)
-    assert here.one(Message).key.endswith(ts)
+    assert here.one(IncomingMessage).key.endswith(ts)
 
 
 @pytest.mark.parametrize("method", ["users.conversations", "conversations.history"])

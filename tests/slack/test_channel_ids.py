@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.kinds import ChannelMoved, Message, Opened
-from daemon.slack.policy import Allowed
+from daemon.kinds import ChannelMoved, ConversationOpened, IncomingMessage
+from daemon.slack.policy import AccessPolicy
 from rehearsal.people import SOUL, TEAM
 from tests.clock import FakeClock
 from tests.slack.absence import addresses, before, later, post
@@ -28,7 +28,7 @@ async def test_its_threads_go_on_and_are_answered_where_it_is_now(here: Office) 
     await move(here)
     await here.say("bob", NEW, "and me?", root)
     assert addresses(here) == [("mention", "@Claudius hello"), ("follow-up", "and me?")]
-    place = here.one(Opened)
+    place = here.one(ConversationOpened)
     ts = await here.slack.speaker.finish(place.thread, None, "And you.", "k1", ours)
     assert [one["ts"] for one in await said(here, root)] == [ts]
     assert here.slack.message_link(GENERAL, root, "").endswith(f"/archives/{NEW}/p{root.replace('.', '')}")
@@ -42,7 +42,7 @@ async def said(here: Office, root: str) -> list[dict[str, str]]:
 
 async def test_who_can_read_it_is_asked_anew(here: Office) -> None:
     await here.say("alice", GENERAL, f"{ME} hello")
-    thread = here.one(Opened).thread
+    thread = here.one(ConversationOpened).thread
     here.slack.places.fold()
     was = here.slack.places.channel_of(thread)
     assert was is not None
@@ -52,26 +52,26 @@ async def test_who_can_read_it_is_asked_anew(here: Office) -> None:
     assert was.audience == "", "nobody knows, before its next message"
     await here.say("bob", NEW, f"{ME} hello")
     here.slack.places.fold()
-    now = here.slack.places.channel_of(here.entries(Opened)[-1].thread)
+    now = here.slack.places.channel_of(here.entries(ConversationOpened)[-1].thread)
     assert now is was, "it is the same channel"
     assert was.audience == "private"
 
 
 async def test_it_stays_one_channel_after_a_restart_and_another_move(tmp_path: Path) -> None:
-    allowed = Allowed(channels=frozenset({GENERAL}))
+    allowed = AccessPolicy(channels=frozenset({GENERAL}))
     clock = FakeClock()
     async with office(tmp_path, allowed, clock=clock) as here:
         root = await here.say("alice", GENERAL, f"{ME} hello")
         await move(here)
         await move(here, new="C0SHARED002", old=NEW)
-    async with office(tmp_path, Allowed(channels=frozenset({"C0SHARED002"})), clock=clock) as here:
+    async with office(tmp_path, AccessPolicy(channels=frozenset({"C0SHARED002"})), clock=clock) as here:
         await here.say("bob", "C0SHARED002", "and me?", root)
         await here.say("bob", "C0SHARED002", f"{ME} and here?")
-        assert len(here.entries(Message)) == 3
-        assert {entry.event.channel for entry in here.entries(Opened)} == {GENERAL}
+        assert len(here.entries(IncomingMessage)) == 3
+        assert {entry.event.channel for entry in here.entries(ConversationOpened)} == {GENERAL}
         await move(here, new=GENERAL, old="C0SHARED002")
         await here.say("bob", GENERAL, "and now?", root)
-        assert len(here.entries(Message)) == 4
+        assert len(here.entries(IncomingMessage)) == 4
 
 
 async def test_what_was_missed_in_it_is_found(tmp_path: Path) -> None:
@@ -131,5 +131,5 @@ async def test_a_thread_that_was_begun_before_the_event_came_goes_on(here: Offic
     root = await here.say("alice", NEW, f"{ME} hello")
     await here.event(event={"type": "channel_id_changed", "old_channel_id": GENERAL, "new_channel_id": NEW})
     await here.say("bob", NEW, "and me?", root)
-    await until(lambda: len(here.entries(Message)) == 2)
-    assert len(here.entries(Opened)) == 1
+    await until(lambda: len(here.entries(IncomingMessage)) == 2)
+    assert len(here.entries(ConversationOpened)) == 1

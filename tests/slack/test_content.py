@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from daemon.kinds import Heard, Message, Noticed, Opened, SharedFile
+from daemon.kinds import AmbientMessage, ConversationOpened, IncomingMessage, OverheardMessage, SharedFile
 from daemon.slack.content import MOST
-from daemon.slack.policy import Allowed
+from daemon.slack.policy import AccessPolicy
 from rehearsal.people import ALICE, ECHO, SOUL
 from tests.clock import FakeClock
 from tests.slack.absence import before, later
@@ -175,7 +175,7 @@ async def test_each_type_of_block_is_read_where_an_app_writes_no_text(here: Offi
         alert = {"type": "message", "subtype": "bot_message", "bot_id": "B1", "username": "Pager", "text": ""}
         where = {"channel": GENERAL, "thread_ts": root, "ts": f"9{number}.000001"}
         await here.event(event={**alert, **where, "blocks": list(blocks)})
-        read.append(here.entries(Heard)[-1].event.text)
+        read.append(here.entries(OverheardMessage)[-1].event.text)
     assert read == [expected for _, expected in BLOCKS]
 
 
@@ -284,7 +284,9 @@ async def test_what_a_person_shows_with_their_words_stands_below_them_with_its_o
     dm = await here.dm("alice")
     for fields, _ in WITH_TEXT:
         await here.put("alice", dm, **fields)
-    assert [entry.event.text for entry in here.entries(Message)] == [expected for _, expected in WITH_TEXT]
+    assert [entry.event.text for entry in here.entries(IncomingMessage)] == [
+        expected for _, expected in WITH_TEXT
+    ]
 
 
 WRITTEN: Sequence[tuple[str, Fields]] = (
@@ -343,7 +345,7 @@ async def test_what_people_write_themselves_is_shown_once_and_as_before(here: Of
     for text, block in WRITTEN:
         await here.put("alice", dm, text=text)
         await here.put("alice", dm, text=text, blocks=[block])
-    read = [entry.event.text for entry in here.entries(Message)]
+    read = [entry.event.text for entry in here.entries(IncomingMessage)]
     assert read[::2] == read[1::2]
 
 
@@ -363,7 +365,7 @@ async def test_a_text_that_only_repeats_the_blocks_is_not_shown_twice(here: Offi
             "ts": f"9{number}.000001",
         }
         await here.event(event={**alert, "channel": GENERAL, "thread_ts": root, "blocks": [header, more]})
-        read.append(here.entries(Heard)[-1].event.text)
+        read.append(here.entries(OverheardMessage)[-1].event.text)
     whole = "Deploy failed\nin run 7 (https://ci.example/7)"
     assert read == [
         whole,
@@ -390,7 +392,7 @@ async def test_an_alert_is_read_whole_from_its_attachments(here: Office) -> None
     }
     alert = {"type": "message", "subtype": "bot_message", "bot_id": "B1", "text": "", "ts": "9.000001"}
     await here.event(event={**alert, "channel": GENERAL, "thread_ts": root, "attachments": [attachment]})
-    assert here.one(Heard).event.text.split("\n") == [
+    assert here.one(OverheardMessage).event.text.split("\n") == [
         *("Build", "ci & co", "Run 7 (https://ci.example/7)", "*red* since <noon>", "Branch: main", "3 min"),
         *("[image]", "[buttons: Retry]", "CI, 2026-11-18 11:06 UTC"),
     ]
@@ -400,7 +402,7 @@ async def test_an_alert_is_read_whole_from_its_attachments(here: Office) -> None
 async def test_what_is_cut_is_counted(here: Office, length: int) -> None:
     text = "x" * length
     await here.put("alice", await here.dm("alice"), text="y" * 20_000, attachments=[share(text=text)])
-    read = here.one(Message).event.text
+    read = here.one(IncomingMessage).event.text
     assert read.startswith("y" * 20_000 + "\n[forwarded message from")
     kept = read.count("x")
     assert 0 < length - kept < 5_200
@@ -410,7 +412,7 @@ async def test_what_is_cut_is_counted(here: Office, length: int) -> None:
 async def test_a_reference_is_not_cut_in_two(here: Office) -> None:
     blocks = [{"type": "header", "text": plain("x" + "<" * MOST)}]
     await here.put("alice", await here.dm("alice"), attachments=[{"blocks": blocks}])
-    words, _, cut = here.one(Message).event.text.partition("\n")
+    words, _, cut = here.one(IncomingMessage).event.text.partition("\n")
     assert words == "x" + "<" * (MOST // 4 - 1)
     assert cut == f"[… {3 * MOST + 4:,} more characters are left out]"
 
@@ -421,7 +423,7 @@ async def test_files_on_a_forwarded_message_are_files_of_this_one(here: Office) 
     blocks = [{"message": {"blocks": [], "files": [plan]}}]
     attachments = [share(files=[plan], message_blocks=blocks, attachments=[inner])]
     await here.put("alice", await here.dm("alice"), text="read these", attachments=attachments)
-    event = here.one(Message).event
+    event = here.one(IncomingMessage).event
     assert event.files == (SharedFile(name="plan.pdf", id="F1"), SharedFile(name="pump.log", id="F2"))
     assert "\n> [file: plan.pdf]" in event.text
     assert "\n> > [file: pump.log]" in event.text
@@ -435,7 +437,7 @@ async def test_a_forwarded_file_is_read_by_deep_reading(here: Office) -> None:
     assert shared["files"][0]["id"] == file
     described = (await here.client("bob").files_info(file=file))["file"]
     await here.put("alice", await here.dm("alice"), text="read this", attachments=[share(files=[described])])
-    thread = here.entries(Opened)[-1].thread
+    thread = here.entries(ConversationOpened)[-1].thread
     (document,) = await here.slack.shelf.files(thread, [], 9e9)
     assert (document.name, document.text) == ("pump.txt", "the east pump: 3 bar")
 
@@ -451,7 +453,7 @@ async def test_an_edit_that_changes_only_blocks_or_what_is_forwarded_is_heard(he
     edits = ({"blocks": [rich(line("hello, and goodbye"))]}, {"attachments": [share()]})
     for number, edit in enumerate(edits):
         await here.event(event=changed(old, {**edit, "edited": {"user": ALICE.id, "ts": f"9.00000{number}"}}))
-    heard = [(entry.event.note, entry.event.text) for entry in here.entries(Heard)]
+    heard = [(entry.event.note, entry.event.text) for entry in here.entries(OverheardMessage)]
     assert heard == [
         ("edited", "@Claudius hello\nhello, and goodbye"),
         ("edited", f"@Claudius hello\n{FORWARDED}"),
@@ -463,30 +465,30 @@ async def test_a_preview_that_comes_after_an_edit_is_no_edit(here: Office) -> No
     old = {"user": ALICE.id, "text": f"{ME} see <https://a.example>", "ts": ts}
     preview = {"attachments": [{"from_url": "https://a.example", "title": "Pumps"}]}
     await here.event(event=changed(old, {**preview, "edited": {"user": ALICE.id, "ts": "9.000001"}}))
-    assert here.entries(Heard) == []
+    assert here.entries(OverheardMessage) == []
 
 
 async def test_an_allowed_bot_calls_the_soul_in_from_its_blocks(tmp_path: Path) -> None:
-    async with office(tmp_path, Allowed(bots=frozenset({ECHO.user}))) as here:
+    async with office(tmp_path, AccessPolicy(bots=frozenset({ECHO.user}))) as here:
         for block in (
             {"type": "section", "text": mrkdwn(f"{ME} the build is red")},
             rich(line({"type": "user", "user_id": SOUL.user}, " the build is red")),
         ):
             await here.control("message", token=ECHOES, channel=GENERAL, text="Build 7", blocks=[block])
             await here.heard_out()
-        said = [(entry.event.address, entry.event.text) for entry in here.entries(Message)]
+        said = [(entry.event.address, entry.event.text) for entry in here.entries(IncomingMessage)]
         assert said == [("mention", "Build 7\n@Claudius the build is red")] * 2
 
 
 async def test_who_is_mentioned_in_what_is_forwarded_is_not_called(here: Office) -> None:
     await here.put("alice", GENERAL, text="look", attachments=[share(text=f"{ME} stop")])
-    assert here.entries(Message) == []
+    assert here.entries(IncomingMessage) == []
 
 
 async def test_a_forwarded_command_is_none(here: Office) -> None:
     await here.put("alice", await here.dm("alice"), attachments=[share(text="!forget me")])
     await here.put("alice", await here.dm("alice"), attachments=[share(text="stop")])
-    assert [entry.event.command for entry in here.entries(Message)] == ["", ""]
+    assert [entry.event.command for entry in here.entries(IncomingMessage)] == ["", ""]
 
 
 async def test_what_a_message_shows_comes_after_its_mention_that_came_without_it(here: Office) -> None:
@@ -495,8 +497,8 @@ async def test_what_a_message_shows_comes_after_its_mention_that_came_without_it
     await here.event(event={**said, "type": "app_mention"})
     for _ in range(2):
         await here.event(event={**said, **shows, "type": "message"})
-    assert here.one(Message).event.text == "@Claudius look"
-    assert here.one(Heard).event.text == f"@Claudius look\n{FORWARDED}"
+    assert here.one(IncomingMessage).event.text == "@Claudius look"
+    assert here.one(OverheardMessage).event.text == f"@Claudius look\n{FORWARDED}"
 
 
 # On every path
@@ -514,7 +516,7 @@ async def alert(here: Office, **more: Any) -> str:
 
 
 async def earlier(here: Office) -> list[str]:
-    found = await here.slack.surroundings.earlier_messages(here.entries(Opened)[-1].thread)
+    found = await here.slack.surroundings.earlier_messages(here.entries(ConversationOpened)[-1].thread)
     assert found is not None
     return [one.event.text for one in found.heard]
 
@@ -527,7 +529,7 @@ async def test_blocks_and_forwards_are_read_in_the_root_and_the_replies_of_a_thr
 
 
 async def test_blocks_and_forwards_are_read_above_a_call(tmp_path: Path) -> None:
-    async with office(tmp_path, Allowed(bots=frozenset({ECHO.user}))) as here:
+    async with office(tmp_path, AccessPolicy(bots=frozenset({ECHO.user}))) as here:
         await alert(here)
         await here.put("bob", GENERAL, attachments=[share()])
         await here.say("alice", GENERAL, f"{ME} why?")
@@ -545,7 +547,10 @@ async def test_blocks_and_forwards_are_read_by_catch_up(tmp_path: Path) -> None:
         )
     async with later(tmp_path, clock) as here:
         read = [
-            entry.event.text for entry in here.journal.thread_entries(here.one(Opened).thread, Heard, Message)
+            entry.event.text
+            for entry in here.journal.thread_entries(
+                here.one(ConversationOpened).thread, OverheardMessage, IncomingMessage
+            )
         ]
         assert read == ["@Claudius hello", READ, FORWARDED]
 
@@ -555,16 +560,16 @@ async def test_blocks_and_forwards_are_read_by_deep_reading(here: Office) -> Non
     await here.put("bob", GENERAL, attachments=[share()])
     await here.say("alice", GENERAL, f"{ME} hello")
     (document,) = await here.slack.shelf.channel(
-        here.entries(Opened)[-1].thread, "", 1, here.clock.now() + 1, [ALICE.id]
+        here.entries(ConversationOpened)[-1].thread, "", 1, here.clock.now() + 1, [ALICE.id]
     )
     assert READ in document.text
     assert FORWARDED in document.text
 
 
 async def test_blocks_and_forwards_are_notes_of_the_inner_life(tmp_path: Path) -> None:
-    allowed = Allowed(bots=frozenset({ECHO.user}))
+    allowed = AccessPolicy(bots=frozenset({ECHO.user}))
     async with office(tmp_path, allowed, notes=True) as here:
         await alert(here)
         await here.heard_out()
         await here.put("bob", GENERAL, attachments=[share()])
-        assert [entry.event.text for entry in here.entries(Noticed)] == [READ, FORWARDED]
+        assert [entry.event.text for entry in here.entries(AmbientMessage)] == [READ, FORWARDED]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.slack.quiet import ZERO_WIDTH, quiet, quiet_so_far
+from daemon.slack.quiet import ZERO_WIDTH, escape_mentions, escape_settled_mentions
 
 SHOWN = {
     "AT&amp;T &lt;3": "AT&T <3",
@@ -27,21 +27,21 @@ PIECES = [*"`&;#x\n| <>", "```", "&amp;", "&lt;", "&#39;", "amp;", "AT&", "lt", 
 
 @pytest.mark.parametrize("text", SHOWN)
 def test_an_entity_outside_code_is_shown_as_its_character(text: str) -> None:
-    assert quiet(text) == SHOWN[text]
+    assert escape_mentions(text) == SHOWN[text]
 
 
 @pytest.mark.parametrize("text", SHOWN)
 def test_a_growing_text_shows_no_part_of_an_entity_that_changes_later(text: str) -> None:
     for upto in range(len(text) + 1):
-        assert SHOWN[text].startswith(quiet_so_far(text[:upto]))
+        assert SHOWN[text].startswith(escape_settled_mentions(text[:upto]))
 
 
 def test_ordinary_words_with_an_ampersand_are_not_held_back() -> None:
-    assert quiet_so_far("R&D and a & b ") == "R&D and a & b "
+    assert escape_settled_mentions("R&D and a & b ") == "R&D and a & b "
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=24).map("".join))
 def test_what_is_shown_of_any_growing_text_with_entities_stays(text: str) -> None:
-    whole = quiet(text)
+    whole = escape_mentions(text)
     for upto in range(len(text) + 1):
-        assert whole.startswith(quiet_so_far(text[:upto]))
+        assert whole.startswith(escape_settled_mentions(text[:upto]))

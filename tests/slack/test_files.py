@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from daemon.errors import FileAway, FileRefused
+from daemon.errors import FileTemporarilyUnavailable, FileUnavailable
 from daemon.kinds import SharedFile
-from daemon.slack.shared_files import MOST, SLACK_FILES, origin
+from daemon.slack.shared_files import MOST, SLACK_FILES, url_origin
 from tests.attention import PATIENCE, until
 from tests.slack.shelf import TOKEN, Shelf, claims, floods, garbles, hangs_up, says, shelf
 
@@ -28,9 +28,9 @@ async def here() -> AsyncIterator[Shelf]:
         yield here
 
 
-async def refusal(here: Shelf, file: SharedFile) -> FileRefused:
+async def refusal(here: Shelf, file: SharedFile) -> FileUnavailable:
     """What is said of a file that cannot be had. The token stands nowhere in it, nor in what led to it."""
-    with pytest.raises(FileRefused) as refused:
+    with pytest.raises(FileUnavailable) as refused:
         await here.files.fetch(file)
     failure: BaseException | None = refused.value
     while failure:
@@ -108,8 +108,8 @@ async def test_the_token_goes_nowhere_else(here: Shelf, url: str) -> None:
 
 
 def test_it_goes_to_slacks_own_server_of_files() -> None:
-    assert origin("https://files.slack.com/files-pri/T1-F1/plan.txt") == SLACK_FILES
-    assert origin("https://FILES.slack.com:443/x?pub_secret=1") == SLACK_FILES
+    assert url_origin("https://files.slack.com/files-pri/T1-F1/plan.txt") == SLACK_FILES
+    assert url_origin("https://FILES.slack.com:443/x?pub_secret=1") == SLACK_FILES
 
 
 async def test_what_opens_our_own_port_is_not_shown_to_slack() -> None:
@@ -250,7 +250,7 @@ async def test_what_is_refused_is_asked_for_once(here: Shelf, status: int, said:
     here.answers = [says(b"", status=status)]
     refused = await refusal(here, here.file())
     assert said in str(refused)
-    assert not isinstance(refused, FileAway)
+    assert not isinstance(refused, FileTemporarilyUnavailable)
     assert len(here.asked) == 1
 
 
@@ -277,7 +277,7 @@ async def test_after_some_tries_it_is_given_up(here: Shelf, trouble: Any, said: 
     await here.clock.advance(10)
     refused = await fetching
     assert said in str(refused)
-    assert isinstance(refused, FileAway)
+    assert isinstance(refused, FileTemporarilyUnavailable)
     assert len(here.asked) == 3 * requests
 
 
@@ -296,7 +296,7 @@ async def test_a_long_rate_limit_is_not(here: Shelf, after: str) -> None:
     here.answers = [says(b"", status=429, retry_after=after)]
     refused = await refusal(here, here.file())
     assert str(refused) == ("Slack takes no more requests from this app for now. Try again in some minutes.")
-    assert isinstance(refused, FileAway)
+    assert isinstance(refused, FileTemporarilyUnavailable)
     assert len(here.asked) == 1
 
 
@@ -325,7 +325,7 @@ async def test_what_never_ends_is_given_up_in_time() -> None:
             refused = await refusal(here, here.file())
         came.set()
         assert str(refused) == "It did not come within 0.2 seconds. Try again in a moment."
-        assert isinstance(refused, FileAway)
+        assert isinstance(refused, FileTemporarilyUnavailable)
 
 
 async def test_no_log_holds_the_token(caplog: pytest.LogCaptureFixture) -> None:

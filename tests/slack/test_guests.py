@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.kinds import AudienceNoted, Heard, Message, Opened, Said
+from daemon.kinds import AudienceChanged, ConversationOpened, IncomingMessage, OverheardMessage, PersonMessage
 from daemon.slack.names import FRESH, GROUP_MOST
 from rehearsal.people import ALICE, BOB, CAROL, SOUL
 from tests.clock import FakeClock
@@ -19,7 +19,7 @@ CROWD = [SOUL.user, ALICE.id, BOB.id, CAROL.id, *(f"U0{n:09}" for n in range(GRO
 async def asks(here: Office, name: str, channel: str) -> str:
     """Someone mentions the soul in a new thread; returns who can read there, as is noted of it."""
     await here.say(name, channel, f"{ME} hello")
-    return here.entries(Opened)[-1].event.audience
+    return here.entries(ConversationOpened)[-1].event.audience
 
 
 async def cellar(here: Office, *others: str) -> str:
@@ -33,8 +33,8 @@ async def cellar(here: Office, *others: str) -> str:
 def noted(here: Office, channel: str) -> list[str]:
     """Who can read this channel, as its entries say in order, each change once."""
     found: list[str] = []
-    for entry in here.entries(Opened, AudienceNoted):
-        assert isinstance(entry.event, Opened | AudienceNoted)
+    for entry in here.entries(ConversationOpened, AudienceChanged):
+        assert isinstance(entry.event, ConversationOpened | AudienceChanged)
         if entry.event.channel == channel and found[-1:] != [entry.event.audience]:
             found.append(entry.event.audience)
     return found
@@ -86,7 +86,7 @@ async def test_where_slack_does_not_show_the_members_nothing_is_guessed(
     channel = await cellar(here)
     here.wire.answers[MEMBERS] = {"members": members}
     assert await asks(here, "alice", channel) == ""
-    assert here.entries(Opened)[-1].event.place == "#cellar"
+    assert here.entries(ConversationOpened)[-1].event.place == "#cellar"
 
 
 @pytest.mark.parametrize(
@@ -129,9 +129,9 @@ async def test_it_is_written_down_before_what_the_guest_says(here: Office) -> No
     assert noted(here, RANDOM) == ["public"], "who is mentioned need not read it"
     await here.say("carol", RANDOM, f"<@{BOB.id}> I do", root)
     assert noted(here, RANDOM) == ["public", "shared"]
-    *_, note, last = here.entries(AudienceNoted, Message, Heard)
-    assert isinstance(note.event, AudienceNoted)
-    assert isinstance(last.event, Said)
+    *_, note, last = here.entries(AudienceChanged, IncomingMessage, OverheardMessage)
+    assert isinstance(note.event, AudienceChanged)
+    assert isinstance(last.event, PersonMessage)
     assert last.event.text == "@Bob I do"
 
 
@@ -152,7 +152,7 @@ async def test_what_a_guest_said_before_the_soul_was_called_counts_when_it_is_re
     root = await here.say("carol", RANDOM, "the build is red")
     await here.say("alice", RANDOM, f"{ME} can you look?", root)
     assert noted(here, RANDOM) == ["public"]
-    await here.slack.surroundings.earlier_messages(here.entries(Opened)[-1].thread)
+    await here.slack.surroundings.earlier_messages(here.entries(ConversationOpened)[-1].thread)
     assert noted(here, RANDOM) == ["public", "shared"]
 
 
@@ -161,4 +161,4 @@ async def test_a_channel_in_which_only_members_write_stays_public(here: Office) 
     for name in ("alice", "bob", "alice"):
         assert await asks(here, name, RANDOM) == "public"
     assert here.wire.told(MEMBERS) == []
-    assert here.entries(AudienceNoted) == []
+    assert here.entries(AudienceChanged) == []

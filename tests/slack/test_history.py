@@ -6,28 +6,28 @@ from pathlib import Path
 
 import pytest
 
-from daemon.kinds import OWN_WORDS, Message, Opened
-from daemon.ports import Heard
+from daemon.kinds import OWN_WORDS, ConversationOpened, IncomingMessage
+from daemon.ports import EarlierMessage
 from daemon.slack.history import ABOVE, LONGEST, LONGEST_THREAD, RECENT
-from daemon.slack.policy import Allowed
+from daemon.slack.policy import AccessPolicy
 from rehearsal.people import ALICE, BOB, TEAM
 from tests.clock import FakeClock
 from tests.slack.absence import DAY, before, later, post, post_many
 from tests.slack.office import GENERAL, ME, Office, office
 
 
-async def earlier(here: Office) -> list[Heard]:
-    return await shown(here, here.entries(Opened)[-1].thread)
+async def earlier(here: Office) -> list[EarlierMessage]:
+    return await shown(here, here.entries(ConversationOpened)[-1].thread)
 
 
-async def shown(here: Office, thread: str) -> list[Heard]:
+async def shown(here: Office, thread: str) -> list[EarlierMessage]:
     """What was said there before."""
     found = await here.slack.surroundings.earlier_messages(thread)
     assert found is not None, "Slack did not show it"
     return list(found.heard)
 
 
-def notes(heard: list[Heard]) -> list[tuple[str, str]]:
+def notes(heard: list[EarlierMessage]) -> list[tuple[str, str]]:
     """What was said, and what is noted of it."""
     return [(one.event.text, one.event.note) for one in heard]
 
@@ -57,7 +57,7 @@ async def test_a_call_at_the_top_knows_what_stands_above_it(here: Office) -> Non
     await here.say("alice", GENERAL, f"{ME} !trace")
     await here.say("alice", GENERAL, f"{ME} hello")
     await here.say("alice", GENERAL, "and goodbye")
-    thread = here.entries(Opened)[-1].thread
+    thread = here.entries(ConversationOpened)[-1].thread
     heard = await earlier(here)
     assert [one.event.text for one in heard] == ["the build is red", "@Claudius why is that?"]
     assert heard[0].key == f"context:{thread}:{first}"
@@ -80,7 +80,7 @@ async def test_of_what_stands_above_a_call_only_the_last_of_the_last_day_is_take
 
 
 async def test_above_a_call_only_those_are_heard_who_may_speak_to_it(tmp_path: Path) -> None:
-    async with office(tmp_path, Allowed(users=frozenset({ALICE.id}))) as here:
+    async with office(tmp_path, AccessPolicy(users=frozenset({ALICE.id}))) as here:
         await here.say("alice", GENERAL, "the build is red")
         await here.say("bob", GENERAL, "say that it is green")
         await here.say("xoxb-rehearsal-2", GENERAL, "exit 1")
@@ -105,7 +105,7 @@ async def test_its_own_words_are_marked_and_what_is_an_input_already_is_no_conte
     mention = {"type": "message", "channel": GENERAL, "channel_type": "channel", "user": BOB.id}
     heard = await earlier(here)
     assert notes(heard) == [("good morning", OWN_WORDS), ("morning", "")]
-    first, *_ = here.entries(Opened)
+    first, *_ = here.entries(ConversationOpened)
     await here.say("alice", GENERAL, f"{ME} a second call", root)
     await here.event(event={**mention, "text": f"{ME} late", "ts": call, "thread_ts": root})
     assert notes(await shown(here, first.thread)) == [("good morning", OWN_WORDS), ("morning", "")]
@@ -128,7 +128,7 @@ async def test_of_a_thread_that_the_journal_does_not_know_nothing_is_left_out(tm
             ("Noted <so>", OWN_WORDS),
             ("fine with me", ""),
         ]
-        waits = here.journal.pending_entries(Message)
+        waits = here.journal.pending_entries(IncomingMessage)
         assert [entry.event.ts for entry in waits][1:] == [second], "it has no answer yet, and is no context"
 
 
@@ -143,9 +143,9 @@ async def test_what_is_too_old_for_an_answer_is_context_and_so_is_a_command(tmp_
     async with later(tmp_path, clock) as here:
         await here.say("bob", GENERAL, f"{ME} well?", root)
         heard = await earlier(here)
-        thread = here.entries(Opened)[-1].thread
+        thread = here.entries(ConversationOpened)[-1].thread
         assert [one.key for one in heard] == [f"context:{thread}:{ts}" for ts in (root, command)]
-        assert here.one(Message).event.name == "Bob"
+        assert here.one(IncomingMessage).event.name == "Bob"
 
 
 async def test_above_a_call_stand_the_words_and_answers_of_a_lost_life(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ async def test_of_long_messages_fewer_are_taken(here: Office) -> None:
 
 
 async def test_what_was_said_to_it_and_not_answered_is_no_context(tmp_path: Path) -> None:
-    async with office(tmp_path, Allowed(users=frozenset({ALICE.id}))) as here:
+    async with office(tmp_path, AccessPolicy(users=frozenset({ALICE.id}))) as here:
         root = await here.say("alice", GENERAL, "the build is red")
         await here.say("bob", GENERAL, f"{ME} say that it is green", root)
         await here.say("alice", GENERAL, f"{ME} can you look?", root)
@@ -210,5 +210,5 @@ async def test_a_refusal_costs_the_context_not_the_answer(
     root = await here.say("alice", GENERAL, "the build is red")
     await here.say("alice", GENERAL, f"{ME} can you look?", root)
     here.wire.refuse["conversations.replies"] = ["missing_scope"]
-    assert await here.slack.surroundings.earlier_messages(here.entries(Opened)[-1].thread) is None
+    assert await here.slack.surroundings.earlier_messages(here.entries(ConversationOpened)[-1].thread) is None
     assert "missing_scope" in caplog.text

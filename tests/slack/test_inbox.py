@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from daemon.engine.event import Input
-from daemon.kinds import Message, Opened
-from daemon.slack.surface import Slack
+from daemon.kinds import ConversationOpened, IncomingMessage
+from daemon.slack.surface import SlackSurface
 from tests.clock import FakeClock
 from tests.slack.office import GENERAL, ME, OPEN, Notebook, Office, access, office, until, workspace
 from tests.slack.wire import Wire
@@ -31,8 +31,8 @@ async def test_what_the_journal_cannot_take_is_not_acked_and_comes_again(
     here.journal.full = False
     await here.clock.advance(MINUTE)
     await here.acked()
-    assert here.one(Message).event.text == "hello"
-    assert here.woken == [here.one(Opened).thread]
+    assert here.one(IncomingMessage).event.text == "hello"
+    assert here.woken == [here.one(ConversationOpened).thread]
 
 
 async def test_people_are_asked_for_once(here: Office) -> None:
@@ -48,17 +48,17 @@ async def test_without_a_name_a_message_is_taken_all_the_same(here: Office) -> N
     here.wire.refuse["users.info"] = ["user_not_found"]
     here.wire.refuse["conversations.info"] = ["channel_not_found"]
     await here.say("alice", GENERAL, f"{ME} hello")
-    assert here.one(Message).event.name == "someone"
-    assert here.one(Opened).event.place == "a channel"
+    assert here.one(IncomingMessage).event.name == "someone"
+    assert here.one(ConversationOpened).event.place == "a channel"
     await here.say("alice", GENERAL, f"{ME} hello again")
-    assert here.entries(Message)[1].event.name == "Alice"
+    assert here.entries(IncomingMessage)[1].event.name == "Alice"
 
 
 async def test_a_name_that_is_none_keeps_no_message_out(here: Office) -> None:
     here.wire.answers["users.info"] = {"user": "nobody"}
     here.wire.answers["conversations.info"] = {"channel": []}
     await here.say("alice", GENERAL, f"{ME} hello")
-    assert here.one(Message).event.name == "someone"
+    assert here.one(IncomingMessage).event.name == "someone"
 
 
 async def test_who_it_is_is_asked_once_however_many_events_come(here: Office) -> None:
@@ -79,7 +79,7 @@ async def test_after_stop_nothing_is_taken_and_speech_still_goes_out(here: Offic
     await here.slack.stop()
     assert not here.slack.hearing.alive_count
     await here.client("alice").chat_postMessage(channel=dm, text="too late")
-    thread = here.one(Opened).thread
+    thread = here.one(ConversationOpened).thread
     await here.slack.speaker.finish(thread, None, "bye", "k", lambda: None)
     assert [reply["text"] for reply in await here.replies(dm, root)] == ["bye"]
     assert len(here.entries(Input)) == 1
@@ -99,14 +99,14 @@ async def test_stop_waits_for_what_is_being_taken_and_takes_no_more(here: Office
         await here.clock.advance(0)
         here.journal.slow.set()
     await until(lambda: len(here.unacked()) == 1)
-    assert here.one(Message).event.text == "in time"
+    assert here.one(IncomingMessage).event.text == "in time"
 
 
 async def test_it_leaves_no_task_behind(tmp_path: Path) -> None:
     async with office(tmp_path) as here:
         await here.say("alice", GENERAL, f"{ME} hello")
-        ts = await here.slack.speaker.start(here.one(Opened).thread, "Hi", "k", lambda: None)
-        await here.slack.speaker.extend(here.one(Opened).thread, ts, "Hi, Alice", lambda: None)
+        ts = await here.slack.speaker.start(here.one(ConversationOpened).thread, "Hi", "k", lambda: None)
+        await here.slack.speaker.extend(here.one(ConversationOpened).thread, ts, "Hi, Alice", lambda: None)
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
@@ -125,13 +125,13 @@ async def test_what_came_while_it_was_away_is_delivered_to_the_next_one(tmp_path
         await here.client("alice").chat_postMessage(channel=dm, text="anybody?")
     async with office(tmp_path) as here:
         await here.acked()
-        assert here.one(Message).event.text == "anybody?"
+        assert here.one(IncomingMessage).event.text == "anybody?"
 
 
 async def test_headers_go_with_every_request(tmp_path: Path) -> None:
     wire, clock = Wire(), FakeClock()
     async with workspace(tmp_path, clock, wire) as (_, url), Notebook(tmp_path / "j.db", clock) as journal:
         entrance = access(url, headers={"X-Console-Token": "sesame"})
-        async with Slack(entrance, OPEN, journal=journal, wake=print, clock=clock) as slack:
+        async with SlackSurface(entrance, OPEN, journal=journal, wake=print, clock=clock) as slack:
             await slack.connect()
     assert set(wire.headers) == {"sesame"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from daemon.kinds import Message
+from daemon.kinds import IncomingMessage
 from daemon.slack.names import A_MESSAGE, A_MINUTE, MINUTE, REFUSED
 from tests.slack.office import ME, Office
 
@@ -31,7 +31,7 @@ async def test_one_message_with_thousands_of_mentions_asks_for_a_few(here: Offic
     dm, nobody = await here.dm("alice"), crowd(0)
     await here.say("alice", dm, f"{mentions(nobody)} <#C0SECRET000> <@{nobody[0]}|Zed>")
     assert asked(here) == [*nobody[:A_MESSAGE], "U0ALICE0001"]
-    text = here.one(Message).event.text
+    text = here.one(IncomingMessage).event.text
     assert text.startswith("@someone @someone ")
     assert text.endswith(" @someone a channel @Zed")
     assert "U0" not in text
@@ -41,7 +41,7 @@ async def test_one_message_with_thousands_of_mentions_asks_for_a_few(here: Offic
 async def test_a_channel_without_a_name_is_called_a_channel(here: Office, answer: dict[str, Any]) -> None:
     here.wire.answers["conversations.info"] = answer
     await here.say("alice", await here.dm("alice"), "look at <#C0SECRET000>")
-    assert here.one(Message).event.text == "look at a channel"
+    assert here.one(IncomingMessage).event.text == "look at a channel"
 
 
 async def test_who_is_refused_is_not_asked_for_again_until_later(here: Office) -> None:
@@ -68,6 +68,6 @@ async def test_who_writes_has_a_name_all_the_same_and_who_is_known_is_named(here
     for number in range(4):
         await here.say("alice", await here.dm("alice"), mentions(crowd(number, of=50)))
     await here.say("bob", await here.dm("bob"), f"{mentions(crowd(5))} <@U0ALICE0001> {ME}")
-    said = here.entries(Message)[-1].event
+    said = here.entries(IncomingMessage)[-1].event
     assert said.name == "Bob"
     assert said.text.endswith("@Alice @Claudius")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from daemon.slack.payload import value_of
+from daemon.slack.payload import string_at
 from rehearsal.people import ALICE, SOUL, TEAM
 from tests.slack.office import GENERAL, ME, Office, until
 from tests.slack.switchboard import ours
@@ -220,5 +220,5 @@ async def test_what_is_nested_too_deeply_is_acked_and_the_line_lives(
 
 def test_a_frame_that_breaks_off_in_a_string_is_read_once() -> None:
     began = time.process_time()
-    assert value_of('{"a": "' + '\\"' * 50_000, "envelope_id") == ""
+    assert string_at('{"a": "' + '\\"' * 50_000, "envelope_id") == ""
     assert time.process_time() - began < 5

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from daemon.kinds import Heard, Message
+from daemon.kinds import IncomingMessage, OverheardMessage
 from daemon.slack.inbox import EARLY
 from rehearsal.people import ALICE, BOB, CAROL, TEAM
 from tests.slack.office import GENERAL, ME, RANDOM, Office, until
@@ -19,7 +19,7 @@ ANSWER = {**MESSAGE, "user": BOB.id, "text": "and me?", "ts": REPLY, "thread_ts"
 
 
 def addresses(here: Office) -> list[tuple[str, str]]:
-    return [(entry.event.address, entry.event.text) for entry in here.entries(Message)]
+    return [(entry.event.address, entry.event.text) for entry in here.entries(IncomingMessage)]
 
 
 def unacked(here: Office) -> set[str]:
@@ -60,8 +60,8 @@ async def test_so_is_a_change_that_comes_before_what_it_changes(
     await here.event(event={**change, "ts": LATER})
     assert here.taken() == []
     await here.event(event=said)
-    assert addresses(here) == [(here.one(Message).event.address, "@Claudius hello")]
-    heard = here.one(Heard).event
+    assert addresses(here) == [(here.one(IncomingMessage).event.address, "@Claudius hello")]
+    heard = here.one(OverheardMessage).event
     assert (heard.note, heard.text) in [("edited", "goodbye"), ("deleted", "")]
 
 
@@ -69,7 +69,7 @@ async def test_what_was_said_before_the_call_stays_context(here: Office) -> None
     await here.event(event=ANSWER)
     await here.event(event={**CALL, "ts": LATER, "thread_ts": ROOT})
     assert addresses(here) == [("mention", "@Claudius hello")]
-    assert here.entries(Heard) == []
+    assert here.entries(OverheardMessage) == []
 
 
 async def test_an_early_reply_to_someone_else_is_only_heard(here: Office) -> None:
@@ -77,7 +77,7 @@ async def test_an_early_reply_to_someone_else_is_only_heard(here: Office) -> Non
     await here.event(event={**ANSWER, "thread_ts": "1789999995.000002"})
     await here.event(event=CALL)
     assert addresses(here) == [("mention", "@Claudius hello")]
-    assert here.one(Heard).key == f"heard:{TEAM}:{GENERAL}:{REPLY}"
+    assert here.one(OverheardMessage).key == f"heard:{TEAM}:{GENERAL}:{REPLY}"
 
 
 async def test_an_early_reply_that_could_not_be_written_comes_with_its_call_again(

@@ -9,7 +9,7 @@ import pytest
 from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS, JournalNamed
 from daemon.slack.other_daemon import OVERLAP, SECOND_LOOK
-from daemon.slack.surface import Slack
+from daemon.slack.surface import SlackSurface
 from rehearsal.people import SOUL
 from tests.clock import FakeClock
 from tests.slack.office import GENERAL, ME, OPEN, Office, access, office, until
@@ -99,7 +99,7 @@ async def test_a_message_of_ours_that_names_another_journal_is_reported(
 async def test_two_daemons_in_one_workspace_hear_of_each_other(here: Office, tmp_path: Path) -> None:
     async with (
         Journal(tmp_path / "second.db", here.clock, SOUL_KINDS) as journal,
-        Slack(access(here.url), OPEN, journal=journal, wake=print, clock=here.clock) as second,
+        SlackSurface(access(here.url), OPEN, journal=journal, wake=print, clock=here.clock) as second,
     ):
         await second.connect()
         await looked_again(here.clock)

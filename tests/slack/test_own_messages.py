@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from daemon.engine.event import digest
-from daemon.kinds import ANSWERED, OWN_WORDS, Heard, Message, Opened, SpeechBegan, Spoken
+from daemon.kinds import (
+    ANSWERED,
+    OWN_WORDS,
+    ConversationOpened,
+    IncomingMessage,
+    OverheardMessage,
+    SpeechBegan,
+    SpeechFinished,
+)
 from rehearsal.people import SOUL
 from tests.clock import FakeClock
 from tests.slack.absence import addresses, before, later, post
@@ -29,10 +37,10 @@ async def say(here: Office, root: str, **more: Any) -> str:
     return str((await client.chat_postMessage(channel=GENERAL, thread_ts=root, text="Hi.", **more))["ts"])
 
 
-async def append(here: Office, event: SpeechBegan | Spoken, key: str) -> None:
+async def append(here: Office, event: SpeechBegan | SpeechFinished, key: str) -> None:
     """The journal says so."""
-    thread = here.entries(Opened)[-1].thread
-    closes = [entry.seq for entry in here.entries(SpeechBegan)] if isinstance(event, Spoken) else []
+    thread = here.entries(ConversationOpened)[-1].thread
+    closes = [entry.seq for entry in here.entries(SpeechBegan)] if isinstance(event, SpeechFinished) else []
     await here.journal.append(thread, event, key=key, author="soul", closes=closes)
 
 
@@ -49,7 +57,7 @@ async def test_a_message_whose_beginning_is_recorded_is_known(tmp_path: Path, ma
         await say(here, root, **mark)
     async with later(tmp_path, clock) as here:
         assert addresses(here) == BOTH
-        assert here.entries(Heard) == []
+        assert here.entries(OverheardMessage) == []
 
 
 async def test_a_message_whose_ts_is_recorded_is_known(tmp_path: Path) -> None:
@@ -60,10 +68,10 @@ async def test_a_message_whose_ts_is_recorded_is_known(tmp_path: Path) -> None:
         await here.slack.stop()
         await post(here, "bob", GENERAL, f"{ME} and me?", root)
         ts = await say(here, root)
-        await append(here, Spoken(ts=ts, text="Hi."), f"{KEY}!receipt")
+        await append(here, SpeechFinished(ts=ts, text="Hi."), f"{KEY}!receipt")
     async with later(tmp_path, clock) as here:
         assert addresses(here) == BOTH
-        assert here.entries(Heard) == []
+        assert here.entries(OverheardMessage) == []
 
 
 async def test_a_key_that_a_restored_journal_uses_again_makes_nothing_known(tmp_path: Path) -> None:
@@ -78,7 +86,7 @@ async def test_a_key_that_a_restored_journal_uses_again_makes_nothing_known(tmp_
         await here.say("alice", GENERAL, "and now?", root)
         await append(here, SpeechBegan(), KEY)
     async with later(tmp_path, clock) as here:
-        assert [entry.event.note for entry in here.entries(Heard)] == [ANSWERED, OWN_WORDS]
+        assert [entry.event.note for entry in here.entries(OverheardMessage)] == [ANSWERED, OWN_WORDS]
 
 
 async def test_what_was_read_above_a_call_is_not_told_again(tmp_path: Path) -> None:
@@ -88,6 +96,6 @@ async def test_what_was_read_above_a_call_is_not_told_again(tmp_path: Path) -> N
         root = await post(here, "alice", GENERAL, f"{ME} hello")
         await say(here, root, **marked(key="k", journal="j", answers=root))
     async with later(tmp_path, clock) as here:
-        assert [entry.event.note for entry in here.entries(Heard)] == [ANSWERED, OWN_WORDS]
+        assert [entry.event.note for entry in here.entries(OverheardMessage)] == [ANSWERED, OWN_WORDS]
         await here.say("bob", GENERAL, f"{ME} and me?", root)
-        assert len(here.entries(Message)) == 1
+        assert len(here.entries(IncomingMessage)) == 1

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from daemon.ports import Page
-from daemon.slack.code_spans import plain
-from daemon.slack.pages import MOST, PARAGRAPH, cut, pages
-from daemon.slack.quiet import quiet, quiet_so_far
+from daemon.ports import MessagePage
+from daemon.slack.code_spans import mask_code
+from daemon.slack.pages import MOST, PARAGRAPH, page_break, pages
+from daemon.slack.quiet import escape_mentions, escape_settled_mentions
 from tests.slack.prose import CODE, PROSE, ROW, TABLE, long
 
 LIMIT = 11_000
@@ -49,12 +49,12 @@ def bare(text: str) -> str:
     return "".join(text.split())
 
 
-def between(found: Sequence[Page]) -> list[tuple[int, Page]]:
+def between(found: Sequence[MessagePage]) -> list[tuple[int, MessagePage]]:
     """Each page with where it began."""
     return list(zip([0, *(page.upto for page in found)], found, strict=False))
 
 
-def repeated(text: str, found: Sequence[Page]) -> int:
+def repeated(text: str, found: Sequence[MessagePage]) -> int:
     """How many characters the pages have more than the text. Each holds its own part of it."""
     more = 0
     for since, page in between(found):
@@ -70,8 +70,8 @@ def repeated(text: str, found: Sequence[Page]) -> int:
 def test_nothing_is_lost_empty_or_too_long(text: str, cuts: list[int]) -> None:
     found = pages(text, cuts)
     assert found[-1].upto == len(text)
-    assert all(page.text.strip() and len(quiet(page.text)) < LIMIT for page in found)
-    assert not any(PING.search(plain(quiet(page.text)).text) for page in found)
+    assert all(page.text.strip() and len(escape_mentions(page.text)) < LIMIT for page in found)
+    assert not any(PING.search(mask_code(escape_mentions(page.text)).text) for page in found)
     assert abs(repeated(text, found)) <= 300 * len(found)
     assert pages(text, [page.upto for page in found[:-1]])[:-1] == found[:-1]
 
@@ -80,21 +80,23 @@ def test_nothing_is_lost_empty_or_too_long(text: str, cuts: list[int]) -> None:
 @given(TEXTS, CUTS, st.lists(st.integers(0, 25_000), max_size=20))
 def test_of_a_growing_text_only_the_last_page_grows(text: str, cuts: list[int], lengths: list[int]) -> None:
     near = {page.upto + n for page in pages(text, cuts) for n in range(-4, 16)}
-    before = list[Page]()
+    before = list[MessagePage]()
     for length in sorted({n for n in (*near, *lengths, len(text)) if 0 < n <= len(text)}):
         now = pages(text[:length], cuts)
         assert len(now) >= len(before)
         assert [page.text for page in now[: len(before) - 1]] == [page.text for page in before[:-1]]
         if before:
             assert now[len(before) - 1].text.startswith(before[-1].text)
-            assert quiet(now[len(before) - 1].text).startswith(quiet_so_far(before[-1].text))
+            assert escape_mentions(now[len(before) - 1].text).startswith(
+                escape_settled_mentions(before[-1].text)
+            )
         before = now
 
 
 @settings(max_examples=60, phases=PHASES)
 @given(TEXTS, st.integers(0, 25_000))
 def test_a_text_can_always_be_broken_off(text: str, since: int) -> None:
-    end = cut(text, since)
+    end = page_break(text, since)
     assert end <= len(text)
     if text[since:].strip():
         assert text[since:end].strip()
@@ -106,8 +108,8 @@ def test_no_text_is_no_message(text: str) -> None:
 
 
 def test_a_short_text_is_one_message() -> None:
-    assert pages("\n Good morning. \n") == [Page(text="Good morning.", upto=17)]
-    assert pages("Good morning. \n", [13]) == [Page(text="Good morning.", upto=15)]
+    assert pages("\n Good morning. \n") == [MessagePage(text="Good morning.", upto=17)]
+    assert pages("Good morning. \n", [13]) == [MessagePage(text="Good morning.", upto=15)]
 
 
 def test_marks_without_end_in_a_fence_are_code() -> None:
@@ -153,7 +155,7 @@ def test_a_link_is_not_cut(span: str) -> None:
 
 def test_what_is_made_quiet_is_counted_as_it_is_posted() -> None:
     for text in ("<@U1>" * 3_000, "@here" * 3_000, "<@here" * 3_000):
-        assert all(len(quiet(page.text)) <= MOST for page in pages(text))
+        assert all(len(escape_mentions(page.text)) <= MOST for page in pages(text))
 
 
 def test_the_first_pages_end_where_they_are_told_to() -> None:
@@ -176,4 +178,4 @@ def test_the_first_pages_end_where_they_are_told_to() -> None:
     ],
 )
 def test_a_text_is_broken_off_at_the_last_good_place_nearby(text: str, kept: str) -> None:
-    assert text[: cut(text, 0)] == kept
+    assert text[: page_break(text, 0)] == kept

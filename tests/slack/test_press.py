@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from daemon.kinds import Opened, Press
-from daemon.slack.policy import Allowed
+from daemon.kinds import ButtonPress, ConversationOpened
+from daemon.slack.policy import AccessPolicy
 from rehearsal.people import ALICE, BOB, CAROL, TEAM
 from tests.slack.asking import asked, press, presses
 from tests.slack.office import GENERAL, RANDOM, Office, office, until
@@ -21,8 +21,8 @@ async def test_a_press_is_a_perception_that_answers(here: Office) -> None:
     thread, _, ts = await asked(here)
     here.wire.calls.clear()
     when = await press(here, ALICE.id, ts, "Go ahead")
-    (entry,) = here.entries(Press)
-    assert entry.event == Press(
+    (entry,) = here.entries(ButtonPress)
+    assert entry.event == ButtonPress(
         answers=f"{thread}@3/ask#1",
         value="yes",
         user=ALICE.id,
@@ -31,7 +31,7 @@ async def test_a_press_is_a_perception_that_answers(here: Office) -> None:
         ts=when,
     )
     assert (entry.key, entry.author) == (f"click:{TEAM}:{GENERAL}:{when}", ALICE.id)
-    assert (entry.thread, entry.cause) == (thread, here.entries(Opened)[-1].seq)
+    assert (entry.thread, entry.cause) == (thread, here.entries(ConversationOpened)[-1].seq)
     assert here.woken == [thread]
     assert here.wire.calls == []
 
@@ -69,7 +69,7 @@ async def test_it_is_acked_when_it_is_on_disk(here: Office, caplog: pytest.LogCa
 
 
 async def test_who_may_not_speak_to_the_soul_cannot_press(tmp_path: Path) -> None:
-    allowed = Allowed(users=frozenset({ALICE.id}))
+    allowed = AccessPolicy(users=frozenset({ALICE.id}))
     async with office(tmp_path, allowed, owners=frozenset({CAROL.id})) as here:
         _, _, ts = await asked(here)
         await press(here, BOB.id, ts, "Go ahead")
@@ -82,7 +82,7 @@ async def test_who_may_not_speak_to_the_soul_cannot_press(tmp_path: Path) -> Non
 async def test_nor_can_anybody_in_a_channel_that_is_not_allowed(tmp_path: Path) -> None:
     async with office(tmp_path) as here:
         _, _, ts = await asked(here)
-    async with office(tmp_path, Allowed(channels=frozenset({RANDOM}))) as here:
+    async with office(tmp_path, AccessPolicy(channels=frozenset({RANDOM}))) as here:
         await press(here, ALICE.id, ts, "Go ahead")
         assert presses(here) == []
 

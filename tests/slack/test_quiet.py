@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from daemon.engine.writable import writable
-from daemon.mind.links import links
-from daemon.slack.code_spans import plain
-from daemon.slack.quiet import ZERO_WIDTH, quiet, quiet_so_far
+from daemon.engine.writable import storable_text
+from daemon.mind.links import find_links
+from daemon.slack.code_spans import mask_code
+from daemon.slack.quiet import ZERO_WIDTH, escape_mentions, escape_settled_mentions
 
 PING = re.compile(
     r"<(?:@[UW][A-Z0-9]+|#C[A-Z0-9]+|!(?i:channel|here|everyone|subteam\^S1))(?:\|[^<>\n]*)?>"
@@ -72,7 +72,7 @@ def good(host: str) -> bool:
 
 def bare(text: str) -> str:
     """The text without its code."""
-    return plain(text).text
+    return mask_code(text).text
 
 
 @given(TEXTS)
@@ -81,38 +81,38 @@ def bare(text: str) -> str:
 @example("a ` | b\n|---|---|\n| ` | <@U1> |")
 @example("` \n <!here> `")
 def test_no_ping_is_left_outside_code(text: str) -> None:
-    assert not PING.search(bare(quiet(text)))
+    assert not PING.search(bare(escape_mentions(text)))
 
 
 @given(WITH_LINKS)
 def test_no_link_is_left_that_nobody_named(text: str) -> None:
-    assert {link.host for link in links(bare(quiet(text, named=good)))} <= {"good.com"}
+    assert {link.host for link in find_links(bare(escape_mentions(text, named=good)))} <= {"good.com"}
 
 
 @given(TEXTS)
 def test_nothing_but_the_ping_is_changed(text: str) -> None:
-    assert quiet(text).replace(ZERO_WIDTH, "") == writable(text).replace(ZERO_WIDTH, "")
+    assert escape_mentions(text).replace(ZERO_WIDTH, "") == storable_text(text).replace(ZERO_WIDTH, "")
 
 
 @given(WITH_LINKS)
 def test_a_link_gets_marks_of_code_and_nothing_else(text: str) -> None:
-    kept = re.sub(r"[` ]", "", quiet(text, named=good)).replace(ZERO_WIDTH, "")
+    kept = re.sub(r"[` ]", "", escape_mentions(text, named=good)).replace(ZERO_WIDTH, "")
     assert kept == re.sub(r"[` ]", "", text)
 
 
 @given(TEXTS)
 def test_at_every_boundary_the_whole_begins_with_what_was_shown(text: str) -> None:
     for cut in range(len(text) + 1):
-        shown = quiet_so_far(text[:cut])
-        assert quiet(text).startswith(shown)
+        shown = escape_settled_mentions(text[:cut])
+        assert escape_mentions(text).startswith(shown)
         assert not PING.search(bare(shown))
 
 
 @given(WITH_LINKS)
 def test_so_it_does_with_links_but_for_the_first_word_of_one_without_a_scheme(text: str) -> None:
-    whole = quiet(text, named=good)
+    whole = escape_mentions(text, named=good)
     for cut in range(len(text) + 1):
-        shown = quiet_so_far(text[:cut], named=good)
+        shown = escape_settled_mentions(text[:cut], named=good)
         same = next((at for at in range(len(shown), 0, -1) if whole.startswith(shown[:at])), 0)
         assert not re.search(r"://|\.\w", shown[same:])
 
@@ -120,7 +120,7 @@ def test_so_it_does_with_links_but_for_the_first_word_of_one_without_a_scheme(te
 @given(TEXTS)
 @example("<@<@U1>here")
 def test_of_all_pings_only_those_for_an_owner_are_left(text: str) -> None:
-    said = bare(quiet(text, OWNERS))
+    said = bare(escape_mentions(text, OWNERS))
     assert not PING.search(re.sub(r"<@(U1|U22)>", "(an owner)", said))
     assert said.count("<@U1>") == bare(text).count("<@U1>")
 
@@ -128,19 +128,19 @@ def test_of_all_pings_only_those_for_an_owner_are_left(text: str) -> None:
 @given(TEXTS)
 def test_with_owners_too_the_whole_begins_with_what_was_shown(text: str) -> None:
     for cut in range(len(text) + 1):
-        assert quiet(text, OWNERS).startswith(quiet_so_far(text[:cut], OWNERS))
+        assert escape_mentions(text, OWNERS).startswith(escape_settled_mentions(text[:cut], OWNERS))
 
 
 @pytest.mark.parametrize(
     "text", ["<@U1|al>", "<@U12>", "<@W1>", "<#C0GENERAL01>", "<#C1|general>", "<!here>"]
 )
 def test_what_slack_would_resolve_is_broken(text: str) -> None:
-    assert quiet(text, OWNERS) == f"<{ZERO_WIDTH}{text[1:]}"
+    assert escape_mentions(text, OWNERS) == f"<{ZERO_WIDTH}{text[1:]}"
 
 
 @pytest.mark.parametrize("text", ["Hi @here, look", "(@channel)", "@everyone.", "@HERE"])
 def test_a_group_that_is_called_by_its_name_is_broken(text: str) -> None:
-    assert quiet(text) == text.replace("@", f"@{ZERO_WIDTH}")
+    assert escape_mentions(text) == text.replace("@", f"@{ZERO_WIDTH}")
 
 
 @pytest.mark.parametrize(
@@ -171,8 +171,8 @@ def test_a_group_that_is_called_by_its_name_is_broken(text: str) -> None:
     ],
 )
 def test_what_pings_nobody_is_left_as_it_is(text: str) -> None:
-    assert quiet(text) == text
-    assert quiet_so_far(text + "\n\n") == text + "\n\n"
+    assert escape_mentions(text) == text
+    assert escape_settled_mentions(text + "\n\n") == text + "\n\n"
 
 
 @pytest.mark.parametrize(
@@ -204,13 +204,13 @@ def test_what_pings_nobody_is_left_as_it_is(text: str) -> None:
     ],
 )
 def test_a_link_is_code_unless_its_host_was_named(text: str, said: str) -> None:
-    assert quiet(text, named=good) == (said or text)
+    assert escape_mentions(text, named=good) == (said or text)
 
 
 def test_what_is_settled_is_not_held_back() -> None:
-    assert quiet_so_far("Hi @here ") == f"Hi @{ZERO_WIDTH}here "
-    assert quiet_so_far("Hi @here") == "Hi "
-    assert quiet_so_far("Hi <@U1>", OWNERS) == "Hi <@U1>"
-    assert quiet_so_far("Hi <@U1", OWNERS) == "Hi "
-    assert quiet_so_far("Look at https://good.com/x", named=good) == "Look at "
-    assert quiet_so_far("Good morning.", named=good) == "Good morning."
+    assert escape_settled_mentions("Hi @here ") == f"Hi @{ZERO_WIDTH}here "
+    assert escape_settled_mentions("Hi @here") == "Hi "
+    assert escape_settled_mentions("Hi <@U1>", OWNERS) == "Hi <@U1>"
+    assert escape_settled_mentions("Hi <@U1", OWNERS) == "Hi "
+    assert escape_settled_mentions("Look at https://good.com/x", named=good) == "Look at "
+    assert escape_settled_mentions("Good morning.", named=good) == "Good morning."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.kinds import Heard, Message
+from daemon.kinds import IncomingMessage, OverheardMessage
 from daemon.slack.salutation import SALUTATIONS
 from rehearsal.people import BOB, CAROL, ECHO
 from tests.slack.office import GENERAL, ME, Office
@@ -52,21 +52,23 @@ async def test_a_follow_up_is_for_somebody_else_only_where_it_begins_with_their_
     root = await here.say("alice", GENERAL, f"{ME} hello")
     for text in (*FOR_THE_SOUL, *FOR_BOB):
         await here.say("alice", GENERAL, text, root)
-    _, *said = here.entries(Message)
+    _, *said = here.entries(IncomingMessage)
     assert {entry.event.address for entry in said} == {"follow-up"}
     assert len(said) == len(FOR_THE_SOUL), [entry.event.text for entry in said]
-    assert len(here.entries(Heard)) == len(FOR_BOB), [entry.event.text for entry in here.entries(Heard)]
+    assert len(here.entries(OverheardMessage)) == len(FOR_BOB), [
+        entry.event.text for entry in here.entries(OverheardMessage)
+    ]
 
 
 async def test_a_message_to_somebody_else_that_mentions_the_soul_is_for_it(here: Office) -> None:
     root = await here.say("alice", GENERAL, f"{ME} hello")
     await here.say("alice", GENERAL, f"{TO_BOB} and {ME}: which of you?", root)
-    assert [entry.event.address for entry in here.entries(Message)] == ["mention", "mention"]
+    assert [entry.event.address for entry in here.entries(IncomingMessage)] == ["mention", "mention"]
 
 
 async def test_every_salutation_of_the_table_makes_a_message_somebody_elses(here: Office) -> None:
     root = await here.say("alice", GENERAL, f"{ME} hello")
     for words in sorted(SALUTATIONS)[::20]:
         await here.say("alice", GENERAL, f"{words.replace('_', ' ').title()}, {TO_BOB}: now?", root)
-    assert len(here.entries(Message)) == 1
-    assert {entry.event.text.endswith("@Bob: now?") for entry in here.entries(Heard)} == {True}
+    assert len(here.entries(IncomingMessage)) == 1
+    assert {entry.event.text.endswith("@Bob: now?") for entry in here.entries(OverheardMessage)} == {True}

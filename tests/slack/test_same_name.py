@@ -9,9 +9,18 @@ from typing import Any
 
 import pytest
 
-from daemon.kinds import Heard, Message, NameTaken, Noticed, Opened, Reacted, Said, StopAsked
-from daemon.mind.recall import NAME_LENGTH, remember
-from daemon.slack.name_register import skeleton
+from daemon.kinds import (
+    AmbientMessage,
+    ConversationOpened,
+    IncomingMessage,
+    NameTaken,
+    OverheardMessage,
+    PersonMessage,
+    ReactionChanged,
+    StopRequest,
+)
+from daemon.mind.recall import NAME_LENGTH, entry_as_memory
+from daemon.slack.name_register import name_skeleton
 from rehearsal.people import ALICE, BOB, CAROL
 from tests.clock import FakeClock
 from tests.slack.office import GENERAL, ME, Office, office
@@ -25,12 +34,12 @@ def called(name: str, handle: str = "") -> dict[str, Any]:
 
 def names(here: Office) -> list[str]:
     """What each who said something was shown as."""
-    return [entry.event.name for entry in here.journal.entries_of_kind(Said)]
+    return [entry.event.name for entry in here.journal.entries_of_kind(PersonMessage)]
 
 
 def frame(here: Office) -> str:
     """The line with which the last message begins for a model."""
-    return remember(here.journal.entries_of_kind(Said)[-1]).content.split("\n")[0]
+    return entry_as_memory(here.journal.entries_of_kind(PersonMessage)[-1]).content.split("\n")[0]
 
 
 async def test_who_has_the_name_of_somebody_else_is_shown_with_their_handle(here: Office) -> None:
@@ -43,7 +52,7 @@ async def test_who_has_the_name_of_somebody_else_is_shown_with_their_handle(here
     for name in ("bob", "carol", "alice", "bob"):
         await here.say(name, GENERAL, f"{ME} and I?", root)
     assert names(here) == ["Alex", "Alex (@apier)", f"alex ({CAROL.id})", "Alex", "Alex (@apier)"]
-    assert [entry.event.chosen for entry in here.entries(Message)] == ["", "Alex", "alex", "", "Alex"]
+    assert [entry.event.chosen for entry in here.entries(IncomingMessage)] == ["", "Alex", "alex", "", "Alex"]
     assert frame(here) == '<message from="Alex (@apier)">'
 
 
@@ -58,7 +67,7 @@ async def test_a_name_stays_with_whoever_had_it_first_also_after_a_restart(tmp_p
     async with office(tmp_path, clock=clock) as here:  # a stop waits for nothing, and is told apart, too
         await here.caught_up()
         await here.put("bob", GENERAL, text=f"{ME} stop", **profile("Alex", "apier"))
-        assert here.one(StopAsked).event.name == "Alex (@apier)"
+        assert here.one(StopRequest).event.name == "Alex (@apier)"
 
 
 async def test_a_name_costs_one_entry_and_no_further_question(here: Office) -> None:
@@ -92,13 +101,13 @@ ALIKE = (
 
 @pytest.mark.parametrize("name", ALIKE)
 def test_names_that_look_alike_are_the_same(name: str) -> None:
-    assert skeleton(name) == skeleton("Alex")
+    assert name_skeleton(name) == name_skeleton("Alex")
 
 
 @pytest.mark.parametrize("name", ["Alexa", "Axel", "Ale", "Алексей", "李", "🌴", "Alex Moor"])
 def test_other_names_are_others(name: str) -> None:
-    assert skeleton(name) not in ("", skeleton("Alex"))
-    assert len({skeleton(one) for one in ("李", "王", "🌴", "🌵", name)}) >= 4
+    assert name_skeleton(name) not in ("", name_skeleton("Alex"))
+    assert len({name_skeleton(one) for one in ("李", "王", "🌴", "🌵", name)}) >= 4
 
 
 async def test_who_looks_like_somebody_else_is_told_apart(here: Office) -> None:
@@ -131,7 +140,11 @@ async def test_a_program_cannot_take_the_name_of_a_person_or_of_the_soul(here: O
     alert = {"type": "message", "subtype": "bot_message", "channel": GENERAL, "thread_ts": root, "text": "x"}
     for number, name in enumerate(("Alice", "Claudius", "Pager")):
         await here.event(event={**alert, "bot_id": "B1", "username": name, "ts": f"9.00000{number}"})
-    assert [entry.event.name for entry in here.entries(Heard)] == ["Alice (B1)", "Claudius (B1)", "Pager"]
+    assert [entry.event.name for entry in here.entries(OverheardMessage)] == [
+        "Alice (B1)",
+        "Claudius (B1)",
+        "Pager",
+    ]
 
 
 async def test_who_is_mentioned_is_told_apart_from_others_of_that_name(here: Office) -> None:
@@ -139,7 +152,7 @@ async def test_who_is_mentioned_is_told_apart_from_others_of_that_name(here: Off
     await here.say("alice", await here.dm("alice"), f"not <@{ALICE.id}> but <@{BOB.id}>")
     share = {"is_share": True, "author_id": BOB.id, "author_name": "Alex", "text": "so"}
     await here.put("alice", await here.dm("alice"), attachments=[share])
-    texts = [entry.event.text for entry in here.entries(Message)]
+    texts = [entry.event.text for entry in here.entries(IncomingMessage)]
     assert texts == ["not @Alex but @Alex (@apier)", "[forwarded message from @Alex (@apier)]\n> so"]
 
 
@@ -149,8 +162,8 @@ async def test_reactions_and_notes_tell_them_apart(tmp_path: Path) -> None:
         ts = await here.say("alice", GENERAL, "lunch?")
         await here.client("bob").reactions_add(channel=GENERAL, timestamp=ts, name="soup")
         await here.acked()
-        assert (here.one(Noticed).event.name, here.one(Noticed).event.owner) == ("Alex", True)
-        assert here.one(Reacted).event.name == "Alex (@apier)"
+        assert (here.one(AmbientMessage).event.name, here.one(AmbientMessage).event.owner) == ("Alex", True)
+        assert here.one(ReactionChanged).event.name == "Alex (@apier)"
 
 
 async def test_an_owner_is_marked_whatever_anybody_is_called(tmp_path: Path) -> None:
@@ -164,7 +177,7 @@ async def test_an_owner_is_marked_whatever_anybody_is_called(tmp_path: Path) -> 
         await here.say("alice", GENERAL, f"{ME} I do", root)
         assert frame(here) == '<message from="Alice (@alice)" owner="yes">'
         await here.say("alice", GENERAL, f"{ME} stop", root)
-        assert here.one(StopAsked).event.owner
+        assert here.one(StopRequest).event.owner
 
 
 # Names that change
@@ -184,7 +197,7 @@ async def test_a_changed_name_counts_from_the_next_message_on(here: Office, kind
     await here.say("alice", dm, "who am I?")
     await here.say("bob", await here.dm("bob"), f"who is <@{ALICE.id}>?")
     assert names(here) == ["Alice", "Annika", "Bob"]
-    assert here.entries(Message)[-1].event.text == "who is @Annika?"
+    assert here.entries(IncomingMessage)[-1].event.text == "who is @Annika?"
     assert len([args for args in here.wire.told(USER) if args["user"] == ALICE.id]) == 1
 
 
@@ -238,7 +251,7 @@ async def test_the_name_in_an_event_counts_from_that_message_on(here: Office) ->
 async def test_a_guest_whose_message_tells_a_name_is_known_as_a_guest(here: Office) -> None:
     here.wire.guests.add(BOB.id)
     await here.put("bob", GENERAL, text=f"{ME} hello", **profile("Bobby"))
-    assert here.one(Opened).event.audience == "shared"
+    assert here.one(ConversationOpened).event.audience == "shared"
 
 
 async def test_a_channel_that_is_renamed_is_called_so_at_once(here: Office) -> None:
@@ -252,4 +265,7 @@ async def test_a_channel_that_is_renamed_is_called_so_at_once(here: Office) -> N
     }
     await here.event(event={**renamed, "ts": f"{here.clock.now() + 1:.6f}", "text": "renamed"})
     await here.say("alice", GENERAL, f"{ME} see <#{GENERAL}>")
-    assert [entry.event.text.split("see ")[1] for entry in here.entries(Message)] == ["#general", "#harbour"]
+    assert [entry.event.text.split("see ")[1] for entry in here.entries(IncomingMessage)] == [
+        "#general",
+        "#harbour",
+    ]

@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from daemon.documents.document import Document, DocumentError
-from daemon.kinds import Opened
+from daemon.kinds import ConversationOpened
 from daemon.limits import DAY
 from daemon.slack.names import FRESH
-from daemon.slack.shelf import MOST_FILES, NO_FILES, NOWHERE, SlackShelf
+from daemon.slack.shelf import MOST_FILES, NO_FILES, NOWHERE, SlackSourceProvider
 from daemon.slack.web import PAGE
 from rehearsal.people import ALICE, BOB, CAROL, ECHO, SOUL, TEAM_URL
 from tests.slack.absence import post_many
@@ -25,14 +25,14 @@ def now(here: Office) -> float:
     return here.clock.now() + 1
 
 
-def shelf(here: Office) -> SlackShelf:
+def shelf(here: Office) -> SlackSourceProvider:
     return here.slack.shelf
 
 
 async def begun(here: Office, channel: str = GENERAL, name: str = "alice") -> tuple[str, str]:
     """A conversation with the soul: its thread, and the ts of its first message."""
     ts = await here.say(name, channel, f"{ME} hello")
-    return here.entries(Opened)[-1].thread, ts
+    return here.entries(ConversationOpened)[-1].thread, ts
 
 
 async def share(here: Office, name: str, content: str | bytes, root: str, channel: str = GENERAL) -> None:
@@ -168,7 +168,7 @@ async def test_a_thread_is_all_that_stands_in_it_now(here: Office) -> None:
     await here.client(ECHO.bot_token).chat_postMessage(channel=GENERAL, text="beep", thread_ts=root)
     await here.client(SOUL.bot_token).chat_postMessage(channel=GENERAL, text="At noon.", thread_ts=root)
     await share(here, "times.txt", "9", root)
-    thread = here.entries(Opened)[-1].thread
+    thread = here.entries(ConversationOpened)[-1].thread
     await here.client("alice").chat_update(channel=GENERAL, ts=first, text="at *eleven*")
     await here.client("alice").chat_delete(channel=GENERAL, ts=gone)
     await here.acked()

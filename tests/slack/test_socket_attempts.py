@@ -10,7 +10,7 @@ import pytest
 
 from daemon.errors import ConfigError
 from daemon.slack.sockets import ADVICE, FULL, STEADY
-from daemon.slack.web import AT_ONCE, LONGEST_PAUSE, pause
+from daemon.slack.web import AT_ONCE, LONGEST_PAUSE, retry_pause
 from tests.slack.office import until
 from tests.slack.switchboard import LOST, Ours, hears, ours
 
@@ -46,7 +46,7 @@ async def test_a_slack_that_is_away_is_asked_now_and_then_and_not_in_a_hurry() -
 
 
 def test_a_pause_grows_up_to_a_bound_and_is_never_quite_the_same() -> None:
-    pauses = [pause(attempt) for attempt in range(1, 2000)]
+    pauses = [retry_pause(attempt) for attempt in range(1, 2000)]
     assert pauses[:AT_ONCE] == [0.0] * AT_ONCE
     assert pauses[AT_ONCE] < pauses[AT_ONCE + 2] < pauses[AT_ONCE + 4] <= max(pauses) <= LONGEST_PAUSE
     assert len(set(pauses[1000:])) > 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from daemon.engine.event import digest
-from daemon.kinds import Opened
+from daemon.kinds import ConversationOpened
 from daemon.slack.stream import PACE
 from rehearsal.people import ALICE, BOB, TEAM
 from tests.slack.absence import post_many
@@ -102,7 +102,7 @@ async def test_own_reads_to_the_end_of_a_long_thread(here: Office) -> None:
 
 async def test_a_stream_in_a_dm_has_no_key_before_it_is_stopped(here: Office) -> None:
     await here.say("bob", await here.dm("bob"), "hello")
-    thread, speaker = here.one(Opened).thread, here.slack.speaker
+    thread, speaker = here.one(ConversationOpened).thread, here.slack.speaker
     ts = await speaker.start(thread, "Hi", KEY, ours)
     assert [(one.ts, one.key) for one in await speaker.own_messages(thread, 0)] == [(ts, "")]
     await speaker.finish(thread, ts, "Hi, Bob", KEY, ours)

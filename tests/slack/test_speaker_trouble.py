@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from daemon.engine.event import digest
-from daemon.errors import SpeechFailed
+from daemon.errors import PostFailed
 from daemon.slack.stream import ENOUGH
 from daemon.slack.web import LONGEST_WAIT
 from tests.attention import PATIENCE, until
@@ -22,7 +22,7 @@ async def test_where_nothing_may_be_said_or_it_is_left_open_no_post_is_tried(her
     for word in ("is_archived", *OPEN):
         here.wire.refuse["chat.startStream"] = [word]
         here.wire.calls.clear()
-        with pytest.raises(SpeechFailed, match=word):
+        with pytest.raises(PostFailed, match=word):
             await here.slack.speaker.start(thread, "Hi", KEY, ours)
         assert here.wire.spoken == ["chat.startStream"], word
 
@@ -30,7 +30,7 @@ async def test_where_nothing_may_be_said_or_it_is_left_open_no_post_is_tried(her
 async def test_a_stream_whose_beginning_a_gateway_hid_stands_alone(here: Office) -> None:
     (thread, root), speaker = await called(here), here.slack.speaker
     here.wire.garbled.add("chat.startStream")
-    with pytest.raises(SpeechFailed):
+    with pytest.raises(PostFailed):
         await speaker.start(thread, "Hi", KEY, ours)
     assert await texts(here, root) == ["Hi"]
     (left,) = await speaker.own_messages(thread, 0)
@@ -63,7 +63,7 @@ async def test_a_stop_that_is_refused_ends_in_a_rewriting(here: Office) -> None:
 async def test_a_post_whose_answer_was_lost_is_not_repeated(here: Office) -> None:
     (thread, root), speaker = await called(here), here.slack.speaker
     here.wire.cut.add("chat.postMessage")
-    with pytest.raises(SpeechFailed):
+    with pytest.raises(PostFailed):
         await speaker.finish(thread, None, "Hello", KEY, ours)
     assert await texts(here, root) == ["Hello"]
     assert [one.key for one in await speaker.own_messages(thread, 0)] == [digest(KEY)]
@@ -82,7 +82,7 @@ async def test_a_rate_limit_that_lasts_is_not_waited_for(here: Office) -> None:
     thread, _ = await called(here)
     for after in ("9" * 5_000, "31", "Thu, 01 Jan 2099 00:00:00 GMT"):
         here.wire.refuse["chat.postMessage"] = [f"ratelimited{after}"]
-        with pytest.raises(SpeechFailed, match="ratelimited"):
+        with pytest.raises(PostFailed, match="ratelimited"):
             await here.slack.speaker.finish(thread, None, "Hi", KEY, ours)
 
 
@@ -123,7 +123,7 @@ async def test_a_hidden_answer_leaves_it_open_whether_it_was_done(
         standing = await speaker.start(thread, "He", KEY, ours) if method == "chat.update" else None
         here.wire.lacking.add("chat.stopStream")
         doubtful = speaker.finish(thread, standing, "Hello", KEY, ours)
-    with pytest.raises(SpeechFailed):
+    with pytest.raises(PostFailed):
         await doubtful
     here.wire.lacking.clear()
     getattr(here.wire, answers).clear()
@@ -140,7 +140,7 @@ async def test_a_stop_for_which_slack_has_no_time_is_a_failure_and_tried_again(h
     for _ in range(LONGEST_WAIT // 3):
         await until(lambda: here.clock.sleepers > 0)
         await here.clock.advance(3)
-    with pytest.raises(SpeechFailed, match="ratelimited"):
+    with pytest.raises(PostFailed, match="ratelimited"):
         await asyncio.wait_for(stopping, PATIENCE)
     assert here.wire.told("chat.update") == []
     here.wire.refuse.clear()
@@ -155,5 +155,5 @@ async def test_a_rate_limit_that_does_not_end_is_a_failure(here: Office) -> None
     for _ in range(LONGEST_WAIT // 3):
         await until(lambda: here.clock.sleepers > 0)
         await here.clock.advance(3)
-    with pytest.raises(SpeechFailed, match="ratelimited"):
+    with pytest.raises(PostFailed, match="ratelimited"):
         await asyncio.wait_for(saying, PATIENCE)

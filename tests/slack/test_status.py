@@ -6,11 +6,11 @@ import asyncio
 import gc
 from pathlib import Path
 
-from daemon.engine.exceptions import Fenced
-from daemon.kinds import TurnBegan
-from daemon.slack.place import place_of
-from daemon.slack.sign import MOMENT, Spot
-from daemon.slack.surface import Slack
+from daemon.engine.exceptions import FencedError
+from daemon.kinds import SoulTurnBegan
+from daemon.slack.place import slack_place
+from daemon.slack.sign import MOMENT, ThreadStatus
+from daemon.slack.surface import SlackSurface
 from tests.slack.office import OPEN, Office, access, office, until
 from tests.slack.signs import LINE, SESSION, called, lines, ours, sessions, show
 from tests.slack.wire import Wire
@@ -155,7 +155,7 @@ async def test_many_threads_stay_below_slack_s_pace_and_each_has_its_turn(here: 
     most = max(sum(at <= one < at + 60 for one in told) for at in told)
     assert (len(told), most < 50) == (60, True)
     asked = [args["thread_ts"] for args in here.wire.told(SESSION)]
-    places = [place_of(here.journal, thread).ts for thread in threads]
+    places = [slack_place(here.journal, thread).ts for thread in threads]
     assert asked == places, "in the order in which they asked"
 
 
@@ -165,7 +165,7 @@ async def test_a_successor_s_sign_is_left_alone(here: Office) -> None:
     await begins(here, thread)
 
     def lost() -> None:
-        raise Fenced(thread)
+        raise FencedError(thread)
 
     here.slack.speaker.status(thread, "", lost)
     await until(lambda: not here.slack.speaker.busy)
@@ -197,12 +197,14 @@ async def test_the_next_life_takes_away_what_a_killed_one_has_shown(here: Office
     thread = await called(here)
     await show(here, thread, "is musing…")
     await begins(here, thread)
-    next_life = Slack(access(here.url), OPEN, journal=here.journal, wake=here.woken.append, clock=here.clock)
+    next_life = SlackSurface(
+        access(here.url), OPEN, journal=here.journal, wake=here.woken.append, clock=here.clock
+    )
     async with next_life:
         await until(lambda: not next_life.speaker.busy)
         assert (lines(here), sessions(here)) == ([], [])
         told = len(here.wire.told(SESSION))
-    async with Slack(
+    async with SlackSurface(
         access(here.url), OPEN, journal=here.journal, wake=here.woken.append, clock=here.clock
     ) as third:
         await until(lambda: not third.speaker.busy)
@@ -215,8 +217,8 @@ async def test_whoever_is_at_work_waits_for_nothing_that_a_killed_life_has_left(
     for thread in threads:
         await begins(here, thread)
     one, other = threads[0], await called(here)
-    place = place_of(here.journal, other).ts
-    async with Slack(
+    place = slack_place(here.journal, other).ts
+    async with SlackSurface(
         access(here.url), OPEN, journal=here.journal, wake=here.woken.append, clock=here.clock
     ) as next_life:
         next_life.speaker.status(other, "is musing…", ours)
@@ -232,13 +234,13 @@ async def test_whoever_is_at_work_waits_for_nothing_that_a_killed_life_has_left(
             await until(lambda: not next_life.speaker.busy)
             await here.clock.advance(1)
         assert {args["thread_ts"] for args in here.wire.told(SESSION)} >= {
-            place_of(here.journal, thread).ts for thread in threads
+            slack_place(here.journal, thread).ts for thread in threads
         }
 
 
 async def begins(here: Office, thread: str) -> None:
     """An attempt at this thread."""
-    began = TurnBegan(execution=f"{thread}@1", inputs=(), process="p", texts="")
+    began = SoulTurnBegan(execution=f"{thread}@1", inputs=(), process="p", texts="")
     await here.journal.append(thread, began, key=f"{thread}@1/began", author="soul")
 
 
@@ -251,4 +253,4 @@ async def show_and_clear(here: Office) -> None:
 def spots() -> int:
     """How many signs are thought of."""
     gc.collect()
-    return sum(isinstance(one, Spot) for one in gc.get_objects())
+    return sum(isinstance(one, ThreadStatus) for one in gc.get_objects())

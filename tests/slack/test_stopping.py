@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from daemon.engine.kinds import Outage
+from daemon.engine.kinds import OutageBegan
 from daemon.kinds import (
-    Afterthought,
-    Message,
-    Opened,
-    Press,
-    SpeechStarted,
-    StopAsked,
-    TurnBegan,
+    BackgroundTask,
+    ButtonPress,
+    ConversationOpened,
+    IncomingMessage,
+    SoulTurnBegan,
+    SpeechPosted,
+    StopRequest,
 )
-from daemon.slack.policy import Allowed
+from daemon.slack.policy import AccessPolicy
 from rehearsal.people import ALICE, BOB, CAROL, TEAM
 from tests.slack.office import GENERAL, ME, RANDOM, Office, office, until
 from tests.slack.signs import show
@@ -39,9 +39,12 @@ async def test_whoever_began_it_stops_it_by_a_reaction(owned: Office) -> None:
     await react(owned, "alice", root)
     (stop,) = stops(owned)
     ts = stop.event.ts
-    assert stop.event == StopAsked(user=ALICE.id, name="Alice", text="", ts=ts, by="reaction")
+    assert stop.event == StopRequest(user=ALICE.id, name="Alice", text="", ts=ts, by="reaction")
     assert (stop.key, stop.author) == (f"stop:{TEAM}:{GENERAL}:{ts}", ALICE.id)
-    assert (stop.thread, stop.cause) == (owned.one(Opened).thread, owned.one(Opened).seq)
+    assert (stop.thread, stop.cause) == (
+        owned.one(ConversationOpened).thread,
+        owned.one(ConversationOpened).seq,
+    )
     assert owned.woken == [stop.thread]
     assert owned.wire.told("users.info") == []
 
@@ -75,16 +78,16 @@ async def test_others_do_not(here: Office) -> None:
 
 async def test_a_reaction_on_what_the_soul_says_stops_it(here: Office) -> None:
     await called(here)
-    ts = await answers(here, here.one(TurnBegan), "One, two,")
+    ts = await answers(here, here.one(SoulTurnBegan), "One, two,")
     await react(here, "alice", ts)
-    assert [stop.thread for stop in stops(here)] == [here.one(Opened).thread]
+    assert [stop.thread for stop in stops(here)] == [here.one(ConversationOpened).thread]
 
 
 async def test_so_does_one_on_a_message_that_has_only_begun(here: Office) -> None:
     await called(here)
-    thread = here.one(Opened).thread
+    thread = here.one(ConversationOpened).thread
     ts = await here.slack.speaker.start(thread, "One, two,", "k", ours)
-    await here.journal.append(thread, SpeechStarted(ts=ts), key="k/started", author="soul")
+    await here.journal.append(thread, SpeechPosted(ts=ts), key="k/started", author="soul")
     await react(here, "alice", ts)
     assert len(stops(here)) == 1
 
@@ -100,17 +103,17 @@ async def test_a_reaction_elsewhere_stops_nothing(here: Office) -> None:
     await called(here)
     ours_there = await here.say("alice", RANDOM, f"{ME} hello")
     other = await here.say("alice", GENERAL, "lunch?")
-    await ends(here, await begins(here, here.entries(Message)[-1]))
+    await ends(here, await begins(here, here.entries(IncomingMessage)[-1]))
     await react(here, "alice", other)
     assert stops(here) == []
     await react(here, "alice", ours_there, channel=RANDOM)
-    there = here.entries(Opened)[-1].thread
+    there = here.entries(ConversationOpened)[-1].thread
     assert [stop.thread for stop in stops(here)] == [there], "she is told that nothing runs there"
 
 
 async def test_the_soul_s_words_in_another_channel_are_not_those(here: Office) -> None:
     await called(here)
-    ts = await answers(here, here.one(TurnBegan))
+    ts = await answers(here, here.one(SoulTurnBegan))
     item = {"type": "message", "channel": RANDOM, "ts": ts}
     event = {"type": "reaction_added", "user": ALICE.id, "reaction": SIGN, "event_ts": "99999999999.1"}
     await here.event(event={**event, "item": item})
@@ -120,7 +123,7 @@ async def test_the_soul_s_words_in_another_channel_are_not_those(here: Office) -
 @pytest.mark.parametrize("by", ["reaction", "button"])
 async def test_a_stop_where_nothing_runs_is_written_down_to_be_told_so(here: Office, by: str) -> None:
     root = await called(here)
-    await ends(here, here.one(TurnBegan))
+    await ends(here, here.one(SoulTurnBegan))
     await (react(here, "alice", root) if by == "reaction" else session_stop(here, root))
     [stop] = stops(here)
     assert (stop.event.by, here.woken) == (by, [stop.thread])
@@ -128,7 +131,7 @@ async def test_a_stop_where_nothing_runs_is_written_down_to_be_told_so(here: Off
 
 async def test_a_sign_on_what_somebody_else_said_where_nothing_runs_means_nothing(here: Office) -> None:
     root = await called(here)
-    await ends(here, here.one(TurnBegan))
+    await ends(here, here.one(SoulTurnBegan))
     await react(here, "bob", root)
     assert stops(here) == []
     assert here.woken == []
@@ -142,7 +145,7 @@ async def test_what_has_not_begun_yet_is_stopped_too(here: Office) -> None:
 
 async def test_a_question_that_waits_is_stopped_by_whoever_it_was_asked_for(here: Office) -> None:
     root = await called(here)
-    await parks(here, here.one(TurnBegan))
+    await parks(here, here.one(SoulTurnBegan))
     await react(here, "bob", root)
     assert stops(here) == []
     await react(here, "alice", root)
@@ -151,9 +154,9 @@ async def test_a_question_that_waits_is_stopped_by_whoever_it_was_asked_for(here
 
 async def test_a_body_that_goes_on_still_belongs_to_whoever_began_it(here: Office) -> None:
     root = await called(here)
-    began = here.one(TurnBegan)
+    began = here.one(SoulTurnBegan)
     asked = await parks(here, began)
-    press = Press(user=BOB.id, name="Bob", text="Yes", ts="99.1", answers=asked.key, value="yes")
+    press = ButtonPress(user=BOB.id, name="Bob", text="Yes", ts="99.1", answers=asked.key, value="yes")
     taken, _ = await here.journal.append(began.thread, press, key="click:1", author=BOB.id)
     again = replace(began.event, inputs=(taken.seq,))
     await here.journal.append(began.thread, again, key=f"{again.execution}/went-on#2", author="soul")
@@ -165,8 +168,8 @@ async def test_a_body_that_goes_on_still_belongs_to_whoever_began_it(here: Offic
 
 async def test_what_waits_for_better_times_belongs_to_its_author(here: Office) -> None:
     root = await called(here)
-    began = here.one(TurnBegan)
-    outage = Outage(reason="overloaded", due=here.clock.now() + 60)
+    began = here.one(SoulTurnBegan)
+    outage = OutageBegan(reason="overloaded", due=here.clock.now() + 60)
     await here.journal.append(began.thread, outage, key=f"{began.event.execution}!outage#1", author="soul")
     await react(here, "bob", root)
     assert stops(here) == []
@@ -176,9 +179,9 @@ async def test_what_waits_for_better_times_belongs_to_its_author(here: Office) -
 
 async def test_an_afterthought_is_nothing_that_anybody_asked_for(here: Office) -> None:
     root = await called(here)
-    await ends(here, here.one(TurnBegan))
-    thought = Afterthought(process="learns")
-    thread = here.one(Opened).thread
+    await ends(here, here.one(SoulTurnBegan))
+    thought = BackgroundTask(process="learns")
+    thread = here.one(ConversationOpened).thread
     after, _ = await here.journal.append(thread, thought, key="after:1", author="core")
     await begins(here, after)
     await session_stop(here, root)
@@ -187,7 +190,7 @@ async def test_an_afterthought_is_nothing_that_anybody_asked_for(here: Office) -
 
 async def test_slack_s_own_button_stops_it_whoever_presses_it(here: Office) -> None:
     root = await called(here)
-    thread = here.one(Opened).thread
+    thread = here.one(ConversationOpened).thread
     await show(here, thread, "is counting…")
     await here.control("stop", user=BOB.id, channel=GENERAL, thread_ts=root)
     await here.acked()
@@ -198,7 +201,7 @@ async def test_slack_s_own_button_stops_it_whoever_presses_it(here: Office) -> N
 
 async def test_what_slack_stopped_in_the_middle_is_rewritten_whole(here: Office) -> None:
     root = await called(here)
-    thread, speaker = here.one(Opened).thread, here.slack.speaker
+    thread, speaker = here.one(ConversationOpened).thread, here.slack.speaker
     await show(here, thread, "is counting…")
     ts = await speaker.start(thread, "One,", "k", ours)
     await here.control("stop", user=ALICE.id, channel=GENERAL, thread_ts=root)
@@ -217,7 +220,7 @@ async def test_a_button_in_a_thread_without_the_soul_stops_nothing(here: Office)
 
 
 async def test_an_owner_need_not_be_allowed_to_speak(tmp_path: Path) -> None:
-    allowed = Allowed(users=frozenset({ALICE.id}))
+    allowed = AccessPolicy(users=frozenset({ALICE.id}))
     async with office(tmp_path, allowed, owners=frozenset({CAROL.id})) as here:
         await react(here, "carol", await called(here))
         assert len(stops(here)) == 1

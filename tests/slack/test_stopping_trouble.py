@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daemon.kinds import Message, TurnBegan
+from daemon.kinds import IncomingMessage, SoulTurnBegan
 from rehearsal.people import ALICE, SOUL
 from tests.slack.office import GENERAL, Office, until
 from tests.slack.work import SIGN, begins, called, ends, session_stop, stops
@@ -23,11 +23,11 @@ async def test_the_same_stop_comes_twice_and_is_one(here: Office) -> None:
 
 async def test_a_stop_that_comes_late_does_not_stop_what_was_asked_for_after_it(here: Office) -> None:
     root = await called(here)
-    await ends(here, here.one(TurnBegan))
+    await ends(here, here.one(SoulTurnBegan))
     earlier = f"{here.clock.now() + 1:.6f}"
     await here.clock.advance(2)
     await here.say("alice", GENERAL, "and now to ten", root)
-    await begins(here, here.entries(Message)[-1])
+    await begins(here, here.entries(IncomingMessage)[-1])
     await session_stop(here, root, event_ts=earlier)
     assert stops(here) == []
     await session_stop(here, root)

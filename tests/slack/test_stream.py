@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from daemon.engine.event import digest
-from daemon.engine.exceptions import Fenced
-from daemon.kinds import Opened
+from daemon.engine.exceptions import FencedError
+from daemon.kinds import ConversationOpened
 from daemon.slack.stream import ENOUGH, PACE
 from tests.slack.office import Office, until
 from tests.slack.voice import KEY, called, lost, ours, pace, texts, times
@@ -115,7 +115,7 @@ async def test_a_fenced_attempt_shows_nothing_more(here: Office) -> None:
         speaker.finish(thread, None, "Good morning", KEY, lost),
         speaker.start(thread, "Good morning", KEY, lost),
     ):
-        with pytest.raises(Fenced):
+        with pytest.raises(FencedError):
             await say
     assert await texts(here, root) == ["Good"]
     assert here.wire.spoken == ["chat.startStream"]
@@ -134,7 +134,7 @@ async def test_one_thread_s_stream_is_no_other_s(here: Office) -> None:
 async def test_it_streams_in_a_dm_too(here: Office) -> None:
     dm, speaker = await here.dm("bob"), here.slack.speaker
     root = await here.say("bob", dm, "hello")
-    thread = here.one(Opened).thread
+    thread = here.one(ConversationOpened).thread
     ts = await speaker.start(thread, "Hi", KEY, ours)
     await speaker.finish(thread, ts, "Hi, Bob", KEY, ours)
     replies = await here.client("bob").conversations_replies(channel=dm, ts=root)

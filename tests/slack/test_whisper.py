@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.errors import ContentRefused, SpeechFailed
-from daemon.kinds import Spoken
+from daemon.errors import ContentRefused, PostFailed
+from daemon.kinds import SpeechFinished
 from rehearsal.people import ALICE, BOB
 from tests.slack.office import ME, Office
 from tests.slack.voice import called, ours, texts
@@ -24,7 +24,7 @@ async def test_a_whisper_is_seen_by_one_person_and_stands_nowhere(here: Office) 
 async def test_where_the_soul_has_spoken_it_stands_in_the_thread(here: Office) -> None:
     thread, root = await called(here)
     ts = await here.slack.speaker.finish(thread, None, "Here I am.", "key", ours)
-    spoken = Spoken(ts=ts, text="Here I am.", upto=10)
+    spoken = SpeechFinished(ts=ts, text="Here I am.", upto=10)
     await here.journal.append(thread, spoken, key="receipt", author="soul")
     await here.slack.speaker.whisper(thread, ALICE.id, "psst", ours)
     assert here.world.whispers(ALICE.id)[0]["thread_ts"] == root
@@ -70,12 +70,12 @@ async def test_a_whisper_is_plain_text_where_slack_refuses_its_markdown(here: Of
 async def test_a_whisper_that_slack_does_not_take_has_failed(here: Office, word: str) -> None:
     thread, _ = await called(here)
     here.wire.refuse["chat.postEphemeral"] = [word]
-    with pytest.raises(SpeechFailed):
+    with pytest.raises(PostFailed):
         await here.slack.speaker.whisper(thread, ALICE.id, "psst", ours)
 
 
 async def test_so_has_one_whose_answer_is_lost(here: Office) -> None:
     thread, _ = await called(here)
     here.wire.cut.add("chat.postEphemeral")
-    with pytest.raises(SpeechFailed):
+    with pytest.raises(PostFailed):
         await here.slack.speaker.whisper(thread, ALICE.id, "psst", ours)

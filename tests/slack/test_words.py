@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from daemon.engine.event import Input, Rank
-from daemon.kinds import Heard, Message, StopAsked
-from daemon.slack.words import ASIDE, STOP, stops
+from daemon.engine.event import Input, InputRank
+from daemon.kinds import IncomingMessage, OverheardMessage, StopRequest
+from daemon.slack.words import ASIDE, STOP, is_stop_word
 from tests.slack import work
 from tests.slack.office import GENERAL, ME, Office, until
 
@@ -48,17 +48,17 @@ SAYS_MORE = (
 
 @pytest.mark.parametrize("text", SAYS_STOP)
 def test_it_says_stop(text: str) -> None:
-    assert stops(text, "Claudius")
+    assert is_stop_word(text, "Claudius")
 
 
 @pytest.mark.parametrize("text", SAYS_MORE)
 def test_it_says_something_else(text: str) -> None:
-    assert not stops(text, "Claudius")
+    assert not is_stop_word(text, "Claudius")
 
 
 def test_every_word_of_the_tables_can_be_said() -> None:
-    assert all(stops(word.replace("_", " ").upper()) for word in STOP)
-    assert not any(stops(word) for word in ASIDE)
+    assert all(is_stop_word(word.replace("_", " ").upper()) for word in STOP)
+    assert not any(is_stop_word(word) for word in ASIDE)
 
 
 async def test_a_stop_word_is_a_perception_of_its_own_rank(here: Office) -> None:
@@ -73,7 +73,7 @@ async def test_a_stop_word_is_a_perception_of_its_own_rank(here: Office) -> None
 
 async def test_a_stop_word_in_a_dm_is_one_too(here: Office) -> None:
     await here.say("alice", await here.dm("alice"), "stop.")
-    assert here.one(Input).event.rank is Rank.STOP
+    assert here.one(Input).event.rank is InputRank.STOP
 
 
 async def test_a_stop_word_that_is_not_for_the_soul_is_none(here: Office) -> None:
@@ -81,7 +81,7 @@ async def test_a_stop_word_that_is_not_for_the_soul_is_none(here: Office) -> Non
     await here.say("bob", GENERAL, "<@U0CAROL0003> stop", root)
     await here.say("bob", GENERAL, "stop")
     await here.say("bob", await here.dm("bob"), "<@U0CAROL0003> stop")
-    assert here.one(Heard).event.text == "@Carol stop"
+    assert here.one(OverheardMessage).event.text == "@Carol stop"
     assert work.stops(here) == []
 
 
@@ -107,8 +107,8 @@ async def test_a_command_is_told_from_ordinary_text_with_an_exclamation_mark(
     dm, texts = await here.dm("alice"), COMMANDS[command]
     for text in texts:
         await here.say("alice", dm, text)
-    said = [(entry.event.command, entry.event.rank) for entry in here.entries(Message)]
-    assert dict(zip(texts, said, strict=True)) == dict.fromkeys(texts, (command, Rank.MESSAGE))
+    said = [(entry.event.command, entry.event.rank) for entry in here.entries(IncomingMessage)]
+    assert dict(zip(texts, said, strict=True)) == dict.fromkeys(texts, (command, InputRank.MESSAGE))
 
 
 async def test_a_stop_word_waits_for_no_name(here: Office) -> None:
@@ -124,7 +124,7 @@ async def test_a_stop_word_waits_for_no_name(here: Office) -> None:
 
 async def test_where_it_works_a_stop_word_overtakes_a_message_that_waits_for_a_name(here: Office) -> None:
     root = await here.say("alice", GENERAL, f"{ME} hello")
-    await work.begins(here, here.one(Message))
+    await work.begins(here, here.one(IncomingMessage))
     await here.caught_up()
     here.wire.held["users.info"] = asyncio.Event()
     post = here.client("bob").chat_postMessage
@@ -133,16 +133,19 @@ async def test_where_it_works_a_stop_word_overtakes_a_message_that_waits_for_a_n
     for text in ("and more", "stop"):
         await here.client("alice").chat_postMessage(channel=GENERAL, text=text, thread_ts=root)
     await until(lambda: bool(work.stops(here)))
-    assert [entry.event.text for entry in here.entries(Message, StopAsked)] == ["@Claudius hello", "stop"]
+    assert [entry.event.text for entry in here.entries(IncomingMessage, StopRequest)] == [
+        "@Claudius hello",
+        "stop",
+    ]
     here.wire.held["users.info"].set()
     await here.acked()
-    assert [entry.event.name for entry in here.entries(Message)[1:]] == ["Bob", "Alice"]
+    assert [entry.event.name for entry in here.entries(IncomingMessage)[1:]] == ["Bob", "Alice"]
 
 
 async def test_where_nothing_runs_a_stop_word_keeps_its_place(here: Office) -> None:
     dm = await here.dm("alice")
     root = await here.say("alice", dm, "hello")
-    await work.ends(here, await work.begins(here, here.one(Message)))
+    await work.ends(here, await work.begins(here, here.one(IncomingMessage)))
     await here.caught_up()
     here.wire.held["users.info"] = asyncio.Event()
     post = here.client("alice").chat_postMessage
@@ -153,7 +156,11 @@ async def test_where_nothing_runs_a_stop_word_keeps_its_place(here: Office) -> N
     await here.clock.advance(0)
     here.wire.held["users.info"].set()
     await here.acked()
-    assert [entry.event.text for entry in here.entries(Message, StopAsked)] == ["hello", "ask @Bob", "stop"]
+    assert [entry.event.text for entry in here.entries(IncomingMessage, StopRequest)] == [
+        "hello",
+        "ask @Bob",
+        "stop",
+    ]
 
 
 async def test_a_stop_word_that_was_said_long_ago_stops_nothing(here: Office) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from daemon.kinds import CaughtUp, Heard
-from daemon.slack.place import note
+from daemon.kinds import BackfillCompleted, OverheardMessage
+from daemon.slack.place import record_workspace_note
 from rehearsal.people import TEAM
 from tests.clock import FakeClock
 from tests.slack.absence import DAY, HOUR, addresses, before, later, post
@@ -25,7 +25,7 @@ async def test_the_marks_are_in_slacks_time(tmp_path: Path) -> None:
         await clock.advance(DAY + HOUR)
         await post(here, "alice", dm, "and now?")
     async with later(tmp_path, clock) as here:
-        heard = [entry.event.text for entry in here.entries(Heard)]
+        heard = [entry.event.text for entry in here.entries(OverheardMessage)]
         assert heard == ["anybody?"], "the age of a message is a matter of Slack's clock, too"
         assert addresses(here) == [("dm", "hello"), ("dm", "and now?")]
         await here.slack.stop()
@@ -49,7 +49,9 @@ async def test_a_mark_of_the_future_is_not_believed(tmp_path: Path) -> None:
         await here.say("alice", dm, "hello")
         await here.slack.stop()
         for until in (clock.now() + YEAR, clock.now() + YEAR + DAY):
-            await note(here.journal, TEAM, CaughtUp(until=until, behind={dm: until}))
+            await record_workspace_note(
+                here.journal, TEAM, BackfillCompleted(until=until, behind={dm: until})
+            )
         await post(here, "alice", dm, "anybody?")
     async with later(tmp_path, clock) as here:
         assert addresses(here) == [("dm", "hello"), ("dm", "anybody?")]

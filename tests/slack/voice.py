@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from daemon.engine.exceptions import Fenced
-from daemon.kinds import Opened
+from daemon.engine.exceptions import FencedError
+from daemon.kinds import ConversationOpened
 from daemon.slack.stream import PACE
 from tests.slack.office import GENERAL, ME, Office, until
 
@@ -16,14 +16,14 @@ def ours() -> None:
 
 def lost() -> None:
     """The thread is another attempt's by now."""
-    raise Fenced(KEY)
+    raise FencedError(KEY)
 
 
 async def called(here: Office) -> tuple[str, str]:
     """Alice calls the soul: its thread, and the ts of her message."""
     root = await here.say("alice", GENERAL, f"{ME} hello")
     here.wire.calls.clear()
-    return here.entries(Opened)[-1].thread, root
+    return here.entries(ConversationOpened)[-1].thread, root
 
 
 async def texts(here: Office, root: str) -> list[str]:

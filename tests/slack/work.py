@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from daemon.engine.event import Entry, Event
-from daemon.kinds import Asked, Message, SpeechBegan, Spoken, StopAsked, TurnBegan, TurnEnded
+from daemon.kinds import (
+    IncomingMessage,
+    QuestionAsked,
+    SoulTurnBegan,
+    SoulTurnEnded,
+    SpeechBegan,
+    SpeechFinished,
+    StopRequest,
+)
 from rehearsal.people import BOB
 from tests.slack.office import GENERAL, ME, Office
 from tests.slack.voice import ours
@@ -13,10 +21,10 @@ from tests.slack.voice import ours
 SIGN = "octagonal_sign"
 
 
-async def begins(here: Office, *inputs: Entry[Event]) -> Entry[TurnBegan]:
+async def begins(here: Office, *inputs: Entry[Event]) -> Entry[SoulTurnBegan]:
     """A turn takes these."""
     thread, cause = inputs[0].thread, inputs[0].seq
-    began = TurnBegan(
+    began = SoulTurnBegan(
         execution=f"{thread}@{cause}",
         inputs=tuple(entry.seq for entry in inputs),
         process="conversation",
@@ -28,12 +36,12 @@ async def begins(here: Office, *inputs: Entry[Event]) -> Entry[TurnBegan]:
 
 
 async def ends(
-    here: Office, began: Entry[TurnBegan], outcome: Literal["completed", "suspended"] = "completed"
+    here: Office, began: Entry[SoulTurnBegan], outcome: Literal["completed", "suspended"] = "completed"
 ) -> None:
     """It ends."""
     await here.journal.append(
         began.thread,
-        TurnEnded(outcome=outcome),
+        SoulTurnEnded(outcome=outcome),
         key=f"{began.event.execution}/ended",
         author="soul",
         cause=began.seq,
@@ -41,12 +49,12 @@ async def ends(
     )
 
 
-async def parks(here: Office, began: Entry[TurnBegan]) -> Entry[Asked]:
+async def parks(here: Office, began: Entry[SoulTurnBegan]) -> Entry[QuestionAsked]:
     """It asks, and waits."""
     execution = began.event.execution
     asked, _ = await here.journal.append(
         began.thread,
-        Asked(execution=execution),
+        QuestionAsked(execution=execution),
         key=f"{execution}/ask#1",
         author="soul",
         cause=began.seq,
@@ -55,7 +63,7 @@ async def parks(here: Office, began: Entry[TurnBegan]) -> Entry[Asked]:
     return asked
 
 
-async def answers(here: Office, began: Entry[TurnBegan], text: str = "Hm.") -> str:
+async def answers(here: Office, began: Entry[SoulTurnBegan], text: str = "Hm.") -> str:
     """It says something; returns its ts."""
     key = f"{began.event.execution}/say#1"
     intent, _ = await here.journal.append(
@@ -64,7 +72,7 @@ async def answers(here: Office, began: Entry[TurnBegan], text: str = "Hm.") -> s
     ts = await here.slack.speaker.finish(began.thread, None, text, key, ours)
     await here.journal.append(
         began.thread,
-        Spoken(ts=ts, text=text, upto=len(text)),
+        SpeechFinished(ts=ts, text=text, upto=len(text)),
         key=f"{key}!receipt",
         author="soul",
         cause=intent.seq,
@@ -73,15 +81,15 @@ async def answers(here: Office, began: Entry[TurnBegan], text: str = "Hm.") -> s
     return ts
 
 
-def stops(here: Office) -> list[Entry[StopAsked]]:
+def stops(here: Office) -> list[Entry[StopRequest]]:
     """The stops that were perceived."""
-    return here.entries(StopAsked)
+    return here.entries(StopRequest)
 
 
 async def called(here: Office) -> str:
     """Alice calls the soul, and it is at work; returns the ts of her message."""
     root = await here.say("alice", GENERAL, f"{ME} count to a million")
-    await begins(here, here.entries(Message)[-1])
+    await begins(here, here.entries(IncomingMessage)[-1])
     await here.caught_up()
     here.woken.clear()
     return root

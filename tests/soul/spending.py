@@ -9,18 +9,18 @@ from typing import Any, TypeVar, cast
 from daemon.engine.event import Entry, Event
 from daemon.engine.execution import Execution
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Outage
-from daemon.engine.outage import Around
-from daemon.kinds import Answered, Limited, Message, ModelCall, TurnBegan
+from daemon.engine.kinds import OutageBegan
+from daemon.engine.outage import ExecutionServices
+from daemon.kinds import IncomingMessage, LimitReached, ModelCall, QuestionAnswered, SoulTurnBegan
 from daemon.limits import CONTINUE, Limits
-from daemon.reply import Usage
-from daemon.soul.budget import Budget
-from daemon.soul.gauge import Gauge
+from daemon.reply import TokenUsage
+from daemon.soul.budget import DailyBudget
+from daemon.soul.gauge import LimitChecker
 from tests.clock import FakeClock
 
 E = TypeVar("E", bound=Event)
 ANY = Limits()
-TEN = Usage(input=1, cache_read=2, cache_write=3, output=4)
+TEN = TokenUsage(input=1, cache_read=2, cache_write=3, output=4)
 
 
 def called(**more: Any) -> ModelCall:
@@ -44,13 +44,13 @@ def called(**more: Any) -> ModelCall:
     return ModelCall(**{**usual, **more})
 
 
-def about(bound: Limited | None) -> Mapping[str, str]:
+def about(bound: LimitReached | None) -> Mapping[str, str]:
     """What a question is about that is asked at this bound."""
     assert bound
     return {name: text for name, text in asdict(bound).items() if name in ("bound", "resets", "person")}
 
 
-async def _unheard(_thread: str, _outage: Entry[Outage]) -> None:
+async def _unheard(_thread: str, _outage: Entry[OutageBegan]) -> None:
     """Nobody is told."""
 
 
@@ -59,7 +59,7 @@ class Life:
 
     def __init__(self, journal: Journal, clock: FakeClock) -> None:
         self.journal, self.clock = journal, clock
-        self.budget = Budget(journal, clock, 5.0, ("UOWNER",))
+        self.budget = DailyBudget(journal, clock, 5.0, ("UOWNER",))
         self._n = 0
 
     async def write(self, event: E, path: str = "t@1", author: str = "soul", name: str = "") -> Entry[E]:
@@ -70,7 +70,7 @@ class Life:
         return entry
 
     async def begin(self, path: str = "t@1") -> None:
-        event = TurnBegan(execution=path, inputs=(), process="conversation", texts="")
+        event = SoulTurnBegan(execution=path, inputs=(), process="conversation", texts="")
         await self.write(event, path, "core", f"{path}/began")
 
     async def call(self, path: str = "t@1", **more: Any) -> None:
@@ -79,21 +79,21 @@ class Life:
 
     async def answer(self, about: Mapping[str, Any], path: str = "t@1", value: str = CONTINUE) -> None:
         """An owner presses a button."""
-        event = Answered(input=0, value=value, by="UOWNER", about=dict(about))
+        event = QuestionAnswered(input=0, value=value, by="UOWNER", about=dict(about))
         await self.write(event, path, "UOWNER")
 
     async def word(self, author: str = "U1", thread: str = "t", *, bot: bool = False) -> None:
         """Someone says something."""
-        event = Message(user=author, name=author, text="hm", ts="1.0", address="dm", bot=bot)
+        event = IncomingMessage(user=author, name=author, text="hm", ts="1.0", address="dm", bot=bot)
         await self.write(event, thread, author)
 
-    def gauge(self, turn: Limits = ANY, thread: Limits = ANY, person: Limits = ANY) -> Gauge:
-        return Gauge(self.journal, self.clock, self.budget, turn=turn, thread=thread, person=person)
+    def gauge(self, turn: Limits = ANY, thread: Limits = ANY, person: Limits = ANY) -> LimitChecker:
+        return LimitChecker(self.journal, self.clock, self.budget, turn=turn, thread=thread, person=person)
 
     def lifetime(self, path: str) -> Sequence[Entry[Event]]:
         """All that is recorded of this execution."""
-        began = cast(Entry[TurnBegan], self.journal.get(f"{path}/began"))
-        around = Around(
+        began = cast(Entry[SoulTurnBegan], self.journal.get(f"{path}/began"))
+        around = ExecutionServices(
             journal=self.journal,
             clock=self.clock,
             author="soul",
@@ -104,5 +104,7 @@ class Life:
         )
         return Execution(around, began, began.seq).all_recorded()
 
-    def standing(self, gauge: Gauge, path: str = "t@1", people: Sequence[str] = ("U1",)) -> Limited | None:
+    def standing(
+        self, gauge: LimitChecker, path: str = "t@1", people: Sequence[str] = ("U1",)
+    ) -> LimitReached | None:
         return gauge.exceeded(self.lifetime(path), people)

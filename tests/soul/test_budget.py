@@ -10,9 +10,9 @@ import pytest
 
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
-from daemon.kinds import SOUL_KINDS, Answered, ModelCall
+from daemon.kinds import SOUL_KINDS, ModelCall, QuestionAnswered
 from daemon.limits import CONTINUE
-from daemon.soul.budget import Budget
+from daemon.soul.budget import DailyBudget
 from tests.clock import FakeClock
 from tests.soul.spending import called
 
@@ -24,7 +24,7 @@ class Purse:
 
     def __init__(self, journal: Journal, clock: FakeClock) -> None:
         self.journal, self.clock = journal, clock
-        self.budget = Budget(journal, clock, 1.0, ("U1",))
+        self.budget = DailyBudget(journal, clock, 1.0, ("U1",))
         self._calls = 0
 
     async def call(self, cost: float) -> Entry[ModelCall]:
@@ -33,10 +33,10 @@ class Purse:
         entry, _ = await self.journal.append("t", event, key=f"call#{self._calls}")
         return entry
 
-    async def consent(self, scope: str) -> Entry[Answered]:
+    async def consent(self, scope: str) -> Entry[QuestionAnswered]:
         self._calls += 1
         about = {"resets": scope, "person": "U2"}
-        event = Answered(input=0, value=CONTINUE, by="U1", about=about)
+        event = QuestionAnswered(input=0, value=CONTINUE, by="U1", about=about)
         entry, _ = await self.journal.append("t", event, key=f"answer#{self._calls}")
         return entry
 
@@ -97,7 +97,7 @@ async def test_a_new_day_begins_at_midnight_and_an_old_one_is_not_forgotten(purs
     assert purse.budget.today().cost == 0
     await purse.call(0.2)
     assert purse.budget.today().cost == pytest.approx(0.2)
-    again = Budget(purse.journal, purse.clock, 1.0, ("U1",))
+    again = DailyBudget(purse.journal, purse.clock, 1.0, ("U1",))
     assert again.today() == purse.budget.today(), "a projection of the journal"
 
 
@@ -113,7 +113,7 @@ async def test_an_owner_lets_the_day_go_on_by_as_much_again(purse: Purse) -> Non
     assert purse.budget.today().cost == pytest.approx(0.9), "what was spent stays spent"
     await purse.call(0.5)
     assert not purse.budget.can_spend(0.6)
-    assert Budget(purse.journal, purse.clock, 1.0, ("U1",)).today() == purse.budget.today()
+    assert DailyBudget(purse.journal, purse.clock, 1.0, ("U1",)).today() == purse.budget.today()
     await purse.clock.advance(DAY)
     assert not purse.budget.can_spend(1.1), "a consent is for its day"
 

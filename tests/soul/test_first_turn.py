@@ -8,9 +8,9 @@ from pathlib import Path
 from benchmarks.ground import ground, message
 from benchmarks.lived import lived
 from benchmarks.roots import Counting
-from daemon.kinds import Opened, thread_key
-from daemon.soul.budget import Budget
-from daemon.soul.dms import DMs
+from daemon.kinds import ConversationOpened, thread_key
+from daemon.soul.budget import DailyBudget
+from daemon.soul.dms import DmHistories
 
 TS = "1999999999.000100"
 
@@ -20,7 +20,7 @@ async def read_for_first_turn(folder: Path, entries: int, where: str, channel: s
     async with ground(folder, kept_by=Counting) as soul:
         journal = soul.world.journal
         assert isinstance(journal, Counting)
-        place = Opened(
+        place = ConversationOpened(
             team="T",
             channel=channel,
             ts=TS,
@@ -55,17 +55,19 @@ async def test_what_was_spent_today_is_the_same_read_beside_the_loop_and_as_it_c
     await lived(tmp_path, 3_000)
     async with ground(tmp_path) as soul:
         world = soul.world
-        beside, at_once = (Budget(world.journal, world.clock, 5.0, ("U1",)) for _ in range(2))
+        beside, at_once = (DailyBudget(world.journal, world.clock, 5.0, ("U1",)) for _ in range(2))
         await beside.preload()
         assert beside.today() == at_once.today()
         assert beside.today().people
         thread = await soul.open("more")
         await soul.say(thread, "hello", TS)
         assert await soul.turns().take_turn(thread)
-        assert beside.today() == at_once.today() == Budget(world.journal, world.clock, 5.0, ("U1",)).today()
+        assert (
+            beside.today() == at_once.today() == DailyBudget(world.journal, world.clock, 5.0, ("U1",)).today()
+        )
 
 
-class ReadApart(DMs):
+class ReadApart(DmHistories):
     """DMs that are read beside the loop, though the journal is short."""
 
     far_behind = -1
@@ -74,10 +76,10 @@ class ReadApart(DMs):
 async def test_a_dm_is_the_same_read_beside_the_loop_at_once_and_as_it_comes(tmp_path: Path) -> None:
     async with ground(tmp_path) as soul:
         world = soul.world
-        as_it_comes, thread = DMs(world.journal), ""
+        as_it_comes, thread = DmHistories(world.journal), ""
         for number in range(6):
             ts = f"{1_900_000_000 + number}.000100"
-            place = Opened(
+            place = ConversationOpened(
                 team="T",
                 channel="D1" if number % 3 else "D2",
                 ts=ts,
@@ -93,7 +95,7 @@ async def test_a_dm_is_the_same_read_beside_the_loop_at_once_and_as_it_comes(tmp
             await as_it_comes.preload(thread)
             await world.journal.append(thread, message(f"hello {number}", ts), key=f"msg:{ts}", author="U1")
             assert await soul.turns().take_turn(thread)
-        apart, at_once = ReadApart(world.journal), DMs(world.journal)
+        apart, at_once = ReadApart(world.journal), DmHistories(world.journal)
         await apart.preload(thread)
         now = world.journal.last_seq_of_all() + 1
         for dms in (apart, at_once, as_it_comes):

@@ -9,33 +9,35 @@ import pytest
 from daemon.engine.event import Input
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import TurnResumed
-from daemon.engine.suspects import Suspects, begin_life
+from daemon.engine.suspects import CrashGuard, record_worker_start
 from daemon.kinds import (
     SOUL_KINDS,
-    Afterthought,
-    Message,
-    Press,
-    StopAsked,
-    TurnBegan,
+    BackgroundTask,
+    ButtonPress,
+    IncomingMessage,
+    SoulTurnBegan,
+    StopRequest,
 )
 from tests.clock import FakeClock
 
 THREAD = "sess-00000001"
-MESSAGE = Message(user="U1", name="Alice", text="Hello", ts="1.0", address="dm")
-STOP = StopAsked(user="U1", name="Alice", text="stop", ts="1.0", address="dm")
-PRESS = Press(user="U1", name="Alice", text="Yes", ts="1.0", answers="asked", value="yes")
-AFTER = Afterthought(process="learning")
+MESSAGE = IncomingMessage(user="U1", name="Alice", text="Hello", ts="1.0", address="dm")
+STOP = StopRequest(user="U1", name="Alice", text="stop", ts="1.0", address="dm")
+PRESS = ButtonPress(user="U1", name="Alice", text="Yes", ts="1.0", answers="asked", value="yes")
+AFTER = BackgroundTask(process="learning")
 
 
-async def life(journal: Journal, clock: FakeClock) -> Suspects:
-    return await begin_life(journal, clock, "worker")
+async def life(journal: Journal, clock: FakeClock) -> CrashGuard:
+    return await record_worker_start(journal, clock, "worker")
 
 
-async def control(journal: Journal, clock: FakeClock, of: Input) -> Suspects:
+async def control(journal: Journal, clock: FakeClock, of: Input) -> CrashGuard:
     took, _ = await journal.append(THREAD, of, key="first")
     path = f"{THREAD}@{took.seq}"
     first = await life(journal, clock)
-    event = TurnBegan(execution=path, inputs=(took.seq,), process="conversation", texts="", life=first.life)
+    event = SoulTurnBegan(
+        execution=path, inputs=(took.seq,), process="conversation", texts="", life=first.life
+    )
     began, _ = await journal.append(THREAD, event, key=f"{path}/began")
     for attempt in range(2, 4):
         again = TurnResumed(attempt=attempt, life=(await life(journal, clock)).life)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from daemon.engine.event import Entry
 from daemon.kinds import Ending, ModelCall
 from daemon.limits import ReadingLimits
-from daemon.soul.ledger import Ledger
+from daemon.soul.ledger import ReadingAllowance
 from tests.attention import PATIENCE
 from tests.clock import FakeClock
 from tests.soul.spending import called
@@ -39,15 +39,15 @@ def made(cost: float = 0.01, **more: Any) -> Entry[ModelCall]:
 
 def ledger(
     *spent: Entry[ModelCall], lasted: float = 0.0, clock: FakeClock | None = None, **limits: Any
-) -> Ledger:
+) -> ReadingAllowance:
     usual: dict[str, Any] = {"usd": 1.0, "calls": 10, "concurrency": 2, "seconds": 60.0}
-    return Ledger(ReadingLimits(**{**usual, **limits}), clock or FakeClock(), spent, lasted)
+    return ReadingAllowance(ReadingLimits(**{**usual, **limits}), clock or FakeClock(), spent, lasted)
 
 
 class Calls:
     """Calls that are made under a ledger, and what was seen of them at once."""
 
-    def __init__(self, ledger: Ledger, most: float) -> None:
+    def __init__(self, ledger: ReadingAllowance, most: float) -> None:
         self.ledger = ledger
         self.most = most
         self.at_once = self.held = self.most_at_once = 0
@@ -163,7 +163,7 @@ async def test_calls_on_their_way_count_as_made() -> None:
     ],
     ids=["calls", "room for calls", "money", "any money", "time", "time left"],
 )
-def test_what_earlier_lives_used_counts(limited: Ledger, reached: Ending | None) -> None:
+def test_what_earlier_lives_used_counts(limited: ReadingAllowance, reached: Ending | None) -> None:
     assert limited.reached_limit == reached
 
 

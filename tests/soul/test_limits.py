@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Outage, OutageEnded, Restarted, TurnResumed, Woke
+from daemon.engine.kinds import ExecutionRestarted, OutageBegan, OutageEnded, TurnResumed, WaitEnded
 from daemon.kinds import (
     SOUL_KINDS,
-    Afterthought,
-    Answered,
-    Asked,
-    Limited,
-    Press,
-    StopAsked,
-    Timer,
-    TurnEnded,
+    BackgroundTask,
+    ButtonPress,
+    LimitReached,
+    QuestionAnswered,
+    QuestionAsked,
+    ReminderFired,
+    SoulTurnEnded,
+    StopRequest,
 )
 from daemon.limits import CONTINUE, Limits
-from daemon.reply import Usage
-from daemon.soul.budget import Budget
-from daemon.soul.gauge import Gauge
+from daemon.reply import TokenUsage
+from daemon.soul.budget import DailyBudget
+from daemon.soul.gauge import LimitChecker
 from tests.clock import FakeClock
 from tests.soul.spending import Life, about
 
@@ -34,12 +34,12 @@ SCOPES = ("turn", "thread", "person")
 NOBODY: tuple[str, ...] = ()
 
 
-def bound(life: Life, gauge: Gauge, path: str = "t@1") -> str:
+def bound(life: Life, gauge: LimitChecker, path: str = "t@1") -> str:
     found = life.standing(gauge, path)
     return found.bound if found else ""
 
 
-def whose(life: Life, gauge: Gauge, path: str = "t@1") -> str:
+def whose(life: Life, gauge: LimitChecker, path: str = "t@1") -> str:
     found = life.standing(gauge, path)
     return found.resets if found else ""
 
@@ -73,11 +73,11 @@ async def test_each_bound_holds_where_it_is_reached_and_not_before(
         await life.clock.advance(2)
     person = "U1" if scope == "person" else ""
     found = life.standing(gauge)
-    assert found == Limited(bound=named, resets=scope, person=person)
+    assert found == LimitReached(bound=named, resets=scope, person=person)
     await life.answer(about(found))
     assert life.standing(gauge) is None, "an owner let it go on"
     again = life.gauge(**{scope: limits})
-    life.budget = Budget(life.journal, life.clock, 5.0, ("UOWNER",))
+    life.budget = DailyBudget(life.journal, life.clock, 5.0, ("UOWNER",))
     assert life.standing(again) is None, "a projection of the journal"
 
 
@@ -99,7 +99,7 @@ async def test_what_was_spent_while_the_clock_was_ahead_is_not_of_today(life: Li
     assert bound(life, gauge) == "calls"
     life.clock.set_ahead(0)
     assert life.standing(gauge) is None
-    life.budget = Budget(life.journal, life.clock, 5.0)
+    life.budget = DailyBudget(life.journal, life.clock, 5.0)
     assert life.standing(life.gauge(person=Limits(calls=1))) is None, "nor when it is counted anew"
 
 
@@ -115,7 +115,7 @@ async def test_of_several_bounds_the_nearest_is_named(life: Life) -> None:
     one = Limits(calls=1, tokens=1)
     assert whose(life, life.gauge(turn=one, thread=one, person=one)) == "turn"
     assert whose(life, life.gauge(thread=one, person=one)) == "thread"
-    assert life.standing(life.gauge(person=one)) == Limited(bound="calls", resets="person", person="U1")
+    assert life.standing(life.gauge(person=one)) == LimitReached(bound="calls", resets="person", person="U1")
 
 
 async def test_a_playbook_may_set_a_nearer_bound(life: Life) -> None:
@@ -123,15 +123,15 @@ async def test_a_playbook_may_set_a_nearer_bound(life: Life) -> None:
     await life.call()
     body = life.journal.entries_under("t@1")
     found = gauge.exceeded(body, NOBODY, limits=Limits(calls=1))
-    assert found == Limited(bound="calls", resets="turn")
+    assert found == LimitReached(bound="calls", resets="turn")
     assert gauge.exceeded(body, NOBODY, limits=Limits(tokens=11)) is None
     await life.call()
     found = gauge.exceeded(life.journal.entries_under("t@1"), NOBODY, limits=Limits(calls=9))
-    assert found == Limited(bound="calls", resets="turn")
+    assert found == LimitReached(bound="calls", resets="turn")
 
 
 async def test_what_the_budget_did_not_let_through_is_no_call(life: Life) -> None:
-    await life.call(outcome="over-budget", usage=Usage(), cost=0.0, worth=0.0)
+    await life.call(outcome="over-budget", usage=TokenUsage(), cost=0.0, worth=0.0)
     assert life.standing(life.gauge(turn=Limits(calls=1))) is None
 
 
@@ -170,8 +170,8 @@ async def test_a_body_does_not_pay_for_another(life: Life) -> None:
 async def test_a_body_that_waits_for_someone_does_not_use_its_time(life: Life) -> None:
     gauge = life.gauge(turn=Limits(seconds=100))
     await life.clock.advance(60)
-    await life.write(Asked())
-    await life.write(TurnEnded(outcome="suspended"), name="t@1/ended")
+    await life.write(QuestionAsked())
+    await life.write(SoulTurnEnded(outcome="suspended"), name="t@1/ended")
     await life.clock.advance(DAY)
     await life.answer({"resets": "person", "person": "U2"})
     assert life.standing(gauge) is None
@@ -197,7 +197,7 @@ async def test_who_waits_for_what_cannot_be_reached_does_not_use_its_time(life: 
     await life.clock.advance(60)
     await life.call(outcome="failed", failure="unreachable")
     for number in (1, 2):
-        await life.write(Outage(reason="unreachable"), name=f"t@1!outage#{number}")
+        await life.write(OutageBegan(reason="unreachable"), name=f"t@1!outage#{number}")
         await life.clock.advance(DAY / 3)
     await life.call()
     await life.write(OutageEnded(), name="t@1!outage#2!ended")
@@ -211,7 +211,7 @@ async def test_an_execution_that_begins_again_goes_on_with_its_count_and_pays_no
 ) -> None:
     gauge = life.gauge(turn=Limits(calls=3), thread=Limits(calls=3), person=Limits(calls=3))
     await life.call()
-    await life.write(Restarted(why="other words"), name="t@1/restarted")
+    await life.write(ExecutionRestarted(why="other words"), name="t@1/restarted")
     await life.call("t@1~1", taken_from="t@1/think#1")
     await life.call("t@1~1")
     assert life.standing(gauge) is None
@@ -241,9 +241,9 @@ async def test_a_thread_counts_what_it_does_since_a_person_spoke(life: Life) -> 
     await life.call()
     await life.word("UBOT", bot=True)
     said: dict[str, Any] = {"user": "U1", "name": "Alice", "text": "hm", "ts": "1.0"}
-    for nobody_s in (Timer(**said), Woke(answers=""), Afterthought(process="learning")):
+    for nobody_s in (ReminderFired(**said), WaitEnded(answers=""), BackgroundTask(process="learning")):
         await life.write(nobody_s, "t", "core")
-    for sign in (Press(**said, answers="", value=""), StopAsked(**said, address="dm")):
+    for sign in (ButtonPress(**said, answers="", value=""), StopRequest(**said, address="dm")):
         await life.write(sign, "t", "U1")
     assert whose(life, gauge) == "thread", "nobody said anything"
     await life.word()
@@ -257,7 +257,9 @@ async def test_people_have_a_day_each(life: Life) -> None:
     await life.call(people=("U1", "U2"))
     await life.call("other@1", people=("U1",))
     await life.call(people=NOBODY)
-    assert life.standing(gauge, people=["U2", "U1"]) == Limited(bound="calls", resets="person", person="U1")
+    assert life.standing(gauge, people=["U2", "U1"]) == LimitReached(
+        bound="calls", resets="person", person="U1"
+    )
     assert life.standing(gauge, people=["U2", "U3"]) is None
     assert life.standing(gauge, people=NOBODY) is None
     await life.answer({"resets": "person", "person": "U2"})
@@ -283,7 +285,7 @@ async def test_what_a_former_owner_allowed_is_allowed_no_longer(life: Life, scop
     await life.call()
     await life.answer({"resets": scope, "person": "U1"})
     assert not bound(life, life.gauge(**{scope: two}))
-    life.budget = Budget(life.journal, life.clock, 5.0, ("USOMEBODYELSE",))
+    life.budget = DailyBudget(life.journal, life.clock, 5.0, ("USOMEBODYELSE",))
     assert bound(life, life.gauge(**{scope: two})) == "calls"
 
 
@@ -295,7 +297,9 @@ async def test_what_was_allowed_before_a_restart_is_allowed_once(life: Life, sco
     await life.answer(asked)
     await life.call()
     await life.call()
-    copy = Answered(input=0, value=CONTINUE, by="UOWNER", about=asked, taken_from="t@1/limit#1!answer")
+    copy = QuestionAnswered(
+        input=0, value=CONTINUE, by="UOWNER", about=asked, taken_from="t@1/limit#1!answer"
+    )
     await life.write(copy)
     assert bound(life, life.gauge(**{scope: Limits(calls=2)})) == "calls"
 
@@ -304,4 +308,4 @@ async def test_nor_does_the_day_go_on_because_a_former_owner_let_it(life: Life) 
     await life.call(cost=4.0, worth=4.0)
     await life.answer({"resets": "day"})
     assert life.budget.can_spend(4.0)
-    assert not Budget(life.journal, life.clock, 5.0, ("USOMEBODYELSE",)).can_spend(4.0)
+    assert not DailyBudget(life.journal, life.clock, 5.0, ("USOMEBODYELSE",)).can_spend(4.0)

@@ -13,9 +13,16 @@ import pytest
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
-from daemon.kinds import SOUL_KINDS, ContextCleared, Heard, MoodChanged, TurnBegan, TurnEnded
-from daemon.soul.past import PIECE, Past, Pasts
-from daemon.soul.tag_suffix import draw_suffix
+from daemon.kinds import (
+    SOUL_KINDS,
+    ContextCleared,
+    MoodChanged,
+    OverheardMessage,
+    SoulTurnBegan,
+    SoulTurnEnded,
+)
+from daemon.soul.past import PIECE, ThreadHistories, ThreadHistory
+from daemon.soul.tag_suffix import draw_tag_suffix
 from tests.clock import FakeClock
 from tests.soul.spending import called
 
@@ -34,12 +41,12 @@ class Life:
         entry, _ = await self.journal.append(THREAD, event, key=key, cause=cause)
         return entry
 
-    async def begin(self) -> Entry[TurnBegan]:
+    async def begin(self) -> Entry[SoulTurnBegan]:
         key = f"{THREAD}@{self.journal.last_seq_of_all()}"
-        return await self.write(TurnBegan(execution=key, inputs=(), process="conversation", texts=""))
+        return await self.write(SoulTurnBegan(execution=key, inputs=(), process="conversation", texts=""))
 
-    async def hear(self, text: str) -> Entry[Heard]:
-        return await self.write(Heard(user="U2", name="Bob", text=text, ts="1"))
+    async def hear(self, text: str) -> Entry[OverheardMessage]:
+        return await self.write(OverheardMessage(user="U2", name="Bob", text=text, ts="1"))
 
     async def think(self, text: str) -> int:
         return (await self.write(called(text=text))).seq
@@ -47,13 +54,15 @@ class Life:
     async def turn(self, *texts: str, process: str = "conversation", keep: bool = True) -> list[int]:
         heard = [
             entry.seq
-            for entry in Pasts(self.journal).history_of(THREAD, self.journal.last_seq_of_all() + 1).overheard
+            for entry in ThreadHistories(self.journal)
+            .history_of(THREAD, self.journal.last_seq_of_all() + 1)
+            .overheard
         ]
         began = await self.begin()
         said = [await self.think(text) for text in texts]
         kept = [*heard, *said] if keep else []
         params = {"turn": began.seq}
-        ended = TurnEnded(outcome="completed", keep=tuple(kept), process=process, params=params)
+        ended = SoulTurnEnded(outcome="completed", keep=tuple(kept), process=process, params=params)
         await self.write(ended, began.seq)
         return kept
 
@@ -62,7 +71,7 @@ class Life:
         kept = [await self.think(text) for text in texts]
         cleared = await self.write(ContextCleared(text="", last=last, kept=1))
         kept.append(cleared.seq)
-        await self.write(TurnEnded(outcome="completed", keep=tuple(kept)), began.seq)
+        await self.write(SoulTurnEnded(outcome="completed", keep=tuple(kept)), began.seq)
         return kept
 
     async def sum_up(self, last: int) -> int:
@@ -75,11 +84,11 @@ async def life(tmp_path: Path) -> AsyncIterator[Life]:
         yield Life(journal)
 
 
-def now(life: Life, pasts: Pasts) -> Past:
+def now(life: Life, pasts: ThreadHistories) -> ThreadHistory:
     return pasts.history_of(THREAD, life.journal.last_seq_of_all() + 1)
 
 
-def seqs(past: Past) -> Sequence[int | None]:
+def seqs(past: ThreadHistory) -> Sequence[int | None]:
     return [memory.seq for memory in past.kept]
 
 
@@ -87,12 +96,12 @@ async def test_what_a_turn_has_taken_is_heard_no_more(life: Life) -> None:
     await life.hear("one")
     await life.turn("a")
     await life.hear("two")
-    past = Pasts(life.journal).history_of(THREAD, life.journal.last_seq_of_all() + 1)
+    past = ThreadHistories(life.journal).history_of(THREAD, life.journal.last_seq_of_all() + 1)
     assert [entry.event.text for entry in past.overheard] == ["two"]
 
 
 async def test_a_past_is_folded_on_from_where_it_was_read_before(life: Life) -> None:
-    pasts, first = Pasts(life.journal), await life.turn("one")
+    pasts, first = ThreadHistories(life.journal), await life.turn("one")
     assert seqs(now(life, pasts)) == first
     assert seqs(now(life, pasts)) == first
     second = await life.turn("two", "three", process="greeting")
@@ -101,7 +110,7 @@ async def test_a_past_is_folded_on_from_where_it_was_read_before(life: Life) -> 
 
 
 async def test_what_was_heard_is_taken_by_the_next_turn_that_keeps_anything(life: Life) -> None:
-    pasts = Pasts(life.journal)
+    pasts = ThreadHistories(life.journal)
     heard = await life.hear("one")
     assert list(now(life, pasts).overheard) == [heard]
     await life.turn(keep=False)
@@ -111,26 +120,26 @@ async def test_what_was_heard_is_taken_by_the_next_turn_that_keeps_anything(life
 
 
 async def test_what_was_heard_while_a_turn_ran_is_for_the_next_one(life: Life) -> None:
-    pasts = Pasts(life.journal)
+    pasts = ThreadHistories(life.journal)
     began = await life.begin()
     heard = await life.hear("meanwhile")
     assert list(now(life, pasts).overheard) == [heard]
     said = await life.think("yes")
-    await life.write(TurnEnded(outcome="completed", keep=(said,)), began.seq)
+    await life.write(SoulTurnEnded(outcome="completed", keep=(said,)), began.seq)
     assert list(now(life, pasts).overheard) == [heard]
 
 
 async def test_answers_are_shown_with_the_suffix_as_of_the_seq(life: Life) -> None:
-    pasts = Pasts(life.journal)
+    pasts = ThreadHistories(life.journal)
     answer = called(name="pipeline", text="<aside>Hm.</aside><say>Yes.</say>")
     began = await life.begin()
     said = await life.write(answer)
-    await life.write(TurnEnded(outcome="completed", keep=(said.seq,)), began.seq)
+    await life.write(SoulTurnEnded(outcome="completed", keep=(said.seq,)), began.seq)
     before = life.journal.last_seq_of_all() + 1
     bare, marked = "<aside>Hm.</aside><say>Yes.</say>", "<aside-{0}>Hm.</aside-{0}><say-{0}>Yes.</say-{0}>"
     assert [memory.content for memory in now(life, pasts).kept] == [bare]
-    await draw_suffix(life.journal)
-    await draw_suffix(life.journal)
+    await draw_tag_suffix(life.journal)
+    await draw_tag_suffix(life.journal)
     drawn = pasts.suffix.suffix_at(life.journal.last_seq_of_all() + 1)
     assert re.fullmatch("[a-z][0-9]", drawn)
     assert [memory.content for memory in now(life, pasts).kept] == [marked.format(drawn)]
@@ -138,7 +147,7 @@ async def test_answers_are_shown_with_the_suffix_as_of_the_seq(life: Life) -> No
 
 
 async def test_an_earlier_seq_is_read_as_it_was_then(life: Life) -> None:
-    pasts, first = Pasts(life.journal), await life.turn("one")
+    pasts, first = ThreadHistories(life.journal), await life.turn("one")
     await life.write(MoodChanged(mood="calm"))
     before = life.journal.last_seq_of_all() + 1
     await life.turn("two", process="greeting")
@@ -146,12 +155,12 @@ async def test_an_earlier_seq_is_read_as_it_was_then(life: Life) -> None:
     assert now(life, pasts).mood == "cross"
     then = pasts.history_of(THREAD, before)
     assert (seqs(then), then.mood, then.process) == (first, "calm", "conversation")
-    assert now(life, pasts) == now(life, Pasts(life.journal))
+    assert now(life, pasts) == now(life, ThreadHistories(life.journal))
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["folded on", "from the beginning"])
 async def test_a_summary_stands_for_what_was_kept_before_it(life: Life, before: bool) -> None:
-    pasts, kept = Pasts(life.journal), [*await life.turn("one", "two"), *await life.turn("three")]
+    pasts, kept = ThreadHistories(life.journal), [*await life.turn("one", "two"), *await life.turn("three")]
     if before:
         assert seqs(now(life, pasts)) == kept
     summary = await life.sum_up(kept[1])
@@ -165,7 +174,7 @@ async def test_a_summary_stands_for_what_was_kept_before_it(life: Life, before: 
 
 
 async def test_a_summary_of_what_was_summed_up_before_changes_nothing(life: Life) -> None:
-    pasts, kept = Pasts(life.journal), await life.turn("one", "two", "three")
+    pasts, kept = ThreadHistories(life.journal), await life.turn("one", "two", "three")
     first = await life.sum_up(kept[1])
     await life.sum_up(kept[0])
     assert seqs(now(life, pasts)) == [first, kept[2]]
@@ -175,7 +184,7 @@ async def test_a_summary_of_what_was_summed_up_before_changes_nothing(life: Life
 async def test_a_clearing_that_its_own_turn_keeps_stands_once_and_goes_with_the_next_one(
     life: Life, before: bool
 ) -> None:
-    pasts, first = Pasts(life.journal), await life.turn("one", "two")
+    pasts, first = ThreadHistories(life.journal), await life.turn("one", "two")
     three, cleared = await life.clear(first[0], "three")
     if before:
         assert seqs(now(life, pasts)) == [cleared, first[1], three]
@@ -184,7 +193,7 @@ async def test_a_clearing_that_its_own_turn_keeps_stands_once_and_goes_with_the_
 
 
 async def test_what_another_daemon_wrote_in_between_is_seen(life: Life, tmp_path: Path) -> None:
-    pasts, mine = Pasts(life.journal), await life.turn("mine")
+    pasts, mine = ThreadHistories(life.journal), await life.turn("mine")
     assert seqs(now(life, pasts)) == mine
     (tmp_path / "journal.db.lock").unlink()  # as in the crash harness: a lock that did not hold
     async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as other:
@@ -205,7 +214,7 @@ class Counting(Journal):
 
 async def test_what_was_read_before_is_not_read_again_unless_it_was_too_much_to_keep(tmp_path: Path) -> None:
     async with (journal := Counting(tmp_path / "journal.db", FakeClock(), SOUL_KINDS)):
-        life, pasts = Life(journal), Pasts(journal, most=4)
+        life, pasts = Life(journal), ThreadHistories(journal, most=4)
         kept = await life.turn("one", "two")
         for asked in (2, 0):
             journal.asked = 0
@@ -221,7 +230,7 @@ async def test_what_was_read_before_is_not_read_again_unless_it_was_too_much_to_
 
 @pytest.mark.parametrize("seed", range(5))
 async def test_whatever_happens_a_fold_from_the_beginning_gives_the_same(life: Life, seed: int) -> None:
-    dice, pasts = random.Random(seed), Pasts(life.journal, most=20)
+    dice, pasts = random.Random(seed), ThreadHistories(life.journal, most=20)
     for step in range(40):
         match dice.randrange(6):
             case 0:
@@ -235,7 +244,7 @@ async def test_whatever_happens_a_fold_from_the_beginning_gives_the_same(life: L
             case _:
                 await life.turn(f"said {step}", process=f"p{step}", keep=dice.random() < 0.8)
         before = life.journal.last_seq_of_all() + 1 - dice.choice([0, 0, 0, 3])
-        assert pasts.history_of(THREAD, before) == Pasts(life.journal).history_of(THREAD, before)
+        assert pasts.history_of(THREAD, before) == ThreadHistories(life.journal).history_of(THREAD, before)
 
 
 async def test_a_long_past_is_folded_in_pieces_and_is_the_same(life: Life) -> None:
@@ -244,19 +253,21 @@ async def test_a_long_past_is_folded_in_pieces_and_is_the_same(life: Life) -> No
         await life.write(MoodChanged(mood=f"mood {number}"))
     await life.hear("last")
     before = life.journal.last_seq_of_all() + 1
-    pasts, turns = Pasts(life.journal), 0
+    pasts, turns = ThreadHistories(life.journal), 0
     folding = asyncio.create_task(pasts.preload(THREAD, before))
     while not folding.done():
         turns += 1
         await asyncio.sleep(0)
     assert turns >= 3, "others go on meanwhile"
-    assert pasts.history_of(THREAD, before) == Pasts(life.journal, most=0).history_of(THREAD, before)
+    assert pasts.history_of(THREAD, before) == ThreadHistories(life.journal, most=0).history_of(
+        THREAD, before
+    )
     assert len(pasts.history_of(THREAD, before).kept) == PIECE
 
 
 async def test_what_is_forgotten_while_a_past_is_folded_is_in_no_part_of_it(life: Life) -> None:
     first, *_ = await life.turn(*(f"said {number}" for number in range(2 * PIECE)))
-    before, pasts = life.journal.last_seq_of_all() + 1, Pasts(life.journal)
+    before, pasts = life.journal.last_seq_of_all() + 1, ThreadHistories(life.journal)
     folding = pasts._pieces(THREAD, before)
     next(folding)
     await life.journal.forget([first], thread="t", key="forget", why="asked")

@@ -6,20 +6,20 @@ from pathlib import Path
 
 from daemon.engine.event import Input
 from daemon.engine.journal import Journal
-from daemon.kinds import SOUL_KINDS, Afterthought, Heard, Message
-from daemon.soul.taking import in_order, taking
+from daemon.kinds import SOUL_KINDS, BackgroundTask, IncomingMessage, OverheardMessage
+from daemon.soul.taking import in_slack_order, select_inputs
 from tests.clock import FakeClock
 
 THREAD = "sess-00000001"
-MESSAGE = Message(user="U1", name="Alice", text="Hello", ts="1.0", address="dm")
-AFTER = Afterthought(process="learning")
+MESSAGE = IncomingMessage(user="U1", name="Alice", text="Hello", ts="1.0", address="dm")
+AFTER = BackgroundTask(process="learning")
 COMMANDS = {"unknown": "usage", "trace": "tracing", "status": "standing"}
 
 
 async def taken(path: Path, *waiting: Input) -> list[Input]:
     async with Journal(path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
         came = [await journal.append(THREAD, one, key=f"came:{n}") for n, one in enumerate(waiting)]
-        found = taking(journal, [entry for entry, _ in came], (), COMMANDS)
+        found = select_inputs(journal, [entry for entry, _ in came], (), COMMANDS)
     assert found
     return [entry.event for entry in found.inputs]
 
@@ -33,9 +33,9 @@ async def test_where_nobody_speaks_afterthoughts_are_taken_one_by_one(tmp_path: 
 
 
 async def test_what_was_changed_stands_after_what_it_was_whichever_came_first(tmp_path: Path) -> None:
-    changed = Heard(user="U1", name="Alice", text="Goodbye", ts=MESSAGE.ts, note="edited")
+    changed = OverheardMessage(user="U1", name="Alice", text="Goodbye", ts=MESSAGE.ts, note="edited")
     async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
         await journal.append(THREAD, changed, key="changed")
         await journal.append(THREAD, MESSAGE, key="said")
-        told = [entry.event.text for entry in in_order(journal.thread_entries(THREAD))]
+        told = [entry.event.text for entry in in_slack_order(journal.thread_entries(THREAD))]
     assert told == ["Hello", "Goodbye"]

@@ -12,19 +12,19 @@ from typing import Any
 import pytest
 
 from daemon.engine.journal import Journal
-from daemon.engine.writer import Writer
+from daemon.engine.writer import JournalWriter
 from daemon.errors import ConfigError
-from daemon.kinds import SOUL_KINDS, Fault
+from daemon.kinds import SOUL_KINDS, PromptFault
 from daemon.mind.steps import STEP_TEXTS
-from daemon.mind.wording import PLAIN, WORDING, Catalogue, catalogue
+from daemon.mind.wording import PLAIN, WORDING, PromptCatalogue, prompt_catalogue
 from daemon.processes import PROCESSES
-from daemon.soul.texts import Texts
+from daemon.soul.texts import PromptFiles
 from tests.clock import FakeClock
 from tests.texts import copied
 
 MENDING = "---\ngoal: Mend it.\nactions: [Respond]\n---\nBe kind.\n"
 NAME = "playbooks/mending"
-SHIPPED = catalogue(PROCESSES.values(), STEP_TEXTS)
+SHIPPED = prompt_catalogue(PROCESSES.values(), STEP_TEXTS)
 
 
 @pytest.fixture
@@ -40,23 +40,23 @@ async def journal(tmp_path: Path) -> AsyncIterator[Journal]:
         yield journal
 
 
-async def read(texts: Texts, name: str = NAME) -> str:
+async def read(texts: PromptFiles, name: str = NAME) -> str:
     return texts.text_entry(texts.hashes_of_set(await texts.current_set())[name]).event.text
 
 
 def faults(journal: Journal) -> list[str]:
-    return [entry.event.text for entry in journal.entries_of_kind(Fault)]
+    return [entry.event.text for entry in journal.entries_of_kind(PromptFault)]
 
 
 async def test_every_playbook_that_is_there_is_a_text(words: Path, journal: Journal) -> None:
-    texts = Texts(words, journal, SHIPPED)
+    texts = PromptFiles(words, journal, SHIPPED)
     assert await read(texts) == MENDING
     assert {NAME, "playbooks/expert", "playbooks/problem_solving"} <= texts.hashes_of_set(
         await texts.current_set()
     ).keys()
 
 
-class Counting(Writer):
+class Counting(JournalWriter):
     """A writer that counts how many wait for it at once."""
 
     waiting = 0
@@ -75,14 +75,14 @@ class Counting(Writer):
 
 async def test_all_are_taken_up_together(words: Path, tmp_path: Path) -> None:
     async with Journal(tmp_path / "new.db", FakeClock(), SOUL_KINDS, Counting) as journal:
-        texts = Texts(words, journal, SHIPPED)
+        texts = PromptFiles(words, journal, SHIPPED)
         known = texts.hashes_of_set(await texts.current_set())
         assert isinstance(journal._writer, Counting)
         assert journal._writer.most > len(known) / 2
 
 
 async def test_a_changed_playbook_and_a_new_one_are_read(words: Path, journal: Journal) -> None:
-    texts = Texts(words, journal, SHIPPED)
+    texts = PromptFiles(words, journal, SHIPPED)
     (words / f"{NAME}.md").write_text(MENDING.replace("kind", "brief"))
     (words / "playbooks" / "later.md").write_text(MENDING)
     assert "Be brief." in await read(texts)
@@ -92,7 +92,7 @@ async def test_a_changed_playbook_and_a_new_one_are_read(words: Path, journal: J
 async def test_a_broken_playbook_keeps_its_last_good_version_and_that_is_said_once(
     words: Path, journal: Journal, caplog: pytest.LogCaptureFixture
 ) -> None:
-    texts = Texts(words, journal, SHIPPED)
+    texts = PromptFiles(words, journal, SHIPPED)
     (words / f"{NAME}.md").write_text(MENDING.replace("goal", "gaol"))
     assert await read(texts) == await read(texts) == MENDING
     [said] = faults(journal)
@@ -101,7 +101,7 @@ async def test_a_broken_playbook_keeps_its_last_good_version_and_that_is_said_on
 
 
 async def test_a_playbook_that_is_gone_stays_in_use_and_that_is_said(words: Path, journal: Journal) -> None:
-    texts = Texts(words, journal, SHIPPED)
+    texts = PromptFiles(words, journal, SHIPPED)
     (words / f"{NAME}.md").unlink()
     assert await read(texts) == await read(texts) == MENDING
     [said] = faults(journal)
@@ -111,7 +111,7 @@ async def test_a_playbook_that_is_gone_stays_in_use_and_that_is_said(words: Path
 async def test_a_new_playbook_that_is_broken_is_no_text_until_it_is_mended(
     words: Path, journal: Journal, caplog: pytest.LogCaptureFixture
 ) -> None:
-    texts = Texts(words, journal, SHIPPED)
+    texts = PromptFiles(words, journal, SHIPPED)
     (words / "playbooks" / "later.md").write_text("Be kind.")
     assert "playbooks/later" not in texts.hashes_of_set(await texts.current_set())
     [said] = faults(journal)
@@ -124,7 +124,7 @@ async def test_a_text_that_has_a_default_needs_no_file(words: Path, journal: Jou
     name = "prompts/when/mending"
     (words / "prompts" / "when").mkdir(exist_ok=True)
     usual = {name: "When you meet someone."}
-    texts = Texts(words, journal, Catalogue(texts={**WORDING, name: PLAIN}, defaults=usual))
+    texts = PromptFiles(words, journal, PromptCatalogue(texts={**WORDING, name: PLAIN}, defaults=usual))
     assert await read(texts, name) == "When you meet someone."
     (words / f"{name}.md").write_text("When they say hello.")
     assert await read(texts, name) == "When they say hello."
@@ -139,7 +139,7 @@ async def test_an_unreadable_text_that_was_gone_meanwhile_is_said_again(
     file = words / f"{name}.md"
     file.parent.mkdir(exist_ok=True)
     usual = {name: "When you meet someone."}
-    texts = Texts(words, journal, Catalogue(texts={**WORDING, name: PLAIN}, defaults=usual))
+    texts = PromptFiles(words, journal, PromptCatalogue(texts={**WORDING, name: PLAIN}, defaults=usual))
     file.write_bytes(b"\xff")
     await read(texts, name)
     file.unlink()
@@ -152,11 +152,11 @@ async def test_an_unreadable_text_that_was_gone_meanwhile_is_said_again(
 
 async def test_a_set_that_is_damaged_in_the_journal_stops_nobody(words: Path, tmp_path: Path) -> None:
     async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
-        await Texts(words, journal, SHIPPED).current_set()
+        await PromptFiles(words, journal, SHIPPED).current_set()
     with closing(sqlite3.connect(tmp_path / "journal.db")) as db, db:
         db.execute("update entry set body = '{' where kind = 'texts'")
     async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
-        assert await read(Texts(words, journal, SHIPPED)) == MENDING
+        assert await read(PromptFiles(words, journal, SHIPPED)) == MENDING
         assert "damaged" in journal.damage or "cannot be read" in journal.damage
 
 
@@ -164,10 +164,10 @@ async def test_a_set_that_is_damaged_in_the_journal_stops_nobody(words: Path, tm
 def test_with_a_broken_playbook_nothing_starts(words: Path, journal: Journal, name: str) -> None:
     (words / "playbooks" / f"{name}.md").write_text("Be kind.")
     with pytest.raises(ConfigError, match=rf"{name}\.md cannot be used: it does not begin with front matter"):
-        Texts(words, journal, SHIPPED)
+        PromptFiles(words, journal, SHIPPED)
 
 
 def test_without_a_playbook_that_the_soul_needs_nothing_starts(words: Path, journal: Journal) -> None:
     (words / "playbooks" / "expert.md").unlink()
     with pytest.raises(ConfigError, match=r"expert\.md cannot be used: it is not there: put it back"):
-        Texts(words, journal, SHIPPED)
+        PromptFiles(words, journal, SHIPPED)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
-from daemon.project import root
+from daemon.project import project_root
 
 LIMIT = 2**24
 """Bytes that a daemon may say before somebody reads them."""
@@ -122,7 +122,9 @@ def nursery() -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     env = {**os.environ, "PYTHONWARNINGS": "error", "SSL_CERT_DIR": os.devnull}
     command = [sys.executable, "-m", "tests.nursery"]
-    process = subprocess.Popen(command, cwd=root(), env=env, stdin=theirs.fileno(), stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, cwd=project_root(), env=env, stdin=theirs.fileno(), stdout=subprocess.DEVNULL
+    )
     theirs.close()
 
     def end() -> None:

@@ -7,13 +7,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from daemon.actions.action import Definition, Outcome, Run
-from daemon.actions.registry import Registry
-from daemon.actions.run import Player
+from daemon.actions.action import ActionDefinition, Outcome, RunContext
+from daemon.actions.registry import ActionRegistry
+from daemon.actions.run import PlaybookPlayer
 from daemon.actions.thinking import respond, think
 from daemon.engine.event import Entry
-from daemon.kinds import Opened
-from daemon.processes import PROCESSES, played
+from daemon.kinds import ConversationOpened
+from daemon.processes import PROCESSES, with_playbooks
 from daemon.slack.sign import MOMENT
 from rehearsal import people
 from tests.stories.stage import Stage
@@ -66,31 +66,33 @@ def models(stage: Stage) -> list[str]:
     return [call.event.model for call in stage.entries("model-call")]
 
 
-def offering(stage: Stage, *definitions: Definition) -> None:
+def offering(stage: Stage, *definitions: ActionDefinition) -> None:
     """When the soul wakes again these are the actions that it has, besides Think and Respond."""
-    registry = Registry([think.definition(), respond.definition(), *definitions])
-    stage.processes = played(PROCESSES, Player(registry=registry, loops=5), ["problem_solving"], expert=False)
+    registry = ActionRegistry([think.definition(), respond.definition(), *definitions])
+    stage.processes = with_playbooks(
+        PROCESSES, PlaybookPlayer(registry=registry, loops=5), ["problem_solving"], expert=False
+    )
     book = stage.words / "playbooks" / "problem_solving.md"
     names = ", ".join(registry.named)
     book.write_text(re.sub(r"^actions: .*$", f"actions: [{names}]", book.read_text(), flags=re.MULTILINE))
 
 
-def raising(*, effect: bool) -> Definition:
+def raising(*, effect: bool) -> ActionDefinition:
     """An action in which something goes wrong."""
 
-    async def perform(_run: Run, _args: object) -> str:
+    async def perform(_run: RunContext, _args: object) -> str:
         raise OSError("the bridge is up")
 
-    return Definition(name="Break", description="Break.", perform=perform, effect=effect)
+    return ActionDefinition(name="Break", description="Break.", perform=perform, effect=effect)
 
 
-def coming_to(outcome: Outcome) -> Definition:
+def coming_to(outcome: Outcome) -> ActionDefinition:
     """An action that comes to this."""
 
-    async def perform(_run: Run, _args: object) -> Outcome:
+    async def perform(_run: RunContext, _args: object) -> Outcome:
         return outcome
 
-    return Definition(name="Look", description="Look.", perform=perform)
+    return ActionDefinition(name="Look", description="Look.", perform=perform)
 
 
 def outcomes(stage: Stage) -> list[str]:
@@ -149,7 +151,7 @@ async def pressed(stage: Stage, name: str, label: str) -> None:
     """Someone presses a button under the question that waits, and what comes of it is over."""
     [question] = questions(stage)
     *_, spoken = stage.soul.journal.entries_at(question.event.said)
-    opened = stage.soul.journal.latest_of_kind(question.thread, Opened)
+    opened = stage.soul.journal.latest_of_kind(question.thread, ConversationOpened)
     assert opened is not None
     before = len(stage.entries("input"))
     await press(stage, name, opened.event.channel, spoken.event.ts, label)

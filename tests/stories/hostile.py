@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from daemon.inner.grammar import MOST_COMMANDS
-from daemon.inner.record import TEXT
+from daemon.inner.record import RECORD_TEXT
 from rehearsal.claude.prompt import Body, texts
 from rehearsal.claude.script import answer
 
@@ -192,7 +192,7 @@ def looks(known: Known) -> Mapping[str, Sequence[Mapping[str, Any]]]:
     for family in ("diary", "concepts", "links"):
         every[f"{family}.search"] = [words]
         every[f"{family}.read"] = [{"ids": [one]} for one in known.of(family)]
-    for name in ("diary.pin", "diary.unpin", *(f"{family}.delete" for family in TEXT)):
+    for name in ("diary.pin", "diary.unpin", *(f"{family}.delete" for family in RECORD_TEXT)):
         every[name] = [{"ids": [one]} for one in known.of(name.partition(".")[0])]
     return every
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from daemon.claude.retry import BACKOFF, TRIES
+from daemon.claude.retry import BACKOFF, MOST_TRIES_OF_CALL
 from daemon.engine.outage import CHANCE
 from tests.stories.stage import Stage
 
@@ -21,7 +21,7 @@ async def pauses(stage: Stage, caplog: pytest.LogCaptureFixture, failures: int) 
     """So many tries fail, and after each of them the pause before the next one passes."""
     for failure in range(1, failures + 1):
         await stage.until(partial(_failed, caplog, failure))
-        await stage.clock.advance(BACKOFF * TRIES)
+        await stage.clock.advance(BACKOFF * MOST_TRIES_OF_CALL)
 
 
 def _failed(caplog: pytest.LogCaptureFixture, times: int) -> bool:

@@ -19,11 +19,11 @@ from aiohttp import ClientSession, web
 from slack_sdk.web.async_client import AsyncWebClient
 
 from daemon.engine.clock import SystemClock
-from daemon.project import root
-from daemon.server import address, bind, serving
-from rehearsal.claude.understudy import Understudy
-from rehearsal.local_slack import World
-from rehearsal.messages import FOREVER, Message, find, replies
+from daemon.project import project_root
+from daemon.server import bind, serve_app, url_of_socket
+from rehearsal.claude.understudy import ClaudeUnderstudy
+from rehearsal.local_slack import LocalSlack
+from rehearsal.messages import FOREVER, StoredMessage, find, replies
 from rehearsal.people import SOUL
 from tests.attention import PATIENCE as PATIENCE
 from tests.stories.born import Born, born
@@ -41,7 +41,7 @@ async def start_anew(home: Path, *command: str, within: Sequence[str] = (), **en
     """The same as a program of its own, which takes seconds. `within` is a command that runs another one."""
     return await asyncio.create_subprocess_exec(
         *(*within, sys.executable, "-m", "daemon", *command),
-        cwd=root(),
+        cwd=project_root(),
         env=variables(home, env),
         stdout=PIPE,
         stderr=PIPE,
@@ -121,15 +121,15 @@ class Around:
     """The world around a daemon, in real time, and Alice in it."""
 
     url: str
-    world: World
-    model: Understudy
+    world: LocalSlack
+    model: ClaudeUnderstudy
     alice: AsyncWebClient
 
     async def say(self, text: str, root: str | None = None) -> str:
         """Alice says this to the soul; returns its ts."""
         return str((await self.alice.chat_postMessage(channel=ALICE, text=text, thread_ts=root))["ts"])
 
-    def answers(self, ts: str) -> list[Message]:
+    def answers(self, ts: str) -> list[StoredMessage]:
         """The messages of the soul in a thread, as they stand now."""
         db = self.world.workspace.db
         said = replies(db, find(db, ALICE, ts), 0, FOREVER, limit=100)
@@ -151,12 +151,12 @@ class Around:
 async def around(folder: Path, pace: float = 0.0) -> AsyncIterator[Around]:
     """A world that daemons can be led into. `pace` are the seconds between two pieces of an answer."""
     clock, app, listener = SystemClock(), web.Application(), bind("127.0.0.1", 0)
-    model = Understudy(clock, pace=pace)
+    model = ClaudeUnderstudy(clock, pace=pace)
     model.mount(app)
-    async with World(folder / "rehearsal.db", clock) as world, ClientSession() as session:
+    async with LocalSlack(folder / "rehearsal.db", clock) as world, ClientSession() as session:
         world.mount(app)
-        async with serving(app, listener):
-            url = address(listener)
+        async with serve_app(app, listener):
+            url = url_of_socket(listener)
             alice = AsyncWebClient(token="xoxp-alice", base_url=f"{url}/api/", session=session)
             yield Around(url=url, world=world, model=model, alice=alice)
 

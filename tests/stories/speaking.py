@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from daemon.actions.action import Definition
+from daemon.actions.action import ActionDefinition
 from daemon.actions.mesh_commands import mesh_commands
 from daemon.actions.message_commands import message_commands
-from daemon.inner.neighbours import Neighbours
-from daemon.inner.reaching import Reach, Shared
-from daemon.ism import Refused
-from daemon.kinds import CommandRan, Opened, ToSay, thread_key
-from daemon.knowledge.places import Places
-from daemon.knowledge.views import Views
+from daemon.inner.neighbours import BotTraffic
+from daemon.inner.reaching import RecipientDirectory, ShareableRecord
+from daemon.ism import ActionRefused
+from daemon.kinds import CommandRan, ConversationOpened, UnpromptedMessage, thread_key
+from daemon.knowledge.places import KnownChannels
+from daemon.knowledge.views import Visibility
 from daemon.memory import WorkingMemory
 from daemon.process import Turn
 from daemon.processes import PROCESSES
@@ -61,7 +61,7 @@ async def wanted(
     stage: Stage, thread: str, text: str, *, to: str = "", place: str = "", view: str = ""
 ) -> None:
     """The inner life wants this said there; with `to`, an owner is asked there whether it may be."""
-    event = ToSay(text=text, by=7, to=to or thread, place=place, leave=bool(to), view=view)
+    event = UnpromptedMessage(text=text, by=7, to=to or thread, place=place, leave=bool(to), view=view)
     key = f"wanted:{len(stage.entries('to-say'))}"
     await stage.soul.journal.append(thread, event, key=key, author="soul")
     stage.soul.worker.wake(thread)
@@ -90,7 +90,7 @@ class Carrying:
     turn: Turn
     id: int
     view: str
-    views: Views
+    views: Visibility
     now: float
 
 
@@ -106,7 +106,7 @@ class Commands:
     daily: int = 10
     neighbours: frozenset[str] = frozenset()
     mesh: int = 20
-    records: Sequence[Shared] = ()
+    records: Sequence[ShareableRecord] = ()
     given: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     held: asyncio.Event | None = None
     """What each command is done by, and not recorded before."""
@@ -121,14 +121,16 @@ class Commands:
         known = {one.name: one for one in self.definitions()}
         view = turn.thread if self.view == LAST else self.view
         seq = turn.answers[0].seq
-        tick = Carrying(turn=turn, id=seq, view=view, views=Views(Places(journal)), now=turn.began_at)
+        tick = Carrying(
+            turn=turn, id=seq, view=view, views=Visibility(KnownChannels(journal)), now=turn.began_at
+        )
         for number, (name, args) in enumerate(self.given):
             one = known[name]
             assert one.args
             ok, text = True, ""
             try:
                 text = (await one.perform(tick, one.args(**args))).text
-            except Refused as refused:
+            except ActionRefused as refused:
                 ok, text = False, str(refused)
             if self.held:
                 await self.held.wait()
@@ -137,13 +139,13 @@ class Commands:
             )
         return turn.memory
 
-    def definitions(self) -> Sequence[Definition]:
+    def definitions(self) -> Sequence[ActionDefinition]:
         journal, clock = self.stage.soul.journal, self.stage.clock
         doors = self.stage.soul.slack.doors
-        meetings = Neighbours(journal, clock, self.mesh, Places(journal))
-        reach = Reach(journal, clock, doors, self.neighbours, meetings)
+        meetings = BotTraffic(journal, clock, self.mesh, KnownChannels(journal))
+        reach = RecipientDirectory(journal, clock, doors, self.neighbours, meetings)
 
-        async def records(ids: Sequence[int]) -> Sequence[Shared]:
+        async def records(ids: Sequence[int]) -> Sequence[ShareableRecord]:
             return [one for one in self.records if one.id in ids]
 
         return [
@@ -164,7 +166,7 @@ def places(stage: Stage) -> dict[str, str]:
     return {entry.thread: entry.event.channel for entry in stage.entries("thread")}
 
 
-def opened(stage: Stage, thread: str) -> Opened:
-    found = stage.soul.journal.latest_of_kind(thread, Opened)
+def opened(stage: Stage, thread: str) -> ConversationOpened:
+    found = stage.soul.journal.latest_of_kind(thread, ConversationOpened)
     assert found
     return found.event

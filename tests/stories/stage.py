@@ -13,14 +13,14 @@ from aiohttp import ClientSession, web
 from slack_sdk.web.async_client import AsyncWebClient
 
 from config import Settings
-from daemon.app import Awake, awake
+from daemon.app import RunningDaemon, start_daemon
 from daemon.engine.event import Entry, Input
 from daemon.engine.kinds import TurnBegan
 from daemon.mind.tags import SectionTags
 from daemon.ports import Open
 from daemon.process import Process
-from rehearsal.claude.understudy import Understudy
-from rehearsal.local_slack import World
+from rehearsal.claude.understudy import ClaudeUnderstudy
+from rehearsal.local_slack import LocalSlack
 from rehearsal.people import SOUL
 from tests.attention import PATIENCE as PATIENCE
 from tests.attention import CountedWriter, rest, until
@@ -44,8 +44,8 @@ class Stage:
     """A world, its model, and the soul that lives in it now."""
 
     url: str
-    world: World
-    model: Understudy
+    world: LocalSlack
+    model: ClaudeUnderstudy
     clock: FakeClock
     wire: Wire
     """What of Slack's Web API is to fail."""
@@ -58,11 +58,11 @@ class Stage:
     sandbox: Open | None = None
     """Where cells run, if it is not as its settings say."""
     writer: type[CountedWriter] = CountedWriter
-    _soul: Awake | None = None
+    _soul: RunningDaemon | None = None
     _life: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     @property
-    def soul(self) -> Awake:
+    def soul(self) -> RunningDaemon:
         assert self._soul is not None, "the soul is asleep"
         return self._soul
 
@@ -80,7 +80,7 @@ class Stage:
             **self.settings,
         }
         known_in(values["soul_home"])
-        start = awake(
+        start = start_daemon(
             Settings(**values),
             self.clock,
             self.words,
@@ -226,11 +226,11 @@ async def staged(folder: Path, texts: Callable[[Path], Path] = copied) -> AsyncI
     app = web.Application(client_max_size=2**24, middlewares=[wire.middleware])
     words = texts(folder / "words")
     async with (
-        World(folder / "rehearsal.db", TrueClock(clock)) as world,
+        LocalSlack(folder / "rehearsal.db", TrueClock(clock)) as world,
         ClientSession(headers=SHOWN) as session,
     ):
         world.mount(app)
-        model = Understudy(clock, pace=0)
+        model = ClaudeUnderstudy(clock, pace=0)
         model.mount(app)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()

@@ -8,7 +8,7 @@ import pytest
 
 from daemon.limits import CONTINUE
 from daemon.memory import WorkingMemory
-from daemon.ports import Choice
+from daemon.ports import Button
 from daemon.process import Question, Turn
 from daemon.processes import PROCESSES
 from rehearsal.people import BOB, CAROL
@@ -16,7 +16,7 @@ from tests.soak import later
 from tests.stories.choosing import press, whispers
 from tests.stories.stage import GENERAL, ME, Stage
 
-YES = Choice(label="Yes", value=CONTINUE)
+YES = Button(label="Yes", value=CONTINUE)
 
 
 def asking(**how: Any) -> Any:

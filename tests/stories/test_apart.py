@@ -7,9 +7,9 @@ import signal
 import sys
 from pathlib import Path
 
-from daemon.app import awake
-from daemon.claude.client import Claude
-from daemon.slack.surface import Slack
+from daemon.app import start_daemon
+from daemon.claude.client import ClaudeClient
+from daemon.slack.surface import SlackSurface
 from tests.soak import SOAK
 from tests.stories.process import around, ended, into, ready, start_anew
 
@@ -45,7 +45,7 @@ def rehearsed(modules: set[str]) -> list[str]:
 async def test_a_daemon_with_real_slack_and_real_claude_never_loads_it(tmp_path: Path) -> None:
     async with around(tmp_path) as place:
         modules = await loaded(tmp_path / "soul", **into(place.url))
-        assert {awake.__module__, Slack.__module__, Claude.__module__} <= modules
+        assert {start_daemon.__module__, SlackSurface.__module__, ClaudeClient.__module__} <= modules
         assert rehearsed(modules) == []
 
 

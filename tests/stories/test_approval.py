@@ -8,7 +8,7 @@ import dataclasses
 import pytest
 from pydantic import BaseModel
 
-from daemon.actions.action import Definition, Run
+from daemon.actions.action import ActionDefinition, RunContext
 from rehearsal.people import BOB, CAROL
 from tests.soak import SOAK, later
 from tests.stories.choosing import (
@@ -48,12 +48,12 @@ class Post(BaseModel):
     text: str
 
 
-def publishing(published: list[str]) -> Definition:
-    async def perform(_run: Run, post: Post) -> str:
+def publishing(published: list[str]) -> ActionDefinition:
+    async def perform(_run: RunContext, post: Post) -> str:
         published.append(post.text)
         return "it is out"
 
-    return Definition(
+    return ActionDefinition(
         name="Publish",
         description="Publish it.",
         perform=perform,
@@ -68,7 +68,9 @@ def publish(text: str = NEWS) -> str:
     return choice({"name": "Publish", "args": {"text": text}})
 
 
-async def asking(stage: Stage, published: list[str], *owners: str, action: Definition | None = None) -> str:
+async def asking(
+    stage: Stage, published: list[str], *owners: str, action: ActionDefinition | None = None
+) -> str:
     offering(stage, action or publishing(published))
     await deciding(stage, owner_user_ids=frozenset(owners))
     answers(stage, turning(), publish())

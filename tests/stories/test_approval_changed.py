@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from daemon.actions.action import Definition, Run
+from daemon.actions.action import ActionDefinition, RunContext
 from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.mind.recall import remember
-from daemon.ports import Choice
+from daemon.mind.recall import entry_as_memory
+from daemon.ports import Button
 from daemon.process import Process, Question, Turn
 from daemon.processes import PROCESSES
-from daemon.rules import verify
+from daemon.rules import verify_journal
 from rehearsal.people import CAROL
 from tests.soak import later
 from tests.stories.choosing import (
@@ -36,8 +36,8 @@ from tests.stories.choosing import (
 from tests.stories.stage import GENERAL, ME, Stage, reply
 from tests.stories.test_approval import DONE, MAY_I, NEWS, Post, again, asking, publish, publishing
 
-YES = Choice(label="Yes", value="yes")
-NO = Choice(label="No", value="no")
+YES = Button(label="Yes", value="yes")
+NO = Button(label="No", value="no")
 CHANGED = "What I asked there has changed since"
 AT_IT_AGAIN = turning("I am at it again.")
 
@@ -45,7 +45,7 @@ AT_IT_AGAIN = turning("I am at it again.")
 @pytest.fixture
 async def stage(dormant: Stage) -> AsyncIterator[Stage]:
     yield dormant
-    assert verify(dormant.soul.journal).violations == []
+    assert verify_journal(dormant.soul.journal).violations == []
     assert not dormant.pending("input", "turn-began", "action", "speech")
 
 
@@ -83,7 +83,7 @@ def steps(
         for name in after:
             await deeds.do(turn, name)
         spoken = await turn.say(f"It was a {answered.value}. Then: {', '.join(after)}")
-        return turn.memory.with_memory(*answered.memories, *map(remember, spoken))
+        return turn.memory.with_memory(*answered.memories, *map(entry_as_memory, spoken))
 
     return process
 
@@ -114,7 +114,7 @@ BEFORE = f'"""What can be published."""\n\n\ndef tidied(text):\n    return text\
 AFTER = f'"""What can be published, and what of it is kept."""\n\n# Written anew.\nKEPT = 7\n\n{HANDLER}'
 
 
-def written(stage: Stage, source: str, published: list[str]) -> Definition:
+def written(stage: Stage, source: str, published: list[str]) -> ActionDefinition:
     file = stage.home.parent / "publishing.py"
     file.write_text(source)
     perform = runpy.run_path(str(file), {"published": published})["publish"]
@@ -271,15 +271,15 @@ async def test_what_people_said_to_it_is_known_after_a_restart(stage: Stage) -> 
 # What an action does
 
 
-def louder(published: list[str]) -> Definition:
-    async def perform(_run: Run, post: Post) -> str:
+def louder(published: list[str]) -> ActionDefinition:
+    async def perform(_run: RunContext, post: Post) -> str:
         published.append(post.text.upper())
         return "it is out, and loud"
 
     return dataclasses.replace(publishing(published), perform=perform)
 
 
-def described(published: list[str]) -> Definition:
+def described(published: list[str]) -> ActionDefinition:
     return dataclasses.replace(publishing(published), description="Publish it, for ever.")
 
 

@@ -9,21 +9,21 @@ from typing import cast
 import pytest
 
 from daemon.engine.attempts import SAME_PLACE
-from daemon.kinds import Message
+from daemon.kinds import IncomingMessage
 from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.ports import Choice
+from daemon.ports import Button
 from daemon.process import Process, Question, Transition
 from daemon.process import Turn as Given
 from daemon.processes import PROCESSES
-from daemon.rules import verify
+from daemon.rules import verify_journal
 from daemon.soul.turn import Turn
 from tests.soak import SOAK
 from tests.stories.choosing import IDS, press, questions, shown, whispers
 from tests.stories.outage import later
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, staged
 
-YES = Choice(label="Yes", value="yes")
-NO = Choice(label="No", value="no")
+YES = Button(label="Yes", value="yes")
+NO = Button(label="No", value="no")
 MAY_I = "May I delete it?"
 DEED = "the old timetable"
 
@@ -33,7 +33,7 @@ async def trying(tmp_path: Path) -> AsyncIterator[Stage]:
     async with staged(tmp_path) as stage:
         await stage.wake()
         yield stage
-        assert verify(stage.soul.journal).violations == []
+        assert verify_journal(stage.soul.journal).violations == []
         assert stage.unsent() == []
 
 
@@ -81,7 +81,7 @@ def branching(
         turn = cast(Turn, given)
         if not turn.addressed:
             return await branch(turn)
-        errand = Message(user="", name="itself", text="delete it", ts="1.0", address="", bot=True)
+        errand = IncomingMessage(user="", name="itself", text="delete it", ts="1.0", address="", bot=True)
         child = await turn.ctx.spawn("errand", errand)
         await meanwhile(turn)
         [came] = await turn.ctx.join([child])

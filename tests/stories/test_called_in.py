@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import pytest
 
-from daemon.engine.writer import Append, Result
-from daemon.rules import verify
+from daemon.engine.writer import PendingAppend, Result
+from daemon.rules import verify_journal
 from daemon.soul.overhearing import PATIENCE as FETCHING
 from daemon.soul.overhearing import TRIES
 from rehearsal.people import CAROL, SOUL
@@ -47,7 +47,7 @@ class Counting(CountedWriter):
 
     commits: ClassVar[list[int]] = []
 
-    def commit(self, batch: Sequence[Append]) -> list[Result]:
+    def commit(self, batch: Sequence[PendingAppend]) -> list[Result]:
         heard = [append for append in batch if append.row.kind == "heard"]
         if heard:
             Counting.commits.append(len(heard))
@@ -85,7 +85,7 @@ async def test_a_mention_knows_what_was_said_above_it_and_so_does_the_next_one(s
     await stage.settled()
     assert asked.count("The build is red.") == 1
     assert len(stage.model.requests) == 2
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
     assert not stage.pending("input", "turn-began")
 
 
@@ -115,7 +115,7 @@ async def test_what_was_said_before_is_known_while_the_call_waits_for_an_answer(
     answers(stage, reply("Gladly."))
     await stage.say("bob", GENERAL, f"{ME} thank you", root)
     assert stage.asked()[-1].count("The build is red.") == 1, "it is kept once"
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 async def test_what_was_answered_only_after_the_call_does_not_stand_above_it(stage: Stage) -> None:
@@ -174,7 +174,7 @@ async def test_a_call_whose_event_is_late_is_answered_once_by_the_turn_that_find
     assert {entry.seq for entry in stage.entries("message")} <= {*ended.closes}
     await stage.say("alice", GENERAL, f"{ME} thank you", root)
     assert stage.asked()[-1].count("which day is it?") == 1
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 async def test_stopped_while_it_answers_a_late_call_too_it_answers_both_once(stage: Stage) -> None:
@@ -189,7 +189,7 @@ async def test_stopped_while_it_answers_a_late_call_too_it_answers_both_once(sta
     await stage.settled()
     assert await stage.answers(GENERAL, root) == ["Monday, noon."]
     assert stage.asked()[0] == stage.asked()[1]
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 async def test_what_answers_a_late_call_too_goes_on_after_a_question_as_it_was(dormant: Stage) -> None:
@@ -209,7 +209,7 @@ async def test_what_answers_a_late_call_too_goes_on_after_a_question_as_it_was(d
     asked = stage.asked()[-1]
     assert asked.count("which day is it?") == 1
     assert asked.index("which day is it?") < asked.index("and what time?")
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 async def test_of_a_dm_whose_first_event_is_late_each_message_is_answered_once(stage: Stage) -> None:

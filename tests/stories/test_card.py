@@ -10,11 +10,11 @@ from typing import Any, cast
 
 import pytest
 
-from daemon.kinds import Message, PlanMade
+from daemon.kinds import IncomingMessage, PlanChanged
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import remember
+from daemon.mind.recall import entry_as_memory
 from daemon.process import Transition, Turn
-from daemon.rules import verify
+from daemon.rules import verify_journal
 from daemon.soul.turn import Turn as SoulTurn
 from rehearsal.people import SOUL
 from tests.soak import SOAK, later
@@ -24,11 +24,11 @@ STEPS = ("count <the> plums", "compare them", "tell Alice & Bob")
 CONDITION = "Everybody knows"
 
 
-def plan(done: int, steps: tuple[str, ...] = STEPS) -> PlanMade:
+def plan(done: int, steps: tuple[str, ...] = STEPS) -> PlanChanged:
     states = ["done" if n < done else "open" for n in range(len(steps))]
     if done < 0:
         states[-1] = "cancelled"
-    return PlanMade(condition=CONDITION, steps=tuple(zip(steps, states, strict=True)))
+    return PlanChanged(condition=CONDITION, steps=tuple(zip(steps, states, strict=True)))
 
 
 async def planning(turn: Turn) -> WorkingMemory | Transition:
@@ -37,7 +37,7 @@ async def planning(turn: Turn) -> WorkingMemory | Transition:
         if word.lstrip("-").isdigit():
             await turn.show_plan(plan(int(word)))
     spoken = await turn.say(f"Shown: {said}")
-    memory = turn.memory.with_memory(*map(remember, spoken))
+    memory = turn.memory.with_memory(*map(entry_as_memory, spoken))
     return Transition(to="planning" if "stay" in said else "conversation", memory=memory)
 
 
@@ -51,7 +51,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
         stage.processes = {"conversation": conversation, "planning": planning}
         await stage.wake()
         yield stage
-        assert verify(stage.soul.journal).violations == []
+        assert verify_journal(stage.soul.journal).violations == []
         assert stage.pending("card") == []
 
 
@@ -191,7 +191,7 @@ async def test_a_branch_shows_no_card(tmp_path: Path) -> None:
         if turn.thread.endswith(".branch"):
             await soul.ctx.end_thread("done")
         else:
-            errand = Message(user="", name="itself", text="plan", ts="1.0", address="", bot=True)
+            errand = IncomingMessage(user="", name="itself", text="plan", ts="1.0", address="", bot=True)
             await soul.ctx.join([await soul.ctx.spawn("branch", errand)])
         return turn.memory
 
@@ -217,7 +217,7 @@ async def test_whatever_a_plan_holds_slack_takes_it_and_nobody_is_called(tmp_pat
 
     async def conversation(turn: Turn) -> WorkingMemory:
         await turn.show_plan(worst)
-        await turn.show_plan(PlanMade(condition="", steps=()))
+        await turn.show_plan(PlanChanged(condition="", steps=()))
         await turn.show_plan(worst)
         return turn.memory
 
@@ -233,4 +233,4 @@ async def test_whatever_a_plan_holds_slack_takes_it_and_nobody_is_called(tmp_pat
         assert figures == "2/100"
         [card] = await cards(stage, root)
         assert "pings" not in card
-        assert verify(stage.soul.journal).violations == []
+        assert verify_journal(stage.soul.journal).violations == []

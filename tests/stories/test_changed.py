@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from daemon.kinds import Afterthought
+from daemon.kinds import BackgroundTask
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import remember
-from daemon.ports import Choice
+from daemon.mind.recall import entry_as_memory
+from daemon.ports import Button
 from daemon.process import MentalProcess, Process, Question, Transition, Turn
-from daemon.processes import INITIAL, PROCESSES
-from daemon.rules import verify
+from daemon.processes import INITIAL_PROCESS, PROCESSES
+from daemon.rules import verify_journal
 from tests.soak import later
 from tests.stories.choosing import pressed, shown, turning, whispers
 from tests.stories.stage import ALICE, Stage, reply
@@ -38,19 +38,19 @@ def deleting(what: str, reached: asyncio.Event, goes_on: bool) -> Process:
 async def test_of_what_was_begun_in_the_world_it_is_said_that_nobody_knows(stage: Stage) -> None:
     await stage.sleep()
     reached = asyncio.Event()
-    stage.processes = {INITIAL: deleting("X", reached, goes_on=False)}
+    stage.processes = {INITIAL_PROCESS: deleting("X", reached, goes_on=False)}
     await stage.wake()
     ts = await stage.post("alice", ALICE, "Delete it, please.")
     await reached.wait()
     await stage.sleep()
-    stage.processes = {INITIAL: deleting("Y", reached, goes_on=True)}
+    stage.processes = {INITIAL_PROCESS: deleting("Y", reached, goes_on=True)}
     await stage.wake()
     await stage.settled()
     [said] = await stage.answers(ALICE, ts)
     assert "Delete: outcome unknown" in said
     assert said.endswith("Y is gone")
     assert [entry.event.why for entry in stage.entries("restarted")]
-    assert verify(stage.soul.journal).violations == []
+    assert verify_journal(stage.soul.journal).violations == []
 
 
 async def test_a_process_that_there_is_not_is_named_in_the_log(
@@ -61,7 +61,7 @@ async def test_a_process_that_there_is_not_is_named_in_the_log(
         return Transition(to="conversatoin", memory=turn.memory)
 
     await stage.sleep()
-    stage.processes = {INITIAL: process}
+    stage.processes = {INITIAL_PROCESS: process}
     await stage.wake()
     ts = await stage.say("alice", ALICE, "Hello")
     [said] = [one for one in caplog.messages if "conversatoin" in one]
@@ -95,7 +95,7 @@ async def travelled(stage: Stage, travel: Process) -> str:
 
 async def test_a_thread_whose_process_is_gone_goes_on_in_the_initial_one(stage: Stage) -> None:
     async def travel(turn: Turn) -> WorkingMemory:
-        return turn.memory.with_memory(*map(remember, await turn.say("Where to?")))
+        return turn.memory.with_memory(*map(entry_as_memory, await turn.say("Where to?")))
 
     ts = await travelled(stage, travel)
     stage.model.say(reply("Oslo is cold."))
@@ -107,7 +107,7 @@ async def test_a_thread_whose_process_is_gone_goes_on_in_the_initial_one(stage: 
     await stage.say("alice", ALICE, "Thank you", ts)
     assert (await stage.answers(ALICE, ts))[3:] == ["You are welcome."], "it is out of there for good"
     assert not stage.entries("attempt-failed", "restarted")
-    assert verify(stage.soul.journal).violations == []
+    assert verify_journal(stage.soul.journal).violations == []
 
 
 async def test_an_afterthought_of_a_process_that_is_gone_is_let_go(
@@ -116,8 +116,8 @@ async def test_an_afterthought_of_a_process_that_is_gone_is_let_go(
     async def travel(turn: Turn) -> WorkingMemory:
         if not turn.answers:
             await asyncio.Event().wait()
-        await turn.send_to_self("later", Afterthought(process="travel"))
-        return turn.memory.with_memory(*map(remember, await turn.say("Where to?")))
+        await turn.send_to_self("later", BackgroundTask(process="travel"))
+        return turn.memory.with_memory(*map(entry_as_memory, await turn.say("Where to?")))
 
     ts = await travelled(stage, travel)
     await stage.settled()
@@ -133,7 +133,7 @@ async def test_what_waits_in_a_process_that_is_gone_begins_again_in_the_initial_
 ) -> None:
     kinds: dict[str, dict[str, Any]] = {
         "words": {},
-        "button": {"choices": (Choice(label="Away", value="away"),)},
+        "button": {"choices": (Button(label="Away", value="away"),)},
         "go on": {"resumes": True},
     }
 
@@ -155,4 +155,4 @@ async def test_what_waits_in_a_process_that_is_gone_begins_again_in_the_initial_
     assert len(stage.entries("restarted")) == 1
     assert not stage.pending("asked", "input", "turn-began")
     assert not stage.entries("attempt-failed", "answered")
-    assert verify(stage.soul.journal).violations == []
+    assert verify_journal(stage.soul.journal).violations == []

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.engine.reading import reading
+from daemon.engine.reading import open_reader
 from daemon.kinds import SOUL_KINDS
-from daemon.rules import verify
+from daemon.rules import verify_journal
 from tests.soak import later
 from tests.stories.choosing import ASKED, answers, choice, deciding, turning
 from tests.stories.process import ended, lived, start
@@ -186,8 +186,8 @@ async def test_a_projection_that_is_gone_is_made_anew(
     assert (await stage.health())[0] == 200
     await stage.sleep()
     assert f"table {table} was not what its entries say" in caplog.text
-    with reading(stage.home / "journal.db", SOUL_KINDS) as journal:
-        assert [one for one in verify(journal).violations if one.rule in ("pending", "lease")] == []
+    with open_reader(stage.home / "journal.db", SOUL_KINDS) as journal:
+        assert [one for one in verify_journal(journal).violations if one.rule in ("pending", "lease")] == []
 
 
 async def test_a_journal_without_entries_or_of_another_version_is_not_touched(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.ism import Finish, ISMResult
+from daemon.ism import FinishRun, ISMResult
 from rehearsal.people import CAROL
 from tests.soak import SOAK, later
 from tests.stories.choosing import (
@@ -168,8 +168,10 @@ async def test_what_goes_wrong_in_an_action_the_chooser_is_told(stage: Stage, ef
     assert not stage.pending("action")
 
 
-@pytest.mark.parametrize("outcome", [Finish("The bridge is up."), ISMResult("The bridge is up.")])
-async def test_what_an_action_answers_reaches_who_speaks(stage: Stage, outcome: Finish | ISMResult) -> None:
+@pytest.mark.parametrize("outcome", [FinishRun("The bridge is up."), ISMResult("The bridge is up.")])
+async def test_what_an_action_answers_reaches_who_speaks(
+    stage: Stage, outcome: FinishRun | ISMResult
+) -> None:
     offering(stage, coming_to(outcome))
     await deciding(stage)
     answers(stage, turning(), choice("Look"), choice("DONE"), reply(DONE))

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from daemon.rules import verify
-from daemon.soul.deleter import CHUNK
+from daemon.rules import verify_journal
+from daemon.soul.deleter import DELETION_CHUNK
 from rehearsal.people import SOUL
 from tests.soak import later
 from tests.stories.choosing import IDS, press, pressed, questions, shown
@@ -69,7 +69,7 @@ async def test_who_is_forgotten_may_have_the_souls_messages_in_their_dm_deleted_
     ) + str(await stage.answers(GENERAL, stage.entries("thread")[1].event.ts))
     assert traces(stage, *SECRETS) == []
     assert not stage.pending("to-delete", "to-forget", "asked")
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 async def test_who_is_forgotten_without_it_is_told_that_the_messages_stand_and_how_they_go(
@@ -117,7 +117,7 @@ async def test_the_souls_messages_are_deleted_by_a_command_and_all_else_stays(
     stage.model.say(reply("You asked me the time."))
     await stage.say("alice", ALICE, "What do you remember?")
     assert "It is ten." in str(stage.model.requests[-1]), "it is not forgotten"
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 async def test_nothing_is_deleted_where_its_person_does_not_confirm_it(stage: Stage) -> None:
@@ -263,7 +263,9 @@ async def test_killed_in_the_midst_it_goes_on_and_counts_each_once(stage: Stage,
     assert (done.event.deleted, done.event.left) == (32, 1)
     times = Counter(one["ts"] for one in stage.wire.told(DELETES))
     twice = [number for number, ts in enumerate(sorted(times)) if times[ts] > 1]
-    assert min(twice, default=CHUNK) >= CHUNK * (after > CHUNK), "what is recorded is not done again"
+    assert min(twice, default=DELETION_CHUNK) >= DELETION_CHUNK * (after > DELETION_CHUNK), (
+        "what is recorded is not done again"
+    )
     listed = [one for one in stage.wire.told("conversations.history") if one.get("inclusive")]
     assert len(listed) == 1
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations

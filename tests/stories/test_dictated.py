@@ -6,14 +6,14 @@ import html
 
 import pytest
 
-from daemon.actions.built_in import catalogue
-from daemon.mind.payloads import PARTS, ROOTS, SYSTEM
-from daemon.mind.tags import TAGS
+from daemon.actions.built_in import all_actions
+from daemon.mind.payloads import PARTS, ROOT_TAGS, SYSTEM_TAGS
+from daemon.mind.tags import SECTION_NAMES
 from tests.soak import later
 from tests.stories.stage import ALICE, Stage
 
-FRAMES = ("message", "notes", "result", *TAGS, *SYSTEM)
-NAMES = (*FRAMES, *ROOTS, *PARTS.values(), "claudius", "claudius-response", *catalogue().named)
+FRAMES = ("message", "notes", "result", *SECTION_NAMES, *SYSTEM_TAGS)
+NAMES = (*FRAMES, *ROOT_TAGS, *PARTS.values(), "claudius", "claudius-response", *all_actions().named)
 
 
 @pytest.mark.parametrize("form", ["<{}>", later("</{}>"), later('<{} to="a">')])

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession
 
-from daemon.engine.store import Store
-from daemon.engine.writer import Written
+from daemon.engine.store import JournalTables
+from daemon.engine.writer import WrittenRow
 from tests.attention import CountedWriter
 from tests.stories.process import PATIENCE, Daemon, ended, into, running, visit
 from tests.stories.stage import ALICE, Stage, reply
@@ -75,7 +75,7 @@ async def test_a_full_disk_loses_nothing_and_needs_no_restart(tmp_path: Path) ->
 class Hurried(CountedWriter):
     """A writer that waits a moment for whoever has locked its file: that time is real."""
 
-    def __init__(self, store: Store, committed: Callable[[Sequence[Written]], None]) -> None:
+    def __init__(self, store: JournalTables, committed: Callable[[Sequence[WrittenRow]], None]) -> None:
         super().__init__(store, committed)
         store._db.execute("pragma busy_timeout = 100")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from daemon.mind.afterthoughts import DM_LONG
-from daemon.rules import verify
-from daemon.soul.dms import MOST
+from daemon.rules import verify_journal
+from daemon.soul.dms import MOST_DM_CHARACTERS
 from tests.soak import SOAK
 from tests.stories.choosing import FAST, pressed
 from tests.stories.stage import ALICE, BOB, Stage, reply
@@ -38,7 +38,7 @@ async def test_a_new_root_begins_with_what_was_said_in_the_dm(stage: Stage) -> N
     assert len({entry.thread for entry in stage.entries("message")}) == 2
     trailing = str(stage.model.requests[-1]["messages"][-1]["content"][-1])
     assert "Mood: engaged." in trailing
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 @SOAK
@@ -74,14 +74,14 @@ async def test_over_three_days_with_a_kill_and_a_summary_it_remembers(stage: Sta
     assert "model-call" in {one.kind for one in made_of}
     await stage.say("alice", ALICE, "What do you remember?")
     assert stage.prompt()[0] == ("user", f"<context-cleared>\n{SUMMARY}\n</context-cleared>")
-    assert len(text(stage)) < MOST
+    assert len(text(stage)) < MOST_DM_CHARACTERS
     assert len(cleared) < 5
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 async def test_it_goes_on_after_one_message_that_is_longer_than_all_it_begins_with(stage: Stage) -> None:
     stage.model.say(reply("A fine story."))
-    await stage.say("alice", ALICE, "heron " * (MOST // 6 + 1))
+    await stage.say("alice", ALICE, "heron " * (MOST_DM_CHARACTERS // 6 + 1))
     await stage.say("alice", ALICE, "What was it about?")
     asked, answered, _ = stage.prompt()
     assert "heron heron" in asked[1]
@@ -117,7 +117,7 @@ async def test_where_no_sum_could_be_made_the_oldest_go_in_blocks(stage: Stage) 
         stage.model.say("", asks=ASKED, model=FAST)
         await tell(stage, number)
         mine = [n for n, asked in enumerate(stage.asked()) if ASKED not in asked]
-        assert sum(len(words) for _, words in stage.prompt(mine[-1])[:-1]) <= MOST
+        assert sum(len(words) for _, words in stage.prompt(mine[-1])[:-1]) <= MOST_DM_CHARACTERS
         if number > 20:
             before, now = stage.prompt(mine[-2]), stage.prompt(mine[-1])
             same += now[: len(before)] == before
@@ -198,7 +198,7 @@ async def test_what_is_forgotten_is_carried_over_no_more(stage: Stage) -> None:
     assert "hedgehog" not in text(stage)
     await stage.say("alice", ALICE, "hello again?", root)
     assert "hedgehog" not in text(stage)
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 @SOAK

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from daemon.rules import verify
+from daemon.rules import verify_journal
 from tests.stories.choosing import outcomes
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 
@@ -48,7 +48,7 @@ async def test_an_edit_before_any_word_is_visible_is_answered_instead(stage: Sta
     assert str(stage.prompt()).count(NEW) == 1, "it is remembered once"
     assert OLD not in str(stage.prompt())
     assert not stage.pending("input", "speech", "turn-began")
-    assert verify(stage.soul.journal).violations == []
+    assert verify_journal(stage.soul.journal).violations == []
 
 
 async def test_an_edit_after_a_word_is_visible_leaves_the_answer_as_it_is(stage: Stage) -> None:
@@ -82,7 +82,7 @@ async def test_of_several_edits_in_a_row_the_last_one_is_answered(stage: Stage) 
     assert calls(stage) == ["cancelled"] * 4 + ["ok"]
     assert NEW in str(stage.prompt())
     assert "milk, 3" not in str(stage.prompt())
-    assert verify(stage.soul.journal).violations == []
+    assert verify_journal(stage.soul.journal).violations == []
 
 
 async def test_an_edit_of_one_of_two_messages_answers_both(stage: Stage) -> None:
@@ -164,7 +164,7 @@ async def test_killed_amid_the_new_answer_it_answers_the_edit_once(stage: Stage)
     assert OLD not in str(stage.prompt())
     assert NEW in str(stage.prompt())
     assert not stage.entries("restarted")
-    assert verify(stage.soul.journal).violations == []
+    assert verify_journal(stage.soul.journal).violations == []
 
 
 async def test_an_edit_while_the_model_is_away_is_answered_when_it_is_back(stage: Stage) -> None:

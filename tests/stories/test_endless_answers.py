@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.mind.tags import BARE
+from daemon.mind.tags import UNSUFFIXED_TAGS
 from tests.soak import later
 from tests.stories.choosing import ASKED as GOAL
 from tests.stories.choosing import ON_IT, answers, choice, deciding, turning
@@ -33,7 +33,7 @@ async def sentences(stage: Stage) -> str:
 @pytest.mark.parametrize("marked", [True, False])
 async def test_an_answer_that_begins_again_is_said_once(stage: Stage, chunk: int, marked: bool) -> None:
     stage.model.faults.switch("unbounded")
-    tags = stage.tags if marked else BARE
+    tags = stage.tags if marked else UNSUFFIXED_TAGS
     stage.model.say(tags.marked(ONE.replace("Hello", "Good day") + ONE * 20), chunk=chunk)
     ts = await stage.say("alice", ALICE, "Hello")
     assert await stage.answers(ALICE, ts) == ["Good day, Alice."]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rehearsal.faults import MODEL_FAULTS, SLACK_FAULTS
-from rehearsal.switchboard import Switchboard
+from rehearsal.switchboard import FaultSwitchboard
 from tests.attention import PATIENCE
 from tests.soak import but
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage
@@ -144,11 +144,11 @@ async def talk(stage: Stage) -> dict[str, tuple[str, str]]:
     return {text.replace(ME, "@Claudius"): (place, root) for (_, place, text, _), root in lines}
 
 
-def board_of(stage: Stage, name: str) -> Switchboard:
+def board_of(stage: Stage, name: str) -> FaultSwitchboard:
     return stage.world.faults if stage.world.faults.knows(name) else stage.model.faults
 
 
-def struck(stage: Stage, board: Switchboard, name: str) -> bool:
+def struck(stage: Stage, board: FaultSwitchboard, name: str) -> bool:
     [shown] = [fault for fault in board.json() if fault["name"] == name]
     if shown["once"]:
         return sum(stage.soul.slack.hearing.opened.values()) > 1  # it took the socket, so there was another

@@ -8,11 +8,11 @@ from collections.abc import Collection
 
 from aiohttp import ClientSession
 
-from daemon.engine.event import as_json
+from daemon.engine.event import entry_as_json
 from daemon.engine.journal import Journal
 from daemon.kinds import SOUL_KINDS
-from daemon.rules import verify
-from daemon.within import index_of
+from daemon.rules import verify_journal
+from daemon.within import make_index
 from tests.signed_in import SHOWN
 from tests.stories.choosing import FAST, IDS, pressed
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, RANDOM, Stage, reply
@@ -49,7 +49,7 @@ async def lived(stage: Stage) -> str:
 async def indexed(stage: Stage) -> None:
     await stage.sleep()
     async with Journal(stage.home / "journal.db", stage.clock, SOUL_KINDS) as journal:
-        with index_of(journal) as index:
+        with make_index(journal) as index:
             assert await index.update()
     assert "journal.index.db: Zinnwald" in traces(stage, *SECRETS), "of the others only their stems are in it"
     await stage.wake()
@@ -81,9 +81,9 @@ async def test_nothing_is_left_of_what_they_said_and_all_goes_on(stage: Stage) -
     await indexed(stage)
     root = await forgotten(stage)
     assert traces(stage, *SECRETS) == []
-    told = str([as_json(entry) for entry in stage.entries()])
+    told = str([entry_as_json(entry) for entry in stage.entries()])
     assert not [secret for secret in SECRETS if secret in told]
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
     assert "catamaran" in told, "Bob's memory stays"
     asked, begun, done = await stage.answers(ALICE, root)
     assert "cannot reach" in asked
@@ -106,7 +106,7 @@ async def test_no_later_prompt_holds_it_and_a_new_prefix_begins_visibly(stage: S
         )
         if channel == BOB:
             assert "catamaran" in asked
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 async def test_what_slack_still_holds_does_not_come_back(stage: Stage) -> None:
@@ -217,7 +217,7 @@ async def test_no_hash_of_it_is_left_in_any_file(stage: Stage) -> None:
     assert left(stage, before - stay) == set()
     assert left(stage, [name.encode() for name in names]) == set()
     assert not [entry for entry in stage.entries() if entry.seq in gone and CONTENT.search(entry.key)]
-    assert verify(stage.soul.journal).violations == []
+    assert verify_journal(stage.soul.journal).violations == []
     await stage.sleep()
     await stage.wake()
     await stage.settled()
@@ -265,5 +265,5 @@ async def test_nobody_can_have_somebody_else_forgotten(stage: Stage) -> None:
     await forgotten(stage, "bob", BOB)
     assert traces(stage, "catamaran") == []
     assert traces(stage, *SECRETS), "only Bob is forgotten"
-    told = str([as_json(entry) for entry in stage.entries("message")])
+    told = str([entry_as_json(entry) for entry in stage.entries("message")])
     assert "beehives" in told

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 from aiohttp import ClientSession
 
-from daemon.engine.event import Entry, as_json
-from daemon.kinds import CarriedOver, ContextCleared
-from daemon.rules import verify
+from daemon.engine.event import Entry, entry_as_json
+from daemon.kinds import ContextCleared, DmContextImported
+from daemon.rules import verify_journal
 from tests.signed_in import SHOWN
 from tests.soak import SOAK
 from tests.stories.choosing import FAST, press, pressed, questions
@@ -85,9 +85,9 @@ async def shown(stage: Stage) -> str:
 
 async def assert_gone(stage: Stage, *secrets: str) -> None:
     assert traces(stage, *secrets) == []
-    told = str([as_json(entry) for entry in stage.entries()]) + await shown(stage)
+    told = str([entry_as_json(entry) for entry in stage.entries()]) + await shown(stage)
     assert not [secret for secret in secrets if secret in told]
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
     assert not stage.undone()
 
 
@@ -102,11 +102,11 @@ async def never_asked(stage: Stage, second: str, *secrets: str) -> list[str]:
     later = [str(request) for request in [*stage.model.requests][before:]]
     assert len(later) > 5
     assert not [secret for secret in secrets for asked in later if secret in asked]
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
     return later
 
 
-def carriers(stage: Stage) -> list[Entry[CarriedOver]]:
+def carriers(stage: Stage) -> list[Entry[DmContextImported]]:
     return stage.entries("carried-over")
 
 
@@ -120,7 +120,7 @@ async def test_who_is_forgotten_is_so_in_every_conversation_of_their_dm(stage: S
     assert traces(stage, *SECRETS)
     await forgotten(stage)
     await assert_gone(stage, *SECRETS)
-    assert "catamaran" in str([as_json(entry) for entry in stage.entries()]), "Bob's DM stays"
+    assert "catamaran" in str([entry_as_json(entry) for entry in stage.entries()]), "Bob's DM stays"
     assert all(one.forgotten for one in (*sums(stage), *carriers(stage)))
     await never_asked(stage, second, *SECRETS)
 

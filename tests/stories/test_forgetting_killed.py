@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from daemon.engine.writer import Append, Result, Work
-from daemon.rules import verify
+from daemon.engine.writer import PendingAppend, Result, WriterJob
+from daemon.rules import verify_journal
 from tests.stories.copying import Copying
 from tests.stories.stage import Stage, staged
 from tests.stories.test_forgetting import SECRETS, forgotten, hashes, indexed, left, lived, traces
@@ -23,14 +23,14 @@ class WhileForgetting(Copying):
 
     begun = False
 
-    def commit(self, batch: Sequence[Append]) -> list[Result]:
+    def commit(self, batch: Sequence[PendingAppend]) -> list[Result]:
         self._copy()
         results = super().commit(batch)
         WhileForgetting.begun |= any(append.row.kind == "to-forget" for append in batch)
         self._copy()
         return results
 
-    def work(self, work: Work) -> Result:
+    def work(self, work: WriterJob) -> Result:
         result = super().work(work)
         self._copy()
         return result
@@ -68,7 +68,7 @@ async def test_it_is_seen_through_by_the_next_life(stage: Stage) -> None:
         await stage.settled()
         assert traces(stage, *SECRETS) == [], copy.name
         assert left(stage, gone) == set(), copy.name
-        assert verify(stage.soul.journal).violations == []
+        assert verify_journal(stage.soul.journal).violations == []
         told: list[Any] = stage.entries("forget-done")
         assert len(told) == 1
         assert not stage.undone()

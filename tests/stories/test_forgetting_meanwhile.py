@@ -12,14 +12,14 @@ from typing import Any
 from aiohttp import ClientSession
 
 from config import Settings
-from daemon.connections import clearing
+from daemon.connections import clear_after_forgetting
 from daemon.engine.event import Entry
-from daemon.engine.store import Store
-from daemon.kinds import Press, ProcessStarted
-from daemon.rules import verify
-from daemon.soul.eraser import Gone
+from daemon.engine.store import JournalTables
+from daemon.kinds import ButtonPress, ProgramStarted
+from daemon.rules import verify_journal
+from daemon.soul.eraser import ForgottenContent
 from rehearsal.people import ALICE as ALICE_HERSELF
-from rehearsal.rehearsed import Rehearsed
+from rehearsal.rehearsed import RehearsalServers
 from tests.attention import CountedWriter
 from tests.soak import SOAK
 from tests.stories.choosing import press, pressed, questions
@@ -49,7 +49,7 @@ async def test_a_turn_that_has_it_in_mind_may_end_first(stage: Stage) -> None:
     await until_told(stage)
     assert traces(stage, *SECRETS) == []
     assert [entry.event.outcome for entry in stage.entries("turn-ended")][-3:].count("completed") == 3
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 async def test_one_that_does_not_end_is_stopped_also_where_the_clock_is_set_back_meanwhile(
@@ -59,7 +59,7 @@ async def test_one_that_does_not_end_is_stopped_also_where_the_clock_is_set_back
     await stopped_by_it(stage, root, ahead=-600)
     assert [entry.event.by for entry in stage.entries("stop")] == ["forgetting"]
     assert traces(stage, *SECRETS) == []
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 async def test_that_stop_is_dated_as_slack_would(stage: Stage) -> None:
@@ -107,7 +107,7 @@ async def test_a_reading_that_goes_on_is_stopped_before_it_quotes_them(stage: St
     assert endings(stage) == [("stopped", True)]
     await until_told(stage)
     assert traces(stage, *SECRETS) == []
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 async def reads_on(stage: Stage, ready: asyncio.Event) -> None:
@@ -122,10 +122,10 @@ class Late(CountedWriter):
 
     may = asyncio.Event()
 
-    def run_job(self, do: Callable[[Store], object]) -> asyncio.Future[int]:
+    def run_job(self, do: Callable[[JournalTables], object]) -> asyncio.Future[int]:
         return asyncio.ensure_future(self._when_it_may(do))
 
-    async def _when_it_may(self, do: Callable[[Store], object]) -> int:
+    async def _when_it_may(self, do: Callable[[JournalTables], object]) -> int:
         await Late.may.wait()
         return await super().run_job(do)
 
@@ -153,7 +153,7 @@ async def test_one_that_begins_before_the_words_are_gone_is_waited_for(tmp_path:
         await until_told(stage)
         await stage.settled()
         assert traces(stage, *SECRETS) == []
-        assert not verify(stage.soul.journal).violations
+        assert not verify_journal(stage.soul.journal).violations
 
 
 async def pressed_soon(stage: Stage) -> None:
@@ -178,14 +178,14 @@ async def test_what_waits_on_it_is_let_go(stage: Stage) -> None:
     await press(stage, "alice", ALICE, said[0], "Forget it")
     await stage.settled()
     assert len(stage.entries("to-forget")) == 1, "nobody goes on with it"
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 async def test_only_who_was_asked_may_confirm(stage: Stage) -> None:
     await lived(stage)
     await stage.say("alice", ALICE, "!forget me")
     [question] = questions(stage)
-    given = Press(
+    given = ButtonPress(
         user="U0BOB000002",
         name="Bob",
         text="Forget it",
@@ -217,7 +217,7 @@ async def test_one_person_is_forgotten_twice_and_another_in_between(stage: Stage
         "U0BOB000002",
         "U0ALICE0001",
     ]
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 def home_of(stage: Stage) -> Path:
@@ -241,7 +241,7 @@ async def test_the_rehearsed_workspace_and_the_process_folders_are_cleared(
         cause=None,
         closes=(),
         at=1790000000.5,
-        event=ProcessStarted(name="wc"),
+        event=ProgramStarted(name="wc"),
     )
     work = folders / hashlib.sha256(b"sess-inner@8/start#1 1790000000.5").hexdigest()[:32]
     work.mkdir(parents=True)
@@ -251,7 +251,7 @@ async def test_the_rehearsed_workspace_and_the_process_folders_are_cleared(
     where = stage.soul.journal.get(f"thread:T0REHEARSAL:{GENERAL}:{root}")
     assert where
     spoken = [one for one in stage.entries("spoken") if one.thread == where.thread]
-    gone = Gone(
+    gone = ForgottenContent(
         person=ALICE_HERSELF.id,
         all=True,
         until=stage.clock.now() + 60,
@@ -259,8 +259,8 @@ async def test_the_rehearsed_workspace_and_the_process_folders_are_cleared(
         said=[(GENERAL, one.event.ts) for one in spoken],
     )
     settings: dict[str, Any] = {"soul_home": tmp_path / "var", "anthropic_api_key": "any"}
-    rehearsed = Rehearsed(clock=stage.clock, slack=tmp_path / "any", claude=False)
-    for clear in clearing(Settings(**settings), rehearsed, stage.url):
+    rehearsed = RehearsalServers(clock=stage.clock, slack=tmp_path / "any", claude=False)
+    for clear in clear_after_forgetting(Settings(**settings), rehearsed, stage.url):
         await clear(gone)
     assert [path.name for path in folders.iterdir()] == ["another"]
     await stage.settled()

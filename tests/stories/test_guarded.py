@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
-from daemon.console.token_file import read
+from daemon.console.token_file import read_token
 from tests.soak import SOAK
 from tests.stories.process import Daemon, address_in, ended, ready, running, start, visit
 from tests.stories.stage import PATIENCE
@@ -74,7 +74,7 @@ async def test_on_loopback_other_accounts_read_nothing_of_the_soul_and_the_world
         assert await statuses(url, CONSOLE, {}) == {401}
         assert await statuses(url, CONSOLE, {"X-Console-Token": "wrong"}) == {401}
         assert await statuses(url, WORLD, {}) == {200}
-        assert await statuses(url, CONSOLE, {"X-Console-Token": read(tmp_path)}) == {200}
+        assert await statuses(url, CONSOLE, {"X-Console-Token": read_token(tmp_path)}) == {200}
         file = tmp_path / "console-token"
         assert file.stat().st_mode & 0o777 == 0o600
 
@@ -91,7 +91,7 @@ async def test_a_start_prints_a_link_that_opens_one_session_and_its_token_stands
     process.terminate()
     status, said = await ended(process)
     assert status == 0
-    secrets = (link, shown["X-Console-Token"], read(tmp_path))
+    secrets = (link, shown["X-Console-Token"], read_token(tmp_path))
     assert not any(secret in said or secret in "".join(lines[:-1]) for secret in secrets)
     assert not any(secret in kept_in(tmp_path) for secret in secrets[:2])
 
@@ -194,7 +194,7 @@ async def test_a_token_that_others_could_guess_does_not_start(tmp_path: Path) ->
 async def test_under_another_loopback_address_a_foreign_host_is_refused(tmp_path: Path) -> None:
     async with running(tmp_path, HOST="127.0.0.2") as (_, url):
         assert url.startswith("http://127.0.0.2:")
-        shown = {"X-Console-Token": read(tmp_path)}
+        shown = {"X-Console-Token": read_token(tmp_path)}
         assert await statuses(url, CONSOLE, shown) == {200}
         assert await statuses(url, CONSOLE + WORLD, {"Host": "evil.example"} | shown) == {403}
 

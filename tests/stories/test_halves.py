@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from daemon.actions.action import Definition, Run
-from daemon.engine.writable import Joining, writable, writable_json
+from daemon.actions.action import ActionDefinition, RunContext
+from daemon.engine.writable import SurrogateJoiner, storable_json, storable_text
 from tests.soak import later
 from tests.stories.choosing import ASKED, ON_IT, answers, choice, deciding, offering, turning
 from tests.stories.stage import ALICE, Stage, reply
@@ -32,10 +32,10 @@ async def test_a_model_that_writes_half_a_character(stage: Stage, raw: str, said
 
 @pytest.mark.parametrize("effect", [False, later(True)])
 async def test_a_tool_that_finds_half_a_character(stage: Stage, effect: bool) -> None:
-    async def perform(_run: Run, _args: object) -> str:
+    async def perform(_run: RunContext, _args: object) -> str:
         return f"found {HALF}"
 
-    offering(stage, Definition(name="Look", description="Look.", perform=perform, effect=effect))
+    offering(stage, ActionDefinition(name="Look", description="Look.", perform=perform, effect=effect))
     book = stage.words / "playbooks" / "problem_solving.md"
     book.write_text("---\ngoal: g\nactions: [Look, Respond]\n---\n")
     await deciding(stage)
@@ -49,7 +49,7 @@ async def test_a_tool_that_finds_half_a_character(stage: Stage, effect: bool) ->
 
 
 def test_pieces_are_joined_wherever_they_were_cut() -> None:
-    joining = Joining()
+    joining = SurrogateJoiner()
     assert [joining.feed(piece) for piece in ("a" + FIRST, "", SECOND + "b", SECOND, FIRST)] == [
         "a",
         "",
@@ -61,9 +61,9 @@ def test_pieces_are_joined_wherever_they_were_cut() -> None:
 
 
 def test_what_is_written_is_text() -> None:
-    assert writable(f"{HALF}a\x00{FIRST}{SECOND}") == f"\ufffda\ufffd{WHOLE}"
+    assert storable_text(f"{HALF}a\x00{FIRST}{SECOND}") == f"\ufffda\ufffd{WHOLE}"
     body = {HALF: [HALF, {"a": f"{WHOLE}\\ud83d"}], "n": 1}
-    assert json.loads(writable_json(json.dumps(body))) == {
+    assert json.loads(storable_json(json.dumps(body))) == {
         "\ufffd": ["\ufffd", {"a": f"{WHOLE}\\ud83d"}],
         "n": 1,
     }

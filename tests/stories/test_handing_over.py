@@ -13,7 +13,7 @@ from daemon.memory import working_memory
 from daemon.mind.pipeline import converse
 from daemon.process import MentalProcess, Turn
 from daemon.processes import PROCESSES, closing
-from daemon.rules import verify
+from daemon.rules import verify_journal
 from tests.stories.choosing import ASKED, answers, calls, choice, ended, pressed, told, turning
 from tests.stories.stage import ALICE, Stage, reply, staged
 
@@ -50,7 +50,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     async with staged(tmp_path) as stage:
         (stage.words / "actions").mkdir()
         yield stage
-        assert verify(stage.soul.journal).violations == []
+        assert verify_journal(stage.soul.journal).violations == []
 
 
 def acting(stage: Stage, to: str = f'"closing", {AT_ONCE}') -> None:

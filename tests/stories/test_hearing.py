@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from daemon.errors import ConfigError
-from daemon.lifetime import live
+from daemon.lifetime import run_until_failure
 from tests.attention import PATIENCE
 from tests.soak import SOAK
 from tests.stories.stage import ALICE, Stage, staged
@@ -121,4 +121,4 @@ async def test_it_does_not_live_on_when_its_token_is_taken_back(stage: Stage) ->
     await stage.world.workspace.links.close()
     with pytest.raises(ConfigError, match="token_revoked"):
         async with asyncio.timeout(PATIENCE):
-            await live(stage.soul.journal.died, stage.soul.slack.died)
+            await run_until_failure(stage.soul.journal.died, stage.soul.slack.died)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from daemon.kinds import INNER
-from daemon.rules import verify
+from daemon.rules import verify_journal
 from tests.stories.stage import ALICE, Stage, reply, staged
 
 
@@ -60,7 +60,7 @@ async def test_a_sleep_until_what_is_no_process_ends_is_refused(stage: Stage) ->
     await tick(stage, "I sleep.", wants("cycle.idle", processes=[999_999]))
     [ran] = stage.entries("command")
     assert not ran.event.ok
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 async def test_a_pause_shorter_than_its_owner_wants_is_refused(stage: Stage) -> None:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from daemon.recipe import Recipes
+from daemon.recipe import AllowedPrograms
 from tests.inner.workshop import python
 from tests.soak import SOAK, shared
 from tests.stories.stage import Stage
@@ -170,7 +170,7 @@ async def test_the_names_of_the_seed_mean_the_same(asleep: Stage) -> None:
     await live(
         stage,
         knowledge_dirs=(folder,),
-        process_commands=Recipes({"it": python("print(1)")}),
+        process_commands=AllowedPrograms({"it": python("print(1)")}),
     )
     asked = await does(
         stage,

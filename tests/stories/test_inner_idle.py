@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from daemon.kinds import ProcessStop
-from daemon.recipe import Recipes
+from daemon.kinds import ProgramStopRequested
+from daemon.recipe import AllowedPrograms
 from tests.soak import SOAK, later, shared
 from tests.stories.stage import ALICE, GENERAL, RANDOM, Stage, reply
 from tests.stories.ticking import (
@@ -131,7 +131,7 @@ SEVERAL = [
 )
 async def test_the_first_of_several_is_enough(asleep: Stage, chosen: tuple[str, ...], first: str) -> None:
     stage = asleep
-    await live(stage, process_commands=Recipes({"it": LASTS}))
+    await live(stage, process_commands=AllowedPrograms({"it": LASTS}))
     await did(stage, do("process.start", name="it"))
     [process] = [entry.seq for entry in stage.entries("process-started")]
     conditions = {"processes": [process], "notes": {"priority": "normal"}, "seconds": HOUR}
@@ -160,7 +160,7 @@ async def test_the_first_of_several_is_enough(asleep: Stage, chosen: tuple[str, 
 
 async def ends(stage: Stage, process: int) -> None:
     await stage.soul.journal.append(
-        "sess-inner", ProcessStop(process=process), key=f"stopped-by-hand:{process}", author="soul"
+        "sess-inner", ProgramStopRequested(process=process), key=f"stopped-by-hand:{process}", author="soul"
     )
     await stage.until(lambda: not stage.soul.journal.is_pending(process))
     await stage.settled()
@@ -247,7 +247,7 @@ async def test_what_it_said_last_before_a_sleep_is_in_sight_after_it(alive: Stag
 @pytest.mark.parametrize("comes", ["a note", later("a low note"), "a process"])
 async def test_without_arguments_it_sleeps_until_something_comes(asleep: Stage, comes: str) -> None:
     stage = asleep
-    await live(stage, process_commands=Recipes({"it": LASTS}))
+    await live(stage, process_commands=AllowedPrograms({"it": LASTS}))
     ts = await stage.say("bob", GENERAL, SAID)
     await did(stage, do("process.start", name="it"))
     [process] = [entry.seq for entry in stage.entries("process-started")]
@@ -383,7 +383,7 @@ async def test_to_sleep_in_the_words_of_before_is_no_repetition(alive: Stage, th
 
 async def test_a_process_that_ends_before_it_has_seen_wakes_it(asleep: Stage) -> None:
     stage = asleep
-    await live(stage, process_commands=Recipes({"it": LASTS}))
+    await live(stage, process_commands=AllowedPrograms({"it": LASTS}))
     await did(stage, do("process.start", name="it"))
     [process] = [entry.seq for entry in stage.entries("process-started")]
     thinks(stage, unlike(8), do("process.list"), do("cycle.idle", processes=[process]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.kinds import INNER, TurnEnded
+from daemon.kinds import INNER, SoulTurnEnded
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 from tests.stories.ticking import PAUSE, did, do, does, lines, live, passes, shown, thinks, tick, unlike
 
@@ -31,7 +31,7 @@ async def test_each_tick_is_a_line_of_the_log(alive: Stage) -> None:
 async def test_a_tick_keeps_nothing(alive: Stage) -> None:
     stage = alive
     await does(stage, do("diary.add", text="Spring."))
-    ends = stage.soul.journal.thread_entries(INNER, TurnEnded)
+    ends = stage.soul.journal.thread_entries(INNER, SoulTurnEnded)
     assert len(ends) == 3
     assert not any(end.event.keep for end in ends)
     assert all(len(request["messages"]) == 1 for request in stage.model.requests)

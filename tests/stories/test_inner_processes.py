@@ -8,8 +8,8 @@ import signal
 
 import pytest
 
-from daemon.inner.process_folder import holder
-from daemon.recipe import Recipe, Recipes
+from daemon.inner.process_folder import wrapper_pid
+from daemon.recipe import AllowedProgram, AllowedPrograms
 from tests.inner.workshop import python, shell, until
 from tests.signed_in import TOKEN
 from tests.soak import SOAK, but, later
@@ -60,8 +60,8 @@ def process_of(asked: Shown, id: int) -> tuple[str, str]:
     return found[1], found[2]
 
 
-async def lives(stage: Stage, **recipes: Recipe) -> None:
-    await live(stage, process_commands=Recipes(recipes))
+async def lives(stage: Stage, **recipes: AllowedProgram) -> None:
+    await live(stage, process_commands=AllowedPrograms(recipes))
 
 
 # H1, H5
@@ -110,10 +110,10 @@ async def test_what_a_crash_lost_is_offline(asleep: Stage) -> None:
     await until(lambda: [*stage.home.glob("processes/*/wrapper")])
     await stage.sleep()
     [folder] = stage.home.glob("processes/*")
-    wrapper = holder(folder)
+    wrapper = wrapper_pid(folder)
     assert wrapper
     os.kill(wrapper, signal.SIGKILL)
-    await until(lambda: holder(folder) is None)
+    await until(lambda: wrapper_pid(folder) is None)
     await lives(stage, it=LASTS)
     await ended(stage, process)
     asked = await thought(stage)
@@ -214,7 +214,7 @@ async def test_no_secret_of_the_daemon_is_told(asleep: Stage, named: bool) -> No
         token = "open sesame now"
         stage.settings["console_token"] = token
     recipe = python(f"print({token!r}); print({key!r}); print('and more')")
-    await live(stage, process_commands=Recipes({"it": recipe}))
+    await live(stage, process_commands=AllowedPrograms({"it": recipe}))
     process = await started(stage, "it")
     await ended(stage, process)
     asked = await thought(stage)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from daemon.kinds import ModelCall
-from daemon.rules import verify
+from daemon.rules import verify_journal
 from rehearsal.people import CAROL as CAROL_HERSELF
 from tests.stories.choosing import pressed
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply, staged
@@ -37,7 +37,7 @@ BOAT = "The boat leaks near the keel"
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     async with staged(tmp_path) as stage:
         yield stage
-        assert verify(stage.soul.journal).violations == []
+        assert verify_journal(stage.soul.journal).violations == []
 
 
 async def reading(stage: Stage, **settings: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.recipe import Recipes
+from daemon.recipe import AllowedPrograms
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import ECHO
 from tests.inner.workshop import python
@@ -102,7 +102,7 @@ async def test_the_same_words_about_something_new_are_no_repeat(alive: Stage, wh
 
 async def test_the_same_words_when_a_program_has_ended_are_no_repeat(asleep: Stage) -> None:
     stage = asleep
-    await live(stage, process_commands=Recipes({"it": python("print(1)")}))
+    await live(stage, process_commands=AllowedPrograms({"it": python("print(1)")}))
     start = do("process.start", name="it")
     for times in (1, 2):
         await says(stage, SAME, start)

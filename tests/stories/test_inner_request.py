@@ -9,7 +9,7 @@ import os
 import re
 from pathlib import Path
 
-from daemon.recipe import Recipes
+from daemon.recipe import AllowedPrograms
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import ECHO
 from tests.inner.workshop import python
@@ -54,7 +54,7 @@ async def busy(stage: Stage) -> None:
         stage,
         owner_user_ids=frozenset({ALICE_HERSELF.id}),
         allowed_bots=frozenset({ECHO.user}),
-        process_commands=Recipes({"count": python("print(41 + 1)"), "watch": LASTS}),
+        process_commands=AllowedPrograms({"count": python("print(41 + 1)"), "watch": LASTS}),
     )
     await stage.say("bob", GENERAL, "The lift is stuck again. #house")
     await stage.say("carol", GENERAL, "Does anybody know why? <note> </context>")

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.actions.built_in import catalogue
-from daemon.inner.record import TEXT
-from daemon.kinds import AudienceNoted
-from daemon.recipe import Recipe, Recipes
+from daemon.actions.built_in import all_actions
+from daemon.inner.record import RECORD_TEXT
+from daemon.kinds import AudienceChanged
+from daemon.recipe import AllowedProgram, AllowedPrograms
 from rehearsal.people import CAROL as CAROL_HERSELF
 from rehearsal.people import ECHO, TEAM
 from tests.stories.hostile import (
@@ -34,7 +34,7 @@ from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, Stage, staged
 
 LAST = ("cycle.idle", "cleanup.process_log", "cleanup.responses", "cleanup.notes", "notes.read")
 """What would end the tick's view, or take out of sight what the next ticks are to look for."""
-NEVER = {f"{family}.delete" for family in TEXT} | {
+NEVER = {f"{family}.delete" for family in RECORD_TEXT} | {
     *("help", "files.read", "mesh.ask", "mesh.share", "process.stop", "process.mark", "diary.unpin")
 }
 """What is tried so that it is refused: with the secret where none can stand, or elsewhere."""
@@ -119,7 +119,7 @@ async def story(tmp_path: Path) -> AsyncIterator[Story]:
             owner_user_ids=frozenset({CAROL_HERSELF.id}),
             allowed_bots=frozenset({ECHO.user}),
             knowledge_dirs=(folder,),
-            process_commands=Recipes({"say": Recipe(argv=("echo", "--", "{words}"))}),
+            process_commands=AllowedPrograms({"say": AllowedProgram(argv=("echo", "--", "{words}"))}),
         )
         story = Story(stage=stage, mind=mind)
         await story.say("bob", BOB, "Hello, it is Bob.")
@@ -145,7 +145,7 @@ async def with_public_records(story: Story) -> None:
 async def tells(story: Story) -> None:
     known = story.known()
     tried = tries(known)
-    assert set(tried) == set(looks(known)) == {one.name for one in catalogue().commands}
+    assert set(tried) == set(looks(known)) == {one.name for one in all_actions().commands}
     await story.look(all_of(tried, but=LAST), f"I know of {SECRET}.", "alice", mark=SECRET)
     story.records |= story.added()
     await story.tick(broken(SECRET))
@@ -248,7 +248,7 @@ async def test_what_was_thought_in_a_channel_is_hidden_there_from_those_who_come
     begun = len(story.mind.asked)
     await story.look([("diary.search", {"query": "inside"})], "I go on.", "general")
     assert story.mind.asked[begun][1].count(SECRET) > len(thoughts), "all of it is there"
-    shared = AudienceNoted(team=TEAM, channel=GENERAL, audience="shared")
+    shared = AudienceChanged(team=TEAM, channel=GENERAL, audience="shared")
     await story.stage.soul.journal.append(f"slack:{TEAM}", shared, key="shared", author="core")
     begun = len(story.mind.asked)
     for thought in ("Who is there?", "And now?"):

@@ -16,7 +16,7 @@ import pytest
 from aiohttp import ClientSession
 from slack_sdk.web.async_client import AsyncWebClient
 
-from daemon.console.token_file import read
+from daemon.console.token_file import read_token
 from rehearsal.people import ALICE, BOB, SOUL
 from rehearsal.tour import stops
 from tests.attention import PATIENCE
@@ -79,7 +79,7 @@ async def test_all_that_people_see_has_the_name_of_soul_md(project: Path) -> Non
         first = await ready(process)
         assert first[0].split(maxsplit=1) == ["soul", f"{NAME}, as soul.md says"]
         url = address_in(first)
-        shown = {"X-Console-Token": read(project / "var")}
+        shown = {"X-Console-Token": read_token(project / "var")}
         async with ClientSession(headers=shown) as session:
             alice = AsyncWebClient(token=ALICE.token, base_url=f"{url}/api/", session=session)
             me = AsyncWebClient(token=SOUL.bot_token, base_url=f"{url}/api/", session=session)
@@ -107,7 +107,7 @@ async def test_a_name_that_changes_in_soul_md_is_shown_everywhere_at_once(projec
     process = await begun(project)
     try:
         url = address_in(await ready(process))
-        async with ClientSession(headers={"X-Console-Token": read(project / "var")}) as session:
+        async with ClientSession(headers={"X-Console-Token": read_token(project / "var")}) as session:
             alice = AsyncWebClient(token=ALICE.token, base_url=f"{url}/api/", session=session)
             dm = (await alice.conversations_open(users=SOUL.user))["channel"]["id"]
             soul = project / "soul.md"

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from daemon.engine.event import Entry
-from daemon.kinds import PersonLearned
+from daemon.kinds import PersonModelWritten
 from daemon.limits import Limits
-from daemon.rules import verify
+from daemon.rules import verify_journal
 from tests.soak import SOAK, later
 from tests.stories.choosing import FAST, choice, deciding, turning
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, RANDOM, Stage, reply
@@ -28,7 +28,7 @@ def told(stage: Stage, notes: str = NOTES, until: asyncio.Event | None = None) -
     stage.model.say(notes, asks=ASKED, until=until, model=FAST)
 
 
-def people(stage: Stage) -> list[Entry[PersonLearned]]:
+def people(stage: Stage) -> list[Entry[PersonModelWritten]]:
     return stage.entries("person")
 
 
@@ -43,7 +43,7 @@ async def test_what_was_told_in_a_dm_is_known_in_that_dm_and_nowhere_else(stage:
     about = (learned.event.person, learned.event.name, learned.event.text, learned.event.since)
     assert about == ("U0ALICE0001", "Alice", NOTES, 0)
     assert await stage.answers(ALICE, ts) == ["Bees! How many?"]
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
     await stage.say("alice", ALICE, "What do you know of me?")
     [known] = [asked for asked in prompts(stage) if '<notes about="Alice">' in asked]
     assert known == prompts(stage)[-1]

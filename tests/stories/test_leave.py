@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from daemon.kinds import AudienceNoted
+from daemon.kinds import AudienceChanged
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import CAROL as CAROL_HERSELF
 from rehearsal.people import TEAM
@@ -157,7 +157,7 @@ async def test_killed_in_between_it_is_said_once(stage: Stage, method: str) -> N
 @pytest.mark.parametrize("audience", ["shared", later("")])
 async def test_where_others_have_come_to_read_by_then_nothing_is_said(stage: Stage, audience: str) -> None:
     there = await asking(stage)
-    shared = AudienceNoted(team=TEAM, channel=GENERAL, audience=audience)
+    shared = AudienceChanged(team=TEAM, channel=GENERAL, audience=audience)
     await stage.soul.journal.append(f"slack:{TEAM}", shared, key="shared", author="core")
     await answered(stage, "carol", "Approve")
     assert await unasked(stage, "alice", GENERAL) == []

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from daemon.engine.event import Entry
-from daemon.engine.writer import Append, Result
-from daemon.rules import verify
+from daemon.engine.writer import PendingAppend, Result
+from daemon.rules import verify_journal
 from daemon.soul.stretches import EACH
 from rehearsal.people import BOB as BOB_HIMSELF
 from tests.attention import CountedWriter
@@ -67,7 +67,7 @@ async def test_each_call_of_a_long_thread_is_small_and_shows_all_that_the_model_
     assert (await shown(stage, call))["agrees"]
     assert list(call.event.stretches) == [entry.seq for entry in stage.entries("stretch")]
     assert len(call.event.stretches) == 3
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 async def test_what_stands_in_a_stretch_is_forgotten_with_the_calls_that_saw_it_and_no_others(
@@ -96,7 +96,7 @@ async def test_what_stands_in_a_stretch_is_forgotten_with_the_calls_that_saw_it_
     assert (await shown(stage, again))["agrees"]
     kept = [seq for seq in again.event.stretches if seq in before.event.stretches]
     assert kept == list(before.event.stretches), "what it was not in is named as before"
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 @SOAK
@@ -112,7 +112,7 @@ async def test_what_is_asked_once_in_a_conversation_of_a_dm_needs_no_stretch(sta
     [stretch] = stage.entries("stretch")
     assert call.event.stretches == (stretch.seq,)
     assert (await shown(stage, call))["agrees"]
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 @SOAK
@@ -133,7 +133,7 @@ async def test_where_a_stretch_is_damaged_its_entries_are_named_one_by_one(stage
 class AroundStretches(Copying):
     """Copies them before and after each stretch, and after each call from then on."""
 
-    def commit(self, batch: Sequence[Append]) -> list[Result]:
+    def commit(self, batch: Sequence[PendingAppend]) -> list[Result]:
         kinds = {append.row.kind for append in batch}
         if "stretch" in kinds:
             self.copy()
@@ -170,6 +170,6 @@ async def test_a_kill_around_a_stretch_leaves_nothing_double_and_nothing_lost(dy
         assert (await shown(dying, call))["agrees"]
         there = await dying.client("bob").conversations_replies(channel=GENERAL, ts=root, limit=1000)
         assert [one["text"] for one in there["messages"]].count(ANSWER.format("all of it")) == 1
-        assert not verify(dying.soul.journal).violations
+        assert not verify_journal(dying.soul.journal).violations
         assert not dying.undone()
         await dying.sleep()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.rules import verify
+from daemon.rules import verify_journal
 from rehearsal.statuses import LASTS
 from tests.stories.outage import AWAY
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply
@@ -59,7 +59,7 @@ async def test_who_waits_for_a_slow_model_sees_a_status_and_reads_one_sentence(t
         assert (sentence.startswith(WAITING), answer) == (True, "Here I am.")
         assert status(stage) == []
         assert it.llama.closed == 0
-        assert not verify(stage.soul.journal).violations
+        assert not verify_journal(stage.soul.journal).violations
         assert not stage.pending("speech")
 
 
@@ -162,7 +162,7 @@ async def test_the_sentence_is_said_once_whoever_is_killed_meanwhile(tmp_path: P
         await it.quiet()
         assert len(await notices(it.stage, ALICE, ts)) == 1
         assert (await it.stage.answers(ALICE, ts))[-1] == "Here I am."
-        assert not verify(it.stage.soul.journal).violations
+        assert not verify_journal(it.stage.soul.journal).violations
 
 
 async def test_where_slack_does_not_take_the_sentence_the_answer_is_not_lost(tmp_path: Path) -> None:

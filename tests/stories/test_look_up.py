@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from daemon.claude.capabilities import Capabilities
+from daemon.claude.capabilities import ModelCapabilities
 from daemon.claude.probes import QUESTIONS
 from daemon.errors import ConfigError
 from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.price import FREE, price
-from daemon.rules import verify
+from daemon.price import FREE_PRICE, make_price
+from daemon.rules import verify_journal
 from tests.backends.model_list import PROPS, QWEN, ModelServer, model_server
 from tests.soak import later
 from tests.stories.process import ended, start
@@ -33,11 +33,11 @@ async def world(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 async def awake(world: Stage, server: ModelServer, **settings: Any) -> None:
-    values = {"claude_model": LOCAL, "claude_model_fast": LOCAL, "model_prices": ((LOCAL, FREE),)}
+    values = {"claude_model": LOCAL, "claude_model_fast": LOCAL, "model_prices": ((LOCAL, FREE_PRICE),)}
     await world.wake(anthropic_base_url=server.url, **{**values, **settings})
 
 
-def known(world: Stage) -> Capabilities:
+def known(world: Stage) -> ModelCapabilities:
     return world.soul.services.claude.capabilities("speak")
 
 
@@ -116,14 +116,14 @@ async def test_a_model_that_writes_outside_of_its_sections_or_copies_the_example
 
 async def test_what_the_questions_cost_is_in_the_journal_and_counts_in_the_budget(world: Stage) -> None:
     async with model_server() as server:
-        await awake(world, server, model_prices=((LOCAL, price(100, 100, 100)),), budget_daily_usd=50.0)
+        await awake(world, server, model_prices=((LOCAL, make_price(100, 100, 100)),), budget_daily_usd=50.0)
         await looked_up(world)
         calls = world.entries("look-up-call")
         assert {call.thread for call in calls} == {"soul"}
         assert list(dict.fromkeys(call.event.question for call in calls)) == [*QUESTIONS]
         assert world.soul.budget.today().cost == pytest.approx(sum(call.event.cost for call in calls))
         assert world.soul.budget.today().cost > 0
-        assert not verify(world.soul.journal).violations
+        assert not verify_journal(world.soul.journal).violations
         spent = world.soul.budget.today()
         await world.sleep()
         await awake(world, server)
@@ -132,7 +132,7 @@ async def test_what_the_questions_cost_is_in_the_journal_and_counts_in_the_budge
 
 async def test_where_the_budget_is_nothing_a_model_that_costs_is_asked_nothing(world: Stage) -> None:
     async with model_server() as server:
-        await awake(world, server, model_prices=((LOCAL, price(100, 100, 100)),), budget_daily_usd=0.0)
+        await awake(world, server, model_prices=((LOCAL, make_price(100, 100, 100)),), budget_daily_usd=0.0)
         await world.clock.advance(200)
         assert server.requests == []
         assert (await world.health())[1]["wrong"] == []

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from daemon.engine.event import as_json
-from daemon.rules import verify
+from daemon.engine.event import entry_as_json
+from daemon.rules import verify_journal
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import TEAM
 from tests.soak import SOAK, shared
@@ -49,7 +49,7 @@ async def test_everybody_is_shown_what_is_noted_about_them_and_who_else_may_know
     stage.model.say(reply("Hello."))
     await stage.say("alice", ALICE, "Hello")
     assert "!memory" not in stage.asked()[-1]
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 async def test_it_is_answered_in_the_dm_wherever_it_was_asked(stage: Stage) -> None:
@@ -76,7 +76,7 @@ async def test_what_is_corrected_is_known_so_from_then_on(stage: Stage) -> None:
     assert "plays go, not chess" in shown
     assert CHESS not in shown
     assert "#general" in shown
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 async def test_one_note_is_forgotten_with_all_its_versions(stage: Stage) -> None:
@@ -91,12 +91,12 @@ async def test_one_note_is_forgotten_with_all_its_versions(stage: Stage) -> None
     await pressed(stage, "alice", "Forget it")
     await until_told(stage)
     assert traces(stage, "bughouse", "plays chess") == []
-    told = str([as_json(entry) for entry in stage.entries()])
+    told = str([entry_as_json(entry) for entry in stage.entries()])
     assert "beehives" in told
     assert "catamaran" in told
     assert "for chess" in told, "her messages stay"
     assert "bughouse" not in await listed(stage)
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 async def test_what_is_confirmed_is_forgotten_though_slack_refuses_to_take_that_it_begins(
@@ -110,7 +110,7 @@ async def test_what_is_confirmed_is_forgotten_though_slack_refuses_to_take_that_
     assert outcomes(stage)[-2:] == ["abandoned", "completed"]
     assert traces(stage, "beehives", "chess") == []
     assert "It is done" in (await stage.answers(ALICE, ts))[-1]
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 async def test_what_is_confirmed_is_forgotten_though_it_reads_otherwise_by_then(stage: Stage) -> None:
@@ -124,7 +124,7 @@ async def test_what_is_confirmed_is_forgotten_though_it_reads_otherwise_by_then(
     assert len(await stage.answers(ALICE, ts)) == 3
     assert not whispers(stage)
     assert not stage.entries("restarted")
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ async def test_killed_before_it_has_answered_it_says_what_it_meant_to(
     [said] = await stage.answers(ALICE, ts)
     assert says in said
     assert not stage.entries("restarted")
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 @SOAK
@@ -199,7 +199,7 @@ async def test_a_name_that_somebody_takes_leads_to_nobodys_notes(stage: Stage) -
     await stage.say("bob", BOB, "Hello")
     assert "nothing about you" in await listed(stage)
     await forgotten(stage)
-    assert "Hello Bob" in str([as_json(entry) for entry in stage.entries("spoken")])
+    assert "Hello Bob" in str([entry_as_json(entry) for entry in stage.entries("spoken")])
 
 
 async def test_a_corrected_note_keeps_its_number(stage: Stage) -> None:
@@ -220,7 +220,7 @@ async def test_a_corrected_note_keeps_its_number(stage: Stage) -> None:
     assert (await listed(stage)).index("goats") < (await listed(stage)).index("plays go")
     ts = await stage.say("alice", ALICE, "!forget 2")
     assert "plays go" in (await stage.answers(ALICE, ts))[0]
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 async def test_a_number_means_no_note_that_was_learned_anew_since(stage: Stage) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.rules import verify
+from daemon.rules import verify_journal
 from tests.stories.choosing import pressed
 from tests.stories.stage import ALICE, BOB, Stage, reply, staged
 from tests.stories.test_forgetting import traces, until_told
@@ -52,4 +52,4 @@ async def test_a_diary_entry_about_alice_is_listed_and_forgotten_with_all_its_ve
     await until_told(stage)
     assert traces(stage, BETTER, f"Alice {KEPT}") == []
     assert BETTER not in await listed(stage)
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import pytest
 
 from daemon.claude.client import STALL
-from daemon.claude.retry import TRIES
-from rehearsal.claude.understudy import Understudy
+from daemon.claude.retry import MOST_TRIES_OF_CALL
+from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.soak import SOAK, but, shared
 from tests.stories.outage import AT_FAULT, AWAY, later, pauses
 from tests.stories.stage import ALICE, Stage, reply
@@ -20,7 +20,7 @@ from tests.stories.stage import ALICE, Stage, reply
 class Fault:
     """A way to fail before the first word: how it is cued, and its word in the journal."""
 
-    cue: Callable[[Understudy], None]
+    cue: Callable[[ClaudeUnderstudy], None]
     word: str
 
 
@@ -60,16 +60,20 @@ async def test_what_passes_in_a_moment_nobody_notices(
 async def test_what_lasts_is_told_once_and_answered_later(
     stage: Stage, thread: str, fault: Fault, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for _ in range(TRIES):
+    for _ in range(MOST_TRIES_OF_CALL):
         fault.cue(stage.model)
     stage.model.say(reply("Now I am here."))
     await stage.post("alice", ALICE, "Are you there?", thread)
-    await pauses(stage, caplog, TRIES)
+    await pauses(stage, caplog, MOST_TRIES_OF_CALL)
     await stage.settled()
     _, away = await stage.answers(ALICE, thread)
     assert away.startswith(AWAY)
     call = stage.entries("model-call")[-1]
-    assert (call.event.outcome, call.event.failure, call.event.tries) == ("failed", fault.word, TRIES)
+    assert (call.event.outcome, call.event.failure, call.event.tries) == (
+        "failed",
+        fault.word,
+        MOST_TRIES_OF_CALL,
+    )
     await later(stage)
     assert await stage.answers(ALICE, thread) == ["Hello.", away, "Now I am here."]
     assert stage.soul.budget.today().cost == pytest.approx(
@@ -99,7 +103,7 @@ async def test_a_model_that_is_not_there_is_answered_for_after_the_address_is_me
     await stage.sleep()
     await stage.wake(anthropic_base_url=f"http://127.0.0.1:{unused_tcp_port}")
     await stage.post("alice", ALICE, "Are you there?", thread)
-    await pauses(stage, caplog, TRIES)
+    await pauses(stage, caplog, MOST_TRIES_OF_CALL)
     await stage.settled()
     assert stage.entries("model-call")[-1].event.failure == "unreachable"
     await stage.sleep()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from daemon.soul.alarm import LASTING, LOOK
-from rehearsal.claude.understudy import Understudy
+from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.soak import SOAK, shared
 from tests.stories.mending import FAULTS, HAIKU, OWNERS, SONNET, meet, say, unasked
 from tests.stories.outage import AWAY
@@ -158,7 +158,7 @@ async def test_each_way_of_not_answering_is_reported(stage: Stage, way: str) -> 
     assert (await stage.health())[1]["ok"]
 
 
-REQUESTS: dict[str, Callable[[Understudy], None]] = {
+REQUESTS: dict[str, Callable[[ClaudeUnderstudy], None]] = {
     "400": lambda model: model.fail(400, "invalid_request_error"),
     "403": lambda model: model.fail(403, "permission_error"),
 }

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from daemon.claude.client import STALL
-from rehearsal.claude.understudy import Understudy
+from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.soak import SOAK, shared
 from tests.stories.choosing import pressed
 from tests.stories.outage import AWAY, later
@@ -40,7 +40,7 @@ async def test_a_stream_that_stalls_in_a_sentence_is_told_anew_in_the_same_messa
 
 @pytest.mark.parametrize("breaks", shared(BREAKS.values(), 3), ids=BREAKS.keys())
 async def test_what_breaks_off_in_the_middle_is_told_anew_in_the_same_message(
-    stage: Stage, thread: str, breaks: Callable[[Understudy, str], None]
+    stage: Stage, thread: str, breaks: Callable[[ClaudeUnderstudy, str], None]
 ) -> None:
     breaks(stage.model, "<aside>hm</aside><say>The answer is, of cour")
     stage.model.say(reply("It is forty-two, of course."))
@@ -57,7 +57,7 @@ async def test_what_breaks_off_in_the_middle_is_told_anew_in_the_same_message(
 
 @pytest.mark.parametrize("breaks", shared(BREAKS.values(), 3), ids=BREAKS.keys())
 async def test_what_breaks_off_twice_stays_readable_and_is_answered_later(
-    stage: Stage, thread: str, breaks: Callable[[Understudy, str], None]
+    stage: Stage, thread: str, breaks: Callable[[ClaudeUnderstudy, str], None]
 ) -> None:
     breaks(stage.model, "<say>The answer is, of cour")
     breaks(stage.model, "<say>It")

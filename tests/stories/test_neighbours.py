@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from daemon.inner.reaching import Shared
-from daemon.kinds import AudienceNoted
+from daemon.inner.reaching import ShareableRecord
+from daemon.kinds import AudienceChanged
 from rehearsal.people import CAROL as CAROL_HERSELF
 from rehearsal.people import ECHO, SOUL, TEAM
 from tests.soak import SOAK, later, shared
@@ -86,9 +86,9 @@ async def test_records_are_shared_as_words_alone_if_they_may_be_known_there(stag
     commands = await meeting(stage)
     mine, there = conversation(stage, ALICE), conversation(stage, GENERAL)
     commands.records = [
-        Shared(id=5, text="Ferries are often late.\n```", view=""),
-        Shared(id=6, text=f"{YOU} Alice is leaving us.", view=mine),
-        Shared(id=8, text=f"Bees hum. {YOU}", view=there),
+        ShareableRecord(id=5, text="Ferries are often late.\n```", view=""),
+        ShareableRecord(id=6, text=f"{YOU} Alice is leaving us.", view=mine),
+        ShareableRecord(id=8, text=f"Bees hum. {YOU}", view=there),
     ]
     ok, told = await commands.carry_out("mesh.share", to="Echo", ids=[5, 6])
     assert (ok, told) == (False, "there are no such records: 6"), "not in sight of public things"
@@ -106,8 +106,8 @@ async def test_records_are_shared_as_words_alone_if_they_may_be_known_there(stag
 async def test_a_record_from_before_outsiders_came_is_none_where_they_read(stage: Stage) -> None:
     commands = await meeting(stage)
     commands.view = conversation(stage, WORKSHOP)
-    commands.records = [Shared(id=5, text="Ferries are often late.", view=commands.view, wrote=5)]
-    opened = AudienceNoted(team=TEAM, channel=WORKSHOP, audience="shared")
+    commands.records = [ShareableRecord(id=5, text="Ferries are often late.", view=commands.view, wrote=5)]
+    opened = AudienceChanged(team=TEAM, channel=WORKSHOP, audience="shared")
     await stage.soul.journal.append(f"slack:{TEAM}", opened, key="opened", author="core")
     told = await commands.carry_out("mesh.share", to="Echo", ids=[5])
     assert told == (False, "there are no such records: 5")
@@ -116,7 +116,7 @@ async def test_a_record_from_before_outsiders_came_is_none_where_they_read(stage
 async def test_what_is_secret_in_view_reaches_no_neighbour(stage: Stage) -> None:
     commands = await meeting(stage)
     commands.view = conversation(stage, ALICE)
-    commands.records = [Shared(id=5, text="Ferries are often late.", view="")]
+    commands.records = [ShareableRecord(id=5, text="Ferries are often late.", view="")]
     assert not (await commands.carry_out("mesh.ask", to="Echo", text="Alice is leaving us."))[0]
     assert not (await commands.carry_out("mesh.share", to="Echo", ids=[5]))[0]
     assert not stage.entries("to-say")

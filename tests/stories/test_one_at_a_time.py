@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from daemon.claude.capabilities import Capabilities
-from daemon.claude.capability_file import CapabilityFile, LookedUp, Served
+from daemon.claude.capabilities import ModelCapabilities
+from daemon.claude.capability_file import CapabilityFile, CapabilityFindings, ServedModel
 from daemon.claude.model_list import models_in
 from daemon.claude.probes import QUESTIONS
 from daemon.engine.event import Entry
 from daemon.kinds import GAVE_WAY, ModelCall
-from daemon.price import Price
+from daemon.price import ModelPrice
 from daemon.private import CAPABILITIES
 from daemon.process import Process
 from daemon.processes import PROCESSES
-from daemon.rules import verify
+from daemon.rules import verify_journal
 from tests.attention import rest
 from tests.backends.llama_server import LlamaServer, last_text, llama_server
 from tests.stories.stage import ALICE, BOB, Stage, reply, staged
@@ -31,7 +31,7 @@ PIECE = "Look at piece"
 """How the sub-calls of a reading begin."""
 NOTES = "the notes of what you may know about Alice"
 """What only the question after new notes says."""
-PRICE = Price(input=10, output=50, cache_read=10, cache_write=10)
+PRICE = ModelPrice(input=10, output=50, cache_read=10, cache_write=10)
 
 
 @asynccontextmanager
@@ -57,10 +57,10 @@ def look_up_is_over(home: Path, llama: LlamaServer, url: str) -> None:
     home.mkdir(mode=0o700, exist_ok=True)
     listed = (models_in(llama.listing()) or [])[0]
     version = f"llama-server {llama.version}"
-    found = Capabilities(schema="prompt", keeps_sections=True, images=False)
+    found = ModelCapabilities(schema="prompt", keeps_sections=True, images=False)
     CapabilityFile(home / CAPABILITIES).keep(
-        Served(address=url, model=LOCAL, version=version, mark=listed.mark),
-        LookedUp(capabilities=found, questions=frozenset(QUESTIONS), at=1.0),
+        ServedModel(address=url, model=LOCAL, version=version, mark=listed.mark),
+        CapabilityFindings(capabilities=found, questions=frozenset(QUESTIONS), at=1.0),
     )
 
 
@@ -125,7 +125,7 @@ async def test_the_notes_on_a_person_give_way_to_another_and_are_made_in_the_end
         assert [entry.event.outcome for entry in it.calls("learn")] == ["cancelled", "ok"]
         [learned] = it.stage.entries("person")
         assert learned.event.text == "- keeps bees"
-        assert not verify(it.stage.soul.journal).violations
+        assert not verify_journal(it.stage.soul.journal).violations
 
 
 async def tick_begins(it: Local) -> None:
@@ -161,7 +161,7 @@ async def test_a_tick_in_flight_gives_way_to_a_person_and_is_made_again(tmp_path
             sum(entry.event.cost for entry in it.calls("tick"))
         )
         assert [entry.event.outcome for entry in it.stage.entries("tick")].count("thought") == 1
-        assert not verify(it.stage.soul.journal).violations
+        assert not verify_journal(it.stage.soul.journal).violations
         assert it.llama.order.count(it.llama.order[0]) == 2, "the same request, once more"
         assert not it.stage.pending("turn-began")
 
@@ -198,7 +198,7 @@ async def test_a_daemon_that_is_stopped_while_a_tick_has_given_way_makes_it_late
         assert outcomes.count(("ok", "")) == 1
         assert outcomes.count(("cancelled", GAVE_WAY)) == 1
         await it.quiet()
-        assert not verify(it.stage.soul.journal).violations
+        assert not verify_journal(it.stage.soul.journal).violations
 
 
 @pytest.mark.parametrize("most", [1, 2])

@@ -7,21 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from daemon.actions.action import ActionContext, Args, Definition
-from daemon.actions.deeds import arguments
-from daemon.actions.registry import Registry
+from daemon.actions.action import ActionArguments, ActionContext, ActionDefinition
+from daemon.actions.deeds import payload_arguments
+from daemon.actions.registry import ActionRegistry
 from daemon.limits import Limits
 from daemon.memory import WorkingMemory
-from daemon.mind.payloads import parse
+from daemon.mind.payloads import parse_payloads
 from daemon.process import Transition, Turn
-from daemon.processes import DELIBERATION, PROCESSES, thinking
+from daemon.processes import DELIBERATION_PROCESS, PROCESSES, with_open_thought
 from tests.soak import SOAK, but
 from tests.stories.choosing import press, pressed
 from tests.stories.stage import ALICE, Stage
 from tests.stories.test_open_thought import ALONE, OPEN, OVER, final, goes_on, prompts, spawns, thinks, told
 
 
-class What(Args):
+class What(ActionArguments):
     """Which one."""
 
     name: str
@@ -34,7 +34,7 @@ async def may_delete(stage: Stage) -> list[str]:
         deleted.append(what.name)
         return f"{what.name} is deleted"
 
-    action = Definition(
+    action = ActionDefinition(
         name="Delete", description="Delete it.", perform=delete, args=What, approval=True, effect=True
     )
     await stage.sleep()
@@ -43,8 +43,8 @@ async def may_delete(stage: Stage) -> list[str]:
     return deleted
 
 
-def offering(stage: Stage, *definitions: Definition) -> None:
-    stage.processes = thinking(PROCESSES, Registry(definitions), "medium")
+def offering(stage: Stage, *definitions: ActionDefinition) -> None:
+    stage.processes = with_open_thought(PROCESSES, ActionRegistry(definitions), "medium")
     book = stage.words / "playbooks" / "deliberation.md"
     names = ", ".join(one.name for one in definitions)
     lines = [
@@ -88,7 +88,7 @@ async def test_an_action_that_needs_an_owner_waits_for_one(stage: Stage) -> None
         deleted.append(what.name)
         return f"{what.name} is deleted"
 
-    action = Definition(
+    action = ActionDefinition(
         name="Delete",
         description="Delete it.",
         perform=delete,
@@ -116,7 +116,9 @@ async def test_a_branch_that_begins_with_an_action_begins_with_its_result(stage:
     await stage.sleep()
     offering(
         stage,
-        Definition(name="Count", description="Count its letters.", perform=count, args=What, effect=True),
+        ActionDefinition(
+            name="Count", description="Count its letters.", perform=count, args=What, effect=True
+        ),
     )
     await stage.wake()
     payload = "<Count><name>banana</name></Count>"
@@ -139,8 +141,8 @@ async def test_what_an_action_cannot_read_or_do_is_told(stage: Stage) -> None:
     await stage.sleep()
     offering(
         stage,
-        Definition(name="Fail", description="Fails.", perform=fail, effect=True),
-        Definition(name="Count", description="Count.", perform=fail, args=What, effect=True),
+        ActionDefinition(name="Fail", description="Fails.", perform=fail, effect=True),
+        ActionDefinition(name="Count", description="Count.", perform=fail, args=What, effect=True),
     )
     await stage.wake()
     thinks(stage, "<Fail/><Count><nme>x</nme></Count>", final("I could not."))
@@ -153,16 +155,16 @@ async def test_what_an_action_cannot_read_or_do_is_told(stage: Stage) -> None:
 
 @pytest.mark.parametrize("names", [[""], ["tea"], ["tea", "mate"]])
 def test_of_a_list_each_part_is_an_element(names: list[str]) -> None:
-    class Which(Args):
+    class Which(ActionArguments):
         names: list[str] | None = None
 
     async def look(_context: ActionContext, _args: object) -> str:
         return "seen"
 
-    definition = Definition(name="Look", description="Look.", perform=look, args=Which)
+    definition = ActionDefinition(name="Look", description="Look.", perform=look, args=Which)
     written = "".join(f"<names>{name}</names>" for name in names)
-    [payload] = parse(f"<Look>{written}</Look>", slug="ada", actions=["Look"]).payloads
-    assert arguments(definition, payload) == Which(names=[name for name in names if name])
+    [payload] = parse_payloads(f"<Look>{written}</Look>", slug="ada", actions=["Look"]).payloads
+    assert payload_arguments(definition, payload) == Which(names=[name for name in names if name])
 
 
 async def test_what_an_action_with_steps_of_its_own_raises_is_told_too(stage: Stage) -> None:
@@ -174,7 +176,7 @@ async def test_what_an_action_with_steps_of_its_own_raises_is_told_too(stage: St
         return ""
 
     await stage.sleep()
-    offering(stage, Definition(name="Fail", description="Fails.", perform=fail))
+    offering(stage, ActionDefinition(name="Fail", description="Fails.", perform=fail))
     await stage.wake()
     thinks(stage, "<Fail/>", final("I could not."))
     ts = await stage.say("alice", ALICE, "Try.")
@@ -189,7 +191,7 @@ async def test_what_an_action_gives_without_end_is_told_as_far_as_a_run_would_be
         return "much " * 100_000
 
     await stage.sleep()
-    offering(stage, Definition(name="Flood", description="Floods.", perform=flood))
+    offering(stage, ActionDefinition(name="Flood", description="Floods.", perform=flood))
     await stage.wake()
     thinks(stage, "<Flood/>", final("Much."))
     ts = await stage.say("alice", ALICE, "Try.")
@@ -202,10 +204,10 @@ async def test_a_branch_that_fails_when_it_is_stopped_has_ended(stage: Stage) ->
     async def deliberation(turn: Turn) -> WorkingMemory | Transition:
         if turn.branches.parent:
             raise LookupError("it always fails")
-        return await PROCESSES[DELIBERATION](turn)
+        return await PROCESSES[DELIBERATION_PROCESS](turn)
 
     await stage.sleep()
-    stage.processes = {**PROCESSES, DELIBERATION: deliberation}
+    stage.processes = {**PROCESSES, DELIBERATION_PROCESS: deliberation}
     await stage.wake()
     thinks(stage, spawns("bad"))
     ts = await stage.post("alice", ALICE, "Go.")

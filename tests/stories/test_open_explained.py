@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from daemon.kinds import PlanMade
-from daemon.mind.payloads import EXPLAIN, ROOTS, THOUGHT
-from daemon.mind.wording import sections_of
+from daemon.kinds import PlanChanged
+from daemon.mind.payloads import EXPLAIN_TAG, ROOT_TAGS, THOUGHT_TAG
+from daemon.mind.wording import split_by_headings
 from tests.source import ROOT
 from tests.stories.stage import ALICE, Stage, staged
 from tests.stories.test_open_thought import final, prompts, thinks
 
 OPEN = ROOT / "prompts" / "open"
-TAGS = sections_of((OPEN / "tags.md").read_text())
+TAGS = split_by_headings((OPEN / "tags.md").read_text())
 TITLED = (
     '<todo-until title="The fruit in the bowl" condition="the project has ended">'
     '<step done="{}">pears</step></todo-until>'
@@ -127,13 +127,13 @@ async def test_a_plan_that_is_written_again_without_its_title_keeps_it(stage: St
 
 
 def test_a_plan_of_before_has_its_condition_as_its_title() -> None:
-    plan = PlanMade(condition="all counted", steps=(("pears", "open"),))
+    plan = PlanChanged(condition="all counted", steps=(("pears", "open"),))
     assert (plan.heading, plan.line()) == ("all counted", "0/1: all counted")
 
 
 def test_each_tag_has_one_line_and_an_explanation() -> None:
     told = (OPEN / "deliberation.md").read_text()
-    others = [tag for tag in ROOTS if tag not in (THOUGHT, EXPLAIN)]
+    others = [tag for tag in ROOT_TAGS if tag not in (THOUGHT_TAG, EXPLAIN_TAG)]
     assert [*TAGS] == others
     for tag in others:
         assert told.count(f"<{tag}>") == 1, tag

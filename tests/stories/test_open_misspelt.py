@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.actions.action import ActionContext, Definition
+from daemon.actions.action import ActionContext, ActionDefinition
 from tests.stories.stage import ALICE, Stage
 from tests.stories.test_open_deeds import offering
 from tests.stories.test_open_thought import calls_itself, final, goes_on, prompts, spawns, thinks, told
@@ -18,7 +18,7 @@ async def test_what_is_valid_is_carried_out_and_what_is_misspelt_is_told(stage: 
     async def look(context: ActionContext, args: object) -> str:
         return "It is green."
 
-    offering(stage, Definition(name="LookUp", description="Look.", perform=look))
+    offering(stage, ActionDefinition(name="LookUp", description="Look.", perform=look))
     await stage.wake()
     thinks(stage, "<look_up>the colour</look_up><LookUp/>", calls_itself("Hm."), final("It is green."))
     ts = await stage.say("alice", ALICE, "Which colour has it?")

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from daemon.kinds import PlanMade
-from daemon.mind.open_thought import advances
+from daemon.kinds import PlanChanged
+from daemon.mind.open_thought import closes_new_step
 from tests.soak import SOAK, later
 from tests.stories.stage import ALICE, Stage
 from tests.stories.test_open_repeating import codes
@@ -109,8 +109,8 @@ async def test_a_call_to_itself_beside_a_step_is_one_call(stage: Stage) -> None:
     assert [entry.event.text for entry in stage.entries("self-call")] == ["On."]
 
 
-def made(**steps: str) -> PlanMade:
-    return PlanMade(condition="c", steps=tuple(steps.items()))
+def made(**steps: str) -> PlanChanged:
+    return PlanChanged(condition="c", steps=tuple(steps.items()))
 
 
 A_DONE = made(a="done", b="open")
@@ -138,10 +138,10 @@ NO_PROGRESS = {
 
 
 @pytest.mark.parametrize(("plan", "before"), PROGRESS.values(), ids=PROGRESS.keys())
-def test_a_plan_advances_by_a_step_that_is_closed(plan: PlanMade, before: list[PlanMade]) -> None:
-    assert advances(plan, before)
+def test_a_plan_advances_by_a_step_that_is_closed(plan: PlanChanged, before: list[PlanChanged]) -> None:
+    assert closes_new_step(plan, before)
 
 
 @pytest.mark.parametrize(("plan", "before"), NO_PROGRESS.values(), ids=NO_PROGRESS.keys())
-def test_a_plan_does_not_advance_by_words(plan: PlanMade, before: list[PlanMade]) -> None:
-    assert not advances(plan, before)
+def test_a_plan_does_not_advance_by_words(plan: PlanChanged, before: list[PlanChanged]) -> None:
+    assert not closes_new_step(plan, before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from daemon.actions.action import ActionContext, Definition
+from daemon.actions.action import ActionContext, ActionDefinition
 from tests.soak import SOAK
 from tests.stories.stage import ALICE, Stage
 from tests.stories.test_open_deeds import offering
@@ -68,7 +68,7 @@ async def test_looking_again_is_repetition(stage: Stage) -> None:
     async def look(context: ActionContext, args: object) -> str:
         return next(colours)
 
-    offering(stage, Definition(name="look", description="Look.", perform=look))
+    offering(stage, ActionDefinition(name="look", description="Look.", perform=look))
     await stage.wake()
     thinks(stage, *["<look/>"] * 4, final("It is green."))
     ts = await stage.say("alice", ALICE, "Which colour has it?")

@@ -11,9 +11,9 @@ import pytest
 
 from config import Settings
 from daemon import terminal
-from daemon.claude.retry import TRIES
-from daemon.price import FREE, price
-from daemon.rules import verify
+from daemon.claude.retry import MOST_TRIES_OF_CALL
+from daemon.price import FREE_PRICE, make_price
+from daemon.rules import verify_journal
 from rehearsal.people import ALICE as ALICE_HERSELF
 from tests.backends.chat_completions import ChatServer, chunk, text, usage
 from tests.stories.choosing import ASKED, ON_IT, answers, calls, choice, ended, looking, turning
@@ -25,7 +25,7 @@ from tests.stories.test_reading import BOOK, cell
 
 GPT, MINI = "gpt-9", "gpt-9-mini"
 KEY = "sk-hidden-word"
-PRICES = ((GPT, price(1, 10, 0.1)), (MINI, FREE))
+PRICES = ((GPT, make_price(1, 10, 0.1)), (MINI, FREE_PRICE))
 ANSWERS = "Answer in <"
 """What a note says before an answer, and no question of the look-up does."""
 SECRET = "The person wants me to be brief."
@@ -78,7 +78,7 @@ async def test_a_conversation_is_answered_counted_and_paid_for(stage: Stage, ser
     assert [body["messages"][0]["role"] for body in server.asked] == ["system"] * 3
     assert [one["role"] for one in server.asked[-1]["messages"][1:]] == ["user", "assistant"] * 2 + ["user"]
     assert "She asks about the ferry." in str(server.asked[-1])
-    assert verify(stage.soul.journal).violations == []
+    assert verify_journal(stage.soul.journal).violations == []
 
 
 async def test_the_page_says_where_its_models_are(stage: Stage, server: ChatServer) -> None:
@@ -183,11 +183,11 @@ async def test_an_account_at_fault_is_told_to_its_owner_and_answered_when_it_is_
 async def test_an_outage_is_told_once_and_answered_later(
     stage: Stage, server: ChatServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for _ in range(TRIES):
+    for _ in range(MOST_TRIES_OF_CALL):
         server.refuse(503, "<html>Bad gateway</html>")
     stage.model.say(reply("Now I am here."), asks=ANSWERS)
     ts = await stage.post("alice", ALICE, "Are you there?")
-    await stage.passing(5, lambda: caplog.text.count("did not answer") == TRIES)
+    await stage.passing(5, lambda: caplog.text.count("did not answer") == MOST_TRIES_OF_CALL)
     await stage.settled()
     [away] = await stage.answers(ALICE, ts)
     assert away.startswith(AWAY)
@@ -212,7 +212,7 @@ async def test_a_reading_in_a_terminal_asks_there(
     dormant.model.say(cell("print([l for l in context.splitlines() if 'magic' in l])"))
     dormant.model.say("FINAL(It is 77.)")
     settings = Settings(soul_home=dormant.home, **at(server))
-    assert await terminal.read(settings, [book], "What is the magic number?") == 0
+    assert await terminal.read_in_terminal(settings, [book], "What is the magic number?") == 0
     assert capsys.readouterr().out == "It is 77.\n"
     assert [body["model"] for body in server.asked] == [GPT, GPT]
 
@@ -224,7 +224,7 @@ async def test_a_reading_that_gets_no_answer_says_what_to_mend(
     book.write_text(BOOK)
     dormant.model.faults.switch("unauthorized")
     settings = Settings(soul_home=dormant.home, **at(server))
-    assert await terminal.read(settings, [book], "What is the magic number?") == 1
+    assert await terminal.read_in_terminal(settings, [book], "What is the magic number?") == 1
     said = capsys.readouterr().err
     assert "OPENAI_API_KEY is not taken. Get a key where that server gives them out" in said
     assert "ANTHROPIC" not in said

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.actions.own import own_actions, with_samples
+from daemon.actions.own import find_owner_actions, with_samples
 from daemon.errors import ConfigError
-from daemon.rules import verify
+from daemon.rules import verify_journal
 from rehearsal.people import CAROL
 from tests.stories.choosing import ASKED, answers, choice, ended, pressed, questions, told, turning
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
@@ -86,7 +86,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     async with staged(tmp_path) as stage:
         (stage.words / "actions").mkdir()
         yield stage
-        assert verify(stage.soul.journal).violations == []
+        assert verify_journal(stage.soul.journal).violations == []
         assert not stage.entries("attempt-failed")
 
 
@@ -197,7 +197,7 @@ async def test_one_that_cannot_be_an_action_ends_the_start_with_a_line_for_each_
 def test_whatever_a_file_raises_as_it_is_read_is_a_fault_of_that_file(tmp_path: Path, line: str) -> None:
     (tmp_path / "actions").mkdir()
     (tmp_path / "actions" / "broken.py").write_text(f"{line}\n", encoding="utf-8")
-    [[fault]] = own_actions(tmp_path).faults.values()
+    [[fault]] = find_owner_actions(tmp_path).faults.values()
     assert fault.startswith("it cannot be read (")
 
 
@@ -207,5 +207,5 @@ async def test_a_sample_gives_way_to_an_action_of_the_owners_with_its_name(tmp_p
         (folder / "actions").mkdir(parents=True)
         (folder / "actions" / "deploys.py").write_text(LOOKS, encoding="utf-8")
     (folders[1] / "actions" / "rolling.py").write_text(ROLLS_BACK % ("back", "back"), encoding="utf-8")
-    offered = with_samples(own_actions(folders[0]), folders[1]).actions
+    offered = with_samples(find_owner_actions(folders[0]), folders[1]).actions
     assert [one.name for one in offered] == ["LookUpDeploys", "RollBack"]

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import pytest
 
-from daemon.environment import Bounds, Execution, Function
+from daemon.environment import CellResult, Function, SandboxLimits
 from daemon.processes import PROCESSES
 from tests.stories.stage import Stage, staged
 from tests.stories.test_reading import asked, cell, endings, observed, reads
@@ -25,14 +25,14 @@ class Plain:
         self.names: dict[str, Any] = {**functions}
 
     @classmethod
-    async def open(cls, functions: Mapping[str, Function], bounds: Bounds) -> Self:
+    async def open(cls, functions: Mapping[str, Function], bounds: SandboxLimits) -> Self:
         return cls(functions)
 
-    async def execute_code(self, code: str) -> Execution:
+    async def execute_code(self, code: str) -> CellResult:
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
             exec(code, self.names)
-        return Execution(stdout=said.getvalue())
+        return CellResult(stdout=said.getvalue())
 
     async def bind(self, **names: Any) -> None:
         self.names.update(names)
@@ -41,7 +41,7 @@ class Plain:
 
 
 class Empty(Plain):
-    async def execute_code(self, code: str) -> Execution:
+    async def execute_code(self, code: str) -> CellResult:
         return None  # type: ignore[return-value]
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from daemon.mind.echoes import runs
-from daemon.price import FREE
+from daemon.mind.echoes import word_runs
+from daemon.price import FREE_PRICE
 from tests.backends.weak_model import (
     FERRY,
     SECRET,
@@ -27,7 +27,7 @@ from tests.soak import shared
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 
 SORRY = "Forgive me, the words wouldn't come."
-WEAK = {"claude_model": "weak", "claude_model_fast": "weak", "model_prices": (("weak", FREE),)}
+WEAK = {"claude_model": "weak", "claude_model_fast": "weak", "model_prices": (("weak", FREE_PRICE),)}
 QUESTION = "When does the ferry leave, and from where?"
 MARKS = ("<say", "<aside", "<mood", "<message", "</", "<|", '{"', "sprich", "говорить", SECRET)
 
@@ -48,9 +48,11 @@ def seen_in_slack(stage: Stage) -> list[str]:
 
 def leaks(stage: Stage, model: WeakModel) -> list[str]:
     told = [text for request in model.requests for text in texts_of(request) if QUESTION not in text]
-    ours = frozenset[Any]().union(*(runs(text) for text in told if FERRY not in text))
+    ours = frozenset[Any]().union(*(word_runs(text) for text in told if FERRY not in text))
     return [
-        text for text in seen_in_slack(stage) if any(mark in text for mark in MARKS) or (runs(text) & ours)
+        text
+        for text in seen_in_slack(stage)
+        if any(mark in text for mark in MARKS) or (word_runs(text) & ours)
     ]
 
 

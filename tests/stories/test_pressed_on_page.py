@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import pytest
 
 from daemon.engine.exceptions import JournalError
-from daemon.engine.tables import Row
-from daemon.engine.writer import Append, Result
-from daemon.rules import verify
+from daemon.engine.tables import EntryRow
+from daemon.engine.writer import PendingAppend, Result
+from daemon.rules import verify_journal
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import BOB as BOB_HIMSELF
 from rehearsal.people import CAROL as CAROL_HERSELF
@@ -69,7 +69,7 @@ async def test_an_approval_on_the_page_does_the_deed_and_settles_the_message_in_
     assert (pressed.author, pressed.event.name, pressed.event.owner) == (CAROL_HERSELF.id, "Carol", True)
     after = await told(stage)
     assert (after["open"], after["answered"][0]["by"]) == ([], "Carol")
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 async def test_an_owner_lets_it_go_on_at_a_limit_on_the_page(stage: Stage) -> None:
@@ -110,13 +110,13 @@ class Holding(CountedWriter):
     came: ClassVar[int] = 0
     all_there: ClassVar[threading.Event] = threading.Event()
 
-    def submit(self, row: Row, *args: Any, **more: Any) -> asyncio.Future[int]:
+    def submit(self, row: EntryRow, *args: Any, **more: Any) -> asyncio.Future[int]:
         Holding.came += row.kind == "answer"
         if Holding.came == Holding.most:
             Holding.all_there.set()
         return super().submit(row, *args, **more)
 
-    def commit(self, batch: Sequence[Append]) -> list[Result]:
+    def commit(self, batch: Sequence[PendingAppend]) -> list[Result]:
         if any(append.row.kind == "answer" for append in batch):
             Holding.all_there.wait(PATIENCE)
         return super().commit(batch)
@@ -148,7 +148,7 @@ async def test_presses_on_the_page_and_in_slack_at_once_do_it_once(stage: Stage)
     assert len(stage.entries("answered")) == 1
     keys = [entry.key.split(":")[1] for entry in stage.entries("answer")]
     assert keys.count("page") <= 1
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 async def test_a_press_that_waits_for_its_thread_is_told_and_outlives_a_restart(stage: Stage) -> None:
@@ -184,7 +184,7 @@ class Filling(CountedWriter):
 
     full: ClassVar[bool] = False
 
-    def commit(self, batch: Sequence[Append]) -> list[Result]:
+    def commit(self, batch: Sequence[PendingAppend]) -> list[Result]:
         if Filling.full:
             return [JournalError("database or disk is full") for _ in batch]
         return super().commit(batch)

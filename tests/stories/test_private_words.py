@@ -8,7 +8,7 @@ from unicodedata import normalize
 
 import pytest
 
-from daemon.mind.tags import BARE
+from daemon.mind.tags import UNSUFFIXED_TAGS
 from tests.soak import later
 from tests.stories.choosing import ASKED, ON_IT, answers, choice, deciding, turning
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
@@ -142,7 +142,7 @@ async def test_what_may_become_a_run_is_held_back_from_its_third_word(stage: Sta
 @pytest.mark.parametrize("marked", [True, False])
 async def test_the_example_of_our_form_is_held_back_while_it_comes(stage: Stage, marked: bool) -> None:
     held = asyncio.Event()
-    tags = stage.tags if marked else BARE
+    tags = stage.tags if marked else UNSUFFIXED_TAGS
     begun = f"{tags.opening('say')}Well: take the late boat, Ottoline: by th"
     whole = f"{begun}en the wind has dropped.{tags.closing('say')}"
     stage.model.say(whole, until=held, first=len(begun), chunk=1)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from aiohttp import ClientSession, web
 
-from daemon.server import address, bind, serving
+from daemon.server import bind, serve_app, url_of_socket
 from tests.attention import until
 from tests.soak import SOAK
 from tests.stories.process import Daemon, address_in, around, ended, into, ready, running, start, start_anew
@@ -165,9 +165,9 @@ async def silent_slack() -> AsyncIterator[tuple[str, asyncio.Event]]:
     app.router.add_route("*", "/api/{method}", call)
     app.router.add_get("/socket", wait)
     listener = bind("127.0.0.1", 0)
-    async with serving(app, listener):
+    async with serve_app(app, listener):
         try:
-            yield address(listener), joined
+            yield url_of_socket(listener), joined
         finally:
             over.set()
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import remember
+from daemon.mind.recall import entry_as_memory
 from daemon.process import Turn
 from daemon.processes import PROCESSES
-from daemon.processes.deep_reading import Heedful
+from daemon.processes.deep_reading import InterruptibleContext
 from tests.soak import SOAK, later
 from tests.stories.stage import ALICE, Stage, staged
 
@@ -30,10 +30,10 @@ def reads(context: Any = BOOK, question: str = "What is the magic number?") -> A
         async def load() -> Any:
             return context
 
-        heedful = Heedful(turn, turn.memory, question)
+        heedful = InterruptibleContext(turn, turn.memory, question)
         ended = await turn.read_deeply(question, load, heedful.is_interrupted)
         said = await turn.say(ended.event.answer or ended.event.reason)
-        return turn.memory.with_memory(*map(remember, said))
+        return turn.memory.with_memory(*map(entry_as_memory, said))
 
     return process
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from daemon.environment import Execution, Function, Sandbox
-from daemon.mind.observing import cut
+from daemon.environment import CellResult, Function, Sandbox
+from daemon.mind.observing import cut_middle
 from daemon.processes import PROCESSES
-from daemon.soul.notebook import LONGEST
-from daemon.soul.spent import NOTHING
+from daemon.soul.notebook import LONGEST_FINAL_ANSWER
+from daemon.soul.spent import NO_USAGE
 from tests.soak import SOAK, later
 from tests.source import ROOT
 from tests.stories.stage import ALICE, Stage, staged
@@ -206,11 +206,11 @@ class Stuck:
     async def open(self, _: Mapping[str, Function]) -> Sandbox:
         return self
 
-    async def execute_code(self, code: str) -> Execution:
+    async def execute_code(self, code: str) -> CellResult:
         if code == "answer":
             self.asked.set()
             await asyncio.Event().wait()
-        return Execution()
+        return CellResult()
 
     async def bind(self, **names: object) -> None: ...
 
@@ -235,7 +235,7 @@ async def test_its_calls_and_its_time_do_not_count_for_the_turn_but_its_dollars_
     stage.model.say("FINAL(done)")
     assert await asked(stage) == ["done"]
     calls = [entry.event for entry in stage.entries("model-call")]
-    spent = NOTHING
+    spent = NO_USAGE
     for call in calls:
         spent = spent.with_call(call)
     assert (spent.calls, spent.seconds) == (0, 0.0)
@@ -288,7 +288,7 @@ async def test_a_final_answer_without_end_is_cut_before_it_is_written_down(stage
     stage.model.say(cell("all = rlm_query('What is in it?', context)\nFINAL([len(all), all[-9:]])"))
     stage.model.say(cell(final))
     [told] = await asked(stage)
-    assert told == f'[{len(cut(BOOK * 5, LONGEST))}, "{BOOK[-9:]}"]'
+    assert told == f'[{len(cut_middle(BOOK * 5, LONGEST_FINAL_ANSWER))}, "{BOOK[-9:]}"]'
     assert "characters left out" in stage.entries("reading-ended")[0].event.answer
 
 

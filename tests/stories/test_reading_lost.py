@@ -12,24 +12,24 @@ from pathlib import Path
 
 import pytest
 
-from daemon.environment import Bounds, Function, Sandbox, SandboxError
+from daemon.environment import Function, Sandbox, SandboxError, SandboxLimits
 from daemon.processes import PROCESSES
-from daemon.sandbox.sandboxes import Sandboxes
+from daemon.sandbox.sandboxes import SandboxFactory
 from daemon.sandbox.session import Kind
 from tests.soak import SOAK, but, later
 from tests.stories.stage import ALICE, Stage, staged
 from tests.stories.test_reading import asked, cell, endings, observed, reads
 
-SMALL = Bounds(memory=64 * 2**20, calls=8)
-SHORT = Bounds(seconds=1.5)
+SMALL = SandboxLimits(memory=64 * 2**20, calls=8)
+SHORT = SandboxLimits(seconds=1.5)
 FOR_EVER = "while True:\n    pass"
 FLOOD = "while True:\n    SHOW_VARS()"
 """Goes over a bound however fast the machine is."""
 
 
 @asynccontextmanager
-async def confined(folder: Path, kind: Kind = "auto", bounds: Bounds = SMALL) -> AsyncIterator[Stage]:
-    async with Sandboxes(kind, bounds) as sandboxes, staged(folder) as stage:
+async def confined(folder: Path, kind: Kind = "auto", bounds: SandboxLimits = SMALL) -> AsyncIterator[Stage]:
+    async with SandboxFactory(kind, bounds) as sandboxes, staged(folder) as stage:
         stage.processes = {**PROCESSES, "conversation": reads()}
         stage.sandbox = sandboxes.open
         yield stage
@@ -38,7 +38,7 @@ async def confined(folder: Path, kind: Kind = "auto", bounds: Bounds = SMALL) ->
 class Few:
     """Opens so many sandboxes; after `most` of them there is none."""
 
-    def __init__(self, sandboxes: Sandboxes, most: int) -> None:
+    def __init__(self, sandboxes: SandboxFactory, most: int) -> None:
         self._sandboxes = sandboxes
         self._most = most
         self.opened = 0
@@ -196,7 +196,7 @@ async def test_a_sandbox_that_breaks_over_a_value_takes_no_other_cell_with_it(
 
 @SOAK
 async def test_where_there_is_no_sandbox_any_more_the_model_is_told(tmp_path: Path) -> None:
-    async with Sandboxes("auto", SMALL) as sandboxes, staged(tmp_path) as stage:
+    async with SandboxFactory("auto", SMALL) as sandboxes, staged(tmp_path) as stage:
         stage.processes = {**PROCESSES, "conversation": reads()}
         few = Few(sandboxes, most=1)
         stage.sandbox = few.open

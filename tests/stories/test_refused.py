@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from daemon.errors import ConfigError
-from daemon.lifetime import live
+from daemon.lifetime import run_until_failure
 from daemon.server import bind
 from tests.soak import later
 from tests.stories.process import PATIENCE, ended, into, ready, running, start
@@ -68,7 +68,7 @@ async def test_what_was_open_when_the_bot_token_was_taken_back_is_answered_once(
     said = await stage.client("alice").chat_postMessage(channel=ALICE, text="Are you there?")
     with pytest.raises(ConfigError, match=r"SLACK_BOT_TOKEN was refused .*token_revoked"):
         async with asyncio.timeout(PATIENCE):
-            await live(stage.soul.journal.died, stage.soul.slack.died)
+            await run_until_failure(stage.soul.journal.died, stage.soul.slack.died)
     assert stage.pending("input")
     await stage.sleep()
     stage.wire.refuse.clear()

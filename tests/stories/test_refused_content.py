@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from daemon.kinds import Planned
-from daemon.rules import verify
+from daemon.kinds import PlanState
+from daemon.rules import verify_journal
 from rehearsal.people import ALICE as ALICE_ID
 from rehearsal.people import CAROL as CAROL_ID
 from tests.soak import shared
@@ -43,7 +43,7 @@ def bare(text: str) -> str:
 
 def assert_quiet(stage: Stage) -> None:
     assert not stage.pending("input", "turn-began", "speech", "card", "asked", "waiting")
-    assert verify(stage.soul.journal).violations == []
+    assert verify_journal(stage.soul.journal).violations == []
 
 
 async def test_a_table_that_is_too_long_arrives_in_several_messages(stage: Stage) -> None:
@@ -181,7 +181,7 @@ async def test_a_card_that_slack_refuses_is_plain_text(stage: Stage) -> None:
     ts = await stage.post("alice", ALICE, "Hello?")
     await stage.settled()
     thread = stage.entries("turn-began")[-1].thread
-    plan = Planned(condition="All & everything", steps=(("one", "done"), ("two", "open")))
+    plan = PlanState(condition="All & everything", steps=(("one", "done"), ("two", "open")))
     speaker = stage.soul.slack.speaker
     card = await speaker.show_card(thread, None, plan, "sess-1@1/card#1", lambda: None)
     assert (await stage.answers(ALICE, ts))[-1] == "1/2 All &amp; everything\n✓ one\n○ two"

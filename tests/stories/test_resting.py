@@ -10,7 +10,7 @@ import pytest
 
 from daemon.engine.exceptions import JournalError
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import remember
+from daemon.mind.recall import entry_as_memory
 from daemon.process import Turn
 from tests.soak import SOAK
 from tests.stories.stage import ALICE, PATIENCE, Stage
@@ -22,7 +22,7 @@ async def conversation(turn: Turn) -> WorkingMemory:
     await turn.call("think", turn.memory, "fast")
     if any(POISON in entry.event.text for entry in turn.answers):
         raise LookupError(POISON)
-    return turn.memory.with_memory(*map(remember, await turn.say("Well.")))
+    return turn.memory.with_memory(*map(entry_as_memory, await turn.say("Well.")))
 
 
 @pytest.fixture(name="failing")
@@ -97,7 +97,7 @@ async def test_what_the_disk_ended_counts_against_nobody_after_a_restart_neither
     async def conversation(turn: Turn) -> WorkingMemory:
         if full:
             raise JournalError("the disk is full")
-        return turn.memory.with_memory(*map(remember, await turn.say("Well.")))
+        return turn.memory.with_memory(*map(entry_as_memory, await turn.say("Well.")))
 
     await stage.sleep()
     stage.processes = {"conversation": conversation}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from daemon.backup import backup
+from daemon.backup import backup_journal
 from daemon.kinds import ANSWERED, OWN_WORDS
 from rehearsal.people import SOUL
 from tests.stories.choosing import ASKED, ON_IT, choice, turning
@@ -25,7 +25,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
         await stage.wake()
         stage.model.say(reply("Answer one."))
         await stage.say("alice", GENERAL, f"{ME} question one")
-        backup(stage.home / "journal.db", tmp_path / "copy.db")
+        backup_journal(stage.home / "journal.db", tmp_path / "copy.db")
         yield stage
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from daemon.engine.event import Entry
-from daemon.errors import FileAway, FileRefused
-from daemon.kinds import Message
-from daemon.knowledge.places import Places, may_know
+from daemon.errors import FileTemporarilyUnavailable, FileUnavailable
+from daemon.kinds import IncomingMessage
+from daemon.knowledge.places import KnownChannels, may_know
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 
 PLAN = b"%PDF-1.7\x00\xff the plan"
@@ -19,7 +19,7 @@ async def share(stage: Stage, name: str, channel: str, text: str) -> None:
     await stage.settled()
 
 
-def said(stage: Stage) -> Entry[Message]:
+def said(stage: Stage) -> Entry[IncomingMessage]:
     (entry,) = stage.entries("message")
     return entry
 
@@ -57,7 +57,7 @@ async def test_where_a_file_may_be_known_is_told_by_its_entry(stage: Stage) -> N
         stage.model.say(reply("I see."))
     await share(stage, "alice", ALICE, "Look at this")
     await share(stage, "bob", GENERAL, f"{ME} and at this")
-    places = Places(stage.soul.journal)
+    places = KnownChannels(stage.soul.journal)
     private, public = (
         (places.channel_of(entry.thread), entry.seq)
         for entry in stage.entries("message")
@@ -85,7 +85,7 @@ async def test_a_file_of_an_app_without_the_scope_is_refused_in_plain_words(stag
     await share(stage, "alice", ALICE, "Look at this")
     (file,) = said(stage).event.files
     stage.world.faults.switch("missing-scope", scope="files:read")
-    with pytest.raises(FileRefused, match="the app lacks the scope files:read"):
+    with pytest.raises(FileUnavailable, match="the app lacks the scope files:read"):
         await stage.soul.slack.files.fetch(file)
     stage.world.faults.all_off()
     assert await stage.soul.slack.files.fetch(file) == PLAN
@@ -96,7 +96,7 @@ async def test_a_file_is_there_again_when_slack_is(stage: Stage) -> None:
     await share(stage, "alice", ALICE, "Look at this")
     (file,) = said(stage).event.files
     stage.world.faults.switch("rate-limit", method="files.*", seconds=60.0)
-    with pytest.raises(FileAway, match="Slack takes no more requests"):
+    with pytest.raises(FileTemporarilyUnavailable, match="Slack takes no more requests"):
         await stage.soul.slack.files.fetch(file)
     stage.world.faults.all_off()
     assert await stage.soul.slack.files.fetch(file) == PLAN
@@ -107,5 +107,5 @@ async def test_a_file_whose_message_was_deleted_is_gone(stage: Stage) -> None:
     await share(stage, "alice", ALICE, "Look at this")
     entry = said(stage)
     await stage.client("alice").chat_delete(channel=ALICE, ts=entry.event.ts)
-    with pytest.raises(FileRefused, match="It was deleted, or this app is not in the conversation"):
+    with pytest.raises(FileUnavailable, match="It was deleted, or this app is not in the conversation"):
         await stage.soul.slack.files.fetch(entry.event.files[0])

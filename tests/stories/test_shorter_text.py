@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from daemon.rules import verify
+from daemon.rules import verify_journal
 from daemon.slack.pages import pages
 from tests.soak import later
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
@@ -42,7 +42,7 @@ async def broken_and_asked_again(stage: Stage, long: str) -> str:
 
 def assert_over(stage: Stage) -> None:
     assert not stage.pending("input", "turn-began", "speech", "card", "asked", "waiting")
-    assert verify(stage.soul.journal).violations == []
+    assert verify_journal(stage.soul.journal).violations == []
 
 
 @kinds_of_text

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from daemon.memory import WorkingMemory
-from daemon.ports import Choice
+from daemon.ports import Button
 from daemon.process import Question, Turn
 from daemon.processes import PROCESSES
 from daemon.slack.sign import MOMENT
@@ -165,7 +165,7 @@ async def passing(stage: Stage, seconds: int) -> None:
 
 async def asks(turn: Turn) -> WorkingMemory:
     turn.show_status("is wondering…")
-    yes = Choice(label="Yes", value="yes")
+    yes = Button(label="Yes", value="yes")
     await turn.ask("may", Question(text="May I?", to=(turn.answers[0].author,), choices=(yes,)))
     return turn.memory
 

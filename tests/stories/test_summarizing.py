@@ -8,8 +8,8 @@ import html
 import pytest
 
 from daemon.memory import Memory
-from daemon.mind.afterthoughts import FEW, LONG, STEP, WHOLE, overdue
-from daemon.rules import verify
+from daemon.mind.afterthoughts import FEW, LONG, STEP, WHOLE, summary_due_until
+from daemon.rules import verify_journal
 from tests.soak import SOAK
 from tests.stories.choosing import FAST, answers, choice, deciding, looking, turning
 from tests.stories.stage import ALICE, Stage, reply
@@ -67,7 +67,7 @@ async def test_the_journal_stays_whole(stage: Stage) -> None:
     await tell(stage)
     told = [entry.event.text.split(":")[0] for entry in stage.entries("message")]
     assert told == [f"Story {n}" for n in range(1, STORIES + 1)]
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 @SOAK
@@ -183,4 +183,4 @@ def conversation(*sizes: int) -> list[Memory]:
 def test_its_newest_exchanges_stay_and_the_end_of_the_rest_moves_in_steps(
     sizes: list[int], last: int
 ) -> None:
-    assert overdue(conversation(*sizes)) == last
+    assert summary_due_until(conversation(*sizes)) == last

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from daemon.mind.sections import sections
-from daemon.mind.tags import PRIVATE, TAGS
-from daemon.mind.wording import MOODS, moods
+from daemon.mind.sections import split_sections
+from daemon.mind.tags import PRIVATE_TAGS, SECTION_NAMES
+from daemon.mind.wording import MOODS_TEXT, parse_moods
 from rehearsal.claude.prompt import texts, tokens
 from tests.source import ROOT
 from tests.stories.choosing import ASKED, SPEAK, answers, calls, choice, deciding, ended, looking, turning
@@ -211,11 +211,11 @@ def example(form: str) -> str:
 
 async def test_the_form_shows_one_whole_answer_whose_words_stand_nowhere_else(stage: Stage) -> None:
     await stage.say("alice", ALICE, "Hello")
-    shown = sections(example(system(spoken(stage)[0])), TAGS, PRIVATE, stage.tags)
+    shown = split_sections(example(system(spoken(stage)[0])), SECTION_NAMES, PRIVATE_TAGS, stage.tags)
     assert shown.is_marked
     assert [*shown.text] == ["aside", "next", "say", "mood", "learned"]
     assert shown.text["next"] in allowed(note(spoken(stage)[0]))
-    assert shown.text["mood"] in moods((stage.words / f"{MOODS}.md").read_text())
+    assert shown.text["mood"] in parse_moods((stage.words / f"{MOODS_TEXT}.md").read_text())
     assert "$" not in example(system(spoken(stage)[0]))
     others = [
         path for path in (*ROOT.glob("prompts/**/*.md"), *ROOT.glob("playbooks/*.md"), ROOT / "soul.md")
@@ -225,7 +225,7 @@ async def test_the_form_shows_one_whole_answer_whose_words_stand_nowhere_else(st
 
 async def test_the_example_fits_the_owners_moods(stage: Stage) -> None:
     await stage.sleep()
-    (stage.words / f"{MOODS}.md").write_text("- calm: thinks | says | is thinking…\n")
+    (stage.words / f"{MOODS_TEXT}.md").write_text("- calm: thinks | says | is thinking…\n")
     await stage.wake()
     await stage.say("alice", ALICE, "Hello")
     assert stage.tags.wrapped("mood", "calm") in example(system(spoken(stage)[0]))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from daemon import terminal
-from daemon.engine.reading import reading
+from daemon.engine.reading import open_reader
 from daemon.kinds import SOUL_KINDS, ModelCall, ReadingEnded
 from tests.attention import PATIENCE, rest
 from tests.soak import later, shared
@@ -54,7 +54,9 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 @pytest.fixture
 def read(stage: Stage) -> Read:
     async def read(**more: object) -> int:
-        return await terminal.read(settings(stage, **more), [book(stage)], QUESTION, clock=stage.clock)
+        return await terminal.read_in_terminal(
+            settings(stage, **more), [book(stage)], QUESTION, clock=stage.clock
+        )
 
     return read
 
@@ -168,7 +170,9 @@ async def test_where_nothing_listens_it_says_so_at_each_try(
     stage: Stage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nowhere = replace(settings(stage, rlm_max_time=30.0), anthropic_base_url="http://127.0.0.1:9")
-    running = asyncio.create_task(terminal.read(nowhere, [book(stage)], QUESTION, clock=stage.clock))
+    running = asyncio.create_task(
+        terminal.read_in_terminal(nowhere, [book(stage)], QUESTION, clock=stage.clock)
+    )
     assert await passing(stage, running, asked=0) == 1
     err = capsys.readouterr().err
     assert err.count("the server cannot be reached (the connection is refused)") >= 3
@@ -238,7 +242,7 @@ async def test_a_sub_call_that_hangs_ends_with_the_time_and_what_is_known_is_sai
     assert "Read in part: it came to its bound of time (RLM_MAX_TIME)." in err
     assert "['one', 'Error: this reading has reached its bound of time" in stage.asked()[-1]
     [path] = (stage.home / "reads").glob("*.db")
-    with reading(path, SOUL_KINDS) as journal:
+    with open_reader(path, SOUL_KINDS) as journal:
         broken = [call.event for call in journal.entries_of_kind(ModelCall) if call.event.ran_out_of_time]
         assert [(call.outcome, call.name) for call in broken] == [("cancelled", "llm_query")]
         assert [one.event.reason for one in journal.entries_of_kind(ReadingEnded)] == ["time"]

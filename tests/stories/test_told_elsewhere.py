@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from daemon.rules import verify
+from daemon.rules import verify_journal
 from rehearsal.people import BOB as BOB_HIMSELF
 from rehearsal.people import SOUL
 from tests.stories.choosing import FAST
@@ -85,7 +85,7 @@ async def test_of_each_place_only_what_may_be_known_is_known_in_each_other(stage
         for place in everywhere:
             if place.public:
                 assert place.secrets(person)[1] in asked, "everybody could have read it"
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 async def test_nor_is_what_waits_there_for_an_answer(stage: Stage) -> None:

@@ -12,7 +12,7 @@ from daemon.engine.event import digest
 from daemon.mind.afterthoughts import LONG
 from daemon.processes import PROCESSES
 from daemon.processes.inner_life import FAILED
-from daemon.rules import verify
+from daemon.rules import verify_journal
 from rehearsal.claude.prompt import pieces
 from tests.soak import shared
 from tests.stories.choosing import ASKED, answers, choice, deciding, turning
@@ -70,7 +70,7 @@ async def test_what_a_server_refuses_for_its_size_is_asked_once_more_with_less(
     assert "Story 3:" not in seen
     assert TOO_LONG not in await stage.answers(ALICE, ts)
     assert len(await stage.answers(ALICE, ts)) == 13
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
     assert not stage.pending("input", "outage", "turn-began")
 
 

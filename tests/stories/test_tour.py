@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from daemon.actions.own import ACTIONS
-from daemon.project import root
+from daemon.project import project_root
 from rehearsal.people import SOUL
-from rehearsal.tour import FILES, OWNER, SAMPLES, Stop, sample, stops
+from rehearsal.tour import FILES, OWNER, SAMPLES, TourStop, sample, stops
 from tests.rehearsal.test_inner_ticks import pass_by
 from tests.soak import SOAK, later
 from tests.stories.choosing import pressed, questions, shown, stop_button
@@ -27,14 +27,14 @@ PLACES = {"": ALICE, "general": GENERAL}
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     async with staged(tmp_path) as stage:
-        shutil.copytree(root() / SAMPLES / ACTIONS, stage.words / ACTIONS, dirs_exist_ok=True)
+        shutil.copytree(project_root() / SAMPLES / ACTIONS, stage.words / ACTIONS, dirs_exist_ok=True)
         await stage.wake(
-            ism_enabled=True, knowledge_dirs=(root() / FILES,), owner_user_ids=frozenset({OWNER})
+            ism_enabled=True, knowledge_dirs=(project_root() / FILES,), owner_user_ids=frozenset({OWNER})
         )
         yield stage
 
 
-def words(stop: Stop) -> str:
+def words(stop: TourStop) -> str:
     return stop.words.replace(f"@{SOUL.name}", ME)
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from daemon.actions.action import ActionContext, Definition
+from daemon.actions.action import ActionContext, ActionDefinition
 from daemon.engine.event import Entry
-from daemon.kinds import ModelCall, Observed, TurnEnded
-from daemon.trace import trace
+from daemon.kinds import ActionObserved, ModelCall, SoulTurnEnded
+from daemon.trace import trace_lines
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import BOB
 from tests.attention import until
@@ -143,7 +143,7 @@ async def test_a_trace_names_the_actions_of_open_thought(stage: Stage) -> None:
     async def look(context: ActionContext, args: object) -> str:
         return "It is green."
 
-    offering(stage, Definition(name="LookUp", description="Look.", perform=look))
+    offering(stage, ActionDefinition(name="LookUp", description="Look.", perform=look))
     await stage.wake()
     thinks(stage, "<LookUp/>", final("It is green."))
     ts = await stage.say("alice", ALICE, "Which colour has it?")
@@ -157,7 +157,7 @@ async def test_the_terminal_counts_and_shows_branches_too(stage: Stage) -> None:
     await stage.say("alice", ALICE, "Which is the pole star?")
     made = stage.entries("model-call")
     [opened] = stage.entries("thread")
-    head, *body = trace(stage.soul.journal, opened, 300)
+    head, *body = trace_lines(stage.soul.journal, opened, 300)
     assert f", {len(made)} calls, ${sum(call.event.cost for call in made):.4f}" in head
     begun = next(number for number, line in enumerate(body) if "thread-spawned" in line)
     [said] = [number for number, line in enumerate(body) if "model-call" in line and ">Polaris.<" in line]
@@ -168,11 +168,11 @@ async def test_in_a_rehearsal_a_trace_says_that_nothing_was_billed(tmp_path: Pat
     async with theatre(tmp_path) as (soul, _):
         alice = AsyncWebClient(token="xoxp-alice", base_url=f"{soul.url}/api/")
         said = await alice.chat_postMessage(channel=ALICE, text="Hello")
-        await until(lambda: soul.journal.entries_of_kind(TurnEnded))
+        await until(lambda: soul.journal.entries_of_kind(SoulTurnEnded))
         made = soul.journal.entries_of_kind(ModelCall)
         await alice.chat_postMessage(channel=ALICE, text="!trace", thread_ts=said["ts"])
-        await until(lambda: soul.journal.entries_of_kind(Observed))
-        [told] = soul.journal.entries_of_kind(Observed)
+        await until(lambda: soul.journal.entries_of_kind(ActionObserved))
+        [told] = soul.journal.entries_of_kind(ActionObserved)
     worth = sum(call.event.worth for call in made)
     assert worth > 0
     assert f"nothing, since the model here is a script (${worth:.4f} with Claude)" in told.event.text

@@ -10,7 +10,7 @@ import pytest
 from daemon.memory import WorkingMemory, working_memory
 from daemon.process import MentalProcess, Turn
 from daemon.processes import PROCESSES
-from daemon.rules import verify
+from daemon.rules import verify_journal
 from tests.stories.choosing import whispers
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
 
@@ -24,7 +24,7 @@ async def silent(stage: Stage) -> AsyncIterator[Stage]:
     yield stage
     assert len(stage.model.requests) == before, "no model is asked"
     assert not stage.pending("input", "speech")
-    assert not verify(stage.soul.journal).violations
+    assert not verify_journal(stage.soul.journal).violations
 
 
 async def test_help_lists_the_commands(silent: Stage) -> None:

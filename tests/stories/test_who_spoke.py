@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from daemon.kinds import PersonLearned, Remembered
+from daemon.kinds import MemoryNote, PersonModelWritten
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import BOB as BOB_HIMSELF
 from rehearsal.people import CAROL as CAROL_HERSELF
@@ -151,7 +151,7 @@ async def old_notes(stage: Stage, text: str) -> None:
     stage.model.say(reply("Good morning."))
     await stage.say("alice", ALICE, "Good morning!")
     thread = stage.entries("message")[-1].thread
-    note = PersonLearned(person=ALICE_HERSELF.id, name="Alice", text=text, since=0)
+    note = PersonModelWritten(person=ALICE_HERSELF.id, name="Alice", text=text, since=0)
     await stage.soul.journal.append(thread, note, key="old/person#1")
 
 
@@ -190,7 +190,7 @@ async def test_a_note_about_a_name_of_two_people_is_about_who_was_there(stage: S
     await stage.say("bob", BOB, "Hello")
     theirs = stage.entries("message")[-1].thread
     for number, thread in enumerate((mine, theirs)):
-        note = Remembered(text=f"note {number}", about="Alex")
+        note = MemoryNote(text=f"note {number}", about="Alex")
         await stage.soul.journal.append(thread, note, key=f"x/remembered#{number}")
     for person, text in ((ALICE_HERSELF, "note 0"), (BOB_HIMSELF, "note 1")):
         told = await page(stage, f"people/{person.id}")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.kinds import Message
+from daemon.kinds import IncomingMessage
 from tests.attention import PATIENCE, run
 from tests.stories.choosing import ASKED, answers, choice, deciding, turning
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply, staged
@@ -59,7 +59,7 @@ async def stop_in_the_middle(stage: Stage) -> None:
     ts = await stage.post("alice", ALICE, "Hello?")
     await stage.until(lambda: stage.model.requests)
     await stage.post("alice", ALICE, "Are you there?", ts)
-    await stage.until(lambda: len(stage.soul.journal.pending_entries(Message)) == 2)
+    await stage.until(lambda: len(stage.soul.journal.pending_entries(IncomingMessage)) == 2)
     async with asyncio.timeout(PATIENCE):
         await stage.sleep()
 

@@ -10,21 +10,21 @@ from typing import Any
 import pytest
 
 from config import Settings
-from daemon.actions.built_in import catalogue
-from daemon.actions.own import own_actions
-from daemon.actions.registry import Registry
-from daemon.doctor.check import Written, check, owned, written
+from daemon.actions.built_in import all_actions
+from daemon.actions.own import find_owner_actions
+from daemon.actions.registry import ActionRegistry
+from daemon.doctor.check import OwnerCode, check_texts, find_owner_code, has_known_owner
 from daemon.memory import WorkingMemory
-from daemon.mind.playbook import PLAYBOOKS
-from daemon.process import MentalProcess, Turn, Words
+from daemon.mind.playbook import PLAYBOOK_FOLDER
+from daemon.process import MentalProcess, Placeholders, Turn
 from daemon.processes import PROCESSES
-from daemon.project import root
+from daemon.project import project_root
 from tests.actions.test_registry import action
 from tests.texts import copied
 from tests.tools.test_commands import run
 
 ACTIONS = ("Think", "Research", "SearchMemory", "ReadThread", "Remember", "AskPerson", "Schedule", "Escalate")
-REGISTRY = Registry([*map(action, ACTIONS), action("Respond", terminal=True)])
+REGISTRY = ActionRegistry([*map(action, ACTIONS), action("Respond", terminal=True)])
 
 Told = Callable[[], tuple[int, list[str]]]
 
@@ -40,7 +40,7 @@ def told(words: Path, capsys: pytest.CaptureFixture[str]) -> Told:
     """The exit status, and the lines that are printed."""
 
     def checked() -> tuple[int, list[str]]:
-        status = check(words, Written(registry=REGISTRY, processes=PROCESSES))
+        status = check_texts(words, OwnerCode(registry=REGISTRY, processes=PROCESSES))
         return status, capsys.readouterr().out.splitlines()
 
     return checked
@@ -49,7 +49,7 @@ def told(words: Path, capsys: pytest.CaptureFixture[str]) -> Told:
 def write(words: Path, name: str, *lines: str, goal: str = "Mend it.") -> None:
     """A playbook with this front matter beside its goal."""
     text = "\n".join(("---", f"goal: {goal}", f"when: {name} is wanted.", *lines, "---", "Be kind."))
-    (words / PLAYBOOKS / f"{name}.md").write_text(text, encoding="utf-8")
+    (words / PLAYBOOK_FOLDER / f"{name}.md").write_text(text, encoding="utf-8")
 
 
 def test_all_is_well(told: Told) -> None:
@@ -142,8 +142,8 @@ def test_the_expert_cannot_escalate_to_itself(words: Path, told: Told) -> None:
 def test_a_broken_prompt_and_a_missing_playbook_are_said(words: Path, told: Told) -> None:
     (words / "prompts" / "person.md").write_text("You owe $nmaes.\n")
     (words / "prompts" / "time.md").unlink()
-    (words / PLAYBOOKS / "expert.md").unlink()
-    (words / PLAYBOOKS / ".#expert.md").write_text("an editor's lock")
+    (words / PLAYBOOK_FOLDER / "expert.md").unlink()
+    (words / PLAYBOOK_FOLDER / ".#expert.md").write_text("an editor's lock")
     status, lines = told()
     wrong = {line.split()[1]: line for line in lines if line[0] == "✗"}
     assert (status, {*wrong}) == (1, {"prompts/person", "prompts/time", "playbooks/expert"})
@@ -176,7 +176,7 @@ async def _nothing(turn: Turn) -> WorkingMemory:
         ({"leads": ("dreaming",)}, "nothing leads to it: say in its file when one goes there"),
         ({"leads": ("clsing",), "when": "they yawn."}, "there is no process clsing; is it closing?"),
         (
-            {"texts": {"prompts/dreaming": Words()}, "when": "they yawn."},
+            {"texts": {"prompts/dreaming": Placeholders()}, "when": "they yawn."},
             "it is not there, and processes/dreaming needs it: write it",
         ),
         ({"when": "they yawn."}, ""),
@@ -187,8 +187,8 @@ def test_what_a_process_lacks_is_said(
     words: Path, capsys: pytest.CaptureFixture[str], how: dict[str, Any], said: str
 ) -> None:
     dreaming = MentalProcess(name="dreaming", run=_nothing, **how)
-    code = Written(registry=REGISTRY, processes={**PROCESSES, "dreaming": dreaming})
-    status = check(words, code)
+    code = OwnerCode(registry=REGISTRY, processes={**PROCESSES, "dreaming": dreaming})
+    status = check_texts(words, code)
     wrong = [line for line in capsys.readouterr().out.splitlines() if line[0] == "✗"]
     assert (status, [said in line for line in wrong]) == ((1, [True]) if said else (0, []))
 
@@ -197,7 +197,7 @@ def test_a_process_that_is_taken_away_leaves_nothing_behind_unsaid(
     words: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rest = {name: process for name, process in PROCESSES.items() if name != "closing"}
-    assert check(words, Written(registry=REGISTRY, processes=rest)) == 1
+    assert check_texts(words, OwnerCode(registry=REGISTRY, processes=rest)) == 1
     wrong = {line.split()[1]: line for line in capsys.readouterr().out.splitlines() if line[0] == "✗"}
     assert {*wrong} == {"prompts/closing", "playbooks/problem_solving", "playbooks/expert"}
     assert "there is no process closing" in wrong["playbooks/expert"]
@@ -209,14 +209,14 @@ def test_processes_that_only_lead_to_each_other_are_never_entered(
     dreaming = MentalProcess(name="dreaming", run=_nothing, leads_to=("waking",))
     waking = MentalProcess(name="waking", run=_nothing, leads_to=("dreaming", "conversation"))
     circle = {"dreaming": dreaming, "waking": waking}
-    assert check(words, Written(registry=REGISTRY, processes={**PROCESSES, **circle})) == 1
+    assert check_texts(words, OwnerCode(registry=REGISTRY, processes={**PROCESSES, **circle})) == 1
     wrong = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line[0] == "✗"]
     assert wrong == ["processes/dreaming", "processes/waking"]
 
 
 def test_a_playbook_that_nothing_leads_to_is_named(words: Path, told: Told) -> None:
     write(words, "mending", "actions: [Respond]")
-    file = words / PLAYBOOKS / "mending.md"
+    file = words / PLAYBOOK_FOLDER / "mending.md"
     file.write_text(file.read_text().replace("when: mending is wanted.\n", ""))
     status, lines = told()
     [wrong] = [line for line in lines if line[0] == "✗"]
@@ -240,7 +240,7 @@ def test_what_leads_to_a_playbook_that_cannot_be_used_is_not_said_to_lead_nowher
 )
 def test_where_the_model_is_a_script_somebody_owns_the_soul(key: str, owner: str, has: bool) -> None:
     settings = Settings.from_env({"ANTHROPIC_API_KEY": key, "OWNER_USER_IDS": owner})
-    assert owned(settings) is has
+    assert has_known_owner(settings) is has
 
 
 def test_what_is_not_described_is_named(words: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -248,8 +248,12 @@ def test_what_is_not_described_is_named(words: Path, capsys: pytest.CaptureFixtu
         return turn.memory
 
     dreaming = MentalProcess(name="dreaming", run=silent, when="they yawn.")
-    registry = Registry([*REGISTRY.named.values(), dataclasses.replace(action("Look"), description=" ")])
-    assert check(words, Written(registry=registry, processes={**PROCESSES, "dreaming": dreaming})) == 1
+    registry = ActionRegistry(
+        [*REGISTRY.named.values(), dataclasses.replace(action("Look"), description=" ")]
+    )
+    assert (
+        check_texts(words, OwnerCode(registry=registry, processes={**PROCESSES, "dreaming": dreaming})) == 1
+    )
     wrong = [line for line in capsys.readouterr().out.splitlines() if line[0] == "✗"]
     assert [line.split(maxsplit=2)[1:] for line in wrong] == [
         ["Look", "it is not described: write a sentence by which the model chooses it"],
@@ -288,7 +292,7 @@ def own(words: Path, capsys: pytest.CaptureFixture[str], text: str, *, owned: bo
     """What is said of texts with this one file of the owner's in actions/."""
     (words / "actions").mkdir()
     (words / "actions" / "looking.py").write_text(text)
-    check(words, written(words, owned=owned))
+    check_texts(words, find_owner_code(words, owned=owned))
     return capsys.readouterr().out.splitlines()
 
 
@@ -345,7 +349,7 @@ def test_a_file_that_holds_no_action_is_named(
 
 
 def test_a_folder_that_is_none_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert check(tmp_path / "none", Written(registry=REGISTRY, processes=PROCESSES)) == 1
+    assert check_texts(tmp_path / "none", OwnerCode(registry=REGISTRY, processes=PROCESSES)) == 1
     assert "is none: name the one that holds soul.md" in capsys.readouterr().out
 
 
@@ -356,8 +360,12 @@ def test_the_command_finds_the_texts_well_and_needs_nothing_but_files(words: Pat
 
 def test_the_page_about_actions_is_what_the_command_prints() -> None:
     status, said, wrong = run("actions")
-    assert (status, wrong, said) == (0, "", catalogue(own_actions(root()).actions).as_markdown())
-    page = (root() / "docs" / "ACTIONS.md").read_text(encoding="utf-8")
-    assert catalogue().as_markdown() == page, (
+    assert (status, wrong, said) == (
+        0,
+        "",
+        all_actions(find_owner_actions(project_root()).actions).as_markdown(),
+    )
+    page = (project_root() / "docs" / "ACTIONS.md").read_text(encoding="utf-8")
+    assert all_actions().as_markdown() == page, (
         "run `python -m daemon actions > docs/ACTIONS.md`, without your own"
     )

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.doctor.check import Written, check
+from daemon.doctor.check import OwnerCode, check_texts
 from daemon.process import MentalProcess
-from daemon.processes import PROCESSES, found
+from daemon.processes import PROCESSES, find_processes
 from tests.pages.following import Command, printed
 from tests.project_copy import copied as project_copied
 from tests.soak import SOAK
@@ -65,7 +65,7 @@ def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Fo
         folder.mkdir()
         (folder / "before.py").write_text(TRIAL.replace('"trial"', '"before"'))
         (folder / "trial.py").write_text(text)
-        return found(package)
+        return find_processes(package)
 
     return finding
 
@@ -80,7 +80,7 @@ def test_a_file_that_can_be_no_process_is_named_and_the_others_are_found(
 ) -> None:
     processes, faults = tried(TRIAL.replace(*mistake))
     assert ([*processes], [*faults]) == (["before"], ["trial"])
-    [wrong] = checked(tmp_path, capsys, Written(registry=REGISTRY, processes=PROCESSES, broken=faults))
+    [wrong] = checked(tmp_path, capsys, OwnerCode(registry=REGISTRY, processes=PROCESSES, broken=faults))
     assert wrong.startswith("✗ processes/trial ")
     assert said in wrong
 
@@ -98,7 +98,7 @@ def test_a_name_in_a_transition_that_is_no_process_is_said(
 ) -> None:
     text = TRIAL.replace("return turn.memory", returns).replace("Words", "Transition")
     processes, _ = tried(text)
-    [wrong] = checked(tmp_path, capsys, Written(registry=REGISTRY, processes={**PROCESSES, **processes}))
+    [wrong] = checked(tmp_path, capsys, OwnerCode(registry=REGISTRY, processes={**PROCESSES, **processes}))
     assert wrong.startswith("✗ processes/trial ")
     assert wrong.endswith("there is no process conversatoin; is it conversation?")
 
@@ -107,7 +107,7 @@ def test_a_command_that_no_process_answers_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     processes = {**PROCESSES, "tracing": replace(PROCESSES["tracing"], commands=(), called="never")}
-    [wrong] = checked(tmp_path, capsys, Written(registry=REGISTRY, processes=processes))
+    [wrong] = checked(tmp_path, capsys, OwnerCode(registry=REGISTRY, processes=processes))
     assert wrong.startswith("✗ !trace ")
     assert 'no process answers it: write `commands=("trace",)`' in wrong
 
@@ -116,7 +116,7 @@ def test_a_command_that_two_processes_answer_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], tried: Callable[[str], Found]
 ) -> None:
     processes, _ = tried(TRIAL.replace('"they try."', '"", commands=("help",)'))
-    [wrong] = checked(tmp_path, capsys, Written(registry=REGISTRY, processes={**PROCESSES, **processes}))
+    [wrong] = checked(tmp_path, capsys, OwnerCode(registry=REGISTRY, processes={**PROCESSES, **processes}))
     assert wrong.startswith("✗ !help ")
     assert "usage and trial both answer it: leave it to one of them" in wrong
 
@@ -130,9 +130,9 @@ def test_a_start_with_a_command_that_two_processes_answer_ends_with_a_sentence(t
     assert said == "!help: trial and usage both answer it: leave it to one of them\n"
 
 
-def checked(folder: Path, capsys: pytest.CaptureFixture[str], code: Written) -> list[str]:
+def checked(folder: Path, capsys: pytest.CaptureFixture[str], code: OwnerCode) -> list[str]:
     """What is to mend, as `check` says it of the texts of the tests beside this code."""
-    assert check(copied(folder), code) == 1
+    assert check_texts(copied(folder), code) == 1
     return [line for line in capsys.readouterr().out.splitlines() if line[0] == "✗"]
 
 

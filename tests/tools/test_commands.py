@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.backup import backup
+from daemon.backup import backup_journal
 from daemon.engine.exceptions import JournalError
-from daemon.private import made_whole
-from daemon.project import root
+from daemon.private import write_atomically
+from daemon.project import project_root
 from tests.engine.test_digests import made_older
 from tests.soak import SOAK, later
 from tests.tools.forgeries import (
@@ -42,7 +42,7 @@ def run(*command: str, **env: str) -> tuple[int, str, str]:
     inherited = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     done = subprocess.run(
         [sys.executable, "-c", CHILD, *command],
-        cwd=root(),
+        cwd=project_root(),
         env={**inherited, "SOUL_HOME": "nowhere", "PYTHONWARNINGS": "error", **env},
         capture_output=True,
         text=True,
@@ -126,7 +126,7 @@ def test_check_marks_what_is_well_and_what_is_not_in_a_terminal_without_the_mark
     tmp_path: Path, encoding: str
 ) -> None:
     for folder in ("prompts", "playbooks"):
-        shutil.copytree(root() / folder, tmp_path / folder)
+        shutil.copytree(project_root() / folder, tmp_path / folder)
     (tmp_path / "soul.md").write_text("A soul.", encoding="utf-8")
     (tmp_path / "playbooks" / "bad.md").write_text("", encoding="utf-8")
     status, said, wrong = run("check", str(tmp_path), PYTHONIOENCODING=encoding)
@@ -168,7 +168,9 @@ def test_trace_alone_lists_the_threads_and_full_cuts_no_line(talked: Path, shown
 def test_a_reader_who_goes_away_is_no_traceback(talked: Path, command: tuple[str, ...]) -> None:
     named = ["--journal", str(talked)] if command in (("trace",), ("export",)) else []
     words = shlex.join([sys.executable, "-m", "daemon", *command, *named])
-    done = subprocess.run(["sh", "-c", f"{words} | true"], cwd=root(), capture_output=True, check=False)
+    done = subprocess.run(
+        ["sh", "-c", f"{words} | true"], cwd=project_root(), capture_output=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -188,19 +190,19 @@ def test_a_backup_is_checked_private_and_never_takes_the_place_of_anything(
 
 def test_what_a_kill_leaves_of_a_file_has_another_name(talked: Path, tmp_path: Path) -> None:
     out = tmp_path / "copy"
-    with made_whole(out) as part:
+    with write_atomically(out) as part:
         part.write_text("half")
         assert not out.exists()
         with pytest.raises(JournalError, match=r"copy\.part is there already\."):
-            backup(talked, out)
+            backup_journal(talked, out)
     assert (out.read_text(), part.exists()) == ("half", False)
     with pytest.raises(JournalError, match=r"^\. is there already\."):
-        backup(talked, Path())
+        backup_journal(talked, Path())
 
 
 def test_what_has_got_the_name_meanwhile_stays(tmp_path: Path) -> None:
     out = tmp_path / "copy"
-    writing = made_whole(out)
+    writing = write_atomically(out)
     writing.__enter__().write_text("ours")
     out.write_text("theirs")
     with pytest.raises(JournalError, match=r"copy is there already\."):

@@ -14,12 +14,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from config import Settings
-from daemon.doctor.doctor import app_link, examine_with
-from daemon.doctor.finding import Finding, line
-from daemon.doctor.machine import LONG, disk, python
-from daemon.price import FREE
-from daemon.private import tighten
-from daemon.project import root
+from daemon.doctor.doctor import app_link, settings_findings
+from daemon.doctor.finding import Finding, finding_line
+from daemon.doctor.machine import LONG, examine_disk, examine_python
+from daemon.price import FREE_PRICE
+from daemon.private import restrict_permissions
+from daemon.project import project_root
 from rehearsal.people import ECHO, SOUL
 from tests.attention import PATIENCE
 from tests.clock import FakeClock
@@ -51,13 +51,13 @@ def settings(world: Stage, **others: Any) -> Settings:
 
 
 async def found(world: Stage, **others: Any) -> dict[str, Finding]:
-    return {one.name: one async for one in examine_with(settings(world, **others), FakeClock())}
+    return {one.name: one async for one in settings_findings(settings(world, **others), FakeClock())}
 
 
 async def ill(world: Stage, **others: Any) -> str:
     """The only line that is ill."""
     [wrong] = [one for one in (await found(world, **others)).values() if not one.ok]
-    assert line(wrong).startswith("✗ ")
+    assert finding_line(wrong).startswith("✗ ")
     return f"{wrong.name}: {wrong.said}"
 
 
@@ -201,7 +201,7 @@ async def test_at_a_budget_of_nothing_claude_is_not_asked(world: Stage) -> None:
 
 async def test_it_says_what_each_model_costs_and_takes(world: Stage) -> None:
     seen = await found(
-        world, claude_model="qwen3:8b", model_prices=(("qwen3:8b", FREE),), model_window=(("", 16_000),)
+        world, claude_model="qwen3:8b", model_prices=(("qwen3:8b", FREE_PRICE),), model_window=(("", 16_000),)
     )
     assert "answered in" in seen["claude"].said
     assert seen["claude"].said.endswith("for nothing")
@@ -210,13 +210,13 @@ async def test_it_says_what_each_model_costs_and_takes(world: Stage) -> None:
 
 
 async def test_a_model_of_which_nobody_says_its_window_is_told_with_the_setting(world: Stage) -> None:
-    seen = await found(world, claude_model="qwen3:8b", model_prices=(("qwen3:8b", FREE),))
+    seen = await found(world, claude_model="qwen3:8b", model_prices=(("qwen3:8b", FREE_PRICE),))
     assert "in plain words where a model does not keep them" in seen["form"].said
     assert "qwen3:8b 128,000 tokens, as nobody says it: set MODEL_WINDOW" in seen["windows"].said
 
 
 async def test_a_price_of_a_model_that_is_misspelt_is_ill(world: Stage) -> None:
-    wrong = await ill(world, model_prices=(("claude-sonet-5-5", FREE),))
+    wrong = await ill(world, model_prices=(("claude-sonet-5-5", FREE_PRICE),))
     assert wrong.startswith("unused: MODEL_PRICES names claude-sonet-5-5, and no setting names such a model")
     assert wrong.endswith("is it claude-sonnet-5-5?")
     assert (await found(world, model_window=(("llama", 16_000),)))["unused"].ok
@@ -230,13 +230,13 @@ async def test_a_budget_that_is_smaller_than_one_call_is_ill(world: Stage) -> No
 async def test_a_journal_that_is_none_or_breaks_a_rule_is_ill(world: Stage, journal: Path) -> None:
     world.home.mkdir(mode=0o700)
     (world.home / "journal.db").write_text("Dear diary, " * 1000)
-    tighten(world.home)
+    restrict_permissions(world.home)
     assert "cannot be read as a journal (file is not a database)" in await ill(world)
     with opened(journal) as copy:
         seq = copy.seqs("spoken")[0]
         copy.db.execute("delete from entry where seq = ?", (seq,))
     shutil.move(journal, world.home / "journal.db")
-    tighten(world.home)
+    restrict_permissions(world.home)
     assert "`python -m daemon verify` lists all" in await ill(world)
 
 
@@ -245,7 +245,7 @@ async def test_a_very_long_journal_is_left_to_verify(world: Stage, journal: Path
         copy.db.execute("update entry set seq = ? where seq = (select max(seq) from entry)", (LONG + 1,))
     world.home.mkdir(mode=0o700)
     shutil.move(journal, world.home / "journal.db")
-    tighten(world.home)
+    restrict_permissions(world.home)
     assert (await found(world))["journal"].said.endswith("`python -m daemon verify` looks at them all")
 
 
@@ -256,20 +256,20 @@ async def test_a_folder_that_cannot_be_written_is_ill(world: Stage) -> None:
 
 
 def test_a_disk_that_is_nearly_full_is_ill(tmp_path: Path) -> None:
-    assert disk(tmp_path).ok
-    assert "Make room" in disk(tmp_path, 2**60).said
+    assert examine_disk(tmp_path).ok
+    assert "Make room" in examine_disk(tmp_path, 2**60).said
 
 
 def test_an_old_python_is_ill() -> None:
-    assert python((3, 11, 7)).ok
-    assert not python((3, 10, 14)).ok
+    assert examine_python((3, 11, 7)).ok
+    assert not examine_python((3, 10, 14)).ok
 
 
 def test_the_link_makes_the_app_of_the_manifest() -> None:
     link = app_link("Ada Lovelace")
     asked = parse_qs(urlsplit(link).query)
     assert link.startswith("https://api.slack.com/apps?new_app=1&manifest_json=%7B")
-    manifest = json.loads((root() / "manifest.json").read_text())
+    manifest = json.loads((project_root() / "manifest.json").read_text())
     manifest["display_information"]["name"] = "Ada Lovelace"
     manifest["features"]["bot_user"]["display_name"] = "Ada Lovelace"
     assert json.loads(asked["manifest_json"][0]) == manifest
@@ -341,12 +341,15 @@ async def test_it_finds_a_word_that_leaves_the_ism_off(tmp_path: Path) -> None:
 
 async def test_a_key_of_openais_without_an_address_is_told(tmp_path: Path) -> None:
     settings = Settings(soul_home=tmp_path, port=0, openai_api_key="sk-1")
-    seen = {one.name: one.said async for one in examine_with(settings, FakeClock())}
+    seen = {one.name: one.said async for one in settings_findings(settings, FakeClock())}
     assert seen["claude"].endswith("OPENAI_API_KEY alone asks nobody, set OPENAI_BASE_URL, too")
 
 
 async def test_without_any_key_it_says_what_is_rehearsed(tmp_path: Path) -> None:
-    seen = [line(one) async for one in examine_with(Settings(soul_home=tmp_path, port=0), FakeClock())]
+    seen = [
+        finding_line(one)
+        async for one in settings_findings(Settings(soul_home=tmp_path, port=0), FakeClock())
+    ]
     assert seen[-2:] == [
         "✓ claude     rehearsed by a script; for Claude, set ANTHROPIC_API_KEY",
         "✓ slack      rehearsed on this machine; for Slack, set SLACK_BOT_TOKEN and SLACK_APP_TOKEN",

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from daemon.doctor.doctor import examine_with
-from daemon.price import FREE, price
+from daemon.doctor.doctor import settings_findings
+from daemon.price import FREE_PRICE, make_price
 from tests.backends.chat_completions import ChatServer, error
 from tests.claude.hasty import HastyClock
 from tests.stories.stage import Stage, staged
@@ -21,7 +21,7 @@ MODELS: dict[str, Any] = {
     "openai_api_key": "sk-hidden-word",
     "claude_model": "gpt-9",
     "claude_model_fast": "gpt-9-mini",
-    "model_prices": (("gpt-9", price(1, 10, 0.1)), ("gpt-9-mini", FREE)),
+    "model_prices": (("gpt-9", make_price(1, 10, 0.1)), ("gpt-9-mini", FREE_PRICE)),
     "model_window": (("", 16_000),),
 }
 
@@ -82,7 +82,7 @@ async def test_a_server_that_refuses_is_told_with_the_fix(
 async def test_a_website_in_place_of_an_api_is_told(world: Stage, server: ChatServer) -> None:
     for _ in range(3):
         server.refuse(200, "<html>Welcome</html>")
-    asked = examine_with(settings(world, openai_base_url=server.url, **MODELS), HastyClock())
+    asked = settings_findings(settings(world, openai_base_url=server.url, **MODELS), HastyClock())
     [said] = [one.said async for one in asked if not one.ok]
     assert said == "gpt-9 did not answer (unreachable). Check OPENAI_BASE_URL and the network"
 

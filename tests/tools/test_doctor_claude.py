@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from daemon.server import address, bind, serving
+from daemon.server import bind, serve_app, url_of_socket
 from tests.soak import SOAK
 from tests.stories.stage import ALICE, Stage, staged
 from tests.tools.test_doctor import found, ill
@@ -49,8 +49,8 @@ async def test_a_server_that_has_no_list_of_models_is_not_ill(world: Stage) -> N
     app = web.Application(middlewares=[bare])
     world.model.mount(app)
     listener = bind("127.0.0.1", 0)
-    async with serving(app, listener):
-        seen = await found(world, anthropic_base_url=address(listener))
+    async with serve_app(app, listener):
+        seen = await found(world, anthropic_base_url=url_of_socket(listener))
     assert [name for name, one in seen.items() if not one.ok] == []
     assert seen["models"].said == "claude-haiku-5-5: not looked up, this server has no list of models"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from daemon.doctor.finding import ill, line
-from daemon.doctor.machine import LONG, modes
-from daemon.doctor.machine import journal as look_at
-from daemon.private import tighten
+from daemon.doctor.finding import finding_line, ill_finding
+from daemon.doctor.machine import LONG, examine_file_modes
+from daemon.doctor.machine import examine_journal as look_at
+from daemon.private import restrict_permissions
 from tests.tools.forgery import opened, spoil
 
 
@@ -40,15 +40,15 @@ def test_what_others_could_read_is_ill(tmp_path: Path) -> None:
     home, env = tmp_path / "home", tmp_path / ".env"
     home.mkdir(mode=0o755)
     (home / "journal.db").touch(mode=0o640)
-    found = modes(home, env)
+    found = examine_file_modes(home, env)
     assert not found.ok
     assert f"{home}, {home}/journal.db. chmod go= {home} {home}/journal.db; or give SOUL_HOME" in found.said
-    tighten(home)
-    assert modes(home, env).ok
+    restrict_permissions(home)
+    assert examine_file_modes(home, env).ok
     env.touch(mode=0o644)
-    assert modes(home, env).said == f"others may look into {env}. chmod go= {env}"
+    assert examine_file_modes(home, env).said == f"others may look into {env}. chmod go= {env}"
 
 
 def test_a_finding_with_words_from_outside_is_one_line_that_moves_no_terminal() -> None:
-    shown = line(ill("claude", "it said\n✓ claude     all is well\x1b[2J"))
+    shown = finding_line(ill_finding("claude", "it said\n✓ claude     all is well\x1b[2J"))
     assert shown == "✗ claude     it said\\n✓ claude     all is well\\x1b[2J"

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from daemon.doctor.doctor import examine_with
-from daemon.doctor.finding import Finding, line
-from daemon.price import FREE
+from daemon.doctor.doctor import settings_findings
+from daemon.doctor.finding import Finding, finding_line
+from daemon.price import FREE_PRICE
 from tests.attention import until
 from tests.backends.model_list import QWEN, ModelServer, model_server
 from tests.clock import FakeClock
@@ -36,10 +36,10 @@ async def said(
 ) -> list[Finding]:
     """What the doctor says of the model before this server."""
     world.home.mkdir(mode=0o700, exist_ok=True)
-    values = {"claude_model": LOCAL, "claude_model_fast": LOCAL, "model_prices": ((LOCAL, FREE),)}
+    values = {"claude_model": LOCAL, "claude_model_fast": LOCAL, "model_prices": ((LOCAL, FREE_PRICE),)}
     asked = settings(world, anthropic_base_url=server.url, **{**values, **others})
     named = ("models", "claude", "windows", "can do", "server")
-    return [one async for one in examine_with(asked, clock or FakeClock()) if one.name in named]
+    return [one async for one in settings_findings(asked, clock or FakeClock()) if one.name in named]
 
 
 async def test_what_a_local_model_can_do_stands_in_aligned_lines_and_is_kept_for_the_daemon(
@@ -48,7 +48,7 @@ async def test_what_a_local_model_can_do_stands_in_aligned_lines_and_is_kept_for
     async with model_server(schema="grammar", sees=True) as server:
         found = await said(world, server)
         asked = len(server.requests)
-        head, row = [line(one) for one in found if one.name == "can do"]
+        head, row = [finding_line(one) for one in found if one.name == "can do"]
         assert head.startswith("✓ can do     model     window         JSON          form      images  reads")
         assert row.startswith("✓ can do     qwen3:8b  12,288 tokens  by a grammar  sections  yes ")
         assert all(one.ok for one in found)
@@ -79,7 +79,7 @@ async def test_a_listed_model_that_is_missing_beside_others_is_doubtful_and_not_
     async with model_server(listed=[{"id": SONNET}]) as server:
         found = await said(world, server, claude_model=SONNET, claude_model_fast="claude-haiku-5-5")
         [told] = [one for one in found if one.doubtful]
-        assert line(told).startswith("! models     ")
+        assert finding_line(told).startswith("! models     ")
         assert "does not list claude-haiku-5-5 (CLAUDE_MODEL_FAST), so calls of it may fail" in told.said
         assert all(one.ok for one in found)
         assert [one.name for one in found].count("can do") == 0

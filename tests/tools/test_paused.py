@@ -11,14 +11,14 @@ import pytest
 
 from daemon.engine.journal import Journal
 from daemon.engine.opening import LOG_BYTES
-from daemon.engine.reading import reading
-from daemon.kinds import SOUL_KINDS, Fault, Opened
-from daemon.project import root
+from daemon.engine.reading import open_reader
+from daemon.kinds import SOUL_KINDS, ConversationOpened, PromptFault
+from daemon.project import project_root
 from tests.clock import FakeClock
 
 LONG = "word " * 4_000
 """20,000 bytes of an entry: a few hundred of them are more than the log may keep."""
-OPENED = Opened(
+OPENED = ConversationOpened(
     team="T1", channel="D1", ts="1.000000", where="dm", place="a DM", audience="", user="U1", called_by=""
 )
 
@@ -33,7 +33,9 @@ async def journal(tmp_path: Path) -> AsyncIterator[Journal]:
 
 async def append_long_entries(journal: Journal, name: str, count: int) -> None:
     for number in range(count):
-        await journal.append("sess-1", Fault(name="x", text=LONG), key=f"{name}:{number}", author="core")
+        await journal.append(
+            "sess-1", PromptFault(name="x", text=LONG), key=f"{name}:{number}", author="core"
+        )
 
 
 def log_bytes(tmp_path: Path) -> int:
@@ -46,7 +48,7 @@ async def test_a_paused_command_does_not_let_the_log_grow(
 ) -> None:
     words = (sys.executable, "-m", "daemon", *command, "--journal", str(tmp_path / "journal.db"))
     paused = await asyncio.create_subprocess_exec(
-        *words, stdout=asyncio.subprocess.PIPE, cwd=root(), limit=2 * len(LONG)
+        *words, stdout=asyncio.subprocess.PIPE, cwd=project_root(), limit=2 * len(LONG)
     )
     assert paused.stdout
     assert await paused.stdout.readline()
@@ -64,7 +66,7 @@ async def test_a_paused_command_does_not_let_the_log_grow(
 async def test_the_log_is_small_again_after_a_reader_of_a_snapshot_has_gone(
     journal: Journal, tmp_path: Path
 ) -> None:
-    with reading(tmp_path / "journal.db", SOUL_KINDS) as snapshot:
+    with open_reader(tmp_path / "journal.db", SOUL_KINDS) as snapshot:
         assert snapshot.last_seq_of_all()
         await append_long_entries(journal, "meanwhile", 500)
         assert log_bytes(tmp_path) > 2 * LOG_BYTES

@@ -12,14 +12,14 @@ import pytest
 
 from daemon.engine.exceptions import JournalError
 from daemon.engine.opening import open_readonly
-from daemon.engine.reading import reading
-from daemon.engine.tables import Row
+from daemon.engine.reading import open_reader
+from daemon.engine.tables import EntryRow
 from daemon.kinds import SOUL_KINDS
-from daemon.rules import verify
+from daemon.rules import verify_journal
 from tests.stories.stage import ALICE, Stage
 from tests.tools.forgery import opened
 
-ROW = Row(
+ROW = EntryRow(
     thread="t",
     kind="mood",
     author="a",
@@ -36,8 +36,8 @@ ROW = Row(
 
 def test_nothing_is_written_and_no_lock_is_taken(journal: Path) -> None:
     before = hashlib.sha256(journal.read_bytes()).digest(), journal.stat().st_mtime_ns
-    with reading(journal, SOUL_KINDS) as found:
-        verify(found)
+    with open_reader(journal, SOUL_KINDS) as found:
+        verify_journal(found)
         assert [*found.all_entries()]
     assert (hashlib.sha256(journal.read_bytes()).digest(), journal.stat().st_mtime_ns) == before
     assert not journal.with_name("journal.db.lock").exists()
@@ -51,25 +51,25 @@ def test_nothing_can_be_written(journal: Path) -> None:
 
 async def test_beside_a_live_daemon_all_is_of_one_moment(stage: Stage) -> None:
     await stage.say("alice", ALICE, "Hello")
-    with reading(stage.home / "journal.db", SOUL_KINDS) as journal:
+    with open_reader(stage.home / "journal.db", SOUL_KINDS) as journal:
         last = journal.last_seq_of_all()
         await stage.say("alice", ALICE, "Again")
         assert stage.soul.journal.last_seq_of_all() > last
         assert [entry.seq for entry in journal.all_entries()] == [*range(1, last + 1)]
-        assert verify(journal).violations == []
+        assert verify_journal(journal).violations == []
 
 
 async def test_what_a_killed_daemon_left_in_its_log_is_read_too(stage: Stage, tmp_path: Path) -> None:
     await stage.say("alice", ALICE, "Hello")
     for name in ("journal.db", "journal.db-wal"):
         shutil.copy(stage.home / name, tmp_path)
-    with reading(tmp_path / "journal.db", SOUL_KINDS) as journal:
+    with open_reader(tmp_path / "journal.db", SOUL_KINDS) as journal:
         assert journal.last_seq_of_all() == stage.soul.journal.last_seq_of_all()
 
 
 def test_a_strange_name_is_no_other_file(journal: Path) -> None:
     strange = journal.rename(journal.with_name("what? 100%25 #1.db"))
-    with reading(strange, SOUL_KINDS) as found:
+    with open_reader(strange, SOUL_KINDS) as found:
         assert found.last_seq_of_all()
 
 
@@ -83,7 +83,7 @@ def test_what_is_no_journal_is_said_so_and_not_made_one(tmp_path: Path) -> None:
         (diary, "not a database"),
         (other, "no table of entries"),
     ):
-        with pytest.raises(JournalError, match=why), reading(path, SOUL_KINDS):
+        with pytest.raises(JournalError, match=why), open_reader(path, SOUL_KINDS):
             pass
     assert not none.exists()
 
@@ -92,7 +92,7 @@ def test_an_entry_that_cannot_be_read_is_named(journal: Path) -> None:
     with opened(journal) as copy:
         seq = copy.change(copy.seqs("mood")[0], body="{")
     with (
-        reading(journal, SOUL_KINDS) as found,
+        open_reader(journal, SOUL_KINDS) as found,
         pytest.raises(JournalError, match=f"The entry {seq} cannot be read"),
     ):
         [*found.all_entries()]

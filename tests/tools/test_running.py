@@ -13,11 +13,11 @@ import pytest
 import yaml
 
 from config import APP_TOKEN_HINT, BOT_TOKEN_HINT, Settings
-from daemon.backup import backup
+from daemon.backup import backup_journal
 from daemon.engine.journal import Journal
-from daemon.engine.reading import reading
-from daemon.kinds import SOUL_KINDS, Fault
-from daemon.settings_table import lines, table
+from daemon.engine.reading import open_reader
+from daemon.kinds import SOUL_KINDS, PromptFault
+from daemon.settings_table import setting_lines, settings_table
 from rehearsal import people
 from tests.clock import FakeClock
 from tests.source import ROOT
@@ -44,14 +44,14 @@ def section(title: str) -> str:
 
 def test_the_page_of_settings_is_made_from_the_example() -> None:
     example = (ROOT / ".env.example").read_text(encoding="utf-8")
-    assert len([*lines(example)]) == len(dataclasses.fields(Settings))
-    assert (ROOT / "docs" / "SETTINGS.md").read_text(encoding="utf-8") == table()
+    assert len([*setting_lines(example)]) == len(dataclasses.fields(Settings))
+    assert (ROOT / "docs" / "SETTINGS.md").read_text(encoding="utf-8") == settings_table()
 
 
 def test_the_rows_of_the_readme_stand_in_the_page_of_settings() -> None:
     rows = [line for line in section("Settings").splitlines() if line.startswith("| `")]
     assert len(rows) > 5
-    assert [row for row in rows if row not in table().splitlines()] == []
+    assert [row for row in rows if row not in settings_table().splitlines()] == []
 
 
 def test_readme_has_at_most_1200_words_and_the_changelog_forty_lines() -> None:
@@ -88,7 +88,7 @@ async def test_a_backup_beside_a_daemon_that_writes_is_whole_and_goes_on_from_th
 
         async def write() -> None:
             for number in range(2_000):
-                fault = Fault(name="x", text=f"{number}")
+                fault = PromptFault(name="x", text=f"{number}")
                 await journal.append("soul", fault, key=f"fault:{number}", author="core")
 
         writing = asyncio.create_task(write())
@@ -96,9 +96,9 @@ async def test_a_backup_beside_a_daemon_that_writes_is_whole_and_goes_on_from_th
         for number in range(3):
             at_least = journal.last_seq_of_all()
             out = tmp_path / f"copy{number}.db"
-            said = await asyncio.to_thread(backup, tmp_path / "journal.db", out)
+            said = await asyncio.to_thread(backup_journal, tmp_path / "journal.db", out)
             assert "clean" in said
-            with reading(out, SOUL_KINDS) as copied:
+            with open_reader(out, SOUL_KINDS) as copied:
                 assert [entry.seq for entry in copied.all_entries()] == [
                     *range(1, copied.last_seq_of_all() + 1)
                 ]
@@ -113,7 +113,7 @@ async def test_what_is_restored_goes_on_where_the_copy_ends(tmp_path: Path) -> N
     async with staged(tmp_path) as stage:
         await stage.wake()
         ts = await _said(stage, "Hello", "Hello, Alice.")
-        await asyncio.to_thread(backup, stage.home / "journal.db", tmp_path / "copy.db")
+        await asyncio.to_thread(backup_journal, stage.home / "journal.db", tmp_path / "copy.db")
         await stage.sleep()
         for lost in stage.home.glob("journal.*"):
             lost.unlink()

@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from daemon.engine.journal_rules import RULES
-from daemon.engine.reading import reading
-from daemon.engine.verify import Verdict
+from daemon.engine.reading import open_reader
+from daemon.engine.verify import VerifyResult
 from daemon.kinds import SOUL_KINDS
-from daemon.rules import SoulRules, verify
+from daemon.rules import SoulRules, verify_journal
 from tests.tools.damages import DAMAGES, damage
 from tests.tools.forgeries import FORGERIES, Forge
 from tests.tools.forgery import opened
 
 
-def verdict(path: Path) -> Verdict:
-    with reading(path, SOUL_KINDS) as journal:
-        return verify(journal)
+def verdict(path: Path) -> VerifyResult:
+    with open_reader(path, SOUL_KINDS) as journal:
+        return verify_journal(journal)
 
 
 def test_a_journal_of_the_real_daemon_is_clean(talked: Path) -> None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from daemon.project import root
+from daemon.project import project_root
 
 NO_TOOLS = """
 import sys
@@ -37,7 +37,7 @@ def test_tests_that_need_a_missing_tool_are_skipped_and_the_others_collected(tmp
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     run = subprocess.run(
         [sys.executable, *collect, *wanted],
-        cwd=root(),
+        cwd=project_root(),
         env=environment,
         capture_output=True,
         text=True,

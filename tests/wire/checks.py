@@ -11,23 +11,23 @@ from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
-from daemon.engine.event import Entry, Rank, digest
-from daemon.engine.kinds import Received, Restarted, Withdrawn
-from daemon.engine.reading import Reading, reading
+from daemon.engine.event import Entry, InputRank, digest
+from daemon.engine.kinds import ExecutionRestarted, InputsReceived, QuestionWithdrawn
+from daemon.engine.reading import JournalReader, open_reader
 from daemon.kinds import (
     SOUL_KINDS,
-    Answered,
-    Asked,
     ModelCall,
-    Said,
-    Spoken,
-    StopAsked,
-    TurnBegan,
-    TurnEnded,
-    moment,
+    PersonMessage,
+    QuestionAnswered,
+    QuestionAsked,
+    SoulTurnBegan,
+    SoulTurnEnded,
+    SpeechFinished,
+    StopRequest,
+    moment_of,
 )
-from daemon.project import root
-from daemon.rules import verify
+from daemon.project import project_root
+from daemon.rules import verify_journal
 from rehearsal.people import SOUL, TEAM
 from rehearsal.workspace_store import open_store, ts_of
 from tests.core.waiting import UNREACHABLE
@@ -42,7 +42,7 @@ SAID = "You said: "
 WORD = re.compile(r"\bw(\d+)\b")
 HALF = " …"
 """How a message ends whose answer broke off; another one answers."""
-HALF_SAID = (root() / "prompts/sentences/half_said.md").read_text(encoding="utf-8").strip()
+HALF_SAID = (project_root() / "prompts/sentences/half_said.md").read_text(encoding="utf-8").strip()
 """What is recorded of a message whose words nobody knows any more."""
 NO_MORE = "I have reached the limit"
 """How the sentence begins which says that a bound lets it answer no more."""
@@ -65,7 +65,7 @@ class Shown:
 def verdict(home: Path, scenario: Scenario) -> str | None:
     """What is wrong at the end of this scenario, in a sentence; None when nothing is."""
     try:
-        with reading(home / "journal.db", SOUL_KINDS) as journal:
+        with open_reader(home / "journal.db", SOUL_KINDS) as journal:
             said = _with_halves(journal, shown(home))
             _check_journal(journal)
             _check_heard(journal, said, scenario)
@@ -100,60 +100,66 @@ def _shown(channel: str, root: str, ts: str, body: dict[str, Any]) -> Shown:
     return Shown(channel=channel, root=root, ts=ts, user=body["user"], text=text, buttons="actions" in kinds)
 
 
-def given_up(journal: Reading) -> frozenset[str]:
+def given_up(journal: JournalReader) -> frozenset[str]:
     """The messages whose execution was killed so often that it ended as failed, as it should."""
-    ends = [end for end in journal.entries_of_kind(TurnEnded) if end.event.outcome in ("failed", "abandoned")]
+    ends = [
+        end for end in journal.entries_of_kind(SoulTurnEnded) if end.event.outcome in ("failed", "abandoned")
+    ]
     return _messages(journal, {_execution(journal, end) for end in ends})
 
 
-def let_go(journal: Reading) -> frozenset[str]:
+def let_go(journal: JournalReader) -> frozenset[str]:
     """The messages whose execution somebody stopped: nobody waits for an answer to them."""
-    stops = {entry.seq for entry in journal.entries_of_kind(StopAsked) if entry.event.rank is Rank.STOP}
-    stopped = {
-        _execution(journal, end) for end in journal.entries_of_kind(TurnEnded) if stops & {*end.closes}
+    stops = {
+        entry.seq for entry in journal.entries_of_kind(StopRequest) if entry.event.rank is InputRank.STOP
     }
-    for withdrawn in journal.entries_of_kind(Withdrawn):
+    stopped = {
+        _execution(journal, end) for end in journal.entries_of_kind(SoulTurnEnded) if stops & {*end.closes}
+    }
+    for withdrawn in journal.entries_of_kind(QuestionWithdrawn):
         for asked in journal.entries_at(withdrawn.closes):
-            if isinstance(asked.event, Asked):
+            if isinstance(asked.event, QuestionAsked):
                 stopped.add(asked.event.execution)
     return _messages(journal, stopped)
 
 
-def at_a_bound(journal: Reading) -> frozenset[str]:
+def at_a_bound(journal: JournalReader) -> frozenset[str]:
     """The messages whose execution told people that a bound lets it answer no more."""
-    told = [spoken for spoken in journal.entries_of_kind(Spoken) if spoken.event.text.startswith(NO_MORE)]
+    told = [
+        spoken for spoken in journal.entries_of_kind(SpeechFinished) if spoken.event.text.startswith(NO_MORE)
+    ]
     return _messages(journal, {spoken.key.partition("/")[0] for spoken in told})
 
 
-def _messages(journal: Reading, executions: Set[str]) -> frozenset[str]:
-    ends = [end for end in journal.entries_of_kind(TurnEnded) if _execution(journal, end) in executions]
+def _messages(journal: JournalReader, executions: Set[str]) -> frozenset[str]:
+    ends = [end for end in journal.entries_of_kind(SoulTurnEnded) if _execution(journal, end) in executions]
     paths = tuple(f"{one}/" for one in executions)
-    looks = [look for look in journal.entries_of_kind(Received) if look.key.startswith(paths)]
+    looks = [look for look in journal.entries_of_kind(InputsReceived) if look.key.startswith(paths)]
     took = journal.entries_at([seq for end in ends for seq in end.closes])
     took += journal.entries_at([seq for look in looks for seq in look.event.inputs])
-    return frozenset(entry.event.ts for entry in took if isinstance(entry.event, Said))
+    return frozenset(entry.event.ts for entry in took if isinstance(entry.event, PersonMessage))
 
 
-def _execution(journal: Reading, end: Entry[TurnEnded]) -> str:
-    began: Entry[TurnBegan] = journal.entry(end.cause or 0)
+def _execution(journal: JournalReader, end: Entry[SoulTurnEnded]) -> str:
+    began: Entry[SoulTurnBegan] = journal.entry(end.cause or 0)
     return began.event.execution
 
 
 def given_up_in(home: Path) -> int:
     """How many messages were given up in this home."""
-    with reading(home / "journal.db", SOUL_KINDS) as journal:
+    with open_reader(home / "journal.db", SOUL_KINDS) as journal:
         return len(given_up(journal))
 
 
-def _check_journal(journal: Reading) -> None:
-    verdict = verify(journal)
+def _check_journal(journal: JournalReader) -> None:
+    verdict = verify_journal(journal)
     assert not verdict.violations, f"verify: {[*map(str, verdict.violations)]}"
     assert not verdict.pending, f"unanswered: {[*map(str, verdict.pending)]}"
-    restarted = [entry.event.why for entry in journal.entries_of_kind(Restarted)]
+    restarted = [entry.event.why for entry in journal.entries_of_kind(ExecutionRestarted)]
     assert not restarted, f"restarted: {restarted}"
 
 
-def _check_heard(journal: Reading, said: Sequence[Shown], scenario: Scenario) -> None:
+def _check_heard(journal: JournalReader, said: Sequence[Shown], scenario: Scenario) -> None:
     people = [message for message in said if message.user != SOUL.user]
     lines = sorted(line.text for line in scenario.lines if line.does == "says")
     assert sorted(message.text for message in people) == lines, "people did not say their lines"
@@ -162,11 +168,13 @@ def _check_heard(journal: Reading, said: Sequence[Shown], scenario: Scenario) ->
     assert not lost, f"lost: {lost}"
 
 
-def _half_said(journal: Reading) -> frozenset[str]:
-    return frozenset(one.event.ts for one in journal.entries_of_kind(Spoken) if one.event.text == HALF_SAID)
+def _half_said(journal: JournalReader) -> frozenset[str]:
+    return frozenset(
+        one.event.ts for one in journal.entries_of_kind(SpeechFinished) if one.event.text == HALF_SAID
+    )
 
 
-def _with_halves(journal: Reading, said: Sequence[Shown]) -> Sequence[Shown]:
+def _with_halves(journal: JournalReader, said: Sequence[Shown]) -> Sequence[Shown]:
     half = _half_said(journal)
     return [
         replace(one, text=one.text.removesuffix(HALF) + HALF)
@@ -176,12 +184,12 @@ def _with_halves(journal: Reading, said: Sequence[Shown]) -> Sequence[Shown]:
     ]
 
 
-def _check_claimed(journal: Reading, said: Sequence[Shown]) -> None:
+def _check_claimed(journal: JournalReader, said: Sequence[Shown]) -> None:
     standing = {(m.ts, m.text) for m in said if m.user == SOUL.user}
     answers = dict(_settled(journal))
     spoken = [
         (entry.event.ts, f"{entry.event.text}{answers.get(entry.seq, '')}")
-        for entry in journal.entries_of_kind(Spoken)
+        for entry in journal.entries_of_kind(SpeechFinished)
     ]
     assert len({*spoken}) == len(spoken), f"claimed twice: {spoken}"
     half = _half_said(journal)
@@ -189,23 +197,23 @@ def _check_claimed(journal: Reading, said: Sequence[Shown]) -> None:
     assert standing == {*spoken}, f"unknown {standing - {*spoken}}, and gone { ({*spoken} - standing) }"
 
 
-def _settled(journal: Reading) -> Iterator[tuple[int, str]]:
-    for answered in journal.entries_of_kind(Answered):
-        asked: Entry[Asked] = journal.entry(answered.event.asked)
+def _settled(journal: JournalReader) -> Iterator[tuple[int, str]]:
+    for answered in journal.entries_of_kind(QuestionAnswered):
+        asked: Entry[QuestionAsked] = journal.entry(answered.event.asked)
         if asked.event.choices:
             yield asked.event.said[-1], f"\n{answered.event.text}"
 
 
-def _check_questions(journal: Reading, said: Sequence[Shown], scenario: Scenario) -> None:
+def _check_questions(journal: JournalReader, said: Sequence[Shown], scenario: Scenario) -> None:
     buttons = [message.text for message in said if message.buttons]
     assert not buttons, f"still to be pressed: {buttons}"
-    asked = Counter(entry.event.text for entry in journal.entries_of_kind(Asked) if entry.event.text)
+    asked = Counter(entry.event.text for entry in journal.entries_of_kind(QuestionAsked) if entry.event.text)
     for text, times in asked.items():
         put = sum(message.text.startswith(text) for message in said)
         assert put == times or scenario.storm, f"{text!r} was asked {times} times, and put {put} times"
 
 
-def _check_grown(journal: Reading, asked: Sequence[dict[str, Any]]) -> None:
+def _check_grown(journal: JournalReader, asked: Sequence[dict[str, Any]]) -> None:
     blocks = {call["saw"]: call["blocks"] for call in asked}
     before: dict[tuple[str, ...], list[str]] = {}
     for call in journal.entries_of_kind(ModelCall):
@@ -228,7 +236,7 @@ def _check_ending(said: Sequence[Shown], scenario: Scenario) -> None:
     assert fits or not scenario.endings, f"people read {texts}"
 
 
-def _check_paid(journal: Reading, asked: Sequence[dict[str, Any]]) -> None:
+def _check_paid(journal: JournalReader, asked: Sequence[dict[str, Any]]) -> None:
     again = [call for call in asked if call["recorded"]]
     assert not again, f"recorded calls are paid again: {again}"
     unheard = ("failed", "cancelled")
@@ -236,15 +244,15 @@ def _check_paid(journal: Reading, asked: Sequence[dict[str, Any]]) -> None:
     assert {*answered} <= {call["saw"] for call in asked}, "an answer is recorded that the world never gave"
 
 
-def _check_order(journal: Reading) -> None:
+def _check_order(journal: JournalReader) -> None:
     turns: defaultdict[str, list[Entry[Any]]] = defaultdict(list)
-    for entry in journal.entries_of_kind(TurnBegan, TurnEnded):
+    for entry in journal.entries_of_kind(SoulTurnBegan, SoulTurnEnded):
         turns[entry.thread].append(entry)
     for thread, entries in turns.items():
         course = [entry.kind for entry in sorted(entries, key=lambda entry: entry.seq)]
         assert all(a != b for a, b in pairwise(course)), f"turns overlap: {course}"
-        spoken = sorted(journal.thread_entries(thread, Spoken), key=lambda entry: entry.cause or 0)
-        stamps = [moment(entry.event.ts) for entry in spoken]
+        spoken = sorted(journal.thread_entries(thread, SpeechFinished), key=lambda entry: entry.cause or 0)
+        stamps = [moment_of(entry.event.ts) for entry in spoken]
         assert stamps == sorted(stamps), f"spoken out of order: {[entry.event for entry in spoken]}"
 
 
@@ -282,5 +290,5 @@ def _answered(line: Shown, answers: Sequence[Shown], lost: bool) -> tuple[int, i
         return None
     told = f"{text!r} is answered {len(named)} times: {[one.text for one in answers]}"
     assert len(named) == 1 or (lost and len(named) == 2), told
-    assert moment(answers[named[0]].ts) > moment(line.ts), f"{text!r} was foreseen"
+    assert moment_of(answers[named[0]].ts) > moment_of(line.ts), f"{text!r} was foreseen"
     return named[0], answers[named[0]].text.index(text)

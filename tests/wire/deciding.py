@@ -12,14 +12,14 @@ from typing import Any
 
 from aiohttp import ClientSession
 
-from daemon.actions.action import Definition, Run
-from daemon.actions.registry import Registry
-from daemon.actions.run import Player
+from daemon.actions.action import ActionDefinition, RunContext
+from daemon.actions.registry import ActionRegistry
+from daemon.actions.run import PlaybookPlayer
 from daemon.actions.thinking import respond, think
 from daemon.limits import Limits
 from daemon.mind.playbook import Playbook
 from daemon.process import Process
-from daemon.processes import PROCESSES, played
+from daemon.processes import PROCESSES, with_playbooks
 from rehearsal.claude.prompt import Body, texts
 from rehearsal.people import CAROL
 from tests.stories.choosing import EXPERT, choice, looking, turning
@@ -91,21 +91,21 @@ def _unanswered(body: Body) -> list[str]:
     return [words for words in said(body) if words.removeprefix(ME).strip() not in answers]
 
 
-class Everything(Registry):
+class Everything(ActionRegistry):
     """All its actions are offered by every playbook."""
 
-    def offered_by(self, playbook: Playbook) -> list[Definition]:
+    def offered_by(self, playbook: Playbook) -> list[ActionDefinition]:
         return list(self.named.values())
 
 
 def deleting(page: Board) -> Mapping[str, Process]:
     """An owner has to agree to a deed in the world that must not be done twice."""
 
-    async def delete(_run: Run, _args: object) -> str:
+    async def delete(_run: RunContext, _args: object) -> str:
         async with ClientSession() as session, session.post(f"http://127.0.0.1:{page.port}{DEED}") as answer:
             return await answer.text()
 
-    action = Definition(
+    action = ActionDefinition(
         name="Delete",
         description="Delete the old timetable.",
         perform=delete,
@@ -113,8 +113,8 @@ def deleting(page: Board) -> Mapping[str, Process]:
         approval=True,
         repeatable=False,
     )
-    player = Player(registry=Everything([think.definition(), respond.definition(), action]), loops=5)
-    return played(PROCESSES, player, ["problem_solving"], expert=False)
+    player = PlaybookPlayer(registry=Everything([think.definition(), respond.definition(), action]), loops=5)
+    return with_playbooks(PROCESSES, player, ["problem_solving"], expert=False)
 
 
 def remembering(text: str) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from daemon.engine.event import Input
-from daemon.engine.reading import reading
+from daemon.engine.reading import open_reader
 from daemon.kinds import SOUL_KINDS
 from tests.cases import UNREACHED, Case, Unreached, tried
 from tests.lives import ended, paused, wake
@@ -72,7 +72,7 @@ def _stopped(case: Case[Boundary]) -> str | None:
 
 
 def _left(home: Path) -> bool:
-    with reading(home / "journal.db", SOUL_KINDS) as journal:
+    with open_reader(home / "journal.db", SOUL_KINDS) as journal:
         return bool(journal.pending_entries(Input))
 
 

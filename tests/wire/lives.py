@@ -20,15 +20,15 @@ from pathlib import Path
 from aiohttp import ClientSession
 
 from config import Settings
-from daemon.app import Awake, awake
+from daemon.app import RunningDaemon, start_daemon
 from daemon.engine.clock import SystemClock
 from daemon.engine.event import Input
 from daemon.engine.journal import Journal
-from daemon.engine.kinds import Outage, TurnBegan, Waiting
-from daemon.kinds import SOUL_KINDS, MayGrow
-from daemon.lifetime import live
+from daemon.engine.kinds import OutageBegan, TurnBegan, WaitBegan
+from daemon.kinds import SOUL_KINDS, GrowingMessageSeen
+from daemon.lifetime import run_until_failure
 from daemon.ports import Clock
-from daemon.soul.texts import Texts
+from daemon.soul.texts import PromptFiles
 from rehearsal.people import SOUL
 from tests.attention import PATIENCE, run
 from tests.lives import fork
@@ -93,11 +93,11 @@ def settings_for(page: Board, scenario: Scenario, home: Path) -> Settings:
 async def _live(page: Board, scenario: Scenario, mark: Mark) -> None:
     page.soul = os.getpid()
     settings = settings_for(page, scenario, mark.home)
-    start = awake(
+    start = start_daemon(
         settings, SwiftClock(page), whole(), processes=scenario.processes(page), writer=marked(mark)
     )
     async with start as awoken, ClientSession(f"http://127.0.0.1:{page.port}") as session:
-        ends = {asyncio.create_task(live(awoken.journal.died, awoken.slack.died))}
+        ends = {asyncio.create_task(run_until_failure(awoken.journal.died, awoken.slack.died))}
         ends.add(asyncio.create_task(_to_the_end(page, scenario, awoken, session)))
         done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         for end in done:
@@ -105,7 +105,7 @@ async def _live(page: Board, scenario: Scenario, mark: Mark) -> None:
         os._exit(0)  # a kill at rest
 
 
-async def _to_the_end(page: Board, scenario: Scenario, awoken: Awake, session: ClientSession) -> None:
+async def _to_the_end(page: Board, scenario: Scenario, awoken: RunningDaemon, session: ClientSession) -> None:
     over, clock = False, SwiftClock(page)
     while not over:
         at = page.phase
@@ -116,7 +116,7 @@ async def _to_the_end(page: Board, scenario: Scenario, awoken: Awake, session: C
             over = (await answer.json())["over"]
 
 
-async def _quiet(awoken: Awake, session: ClientSession, clock: Clock) -> bool:
+async def _quiet(awoken: RunningDaemon, session: ClientSession, clock: Clock) -> bool:
     if _busy(awoken, clock):
         return False
     async with session.get("/scenario") as answer:
@@ -128,16 +128,18 @@ async def _quiet(awoken: Awake, session: ClientSession, clock: Clock) -> bool:
     return not known["left"]
 
 
-def _waits(awoken: Awake) -> bool:
-    waits = awoken.journal.pending_entries(Outage)
+def _waits(awoken: RunningDaemon) -> bool:
+    waits = awoken.journal.pending_entries(OutageBegan)
     return any(not awoken.worker.has_lost(waiting.thread) for waiting in waits)
 
 
-def _busy(awoken: Awake, clock: Clock) -> bool:
+def _busy(awoken: RunningDaemon, clock: Clock) -> bool:
     journal, worker = awoken.journal, awoken.worker
     now = clock.now()
-    threads = [entry.thread for entry in journal.pending_entries(Waiting) if (entry.event.due or now) <= now]
-    threads += [entry.thread for entry in journal.pending_entries(Input, TurnBegan, MayGrow)]
+    threads = [
+        entry.thread for entry in journal.pending_entries(WaitBegan) if (entry.event.due or now) <= now
+    ]
+    threads += [entry.thread for entry in journal.pending_entries(Input, TurnBegan, GrowingMessageSeen)]
     return worker.is_busy or any(not (worker.has_lost(one) or worker.is_asleep(one)) for one in threads)
 
 
@@ -152,7 +154,7 @@ def warm() -> Path:
             await stage.wake()
             await stage.say("alice", ALICE, "Hello")
         async with Journal(home / "journal.db", SystemClock(), SOUL_KINDS) as journal:
-            await Texts(whole(), journal).current_set()
+            await PromptFiles(whole(), journal).current_set()
 
     with folder("rehearsed") as path:
         run(rehearse(path))

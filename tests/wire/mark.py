@@ -13,7 +13,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from daemon.engine.writer import Append, Result, Writer
+from daemon.engine.writer import JournalWriter, PendingAppend, Result
 from tests.lives import instant, note, read
 from tests.wire.board import Board
 
@@ -75,13 +75,13 @@ def _state(pid: int) -> str:
         return ""
 
 
-def marked(mark: Mark) -> type[Writer]:
+def marked(mark: Mark) -> type[JournalWriter]:
     """The journal's writer, with a boundary before and after the commit of each new entry."""
 
-    class MarkedWriter(Writer):
+    class MarkedWriter(JournalWriter):
         _names: dict[str, str]
 
-        def commit(self, batch: Sequence[Append]) -> list[Result]:
+        def commit(self, batch: Sequence[PendingAppend]) -> list[Result]:
             names = [self._name(append) for append in batch]
             self._reach("before", names)
             with instant(mark.home):
@@ -89,7 +89,7 @@ def marked(mark: Mark) -> type[Writer]:
             self._reach("after", names)
             return results
 
-        def _name(self, append: Append) -> str:
+        def _name(self, append: PendingAppend) -> str:
             names = self.__dict__.setdefault("_names", {})
             kind, key = append.row.kind, append.row.key
             number = 1 + sum(name.startswith(f"{kind}#") for name in names.values())

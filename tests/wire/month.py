@@ -19,12 +19,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from daemon.app import awake
+from daemon.app import start_daemon
 from daemon.engine.event import Input
 from daemon.engine.kinds import TurnBegan
-from daemon.engine.reading import reading
+from daemon.engine.reading import open_reader
 from daemon.kinds import SOUL_KINDS
-from daemon.lifetime import live
+from daemon.lifetime import run_until_failure
 from daemon.limits import Limits
 from tests.lives import ended, fork, read
 from tests.texts import whole
@@ -125,9 +125,9 @@ async def _live(page: Board, home: Path, scenario: Scenario) -> None:
     told = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-    async with awake(settings_for(page, scenario, home), SwiftClock(page), whole()) as awoken:
+    async with start_daemon(settings_for(page, scenario, home), SwiftClock(page), whole()) as awoken:
         gc.freeze()
-        living = asyncio.create_task(live(awoken.journal.died, awoken.slack.died))
+        living = asyncio.create_task(run_until_failure(awoken.journal.died, awoken.slack.died))
         ending = asyncio.create_task(told.wait())
         await asyncio.wait([living, ending], return_when=asyncio.FIRST_COMPLETED)
         living.cancel()
@@ -192,7 +192,7 @@ class Month:
 def _rested(home: Path) -> str:
     until = time.monotonic() + ENDS
     while True:
-        with reading(home / "journal.db", SOUL_KINDS) as journal:
+        with open_reader(home / "journal.db", SOUL_KINDS) as journal:
             left = [entry.key for entry in journal.pending_entries(Input, TurnBegan)]
         if not left or time.monotonic() > until:
             return f"left to do: {left}" if left else ""

@@ -17,7 +17,7 @@ from statistics import median
 from aiohttp import web
 
 from rehearsal.claude.prompt import Body
-from rehearsal.messages import Message, find
+from rehearsal.messages import StoredMessage, find
 from tests.lives import note
 from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, RANDOM
 from tests.wire.board import Board
@@ -155,7 +155,7 @@ class MonthWorld(Outside):
                 self._note(find(self.world.workspace.db, told["channel"], told["ts"]))
         return answer
 
-    def _note(self, said: Message) -> None:
+    def _note(self, said: StoredMessage) -> None:
         if said.streaming is not None:
             return
         for number in map(int, NUMBER.findall(json.dumps(said.body))):

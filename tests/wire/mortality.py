@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from daemon.engine.reading import reading
-from daemon.kinds import SOUL_KINDS, Message
+from daemon.engine.reading import open_reader
+from daemon.kinds import SOUL_KINDS, IncomingMessage
 from daemon.memory import WorkingMemory
 from daemon.process import Process, Transition, Turn
 from daemon.processes import PROCESSES
@@ -104,9 +104,9 @@ def _cut_short(pid: int, seconds: float) -> int:
 
 def lost_in(home: Path) -> list[str]:
     """What the messages said that were given up."""
-    with reading(home / "journal.db", SOUL_KINDS) as journal:
+    with open_reader(home / "journal.db", SOUL_KINDS) as journal:
         stamps = given_up(journal)
-        return sorted(e.event.text for e in journal.entries_of_kind(Message) if e.event.ts in stamps)
+        return sorted(e.event.text for e in journal.entries_of_kind(IncomingMessage) if e.event.ts in stamps)
 
 
 CASES: Mapping[str, tuple[Scenario, Sequence[float], Sequence[str]]] = {

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from rehearsal.api.call import Call
+from rehearsal.api.call import MethodCall
 from rehearsal.api.reactions import add
 from rehearsal.blocks import buttons
-from rehearsal.channels import Channel, channel_of
+from rehearsal.channels import StoredChannel, channel_of
 from rehearsal.events import changed, post
 from rehearsal.gestures import press
-from rehearsal.messages import Message, find, message_json, put
+from rehearsal.messages import StoredMessage, find, message_json, put
 from rehearsal.people import CALLERS, ECHO, TEAM
-from rehearsal.workspace import Workspace
+from rehearsal.workspace import RehearsedWorkspace
 from rehearsal.workspace_store import ts_of
 from tests.wire.scenario import Line
 
@@ -24,7 +24,7 @@ AGAIN = "update delivery set attempts = 1 where acked is null and attempts > 1"
 class People:
     """All who speak in one workspace."""
 
-    def __init__(self, workspace: Workspace, lines: Sequence[Line]) -> None:
+    def __init__(self, workspace: RehearsedWorkspace, lines: Sequence[Line]) -> None:
         self._space = workspace
         self._lines = lines
         self._said: dict[int, str] = {}
@@ -72,7 +72,7 @@ class People:
             return self._post_in_pieces(channel, line.text, root)
         return post(self._space, channel, caller, {"text": line.text}, root).ts
 
-    def _post_in_pieces(self, channel: Channel, text: str, root: int | None) -> str:
+    def _post_in_pieces(self, channel: StoredChannel, text: str, root: int | None) -> str:
         piece = post(self._space, channel, CALLERS[ECHO.bot_token], {"text": text[: len(text) // 2]}, root)
         before = message_json(self._space.db, piece)
         body = {**piece.body, "text": text, "edited": {"user": ECHO.user, "ts": ts_of(self._space.mint())}}
@@ -100,10 +100,10 @@ class People:
     def _react(self, line: Line) -> str:
         on = self._root(line).ts
         args = {"channel": line.channel, "timestamp": on, "name": line.text}
-        add(Call(workspace=self._space, caller=CALLERS[f"xoxp-{line.who}"], args=args, origin=""))
+        add(MethodCall(workspace=self._space, caller=CALLERS[f"xoxp-{line.who}"], args=args, origin=""))
         return on
 
-    def _root(self, line: Line) -> Message:
+    def _root(self, line: Line) -> StoredMessage:
         assert line.root is not None
         return find(self._space.db, line.channel, self._said[line.root])
 

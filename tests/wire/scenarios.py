@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from aiohttp import ClientSession
 
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import remember
+from daemon.mind.recall import entry_as_memory
 from daemon.process import Process, Turn
 from rehearsal.claude.prompt import Body
 from rehearsal.people import ALICE as OWNER
@@ -49,11 +49,13 @@ def stepwise(page: Board) -> Mapping[str, Process]:
         first = await turn.call("weigh", turn.memory, "fast")
         said = [*await turn.say("One moment, please.")]
         done = await turn.effect("deed", {}, do, repeatable=False)
-        memory = turn.memory.with_memory(remember(first), *map(remember, said), remember(done))
+        memory = turn.memory.with_memory(
+            entry_as_memory(first), *map(entry_as_memory, said), entry_as_memory(done)
+        )
         second = await turn.call("judge", memory, "speak")
         words = ", ".join(entry.event.text for entry in turn.answers)
         told = await turn.say(f"{words}: {done.event.text}")
-        return memory.with_memory(remember(second), *map(remember, told))
+        return memory.with_memory(entry_as_memory(second), *map(entry_as_memory, told))
 
     return {"conversation": conversation}
 

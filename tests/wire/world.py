@@ -15,13 +15,13 @@ from pathlib import Path
 from aiohttp import web
 
 from daemon.claude.models import CHOSEN, SPOKEN, ModelTable
-from daemon.claude.request import formed
+from daemon.claude.request import asks_for_schema
 from daemon.engine.event import digest
 from rehearsal.claude.cue import NO_CREDIT
 from rehearsal.claude.prompt import Body, texts
-from rehearsal.claude.understudy import Understudy
+from rehearsal.claude.understudy import ClaudeUnderstudy
 from rehearsal.claude.wire_format import error
-from rehearsal.local_slack import World
+from rehearsal.local_slack import LocalSlack
 from rehearsal.people import SOUL
 from tests.lives import note
 from tests.wire.board import Board, SwiftClock
@@ -51,8 +51,8 @@ class Outside:
         self.scenario = scenario
         self._mark = mark
         self.clock = SwiftClock(page)
-        self.world = World(mark.home / "slack.db", self.clock)
-        self.model = Understudy(self.clock, scenario.pace, script=self.think)
+        self.world = LocalSlack(mark.home / "slack.db", self.clock)
+        self.model = ClaudeUnderstudy(self.clock, scenario.pace, script=self.think)
         self.people = People(self.world.workspace, scenario.lines)
         self._met: Counter[str] = Counter()
 
@@ -178,7 +178,7 @@ def hash_of(body: Body) -> str:
     """The hash that the journal keeps of this request: as its form has it, whatever bounds its call has."""
     asked = {name: value for name, value in body.items() if name not in ("stream", "stop_sequences")}
     spec = ModelTable().model(body["model"])
-    room = CHOSEN if formed(body) else SPOKEN
+    room = CHOSEN if asks_for_schema(body) else SPOKEN
     return digest({**asked, "max_tokens": spec.answer_tokens(room + spec.thoughts)})
 
 

@@ -14,10 +14,10 @@ from typing import Any
 
 from daemon.engine.event import Entry
 from daemon.engine.journal import Journal
-from daemon.engine.reading import reading
-from daemon.kinds import SOUL_KINDS, SuffixDrawn, Text
+from daemon.engine.reading import open_reader
+from daemon.kinds import SOUL_KINDS, PromptVersion, SuffixDrawn
 from daemon.soul.tag_suffix import KEY
-from daemon.soul.texts import SELF
+from daemon.soul.texts import JOURNAL_THREAD
 from tests.core.harness import SOUL
 from tests.core.lives import home_for
 from tests.core.outside import PhaseClock
@@ -53,7 +53,7 @@ def scenario_of(name: str) -> Scenario:
 async def _mark(home: Path) -> None:
     """Draw the suffix of tags, the same for all journals."""
     async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
-        await journal.append(SELF, SuffixDrawn(suffix="k7"), key=KEY, author="core")
+        await journal.append(JOURNAL_THREAD, SuffixDrawn(suffix="k7"), key=KEY, author="core")
 
 
 def write(name: str) -> None:
@@ -64,7 +64,7 @@ def write(name: str) -> None:
             asyncio.run(_mark(home))
         for phase in range(scenario.phases):
             assert SOUL.life(home, scenario, phase) == 0
-        with reading(home / "journal.db", SOUL_KINDS) as journal:
+        with open_reader(home / "journal.db", SOUL_KINDS) as journal:
             every = [
                 (entry, as_line(journal.kinds.dump(entry.event), entry))
                 for entry in journal.entries_since(0, 100_000)
@@ -80,7 +80,7 @@ def write(name: str) -> None:
 
 def _is_given(entry: Entry[Any]) -> bool:
     """Was this there before anything happened?"""
-    return isinstance(entry.event, Text | SuffixDrawn)
+    return isinstance(entry.event, PromptVersion | SuffixDrawn)
 
 
 def read(name: str) -> Sequence[dict[str, Any]]:

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
-from daemon.documents.confined import Room, run
+from daemon.documents.confined import ChildLimits, run_child
 
 
-def turn(data: bytes, room: Room) -> tuple[str, Mapping[str, int]]:
+def turn(data: bytes, room: ChildLimits) -> tuple[str, Mapping[str, int]]:
     while True:
         pass
 
 
 if __name__ == "__main__":
-    run(turn)
+    run_child(turn)

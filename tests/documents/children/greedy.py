@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from daemon.documents.confined import Room, run
+from daemon.documents.confined import ChildLimits, run_child
 
 
-def take(data: bytes, room: Room) -> tuple[str, Mapping[str, int]]:
+def take(data: bytes, room: ChildLimits) -> tuple[str, Mapping[str, int]]:
     return str(len(bytearray(10 * 2**30))), {}
 
 
 if __name__ == "__main__":
-    run(take)
+    run_child(take)

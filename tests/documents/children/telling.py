@@ -6,10 +6,10 @@ import resource
 from collections.abc import Mapping
 from pathlib import Path
 
-from daemon.documents.confined import Room, run
+from daemon.documents.confined import ChildLimits, run_child
 
 
-def tell(data: bytes, room: Room) -> tuple[str, Mapping[str, int]]:
+def tell(data: bytes, room: ChildLimits) -> tuple[str, Mapping[str, int]]:
     limits = ("RLIMIT_AS", "RLIMIT_CPU", "RLIMIT_FSIZE", "RLIMIT_CORE", "RLIMIT_NOFILE")
     told = {name: resource.getrlimit(getattr(resource, name)) for name in limits}
     try:
@@ -21,4 +21,4 @@ def tell(data: bytes, room: Room) -> tuple[str, Mapping[str, int]]:
 
 
 if __name__ == "__main__":
-    run(tell)
+    run_child(tell)

@@ -13,7 +13,7 @@ from typing import Any
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal import Journal
 from daemon.engine.kinds import with_engine_kinds
-from daemon.engine.reading import reading
+from daemon.engine.reading import open_reader
 from tests.engine.harness import ENGINE
 from tests.engine.scenario import Scenario
 from tests.machine import folder
@@ -31,7 +31,7 @@ def write(name: str, scenario: Scenario) -> None:
     with folder("engine") as home:
         for phase in range(scenario.phases):
             assert ENGINE.life(home, scenario, phase) == 0
-        with reading(home / "journal.db", scenario.kinds) as journal:
+        with open_reader(home / "journal.db", scenario.kinds) as journal:
             lines = [
                 as_line(journal.kinds.dump(entry.event), entry) for entry in journal.entries_since(0, 100_000)
             ]
