@@ -15,10 +15,11 @@ from typing import Any, Literal, TypeVar
 
 from dotenv import dotenv_values
 
-from daemon.claude.models import BY_ID, ModelTable, is_listed
-from daemon.errors import ConfigError
-from daemon.limits import (
-    DAY,
+from daemon.claude.requests import BY_ID, ModelTable, is_listed
+from daemon.engine.event import DAY
+from daemon.settings.home import CAPABILITIES
+from daemon.settings.limits import (
+    FREE_PRICE,
     INNER,
     PERSON,
     PROCESS_TIMEOUT,
@@ -26,20 +27,21 @@ from daemon.limits import (
     STREAM,
     THREAD,
     TURN,
+    AllowedPrograms,
     InnerLimits,
     Limits,
+    ModelPrice,
     ReadingLimits,
     StreamLimits,
 )
-from daemon.misspelt import UnknownSetting, malformed_lines, unknown_settings
-from daemon.price import FREE_PRICE, ModelPrice
-from daemon.private import CAPABILITIES
-from daemon.recipe import AllowedPrograms
-from daemon.setting import (
+from daemon.settings.parse import (
+    ConfigError,
+    UnknownSetting,
     count_reader,
     ids_reader,
     is_loopback,
     limits_reader,
+    malformed_lines,
     needs_key,
     one_of_or_class_reader,
     one_of_reader,
@@ -63,6 +65,7 @@ from daemon.setting import (
     read_windows,
     span_reader,
     token_reader,
+    unknown_settings,
 )
 
 T = TypeVar("T")

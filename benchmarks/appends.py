@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.bare import rows, write
 from benchmarks.figure import Figure, side_by_side
 from daemon.engine.clock import SystemClock
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.kinds import SOUL_KINDS, MemoryNote
 
 TEXT = "x" * 700

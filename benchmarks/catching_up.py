@@ -17,14 +17,14 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from benchmarks.figure import Figure
-from daemon.engine.journal import Journal
+from daemon.console.server import bind, serve_app, url_of_socket
+from daemon.engine.journal.journal import Journal
 from daemon.kinds import SOUL_KINDS, BackfillCompleted, ConversationOpened
 from daemon.kinds import IncomingMessage as Said
-from daemon.server import bind, serve_app, url_of_socket
-from daemon.slack.access import SlackAccess
-from daemon.slack.place import record_workspace_note
-from daemon.slack.policy import AccessPolicy
+from daemon.slack.directory import AccessPolicy
+from daemon.slack.places import record_workspace_note
 from daemon.slack.surface import SlackSurface
+from daemon.slack.web_api import SlackAccess
 from rehearsal.local_slack import LocalSlack
 from rehearsal.messages import StoredMessage, put
 from rehearsal.people import ALICE, SOUL, TEAM

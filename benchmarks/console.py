@@ -16,16 +16,16 @@ from benchmarks.ground import message
 from benchmarks.instant import MODEL
 from benchmarks.lag import BREATH
 from benchmarks.resident import Child, child
-from daemon.console.guard import install_guard
+from daemon.console.access import install_guard
 from daemon.console.routes import ConsoleSetup, mount_console
+from daemon.console.server import bind, serve_app, url_of_socket
 from daemon.engine.clock import SystemClock
 from daemon.engine.event import Event, EventCodec
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.journal_file import open_store
+from daemon.engine.journal.rows import EntryRow
 from daemon.engine.kinds import with_engine_kinds
-from daemon.engine.opening import open_store
-from daemon.engine.tables import EntryRow
 from daemon.kinds import SOUL_KINDS, ConversationOpened, ModelCall, MoodChanged, SpeechFinished
-from daemon.server import bind, serve_app, url_of_socket
 
 THREAD = "sess-000000aa"
 OTHERS = "sess-000000bb"

@@ -10,8 +10,7 @@ from itertools import count
 
 from daemon.actions.function import ActionDependencies
 from daemon.actions.registry import ActionRegistry
-from daemon.actions.research import research
-from daemon.actions.thinking import respond, think
+from daemon.playbooks.built_in import research, respond, think
 
 EXCHANGES = (
     (

@@ -15,35 +15,34 @@ from anthropic import AsyncAnthropic
 from benchmarks.bare import sdk
 from benchmarks.instant import CHOOSER, MODEL, instant
 from benchmarks.slow_slack import status
+from daemon.app.discovery import PROCESSES, prompt_catalogue
+from daemon.claude.availability import ModelAvailability
 from daemon.claude.client import ClaudeClient
-from daemon.claude.request_queue import RequestQueue
+from daemon.claude.requests import RequestQueue
 from daemon.engine.clock import SystemClock
 from daemon.engine.context import Context
 from daemon.engine.event import Entry
-from daemon.engine.execution import Execution
-from daemon.engine.journal import Journal
+from daemon.engine.execution import Execution, Hold
+from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import OutageBegan
-from daemon.engine.outage import ExecutionServices
-from daemon.engine.turns import TurnRunner
+from daemon.engine.outages import ExecutionServices
+from daemon.engine.worker import TurnRunner
 from daemon.kinds import SOUL_KINDS, ConversationOpened, IncomingMessage, PlanState
-from daemon.knowledge.person_models import PersonModels
-from daemon.knowledge.places import KnownChannels
-from daemon.limits import Limits
+from daemon.knowledge.person_notes import PersonModels
+from daemon.knowledge.visibility import KnownChannels
 from daemon.mind.steps import STEP_TEXTS
-from daemon.mind.wording import prompt_catalogue
-from daemon.ports import ButtonRow, EarlierMessages, Hold, MessagePage, PostedMessage, Role, Speaker
-from daemon.processes import INITIAL_PROCESS, PROCESSES
-from daemon.project import project_root
+from daemon.model import Role
+from daemon.ports import ButtonRow, EarlierMessages, MessagePage, PostedMessage, Speaker
+from daemon.settings.home import project_root
+from daemon.settings.limits import Limits
 from daemon.slack.status import SlackStatus
-from daemon.soul.budget import DailyBudget
-from daemon.soul.gauge import LimitChecker
-from daemon.soul.past import ThreadHistories
-from daemon.soul.reach import ModelAvailability
-from daemon.soul.soul_program import SoulProgram
-from daemon.soul.taking import SoulInputSelection
-from daemon.soul.texts import PromptFiles
 from daemon.soul.turn import Turn
 from daemon.soul.world import TurnDependencies
+from daemon.turn.history import ThreadHistories
+from daemon.turn.input_policy import INITIAL_PROCESS, SoulInputSelection
+from daemon.turn.prompt_files import PromptFiles
+from daemon.turn.soul_program import SoulProgram
+from daemon.turn.usage_limits import DailyBudget, LimitChecker
 
 MANY = 10_000
 """Requests at a time: the instant model is not listed, and would be asked one after the other."""

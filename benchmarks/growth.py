@@ -23,24 +23,22 @@ from benchmarks.figure import Figure, table
 from benchmarks.ground import Ground, ground
 from benchmarks.lag import BREATH
 from benchmarks.lived import Lived, lived
-from daemon.console.answering import PageAnswers
-from daemon.console.overview import BudgetInfo, PageOverview, SlackLinks
-from daemon.console.overview_routes import mount_overview
-from daemon.console.routes import ConsoleSetup, mount_console
+from daemon.app.journal_commands import verify_journal
+from daemon.app.wiring import make_index
+from daemon.console.overview import BudgetInfo, PageAnswers, PageOverview, SlackLinks
+from daemon.console.routes import ConsoleSetup, mount_console, mount_overview
+from daemon.console.server import bind, serve_app, url_of_socket
 from daemon.engine.clock import SystemClock
 from daemon.engine.event import Entry
-from daemon.engine.journal import Journal
-from daemon.engine.reading import ALWAYS, open_reader
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.reader import ALWAYS, open_reader
 from daemon.engine.worker import Worker
 from daemon.kinds import SOUL_KINDS, QuestionAsked
-from daemon.knowledge.memories import MessageSearch
-from daemon.knowledge.places import KnownChannels
+from daemon.knowledge.search import MessageSearch
+from daemon.knowledge.visibility import KnownChannels
 from daemon.ports import Button
-from daemon.rules import verify_journal
-from daemon.server import bind, serve_app, url_of_socket
-from daemon.soul.soul_program import SoulProgram
 from daemon.soul.world import TurnDependencies
-from daemon.within import make_index
+from daemon.turn.soul_program import SoulProgram
 
 FLAT = 2.0
 """How many times that of the shortest journal anything may be: so well can be measured what does not grow."""

@@ -13,8 +13,8 @@ from benchmarks.ferry import EXCHANGES
 from benchmarks.figure import Figure
 from benchmarks.instant import CHOOSER
 from benchmarks.talk import talking
-from daemon.claude.models import cost_of, listed_model
-from daemon.reply import TokenUsage
+from daemon.claude.requests import cost_of, listed_model
+from daemon.settings.limits import TokenUsage
 
 SPEAKER = "claude-sonnet-5-5"
 PART = 1 / 5

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from daemon.mind.tags import ASIDE_TAG, SECTION_NAMES
+from daemon.prompts.elements import ASIDE_TAG, SECTION_NAMES
 
 RUN = 8
 """Words in a row that are no accident."""

@@ -17,11 +17,10 @@ from typing import Any
 from benchmarks.ground import ground
 from daemon.engine.clock import SystemClock
 from daemon.engine.event import Entry, Event
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.journal_file import open_store
+from daemon.engine.journal.rows import EntryRow, JournalTables
 from daemon.engine.kinds import WaitBegan, with_engine_kinds
-from daemon.engine.opening import open_store
-from daemon.engine.store import JournalTables
-from daemon.engine.tables import EntryRow
 from daemon.kinds import (
     SOUL_KINDS,
     ContextCleared,

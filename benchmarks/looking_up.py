@@ -13,15 +13,14 @@ from pathlib import Path
 
 from benchmarks.figure import Figure, seconds, side_by_side
 from benchmarks.records import FIND, fill_bare, open_one, queries_of, texts_of
+from daemon.app.wiring import make_index
 from daemon.engine.clock import SystemClock
 from daemon.engine.event import Event
-from daemon.engine.journal import Journal
-from daemon.engine.reading import ALWAYS
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.reader import ALWAYS
 from daemon.kinds import SOUL_KINDS, IncomingMessage, MoodChanged, SpeechFinished
-from daemon.knowledge.index import fts_query
-from daemon.knowledge.memories import HITS, MessageSearch
-from daemon.knowledge.places import KnownChannels
-from daemon.within import make_index
+from daemon.knowledge.search import HITS, MessageSearch, fts_query
+from daemon.knowledge.visibility import KnownChannels
 
 AT_ONCE = 500
 """Exchanges that share commits, to get there soon."""

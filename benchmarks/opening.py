@@ -9,9 +9,8 @@ from statistics import median
 from pydantic_monty import Monty
 
 from benchmarks.figure import Figure
-from daemon.environment import Sandbox, SandboxError
-from daemon.sandbox.cpython import SpareChildren, open_cpython
-from daemon.sandbox.sandboxes import SandboxFactory
+from daemon.sandbox.environment import Sandbox, SandboxError
+from daemon.sandbox.session import SandboxFactory, SpareChildren, open_cpython
 
 WARM = 0.5
 """Milliseconds that it may take to open a sandbox of a kind that is warm."""

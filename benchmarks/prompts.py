@@ -20,11 +20,11 @@ from benchmarks.conversation import Conversation, conversations
 from benchmarks.figure import columns
 from benchmarks.judged import Judged, judged, leaks
 from benchmarks.rehearsed_soul import Backend, rehearsed_soul
+from daemon.app.discovery import PROCESSES
 from daemon.engine.event import Entry
 from daemon.kinds import ModelCall
-from daemon.mind.answer import DIALOGUE_ALONE_CALL, PLAIN_CALL, SPOKEN_CALLS
-from daemon.processes import PROCESSES
-from daemon.reply import TokenUsage
+from daemon.settings.limits import TokenUsage
+from daemon.turn.recall import DIALOGUE_ALONE_CALL, PLAIN_CALL, SPOKEN_CALLS
 
 HEAD = (
     *("conversation", "answered", "calls", "asked again", "broken off", "form", "process", "leaked"),

@@ -18,11 +18,12 @@ from benchmarks.haystack import CELLS, QUESTIONS, Haystack, haystack
 from benchmarks.lag import Lag
 from benchmarks.opening import opening
 from benchmarks.thinking import Scripted
+from daemon.engine.execution import Hold
 from daemon.kinds import IncomingMessage, ReadingEnded
-from daemon.limits import ReadingLimits
-from daemon.ports import Hear, Hold, ReadingSetup
-from daemon.reply import ModelReply
-from daemon.sandbox.sandboxes import SandboxFactory
+from daemon.model import Hear, ModelReply
+from daemon.ports import ReadingSetup
+from daemon.sandbox.session import SandboxFactory
+from daemon.settings.limits import ReadingLimits
 from daemon.soul.turn import Turn
 
 OVER = {"one": 3.0, "sequence": 15.0, "children": 50.0}

@@ -16,7 +16,7 @@ from benchmarks.ground import Ground, ground, message
 from benchmarks.instant import MODEL
 from benchmarks.lag import Held
 from daemon.engine.event import Event
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.kinds import (
     ModelCall,
     MoodChanged,

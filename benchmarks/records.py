@@ -14,15 +14,13 @@ from itertools import accumulate
 from pathlib import Path
 
 from benchmarks.figure import Figure, seconds, side_by_side
+from daemon.app.wiring import make_index
 from daemon.engine.clock import SystemClock
-from daemon.engine.journal import Journal
-from daemon.inner.record import DIARY
-from daemon.inner.records import HITS, InnerRecords
+from daemon.engine.journal.journal import Journal
+from daemon.inner_life.records import DIARY, HITS, InnerRecords
 from daemon.kinds import INNER, SOUL_KINDS, CommandRan, ConversationOpened
-from daemon.knowledge.index import TOKENS, fts_query
-from daemon.knowledge.places import KnownChannels
-from daemon.knowledge.views import Visibility
-from daemon.within import make_index
+from daemon.knowledge.search import TOKENS, fts_query
+from daemon.knowledge.visibility import KnownChannels, Visibility
 
 AIM = 30.0
 """Milliseconds for a search."""

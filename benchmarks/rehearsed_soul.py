@@ -14,14 +14,14 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from benchmarks.conversation import NAME, Line
 from config import Settings
-from daemon.app import RunningDaemon, start_daemon
-from daemon.claude.models import is_listed
+from daemon.app.daemon import RunningDaemon, start_daemon
+from daemon.claude.requests import is_listed
 from daemon.engine.clock import SystemClock
 from daemon.engine.event import Entry, Input
 from daemon.engine.kinds import TurnBegan
 from daemon.kinds import ModelCall
-from daemon.price import FREE_PRICE
-from daemon.project import project_root
+from daemon.settings.home import project_root
+from daemon.settings.limits import FREE_PRICE
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from rehearsal.local_slack import LocalSlack
 from rehearsal.people import PEOPLE, SOUL

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from daemon.project import project_root
+from daemon.settings.home import project_root
 from rehearsal.people import SOUL
 
 

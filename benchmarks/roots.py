@@ -22,10 +22,10 @@ from benchmarks.recall import TEXT, turn_of
 from benchmarks.talk import served
 from daemon.engine.clock import SystemClock
 from daemon.engine.event import Entry
-from daemon.engine.journal import Journal
-from daemon.engine.tables import Stored
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.rows import Stored
 from daemon.kinds import ContextCleared, ModelCall, SoulTurnEnded, thread_key
-from daemon.soul.carrying import import_dm_context
+from daemon.turn.preparation import import_dm_context
 from rehearsal.claude.understudy import ClaudeUnderstudy
 
 FLAT = 2.0

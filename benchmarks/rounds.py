@@ -12,12 +12,12 @@ from benchmarks.bare import streamed
 from benchmarks.ferry import ASKED, EXCHANGES, actions
 from benchmarks.figure import Figure, side_by_side
 from benchmarks.ground import Ground, ground
-from daemon.actions.run import PlaybookPlayer, PlaybookRun
+from daemon.engine.execution import Hold
 from daemon.kinds import OverheardMessage
 from daemon.memory import WorkingMemory
-from daemon.ports import LLM, Hear, Hold, Role
+from daemon.model import LLM, Hear, ModelReply, Role
+from daemon.playbooks.run import PlaybookPlayer, PlaybookRun
 from daemon.processes.problem_solving import NAME
-from daemon.reply import ModelReply
 
 DURABLE = 2.0
 """Times the bare call that a durable round may take."""

@@ -20,7 +20,7 @@ from benchmarks.conversation import Line
 from benchmarks.rehearsed_soul import Backend, RehearsedSoul, rehearsed_soul
 from daemon.engine.event import Entry
 from daemon.kinds import ModelCall
-from daemon.project import project_root
+from daemon.settings.home import project_root
 from rehearsal.claude.prompt import last_text
 from rehearsal.people import PEOPLE
 from rehearsal.tour import sample

@@ -14,10 +14,10 @@ from contextlib import asynccontextmanager
 from aiohttp import ClientSession, web
 from slack_sdk.web.async_client import AsyncWebClient
 
-from daemon.engine.journal import Journal
-from daemon.ports import Clock
+from daemon.engine.clock import Clock
+from daemon.engine.journal.journal import Journal
 from daemon.slack.status import SlackStatus
-from daemon.slack.web import WebApi
+from daemon.slack.web_api import WebApi
 
 LATENCY = 0.05
 """Seconds of a call."""

@@ -18,16 +18,17 @@ from benchmarks.ferry import ASKED, WHY, actions, found
 from benchmarks.ground import Ground, ground
 from benchmarks.instant import CHOOSER, MODEL
 from benchmarks.seed import run_seed
-from daemon.actions.run import PlaybookPlayer, PlaybookRun, play_to_end
+from daemon.answers.choice import DONE
+from daemon.app.discovery import PROCESSES
+from daemon.console.server import BODY, bind, serve_app, url_of_socket
 from daemon.engine.clock import SystemClock
-from daemon.ism import DONE, Action
+from daemon.ism import Action
 from daemon.kinds import ModelCall
 from daemon.memory import WorkingMemory
+from daemon.playbooks.run import PlaybookPlayer, PlaybookRun, play_to_end
 from daemon.process import Transition, Turn
-from daemon.processes import PROCESSES
 from daemon.processes.problem_solving import NAME
-from daemon.reply import TokenUsage
-from daemon.server import BODY, bind, serve_app, url_of_socket
+from daemon.settings.limits import TokenUsage
 from rehearsal.claude.understudy import ClaudeUnderstudy
 
 RESEARCH = {"name": "Research", "args": {"query": "harbour log"}}

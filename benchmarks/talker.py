@@ -11,7 +11,7 @@ from aiohttp.client_exceptions import ClientConnectionResetError
 
 from benchmarks.apart import apart
 from benchmarks.instant import streamed
-from daemon.server import BODY, bind, serve_app, url_of_socket
+from daemon.console.server import BODY, bind, serve_app, url_of_socket
 
 EACH = 0.05
 """Seconds from one piece to the next."""

@@ -15,14 +15,16 @@ from benchmarks.figure import Figure, side_by_side
 from benchmarks.ground import Ground, ground
 from benchmarks.rounds import Noting
 from daemon.actions.registry import ActionRegistry
+from daemon.app.discovery import PROCESSES
+from daemon.app.wiring import with_open_thought
+from daemon.engine.execution import Hold
 from daemon.engine.worker import Worker
 from daemon.kinds import ModelCall
-from daemon.limits import Limits
-from daemon.ports import LLM, Hear, Hold
-from daemon.processes import DELIBERATION_PROCESS, PROCESSES, with_open_thought
-from daemon.reply import ModelReply
-from daemon.soul.gauge import LimitChecker
-from daemon.soul.soul_program import SoulProgram
+from daemon.model import LLM, Hear, ModelReply
+from daemon.settings.limits import Limits
+from daemon.turn.input_policy import DELIBERATION_PROCESS
+from daemon.turn.soul_program import SoulProgram
+from daemon.turn.usage_limits import LimitChecker
 
 GROWTH = 1.1
 """Times as many tokens may be new to the cache at the end of a chain as at its begin."""

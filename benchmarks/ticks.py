@@ -11,16 +11,16 @@ from pathlib import Path
 from benchmarks.bare import streamed
 from benchmarks.figure import Figure, seconds, side_by_side
 from benchmarks.ground import Ground, ground
-from daemon.actions.built_in import all_actions
+from daemon.actions.registry import help_text
+from daemon.app.discovery import PROCESSES, all_actions
+from daemon.app.wiring import make_index, make_state, with_inner_life
 from daemon.engine.event import Entry
-from daemon.engine.journal import Journal
-from daemon.inner.helping import help_text
-from daemon.inner.state import InnerLifeState
+from daemon.engine.journal.journal import Journal
+from daemon.inner_life.contexts import InnerLifeSetup
+from daemon.inner_life.tick_log import InnerLifeState
 from daemon.kinds import INNER, AmbientMessage, ModelCall, TickDue
-from daemon.limits import InnerLimits, Limits
-from daemon.processes import PROCESSES, InnerLifeSetup, with_inner_life
-from daemon.soul.gauge import LimitChecker
-from daemon.within import make_index, make_state
+from daemon.settings.limits import InnerLimits, Limits
+from daemon.turn.usage_limits import LimitChecker
 
 AT_ONCE = 2_000
 """Notes that share commits, to get there soon."""

@@ -18,8 +18,8 @@ from aiohttp.typedefs import Handler
 
 from benchmarks.apart import apart
 from benchmarks.instant import streamed
+from daemon.console.server import bind, serve_app, url_of_socket
 from daemon.engine.clock import SystemClock
-from daemon.server import bind, serve_app, url_of_socket
 from rehearsal.local_slack import LocalSlack
 from rehearsal.people import PEOPLE
 

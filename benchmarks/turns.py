@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.bare import rows, streamed, write
 from benchmarks.figure import Figure, side_by_side
 from benchmarks.ground import Ground, ground
-from daemon.engine.turns import TurnRunner
+from daemon.engine.worker import TurnRunner
 
 PART = 0.25
 """Of the bare calls a second, so many whole turns."""

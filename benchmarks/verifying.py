@@ -14,11 +14,10 @@ from pathlib import Path
 
 from benchmarks.figure import Figure
 from benchmarks.ground import Ground, ground
-from daemon.engine.digests import digest_of_row
-from daemon.engine.reading import open_reader
-from daemon.engine.tables import ROW, Stored
+from daemon.app.journal_commands import verify_journal
+from daemon.engine.journal.reader import open_reader
+from daemon.engine.journal.rows import ROW, Stored, digest_of_row
 from daemon.kinds import SOUL_KINDS
-from daemon.rules import verify_journal
 
 AIM = 2.0
 """Seconds for a hundred thousand entries."""

@@ -16,11 +16,11 @@ from statistics import median
 from benchmarks.figure import Figure, seconds, side_by_side
 from benchmarks.ground import ground
 from benchmarks.lag import BREATH, Lag
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import EntryMatch, WaitBegan
 from daemon.engine.worker import Worker
 from daemon.kinds import OverheardMessage
-from daemon.soul.soul_program import SoulProgram
+from daemon.turn.soul_program import SoulProgram
 
 AIM = 1.0
 """Milliseconds of a sweep."""

@@ -18,7 +18,7 @@ from benchmarks.figure import Figure
 from benchmarks.lag import Held
 from daemon.engine.clock import SystemClock
 from daemon.engine.event import Event
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import with_engine_kinds
 from daemon.kinds import (
     SOUL_KINDS,
@@ -28,10 +28,10 @@ from daemon.kinds import (
     PersonModelWritten,
     SoulTurnEnded,
 )
-from daemon.knowledge.person_models import PersonModels
-from daemon.knowledge.places import KnownChannels
-from daemon.slack.catch_up import active_own_threads
-from daemon.soul.facts import last_execution
+from daemon.knowledge.person_notes import PersonModels
+from daemon.knowledge.visibility import KnownChannels
+from daemon.slack.backfill import active_own_threads
+from daemon.turn.execution_figures import last_execution
 
 LENGTH = 10
 """Entries of a conversation."""

@@ -21,15 +21,16 @@ from typing import TYPE_CHECKING, TextIO
 
 import daemon
 from config import Settings, is_set, load, misspelt, taken_for_false, unreadable_lines
-from daemon import printable
+from daemon.app.journal_commands import write_atomically
 from daemon.engine.exceptions import JournalError, JournalLocked, JournalVersionError
-from daemon.errors import UNLOADED, ConfigError, unloadable_reason
-from daemon.log import begin_log
-from daemon.private import set_private_umask, write_atomically
+from daemon.errors import UNLOADED, escaped_lines, never_fail, unloadable_reason
+from daemon.settings.home import set_private_umask
+from daemon.settings.parse import ConfigError
+from daemon.telemetry.log import begin_log
 
 if TYPE_CHECKING:
-    from daemon.connections import RehearsalMount
-    from daemon.engine.reading import JournalReader
+    from daemon.app.wiring import RehearsalMount
+    from daemon.engine.journal.reader import JournalReader
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ def main() -> int:
     """Run a command; returns its exit status."""
     set_private_umask()
     for stream in (sys.stdout, sys.stderr):
-        printable.never_fail(stream)
+        never_fail(stream)
     asked = commands().parse_args()
     begin_log("warning", "text")
     try:
@@ -62,13 +63,13 @@ def main() -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes it at its end
         return UNREAD
     except ConfigError as error:
-        print(printable.escaped_lines(str(error)), file=sys.stderr)
+        print(escaped_lines(str(error)), file=sys.stderr)
         return MISCONFIGURED
     except (JournalLocked, JournalVersionError) as error:
-        print(printable.escaped_lines(f"{error} SOUL_HOME names its folder."), file=sys.stderr)
+        print(escaped_lines(f"{error} SOUL_HOME names its folder."), file=sys.stderr)
         return MISCONFIGURED
     except JournalError as error:
-        print(printable.escaped_lines(str(error)), file=sys.stderr)
+        print(escaped_lines(str(error)), file=sys.stderr)
         return UNWRITABLE
     return status
 
@@ -142,7 +143,8 @@ def _run(_: argparse.Namespace) -> int:
     settings = _settings()
     gc.disable()  # it would go four times through what is imported, which stays
     with _loading():
-        from daemon import app, lifetime  # after the settings: a bad key answers at once
+        from daemon import lifetime
+        from daemon.app.daemon import run_daemon
 
     slack, claude = settings.slack == "rehearsed", settings.claude == "rehearsed"
     rehearsal = samples = None
@@ -151,27 +153,29 @@ def _run(_: argparse.Namespace) -> int:
     if claude:
         settings, samples = _toured(settings)
     gc.enable()
-    asyncio.run(lifetime.run_until_signal(app.run_daemon(settings, rehearsal, samples)))
+    asyncio.run(lifetime.run_until_signal(run_daemon(settings, rehearsal, samples)))
     return 0
 
 
 def _read(asked: argparse.Namespace) -> int:
     settings = _settings()
     with _loading():
-        from daemon import lifetime, terminal
+        from daemon import lifetime
+        from daemon.app.read_command import FAILED, read_in_terminal
 
-    reading = terminal.read_in_terminal(settings, asked.files, asked.question, asked.journal)
+    reading = read_in_terminal(settings, asked.files, asked.question, asked.journal)
     status = asyncio.run(lifetime.run_until_signal(reading))
-    return terminal.FAILED if status is None else status
+    return FAILED if status is None else status
 
 
 def _rehearse(_: argparse.Namespace) -> int:
     settings = _settings()
     with _loading():
-        from daemon import app, lifetime
+        from daemon import lifetime
+        from daemon.app.daemon import run_rehearsal
 
     rehearsal = _rehearsal(settings, slack=True, claude=True)
-    asyncio.run(lifetime.run_until_signal(app.run_rehearsal(settings, rehearsal)))
+    asyncio.run(lifetime.run_until_signal(run_rehearsal(settings, rehearsal)))
     return 0
 
 
@@ -180,7 +184,7 @@ def _link(_: argparse.Namespace) -> int:
 
     settings = load()
     with _loading():
-        from daemon.page_access import make_page_link
+        from daemon.app.daemon import make_page_link
 
     print(make_page_link(settings, SystemClock().now))
     return 0
@@ -188,8 +192,8 @@ def _link(_: argparse.Namespace) -> int:
 
 def _rehearsal(settings: Settings, *, slack: bool, claude: bool) -> RehearsalMount:
     """A local Slack, a local Claude, or both; who needs neither never loads them."""
+    from daemon.app.discovery import CurrentSoulName
     from daemon.engine.clock import SystemClock
-    from daemon.project import CurrentSoulName
     from rehearsal.rehearsed import RehearsalServers
 
     path = settings.rehearsal_path if slack else None
@@ -201,7 +205,7 @@ def _toured(settings: Settings) -> tuple[Settings, Path]:
 
     With it the folder of its sample actions.
     """
-    from daemon.project import project_root
+    from daemon.settings.home import project_root
     from rehearsal.tour import FILES, OWNER, SAMPLES
 
     files = project_root() / FILES
@@ -227,17 +231,17 @@ def _doctor(asked: argparse.Namespace) -> int:
     from daemon.engine.clock import SystemClock
 
     with _loading():
-        from daemon.doctor.doctor import examine_installation
+        from daemon.app.doctor import examine_installation
 
     logging.disable()  # what went wrong is said in a line of its own
     return asyncio.run(examine_installation(SystemClock(), asked.json))
 
 
 def _check(asked: argparse.Namespace) -> int:
-    from daemon.project import project_root
+    from daemon.settings.home import project_root
 
     with _loading():
-        from daemon.doctor.check import check_texts, find_owner_code, has_known_owner
+        from daemon.app.check import check_texts, find_owner_code, has_known_owner
 
     folder = asked.folder or project_root()
     has_owner, sandbox = True, ""
@@ -248,29 +252,28 @@ def _check(asked: argparse.Namespace) -> int:
 
 
 def _actions(_: argparse.Namespace) -> int:
-    from daemon.project import project_root
+    from daemon.settings.home import project_root
 
     with _loading():
-        from daemon.actions.built_in import all_actions
-        from daemon.actions.own import find_owner_actions
+        from daemon.app.discovery import all_actions, find_owner_actions
 
     return _printed(all_actions(find_owner_actions(project_root()).actions).as_markdown())
 
 
 def _kinds(_: argparse.Namespace) -> int:
-    from daemon.kinds.table import kinds_table
+    from daemon.app.journal_commands import kinds_table
 
     return _printed(kinds_table())
 
 
 def _settings_table(_: argparse.Namespace) -> int:
-    from daemon.settings_table import settings_table
+    from daemon.settings.home import settings_table
 
     return _printed(settings_table())
 
 
 def _version(_: argparse.Namespace) -> int:
-    from daemon.project import version
+    from daemon.settings.home import version
 
     return _printed(f"soul daemon {version()}\n")
 
@@ -282,7 +285,7 @@ def _printed(page: str) -> int:
 
 
 def _trace(asked: argparse.Namespace) -> int:
-    from daemon.trace import find_thread, list_threads, trace_lines
+    from daemon.app.journal_commands import find_thread, list_threads, trace_lines
 
     width = math.inf if asked.full else shutil.get_terminal_size((200, 0)).columns
     try:
@@ -300,8 +303,7 @@ def _trace(asked: argparse.Namespace) -> int:
 
 
 def _verify(asked: argparse.Namespace) -> int:
-    from daemon.rules import verify_journal
-    from daemon.trace import printable_text
+    from daemon.app.journal_commands import printable_text, verify_journal
 
     with _reading(asked) as journal:
         verdict = verify_journal(journal)
@@ -322,7 +324,7 @@ def _export(asked: argparse.Namespace) -> int:
 
 
 def _backup(asked: argparse.Namespace) -> int:
-    from daemon.backup import backup_journal
+    from daemon.app.journal_commands import backup_journal
 
     print(backup_journal(_journal(asked), asked.out))
     return 0
@@ -351,7 +353,7 @@ def _loading() -> Iterator[None]:
 @contextmanager
 def _reading(asked: argparse.Namespace, *, snapshot: bool = True) -> Iterator[JournalReader]:
     """Open the journal that is asked for. Nothing is printed while a snapshot of it is open."""
-    from daemon.engine.reading import open_reader
+    from daemon.engine.journal.reader import open_reader
     from daemon.kinds import SOUL_KINDS
 
     _like_a_filter()

@@ -2,44 +2,343 @@
 
 A leaf: it talks only to what it is given. daemon/actions/ binds the actions, mental processes run it. The
 public names, and what they mean, are those of the seed.
+
+Actions, what they come to, and how a chosen one is carried out.
+
+`recurse`: how a handler says that its run goes on, with these memories. As in the seed's first example.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import inspect
+import json
+import logging
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from inspect import Parameter
 from typing import Any
 
-from daemon.memory import WorkingMemory
-from daemon.mind.acting import (
-    Action,
-    ActionOutcome,
-    ActionRefused,
-    FinishRun,
-    ISMResult,
-    PromptPart,
-    StopReason,
-    action_introduction,
-    carry_out_action,
+from pydantic import BaseModel, ValidationError
+
+from daemon.answers.choice import (
+    DONE,
+    ActionChoice,
+    ChoiceUnreadable,
+    ChosenAction,
+    arguments_in_words,
+    choice_schema,
+    parse_choice,
 )
-from daemon.mind.choice import DONE, ActionChoice, ChoiceUnreadable, ChosenAction, parse_choice
-from daemon.mind.chooser import (
+from daemon.answers.repetition import RepetitionDetector, Seen
+from daemon.engine.exceptions import EngineError
+from daemon.errors import describe_error
+from daemon.memory import WorkingMemory
+from daemon.process import ProcessReturn, parse_process_return, process_name
+from daemon.prompts.chooser import (
     CheckInterrupt,
     Chooser,
     ChooserPrompt,
+    ChooserTexts,
     FunctionChooser,
     Interrupt,
     Invoke,
+    ISMResult,
+    PromptPart,
     RunInterruption,
+    StopReason,
+    await_result,
+    fence_result,
     internal_log,
+    result_element,
+    validation_fault,
 )
-from daemon.mind.choosing import ChooserTexts, fence_result
-from daemon.mind.recall import clean_name_text
-from daemon.mind.recurse import RecurseFunction, RunContinuation, added_memory, memory_as_text
-from daemon.mind.schemas import choice_schema
-from daemon.mind.stagnation import RepetitionDetector, Seen
-from daemon.mind.wording import fill_placeholders, placeholder_names
-from daemon.process import ProcessReturn
+from daemon.prompts.elements import clean_name_text, fill_placeholders
+from daemon.prompts.prompt_catalogue import placeholder_names
+
+WORKING = ("workingMemory", "working_memory")
+
+
+INTERNAL = ("internalMemory", "internal_memory")
+
+
+KNOWN = (*WORKING, *INTERNAL)
+
+
+@dataclass(frozen=True, slots=True)
+class RunContinuation:
+    """The run goes on; None leaves a memory as it is. May be awaited, which comes to the same."""
+
+    working: str | WorkingMemory | None = None
+    internal: tuple[str, ...] = ()
+
+    def __await__(self) -> Generator[None, None, RunContinuation]:
+        yield from ()
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class FinalMemory:
+    """The working memory, as a text, with which a handler ended its run."""
+
+    memory: str
+
+
+class RecurseFunction:
+    """The function that a handler is given to let its run go on.
+
+    A handler writes `return recurse({"workingMemory": memory, "internalMemory": memory})`.
+    The memories may also be given by keyword, or one after the other. `asked` is what was asked for last.
+    """
+
+    def __init__(self) -> None:
+        self.asked: RunContinuation | None = None
+
+    def __call__(self, *memories: Any, **named: Any) -> RunContinuation:
+        """Let the run go on. Raises TypeError for what is no memory."""
+        given = dict(named)
+        if len(memories) == 1 and isinstance(memories[0], Mapping):
+            given |= memories[0]
+        else:
+            given |= dict(zip(("workingMemory", "internalMemory"), memories, strict=False))
+        unknown = [str(name) for name in given if name not in KNOWN]
+        if unknown or len(memories) > 2:
+            got = ", ".join(unknown) or f"{len(memories)} values"
+            raise TypeError(f"recurse takes workingMemory and internalMemory, not {got}")
+        self.asked = RunContinuation(
+            _working(_first(given, WORKING)), tuple(_internal(_first(given, INTERNAL)))
+        )
+        return self.asked
+
+
+def _first(given: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return next((given[name] for name in names if given.get(name) is not None), None)
+
+
+def _working(memory: object) -> str | WorkingMemory | None:
+    if memory is None or isinstance(memory, str | WorkingMemory):
+        return memory
+    raise TypeError(f"expected a text or a WorkingMemory as workingMemory, got a {type(memory).__name__}")
+
+
+def _internal(memory: object) -> list[str]:
+    """The lines of an internal memory."""
+    if memory is None:
+        return []
+    if isinstance(memory, str | WorkingMemory):
+        return [memory_as_text(memory)]
+    if isinstance(memory, list | tuple) and all(isinstance(line, str) for line in memory):
+        return [*memory]
+    raise TypeError(
+        f"expected lines, a text or a WorkingMemory as internalMemory, got a {type(memory).__name__}"
+    )
+
+
+def memory_as_text(memory: str | WorkingMemory) -> str:
+    """The memory as one text."""
+    if isinstance(memory, str):
+        return memory
+    return "\n\n".join(one.content for one in memory.conversation)
+
+
+def added_memory(before: str | WorkingMemory, now: str | WorkingMemory) -> tuple[str, bool]:
+    """Return the part of a memory that was not there before, and True if the rest is what was there."""
+    old, new = memory_as_text(before), memory_as_text(now)
+    if new.startswith(old):
+        return new.removeprefix(old).strip(), True
+    return new.strip(), False
+
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something that the model may choose. Raises ValueError for a name that has another meaning.
+
+    `await handler(prompt_context, internal_log)`, plus `args=` (an instance) where `args` are declared,
+    returns None, a str (what was found), ISMResult, Finish, a WorkingMemory, which ends the run, or
+    `[memory, process, {"executeNow": True}]`. `internal_log` is a list of lines; what is
+    appended to it is told to the chooser. `terminal` ends the run; `exclusive` runs alone.
+
+    A handler that takes a third argument, or one named `recurse`, is the seed's first example: the run goes
+    on where it returns `recurse(…)`, and else it is over, with the memory that the handler returns.
+    """
+
+    name: str
+    description: str
+    handler: Callable[..., Any]
+    _: KW_ONLY
+    args: type[BaseModel] | None = None
+    terminal: bool = False
+    exclusive: bool = False
+
+    def __post_init__(self) -> None:
+        if self.name.strip().casefold() in ("", DONE.casefold()):
+            raise ValueError(f"an action cannot be named {self.name!r}: {DONE} is how a run ends")
+
+
+@dataclass(frozen=True, slots=True)
+class FinishRun:
+    """From a handler: the run is over, perhaps with a response."""
+
+    response: str | None = None
+
+
+class ActionRefused(Exception):
+    """A chosen action is not carried out; the text says why, for the chooser. A handler may raise it, too."""
+
+    recorded_name = "Refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionOutcome:
+    """What came of a chosen action, as the chooser is told. `ok`: it was carried out.
+
+    `next` is the process to go over into; `memory` is the working memory from now on, None if it
+    stays, and `internal` are lines that its handler wants in the log.
+    """
+
+    note: str
+    ok: bool = True
+    end: StopReason | None = None
+    response: str | None = None
+    next: ProcessReturn | None = None
+    memory: str | WorkingMemory | None = None
+    internal: tuple[str, ...] = ()
+
+
+async def carry_out_action(
+    action: Action, given: object, memory: str | WorkingMemory, lines: list[str], wording: ChooserTexts
+) -> ActionOutcome:
+    """Carry out an action with what was given as its arguments; `lines` are the run's log.
+
+    What goes wrong in it is told to the chooser. Raises Refused, what is no Exception, and EngineErrors: they
+    are not the action's.
+    """
+    before = len(lines)
+    recurse = RecurseFunction()
+    try:
+        arguments = _arguments(action, given, wording)
+        places, names = _recursing(action.handler, recurse)
+        outcome = await await_result(action.handler(memory, lines, *places, **names, **arguments))
+        if places or names:
+            outcome = settle_outcome(outcome, recurse)
+        came = _came_of(outcome, action, memory)
+    except (ActionRefused, EngineError):
+        raise
+    except Exception as error:
+        if isinstance(error, ExceptionGroup) and error.subgroup(EngineError):
+            raise
+        log.warning("the action %s raised %s", action.name, type(error).__name__, exc_info=True)
+        text = fill_placeholders(wording.raised, error=fence_result(describe_error(error, wording.label)))
+        came = ActionOutcome(note=text, ok=False)
+    lines += _new_lines(came, memory, lines)
+    told = lines[before:]
+    if came.note:
+        lines.append(f"{action.name}: {came.note}")
+        told.append(came.note)
+    note = "\n".join(line for line in told if line)
+    return replace(came, note=result_element(action.name, note or wording.quiet))
+
+
+def settle_outcome(outcome: object, recurse: RecurseFunction) -> object:
+    """Return the outcome of a handler that was given `recurse`: its run is over unless it says otherwise."""
+    if outcome is None:
+        return recurse.asked or FinishRun()
+    if isinstance(outcome, str):
+        return FinalMemory(outcome)
+    return outcome
+
+
+def _came_of(outcome: object, action: Action, memory: str | WorkingMemory) -> ActionOutcome:
+    """Return what a handler's outcome means for the run; the note is what was found. Raises TypeError."""
+    end: StopReason | None = None
+    if action.terminal:
+        end = "finished"
+    match outcome:
+        case None:
+            return ActionOutcome(note="", end=end)
+        case RunContinuation(working=working, internal=internal):
+            return ActionOutcome(note=_news(memory, working), memory=working, internal=internal)
+        case (WorkingMemory() as left) | FinalMemory(memory=left):
+            return ActionOutcome(note=_news(memory, left), end="finished", memory=left)
+        case FinishRun(response=response):
+            return ActionOutcome(note=str(response or ""), end="finished", response=response)
+        case ISMResult(response=response, next_process=process):
+            if not process:
+                return ActionOutcome(note=str(response or ""), end=end, response=response)
+            to = ProcessReturn(
+                to=process_name(process), execute_now=outcome.execute_now, params=outcome.params
+            )
+            return ActionOutcome(note=str(response or ""), end="transition", response=response, next=to)
+        case list() | tuple():
+            to = parse_process_return(outcome)
+            return ActionOutcome(note="", end="transition", next=to, memory=_memory(to.memory))
+    return ActionOutcome(note=str(outcome), end=end)
+
+
+def _memory(given: object) -> str | WorkingMemory | None:
+    """Return the memory in a process return. Raises TypeError for anything else."""
+    if given is None or isinstance(given, str | WorkingMemory):
+        return given
+    raise TypeError(f"expected a text or a WorkingMemory before the process, got a {type(given).__name__}")
+
+
+def _news(before: str | WorkingMemory, now: str | WorkingMemory | None) -> str:
+    """Return the part of a memory that was not there before; empty where nothing is new."""
+    if now is None:
+        return ""
+    return added_memory(before, now)[0]
+
+
+def _new_lines(came: ActionOutcome, memory: str | WorkingMemory, lines: list[str]) -> list[str]:
+    """The lines of an internal memory that neither the log nor the working memory has."""
+    found = [added_memory(memory, line)[0] for line in came.internal if line not in lines]
+    return [line for line in found if line and line != came.note]
+
+
+def _recursing(
+    handler: Callable[..., Any], recurse: RecurseFunction
+) -> tuple[list[RecurseFunction], dict[str, RecurseFunction]]:
+    """Return `recurse` among the arguments by place or by name, as this handler takes it, or in neither."""
+    try:
+        parameters = [*inspect.signature(handler).parameters.values()]
+    except (TypeError, ValueError):  # it is built in
+        return [], {}
+    if any(one.name == "recurse" and one.kind is not Parameter.POSITIONAL_ONLY for one in parameters):
+        return [], {"recurse": recurse}
+    needed = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    places = [one for one in parameters if one.kind in needed and one.default is one.empty]
+    if len([one for one in places if one.name != "args"]) == 3:
+        return [recurse], {}
+    return [], {}
+
+
+def action_introduction(action: Action, wording: ChooserTexts) -> str:
+    """What the chooser is told of it first."""
+    text = fill_placeholders(wording.action, name=action.name, description=action.description)
+    if action.exclusive and wording.alone:
+        text += f" {wording.alone}"
+    if action.args is None:
+        return text
+    schema = json.dumps(action.args.model_json_schema(), ensure_ascii=False)
+    arguments = fill_placeholders(wording.arguments, arguments=arguments_in_words(action.args), schema=schema)
+    return f"{text}\n{arguments}"
+
+
+def _arguments(action: Action, given: object, wording: ChooserTexts) -> dict[str, BaseModel]:
+    """Its arguments, checked. Raises Refused where they are wrong."""
+    if action.args is None:
+        return {}
+    if given is None:
+        given = {}
+    try:
+        return {"args": action.args.model_validate(given)}
+    except ValidationError as error:
+        raise ActionRefused(
+            fill_placeholders(wording.bad_arguments, error=fence_result(validation_fault(error, "args")))
+        ) from None
+
 
 __all__ = [
     "DONE",
@@ -60,7 +359,10 @@ __all__ = [
     "run_ism",
 ]
 
+
 REASKS = 3
+
+
 WORDING = ChooserTexts()
 
 

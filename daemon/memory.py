@@ -10,9 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 CORE = "core"
+
+
 FORM = "form"
 """What follows the core: what the soul can do, and how it answers. A chooser of actions is not shown it."""
+
+
 DEFAULT = "default"
+
+
 TICK = (
     "llm_recent_responses",
     "process_log",
@@ -23,10 +29,16 @@ TICK = (
     "anti_stagnation",
 )
 """The contexts of a tick of the inner life, in the order in which they are numbered."""
+
+
 TRAILING = ("person", "playbook", "findings", *TICK, "mood", "time", "instruction")
 """Regions that change from call to call; they stand after the conversation, in this order."""
+
+
 BEGINNING = "beginning"
 """The region of the first words of the answer, for models that go on from those."""
+
+
 ORDER = (CORE, FORM, DEFAULT, *TRAILING, BEGINNING)
 
 

@@ -26,10 +26,11 @@ from daemon.kinds import (
     SystemMessage,
     UnpromptedMessage,
 )
-from daemon.limits import Limits
 from daemon.memory import Memory, WorkingMemory
-from daemon.ports import Button, Hear, Role, Tree
-from daemon.reply import Oddity
+from daemon.model import Hear, Oddity, Role
+from daemon.ports import Button
+from daemon.settings.limits import Limits
+from daemon.turn.branches import Tree
 
 Load = Callable[[], Awaitable[Any]]
 """Brings what is to be read: a text, or lists and dicts of texts and other plain values.

@@ -16,13 +16,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from daemon.environment import CellResult, Function, SandboxError, SandboxLimits
-from daemon.sandbox import cpython
+from daemon.sandbox.environment import CellResult, Function, SandboxError, SandboxLimits
 from daemon.sandbox.host import ChildSandbox, accept_child
+from daemon.sandbox.session import BOOT, ENVIRONMENT, FLAGS, __file__
 
 PATIENCE = 60.0
 """Seconds in which the program in a container has to call."""
-PROGRAM = Path(cpython.__file__).parent
+PROGRAM = Path(__file__).parent
 """The folder of the program, which is all that the container is shown of this project."""
 SPARE = 256 * 2**20
 """Bytes of memory that a container has beyond what its cells may take."""
@@ -72,12 +72,12 @@ class ContainerSandbox:
     @classmethod
     async def _start(cls, address: str, token: str, bounds: SandboxLimits) -> Container:
         name = f"soul-sandbox-{secrets.token_hex(8)}"
-        program = ("python", *cpython.FLAGS, "-c", cpython.BOOT, "/soul", address)
+        program = ("python", *FLAGS, "-c", BOOT, "/soul", address)
         options = (
             *("--rm", "--interactive", "--init", "--name", name, "--network", cls.network),
             *("--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"),
             *("--user", "65534:65534", "--pids-limit", "64", "--memory", str(bounds.memory + SPARE)),
-            *(word for key, value in cpython.ENVIRONMENT.items() for word in ("--env", f"{key}={value}")),
+            *(word for key, value in ENVIRONMENT.items() for word in ("--env", f"{key}={value}")),
             *("--volume", f"{PROGRAM}:/soul/daemon/sandbox:ro"),
         )
         process = await run(cls.docker, "run", *options, cls.image, *program, stdin=PIPE)

@@ -8,7 +8,7 @@ import selectors
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from daemon.engine.writer import JournalWriter
+from daemon.engine.journal.writer import JournalWriter
 
 PATIENCE = float(os.environ.get("PATIENCE", "45"))
 """Real seconds after which a test gives up: far more than it ever takes, however busy the machine."""

@@ -19,7 +19,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from daemon.engine.writer import JournalWriter, PendingAppend, Result
+from daemon.engine.journal.writer import JournalWriter, PendingAppend, Result
 from tests.attention import PATIENCE, run
 from tests.machine import without_certificates
 

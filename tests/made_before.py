@@ -7,7 +7,7 @@ from pathlib import Path
 
 from daemon.engine.kinds import with_engine_kinds
 from daemon.kinds import SOUL_KINDS
-from daemon.mind.playbook import PLAYBOOK_FOLDER, parse_playbook
+from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, parse_playbook
 
 
 def make_before_a_fork(words: Path) -> None:

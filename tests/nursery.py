@@ -14,11 +14,11 @@ import socket
 import sys
 from typing import Any
 
-from daemon.app import start_daemon
-from daemon.doctor.doctor import examine_installation
+from daemon.app.daemon import start_daemon
+from daemon.app.doctor import examine_installation
+from daemon.app.read_command import read_in_terminal
 from daemon.lifetime import run_until_failure
-from daemon.project import project_root
-from daemon.terminal import read_in_terminal
+from daemon.settings.home import project_root
 from rehearsal.rehearsed import RehearsalServers
 from tests.made_before import make_before_a_fork
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from daemon.private import TOKEN as NAME
-from daemon.private import write_private
+from daemon.settings.home import TOKEN as NAME
+from daemon.settings.home import write_private
 
 TOKEN = "let-in-wherever-a-test-looks-at-the-page"
 SHOWN = {"X-Console-Token": TOKEN}

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from config import Settings
-from daemon.engine.journal import Journal
-from daemon.introduction import print_start_lines
+from daemon.app.daemon import print_start_lines
+from daemon.engine.journal.journal import Journal
 from daemon.kinds import SOUL_KINDS
-from daemon.soul.budget import DailyBudget
+from daemon.turn.usage_limits import DailyBudget
 from tests.clock import FakeClock
 
 URL = "http://127.0.0.1:8080/?token=abc"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from daemon.app.journal_commands import kinds_table
 from daemon.engine.event import UNHASHED
 from daemon.engine.kinds import with_engine_kinds
 from daemon.kinds import SOUL_KINDS, ModelCall
-from daemon.kinds.table import kinds_table
 from tests.source import ROOT
 
 HEADING = "## Kinds of entries\n\n"

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from daemon.log import ALIKE, FIELDS, KEPT, MINUTE, DedupHandler, JsonFormatter, TextFormatter
+from daemon.telemetry.log import ALIKE, FIELDS, KEPT, MINUTE, DedupHandler, JsonFormatter, TextFormatter
 
 
 class Log:

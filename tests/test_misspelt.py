@@ -10,9 +10,9 @@ import pytest
 
 import config
 from config import Settings
-from daemon.errors import ConfigError
-from daemon.project import create_home
-from daemon.server import bind
+from daemon.app.daemon import create_home
+from daemon.console.server import bind
+from daemon.settings.parse import ConfigError
 
 
 @pytest.mark.parametrize(

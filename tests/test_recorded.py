@@ -12,24 +12,24 @@ import pytest
 from pydantic import BaseModel
 
 import daemon
-from daemon.actions.built_in import BUILT_IN, all_actions
-from daemon.actions.read_deeply import ReadDeeplyArguments
-from daemon.claude.capabilities import ModelCapabilities
-from daemon.doctor.finding import Finding
-from daemon.documents.confined import ChildLimits
-from daemon.documents.confined import FileUnreadable as FileRefusal
+from daemon.answers.choice import answer_schema
+from daemon.app.check import Finding
+from daemon.app.discovery import BUILT_IN, all_actions
+from daemon.app.journal_commands import SoulRules
+from daemon.claude.availability import ModelReport
+from daemon.claude.requests import ModelCapabilities
+from daemon.documents.parsing_child import ChildLimits
+from daemon.documents.parsing_child import FileUnreadable as FileRefusal
 from daemon.engine.exceptions import ControlFlow, recorded_name
-from daemon.engine.journal_rules import RULES
+from daemon.engine.journal.verify import RULES
 from daemon.errors import PostRefused, describe_error
-from daemon.inner.supervising import ProgramLimits
+from daemon.inner_life.programs.supervisor import ProgramLimits
 from daemon.kinds import ReminderFired
-from daemon.mind.choosing import ChooserTexts
-from daemon.mind.schemas import answer_schema
-from daemon.reply import TokenUsage
-from daemon.rules import SoulRules
+from daemon.prompts.chooser import ChooserTexts
+from daemon.reading.read_deeply import ReadDeeplyArguments
 from daemon.sandbox.confinement import UnconfinedError
-from daemon.sandbox.frames import FrameError
-from daemon.soul.model_report import ModelReport
+from daemon.sandbox.environment import FrameError
+from daemon.settings.limits import TokenUsage
 
 ERRORS = """
 Broken CallError CardGone CardRefused ConfigError Conflict ContentRefused ContextError DocumentError

@@ -10,11 +10,9 @@ import pytest
 
 import config
 from config import Settings
-from daemon.claude.models import cost_of
-from daemon.errors import ConfigError
-from daemon.limits import TURN, Limits
-from daemon.price import FREE_PRICE
-from daemon.reply import TokenUsage
+from daemon.claude.requests import cost_of
+from daemon.settings.limits import FREE_PRICE, TURN, Limits, TokenUsage
+from daemon.settings.parse import ConfigError
 
 SLACK = {"SLACK_BOT_TOKEN": "xoxb-1-2-three", "SLACK_APP_TOKEN": "xapp-1-2-three"}
 KEY = {"ANTHROPIC_API_KEY": "sk-ant-four"}

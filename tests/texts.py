@@ -12,9 +12,8 @@ import tempfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from daemon.app.discovery import PROCESSES, prompt_catalogue
 from daemon.mind.steps import STEP_TEXTS
-from daemon.mind.wording import prompt_catalogue
-from daemon.processes import PROCESSES
 from tests.source import ROOT
 
 WORDS = Path(__file__).parent / "words"

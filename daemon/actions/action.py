@@ -1,28 +1,47 @@
 """What an action is before a run has it: one definition serves every run, the help and the docs.
 
 The registry holds definitions; a run binds them to itself as `daemon.ism.Action`s.
+
+A definition bound to where it was chosen, as an `Action` of `run_ism`: shown, agreed to, recorded.
+
+What an action would be given, as an owner reads it who has to agree: names and values, one a line.
+
+It stands in a code block. Nothing in a value can end that, begin a line that reads like a name, or hide.
+
+The context of an action that a run and open thought share: the owner's words, and what is new.
 """
 
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from daemon.engine.event import digest
-from daemon.ism import FinishRun, ISMResult, RunContinuation
+from daemon.engine.event import digest, fingerprint
+from daemon.engine.exceptions import EngineError
+from daemon.errors import describe_error
+from daemon.ism import Action, ActionRefused, FinalMemory, FinishRun, RunContinuation
 from daemon.memory import Memory, WorkingMemory
-from daemon.mind.asking_model import Came, Schema
-from daemon.ports import Role
-from daemon.process import Turn
+from daemon.model import Role
+from daemon.process import Question, Turn, parse_process_return
+from daemon.prompts.chooser import ISMResult
+from daemon.prompts.elements import escape_tags, parse_labels
+from daemon.prompts.prompt_catalogue import LABELS_TEXT, fill_prompt
+from daemon.turn.model_calls import Came, Schema
+from daemon.turn.questions import two_buttons
 
 TRANSITION_PREFIX = "To_"
 """What the name of a transition to another process, as an action, begins with."""
+
+
 MOST_WHOLE = 2**53 - 1
 """The largest whole number that each reader of JSON takes exactly; the journal's database holds it, too."""
+
+
 Outcome = str | ISMResult | FinishRun | RunContinuation | WorkingMemory | Sequence[Any] | None
 """What an action comes to: an observation to go on from, a response, a transition, or the run's end.
 
@@ -206,14 +225,244 @@ def ids_in_words(ids: Iterable[int]) -> str:
     return ", ".join(map(str, dict.fromkeys(ids)))
 
 
-def command(name: str, description: str, perform: Perform, args: type[ActionArguments]) -> ActionDefinition:
-    """Define a command of the inner life."""
-    return ActionDefinition(name=name, description=description, perform=perform, args=args, inner=True)
-
-
 def _version(one: ActionDefinition) -> str:
     try:
         source = inspect.getsource(one.perform)
     except (OSError, TypeError):  # it was made in no file, or is no function
         source = getattr(one.perform, "__qualname__", type(one.perform).__qualname__)
     return digest([one.description, one.schema, source])
+
+
+class BaseActionContext:
+    """The part of an ActionContext that is the same everywhere.
+
+    The owner's words are those of the turn's begin, whatever the owner writes meanwhile. `shown` are the
+    results of actions so far: one list for all that go on beside each other.
+    """
+
+    def __init__(self, turn: Turn, memory: WorkingMemory, shown: list[str] | None = None) -> None:
+        self.turn = turn
+        self.memory = memory
+        self._shown = [] if shown is None else shown
+        self._labels = parse_labels(turn.text(LABELS_TEXT))
+
+    def prompt(self, name: str, **words: str) -> str:
+        """A text of the owner's, filled; `name` (the soul's) is known."""
+        return fill_prompt(self.turn, name, **words)
+
+    def label(self, meaning: str) -> str:
+        """The owner's short words for it (prompts/labels.md); where there are none, the meaning itself."""
+        return self._labels.get(meaning, meaning)
+
+    def is_new(self, text: str) -> bool:
+        """True if neither a result of an action here nor a memory holds this text; from now on one does."""
+        told = escape_tags(text)
+        is_remembered = any(told in one.content for one in self.memory.memories)
+        if is_remembered or any(text in one for one in self._shown):
+            return False
+        self._shown.append(text)
+        return True
+
+
+FENCE = "```"
+
+
+TICK = "\u02cb"
+"""What stands for a backtick, which would end the block: it looks like one."""
+
+
+BEGINNING, END = 400, 200
+"""Of a long value so many characters are shown from its beginning, and so many up to its end."""
+
+
+def arguments_for_approval(run: ActionContext, given: Mapping[str, Any]) -> str:
+    """All names and values in a code block; where one is shortened, where the whole stands. Empty: none."""
+    if not given:
+        return ""
+    shown = "\n".join(_named(run, given))
+    block = f"{FENCE}\n{shown}\n{FENCE}"
+    if _is_long(given):
+        block += "\n" + run.prompt("prompts/sentences/left_out")
+    return block
+
+
+def _named(run: ActionContext, given: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in given.items():
+        yield from _lines(run, _safe(name.replace("_", " ")) + ":", value)
+
+
+def _lines(run: ActionContext, name: str, value: Any) -> Iterator[str]:
+    """A value after its name: on the same line, or on lines of their own that are marked as its own."""
+    has_lines = isinstance(value, str) and len(value.splitlines()) > 1
+    if has_lines or isinstance(value, Mapping | list):
+        yield name
+        for line in _inside(run, value):
+            yield f"  {line}"
+    else:
+        yield f"{name} {_shortened_text(run, _word(run, value))}"
+
+
+def _inside(run: ActionContext, value: Any) -> Iterator[str]:
+    """The lines of a value that has several."""
+    match value:
+        case Mapping():
+            yield from _named(run, value)
+        case list():
+            for one in value:
+                yield from _lines(run, "-", one)
+        case _:
+            for line in _shortened_text(run, value).splitlines():
+                yield f"| {line}"
+
+
+def _word(run: ActionContext, value: Any) -> str:
+    """A value that is no list as people write it; what is empty is seen to be."""
+    match value:
+        case True:
+            return run.label("yes")
+        case False:
+            return run.label("no")
+        case None:
+            return run.label("none")
+    return str(value) or '""'
+
+
+def _shortened_text(run: ActionContext, text: str) -> str:
+    """A text with its middle left out where it is long, and how much that is."""
+    left_out = len(text) - BEGINNING - END
+    if left_out > 0:
+        text = f"{text[:BEGINNING]} [… {left_out:,} {run.label('characters')} …] {text[-END:]}"
+    return "\n".join(_safe(line) for line in text.splitlines())
+
+
+def _safe(line: str) -> str:
+    """One line that ends no code block; what nobody could see in it is spelled out."""
+    seen = ""
+    for character in line.replace("`", TICK):
+        if character.isprintable():
+            seen += character
+        else:
+            seen += f"\\u{ord(character):04x}"
+    return seen
+
+
+def _is_long(value: Any) -> bool:
+    """Is a text in it shortened?"""
+    if isinstance(value, Mapping):
+        value = [*value.values()]
+    if isinstance(value, list):
+        return any(_is_long(one) for one in value)
+    return isinstance(value, str) and len(value) > BEGINNING + END
+
+
+log = logging.getLogger(__name__)
+
+
+def bind_action(run: ActionContext, one: ActionDefinition) -> Action:
+    """The action, as it is carried out here."""
+    agreed: set[str] = set()
+
+    async def handle(_context: object, log: list[str], args: BaseModel | None = None) -> Outcome:
+        run.show_status(one.name)
+        given = dict[str, Any]()
+        if args:
+            given = args.model_dump(mode="json")
+        if one.approval:
+            await _agree(run, one, given, agreed)
+        if one.effect:
+            outcome: Outcome = await _recorded(run, one, given, args)
+        else:
+            outcome = _remembered(run, await one.perform(run, args), log)
+        run.report_finding(one.name, outcome)
+        return outcome
+
+    return Action(
+        one.name,
+        one.description,
+        handle,
+        args=one.args,
+        terminal=one.terminal,
+        exclusive=one.exclusive,
+    )
+
+
+def _remembered(run: ActionContext, outcome: Any, log: list[str]) -> Outcome:
+    """Return an action's outcome without its memories: the run hears, and its log gets, what is new in them.
+
+    Raises TypeError for a list or tuple that names no process.
+    """
+    memory: object = None
+    match outcome:
+        case list() | tuple():
+            to = parse_process_return(outcome)
+            memory = to.memory
+            outcome = ISMResult(next_process=to.to, execute_now=to.execute_now, params=to.params)
+        case RunContinuation(working=memory, internal=lines):
+            log += [line for line in lines if line not in log]
+            outcome = RunContinuation()
+        case WorkingMemory():
+            memory, outcome = outcome, FinishRun()
+        case FinalMemory(memory=found):
+            outcome = FinishRun(found)
+    if isinstance(memory, WorkingMemory):
+        known = {*run.memory.memories}
+        run.add_memories([one for one in memory.conversation if one not in known])
+    return outcome  # type: ignore[no-any-return]
+
+
+async def _recorded(
+    run: ActionContext, one: ActionDefinition, given: dict[str, Any], args: BaseModel | None
+) -> str:
+    """Intent and observation; what goes wrong in it is observed, too."""
+
+    async def do() -> str:
+        try:
+            return _text(one, await one.perform(run, args))
+        except EngineError:
+            raise
+        except Exception as error:  # the action boundary: the chooser is told, the intent closed
+            log.warning("The action %s went wrong.", one.name, exc_info=error)
+            return f"{run.label('failed')}: {describe_error(error, run.label)}"
+
+    if one.repeatable:
+        observed = await run.turn.effect_soon(one.name, given, do)
+        return observed.text
+    entry = await run.turn.effect(one.name, given, do, repeatable=False)
+    return entry.event.text
+
+
+def _text(one: ActionDefinition, outcome: Outcome) -> str:
+    """What is recorded of it. Raises TypeError for what would be lost: only its own steps could say it."""
+    if outcome is None or isinstance(outcome, str):
+        return outcome or ""
+    kind = type(outcome).__name__
+    raise TypeError(f"{one.name} returned a {kind}, and only a text is kept: it has to return a str")
+
+
+async def _agree(run: ActionContext, one: ActionDefinition, given: dict[str, Any], agreed: set[str]) -> None:
+    """An owner agrees. Raises Refused: nobody can, one declined, or there is something to hear first."""
+    owners = run.turn.deciders
+    this = fingerprint(given)
+    if this in agreed:
+        agreed.discard(this)  # one agreement, one deed
+        return
+    if not owners:
+        raise ActionRefused(run.label("nobody can agree"))
+    args, owner = arguments_for_approval(run, given), f"<@{owners[0]}>"
+    question = Question(
+        text=run.prompt("prompts/sentences/approve", action=one.name, args=args, owner=owner),
+        to=owners,
+        owners=owners,
+        choices=two_buttons(run.turn.text(LABELS_TEXT), "approve", "decline"),
+        about={"action": one.name, "version": one.version, "args": given},
+    )
+    answered = await run.turn.ask("approval", question)
+    run.add_memories(answered.memories)
+    if answered.value != "approve":
+        raise ActionRefused(run.label("declined"))
+    before = run.memory
+    if await run.is_interrupted():
+        raise ActionRefused(run.label("stopped"))
+    if answered.more or run.memory is not before:
+        agreed.add(this)
+        raise ActionRefused(run.label("hear first"))

@@ -2,6 +2,8 @@
 
 A parameter that has a name of GIVEN is no argument: the daemon gives what it stands for. The owner's own are
 found in `actions/` (own.py); docs/FIRST_ACTION.md shows one.
+
+Where what is to be read comes from: files that people shared, a thread, a channel's history.
 """
 
 from __future__ import annotations
@@ -28,16 +30,38 @@ from daemon.actions.action import (
     Perform,
     RunContext,
 )
-from daemon.actions.sources import SourceProvider
-from daemon.ism import FinishRun, ISMResult, RecurseFunction, RunContinuation
+from daemon.documents.document import Document
+from daemon.ism import FinishRun, RecurseFunction, RunContinuation, settle_outcome
+from daemon.knowledge.search import Memories
 from daemon.memory import WorkingMemory
-from daemon.mind.acting import settle_outcome
-from daemon.mind.recall import entry_as_memory
-from daemon.mind.wording import are_prompt_texts
-from daemon.ports import Library, Memories
+from daemon.ports import Library
 from daemon.process import Placeholders, Turn
+from daemon.prompts.chooser import ISMResult
+from daemon.prompts.prompt_catalogue import are_prompt_texts
+from daemon.turn.recall import entry_as_memory
+
+
+class SourceProvider(Protocol):
+    """Where what is to be read comes from. Each raises DocumentError, with a sentence for whoever asked."""
+
+    async def files(self, thread: str, names: Sequence[str], until: float) -> Sequence[Document]:
+        """The files that were shared in this conversation by then: those of these names, or all."""
+
+    async def thread(self, thread: str, until: float) -> Sequence[Document]:
+        """All that was said in this conversation by then; a message is a part, named by its permalink."""
+
+    async def channel(
+        self, thread: str, name: str, days: int, until: float, askers: Sequence[str]
+    ) -> Sequence[Document]:
+        """What was said in a channel in so many days up to then; without a name, in this one.
+
+        Of another channel only what may be known here, and where all who ask are members.
+        """
+
 
 Function = Callable[..., Awaitable[Outcome]]
+
+
 Expert = NewType("Expert", bool)
 """Is there a model for the process `expert`?"""
 
@@ -61,10 +85,16 @@ GIVEN: Mapping[str, tuple[object, ...]] = {
     "soul_home": (Path,),
 }
 """What the daemon gives, by the name of the parameter, with the types that may be written there."""
+
+
 WITH_STEPS = frozenset({"run", "turn", "say", "recurse"})
 """Whoever is given one of these may take steps of its own, and decide how its run goes on; any other action
 is one step, which is recorded."""
+
+
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+
+
 VARIADIC = frozenset({Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD, Parameter.POSITIONAL_ONLY})
 
 

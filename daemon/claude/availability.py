@@ -1,4 +1,21 @@
-"""Which models answer, as the client learns it try by try: what fails, what is slow, how long calls take.
+"""Whether the models can be reached: what is wrong with each, who waits for it, and when it is tried next.
+
+Calls are noted here as they are made. What is known is in memory and may be lost: the waits are in the
+journal, and every life begins with one probe.
+
+Whether a call that failed is tried again, and when.
+
+The SDK's own retries are off: it obeys a Retry-After of any length, and never retries a broken stream.
+
+The form in which each model answers, sections or plain words, and how well it keeps to that.
+
+What is known of its answers is in memory and may be lost: a model that fails again is in plain mode again.
+
+What an owner is told of a model that does not answer, or is slow: since when, why, who waits, until when.
+
+One report for all models of which the same is true, so that a server that is away is one matter.
+
+Which models answer, as the client learns it try by try: what fails, what is slow, how long calls take.
 
 It is kept in memory: that a person waits, and until when, stands in the journal.
 """
@@ -6,19 +23,258 @@ It is kept in memory: that a person waits, and until when, stands in the journal
 from __future__ import annotations
 
 import logging
+import random
 from collections import Counter, deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from operator import attrgetter
 
-from daemon.claude.account import ACCOUNT, EVERYWHERE
-from daemon.claude.retry import PASSING_FAILURES
-from daemon.claude.streamed import StreamedAnswer
-from daemon.ports import Clock
-from daemon.reply import ModelReply, Oddity
+from daemon.claude.answer_stream import StreamedAnswer
+from daemon.claude.requests import is_listed
+from daemon.engine.clock import Clock
+from daemon.engine.event import Entry, root_of
+from daemon.engine.journal.reader import JournalReader
+from daemon.engine.kinds import OutageBegan
+from daemon.kinds import FormChosen, ModelCall, PersonMessage
+from daemon.model import (
+    ACCOUNT,
+    ANTHROPIC,
+    EVERYWHERE,
+    AccountFault,
+    ModelReply,
+    Oddity,
+    ProviderAccount,
+    Role,
+    account_advice,
+    settings_naming_model,
+)
+from daemon.process import Kept
 
 log = logging.getLogger(__name__)
+
+
+IN_A_ROW = 3
+"""Answers without their sections after which a model that is not listed is asked in plain words."""
+
+
+REMEMBERED = 20
+"""Answers of each model that are remembered."""
+
+
+class AnswerForms:
+    """Chooses the form of each answer, by MODEL_FORM and what is known of the model.
+
+    `keeps_sections` says what its look-up has found; None: nothing.
+    """
+
+    def __init__(
+        self,
+        models: Mapping[Role, str],
+        form: str = "auto",
+        keeps_sections: Callable[[Role], bool | None] = lambda _role: None,
+    ) -> None:
+        self._models = dict(models)
+        self._form = form
+        self._keeps_sections = keeps_sections
+        self._answers: dict[str, deque[Kept]] = {}
+        """The outcomes of its newest answers, by model."""
+        self._failed = Counter[str]()
+        """Answers in a row that had no sections, by model."""
+
+    def is_plain(self, role: Role) -> bool:
+        """True if the model of this role is asked in plain words."""
+        if self._form != "auto":
+            return self._form == "plain"
+        model = self._models.get(role, "")
+        if is_listed(model):
+            return False
+        return self._keeps_sections(role) is False or self._failed[model] >= IN_A_ROW
+
+    def choose_form(self, role: Role) -> FormChosen | None:
+        """Return what is to be recorded before the next answer; None where it is asked for in sections."""
+        if not self.is_plain(role):
+            return None
+        return FormChosen(model=self._models.get(role, ""))
+
+    def note_answer(self, role: Role, kept: Kept) -> None:
+        """Note what came of an answer of the model of this role."""
+        model = self._models.get(role, "")
+        self._answers.setdefault(model, deque(maxlen=REMEMBERED)).append(kept)
+        if kept == "lost":
+            log.warning("%s answered in no form that can be used: an apology was said instead.", model)
+        elif kept == "again":
+            log.warning("%s did not answer in the form that was asked for, and was asked once more.", model)
+        if self.is_plain(role):
+            return
+        if kept == "kept":
+            self._failed.pop(model, None)
+            return
+        self._failed[model] += 1
+        if self.is_plain(role):
+            log.warning(
+                "%s left the sections out of %d answers in a row: from now on it is asked in plain words."
+                " With MODEL_FORM=plain in .env it is from the start.",
+                model,
+                IN_A_ROW,
+            )
+
+    @property
+    def owner_sentences(self) -> Sequence[str]:
+        """Sentences on the models that answer in plain words, or did not keep their form, for an owner."""
+        return [*self._told_of_form(), *self._told_of_answers()]
+
+    def _told_of_form(self) -> Iterator[str]:
+        roles: dict[str, Role] = {}
+        for role, model in self._models.items():
+            roles.setdefault(model, role)
+        for model, role in roles.items():
+            if not self.is_plain(role):
+                continue
+            why = "MODEL_FORM says so"
+            if self._form == "auto":
+                why = "it does not keep the sections of an answer"
+            yield f"{model} is asked in plain words, as {why}."
+
+    def _told_of_answers(self) -> Iterator[str]:
+        for model, answers in self._answers.items():
+            missed = len(answers) - answers.count("kept")
+            if missed:
+                lost = answers.count("lost")
+                yield (
+                    f"{model} did not keep the form of {missed} of its last {len(answers)} answers;"
+                    f" {lost} of them could not be used, and an apology was said instead."
+                )
+
+
+REASONS = {
+    "unreachable": "the server cannot be reached",
+    "overloaded": "the server is overloaded",
+    "rate-limited": "the server takes no more requests for now",
+    "server-error": "the server fails",
+    "broken-stream": "the answers break off",
+    "bad-request": "the server refuses the request",
+}
+"""Why there is no answer, by words of Reply.failure. Faults of the account have sentences of their own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReport:
+    """Something that is wrong with `models` since `since`, and was so last at `seen` (Unix seconds).
+
+    `failure` is a word of Reply.failure, empty where they are only `slow`. `what` says it in a sentence or
+    two. `next_try` is None where nobody waits until a time: the next call tries it. `is_usual`: only Health
+    tells of it, as of a model without a listed price that is slow, or of one whose answers are `odd`.
+    """
+
+    models: Sequence[str]
+    failure: str
+    what: str
+    since: float
+    seen: float
+    waiting: int
+    next_try: float | None = None
+    is_usual: bool = False
+    odd: bool = False
+
+    @property
+    def slow(self) -> bool:
+        """True if the models answer, but late."""
+        return not self.failure
+
+    def sentence(self, now: float) -> str:
+        """Return all of it in plain sentences; the times are UTC."""
+        told = [self.what, f"Since {_minute(self.since, now)} UTC."]
+        if not self.odd:
+            told.append(_waiting(self.waiting))
+        if not self.slow:
+            told.append(_next(self.next_try, now))
+        return " ".join(told)
+
+
+def no_answer_sentence(models: Sequence[str], failure: str, cause: str) -> str:
+    """Return the sentence that these models do not answer, and why."""
+    why = REASONS.get(failure, failure)
+    if cause:
+        why += f" ({cause})"
+    return f"No answer from {_named(models)}: {why}."
+
+
+def late_sentence(models: Sequence[str], seconds: float) -> str:
+    """Return the sentence that these models are slow."""
+    return f"Slow answers from {_named(models)}: the first word takes more than {seconds:g} s."
+
+
+def odd_answers_sentence(model: str, what: str, count: int) -> str:
+    """Return the sentence on answers of this model that were odd."""
+    times = "once" if count == 1 else f"{count} times"
+    return f"{model} {what.rstrip('.')} ({times})."
+
+
+def _named(models: Sequence[str]) -> str:
+    return " and ".join(filter(None, models)) or "the model"
+
+
+def _waiting(people: int) -> str:
+    match people:
+        case 0:
+            return "Nobody waits for an answer."
+        case 1:
+            return "One person waits for an answer."
+    return f"{people} people wait for an answer."
+
+
+def _next(due: float | None, now: float) -> str:
+    if due is None:
+        return "The next call tries it again."
+    if due <= now:
+        return "It is being tried now."
+    return f"The next try comes at {_date(due, now)}{_utc(due):%H:%M:%S} UTC."
+
+
+def _minute(at: float, now: float) -> str:
+    return f"{_date(at, now)}{_utc(at):%H:%M}"
+
+
+def _date(at: float, now: float) -> str:
+    """The day, where it is not today's."""
+    if _utc(at).date() == _utc(now).date():
+        return ""
+    return f"{_utc(at):%-d %B} "
+
+
+def _utc(at: float) -> datetime:
+    return datetime.fromtimestamp(at, UTC)
+
+
+MOST_TRIES_OF_CALL = 3
+"""How often a call is sent at the most."""
+
+
+PASSING_FAILURES = frozenset({"rate-limited", "overloaded", "server-error", "unreachable", "broken-stream"})
+"""Failures that may be over in a moment; all others are the same the next time."""
+
+
+BACKOFF = 2.0
+"""Seconds within which the second try comes; doubled for each further one."""
+
+
+LEFT_ALONE = 10.0
+"""Seconds that a server may ask to be left alone while a person waits; for more, it counts as an outage."""
+
+
+def call_retry_pause(answer: StreamedAnswer, tries: int) -> float | None:
+    """Seconds until the next try; None where there is to be none, as after the first text that was heard."""
+    if (
+        answer.failure not in PASSING_FAILURES
+        or answer.texts
+        or tries >= MOST_TRIES_OF_CALL
+        or answer.after > LEFT_ALONE
+    ):
+        return None
+    return answer.after + random.uniform(0, BACKOFF * 2 ** (tries - 1))
+
 
 ODDITIES: Mapping[Oddity, str] = {
     "endless": "goes on after the end that it is asked for (stop_sequences): its answers are ended here.",
@@ -28,12 +284,20 @@ ODDITIES: Mapping[Oddity, str] = {
     "private": "repeated a private thought of the soul: nobody read it, and it is asked once more.",
 }
 """Sentences without a subject: a way in which a model's answers are odd, and what becomes of them."""
+
+
 REPORTED = PASSING_FAILURES | ACCOUNT | {"bad-request"}
 """Words of Reply.failure that say that a model does not answer."""
+
+
 SLOW = 20.0
 """Seconds from a request to the first word of its answer; a model that takes longer is slow."""
+
+
 RECENT_CALLS = 100
 """Answered calls whose durations are kept."""
+
+
 ANY_MODEL = ""
 """Stands for every model in a failure that says nothing about one."""
 
@@ -211,3 +475,227 @@ class CallOutcomes:
 
     def _is_one(self, model: str, models: Collection[str]) -> bool:
         return ANY_MODEL in models or model in models
+
+
+PROBE = 60.0
+"""Seconds from one probe to the next, while the account is at fault."""
+
+
+LATER = 300.0
+"""The same, when that has lasted for an hour."""
+
+
+HOUR = 3_600.0
+
+
+USABLE_REPLIES = frozenset({"ok", "cut", "refused"})
+"""Outcomes of calls that a model has answered."""
+
+
+class ModelAvailability:
+    """What the newest calls tell. `models` are those that are configured, by role; `availability` is what
+    the client knows of each of them, `account` the server in words of owners."""
+
+    def __init__(
+        self,
+        journal: JournalReader,
+        clock: Clock,
+        models: Mapping[Role, str],
+        availability: CallOutcomes | None = None,
+        account: ProviderAccount = ANTHROPIC,
+        forms: AnswerForms | None = None,
+    ) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._models = dict(models)
+        self._account = account
+        self._availability = availability or CallOutcomes(clock)
+        self.forms = forms or AnswerForms(models)
+        """In which form each of them answers."""
+        self._calling = Counter[tuple[str, str]]()
+        """Calls on their way, by model and root."""
+        self._faults: dict[str, tuple[AccountFault, float]] = {}
+        """What is wrong, by subject, and since when, as far as this life knows."""
+        self._slots: dict[str, float] = {}
+        """Until when probes are given out already, by subject: each of those that wait has its turn."""
+        self._quiet: dict[tuple[str, str], float] = {}
+        """Until when an owner need not be told of a subject."""
+        for waiting in journal.pending_entries(OutageBegan):
+            fault = AccountFault(failure=waiting.event.reason, model=waiting.event.subject)
+            self._note(fault)
+            if fault.model == ANY_MODEL or fault.model in self._models.values():
+                for first in journal.readable_entries([waiting.event.since or waiting.seq]):
+                    self._availability.restore_failure(fault.model, fault.failure, first.at)
+
+    def note_call(self, call: ModelCall) -> None:
+        """A call was made."""
+        if call.outcome in USABLE_REPLIES:
+            for subject, (fault, _) in list(self._faults.items()):
+                if fault.is_mended_by(call.model):
+                    del self._faults[subject]
+                    self._slots.pop(subject, None)
+        else:
+            self._note(failure_of_call(call))
+
+    def _note(self, fault: AccountFault) -> None:
+        if fault.failure in ACCOUNT and not self._is_gone(fault):
+            self._faults.setdefault(fault.subject, (fault, self._clock.steady()))
+
+    def _is_gone(self, fault: AccountFault) -> bool:
+        """Is it about a model that the settings do not name any more?"""
+        return fault.subject != fault.failure and fault.model not in self._models.values()
+
+    def next_probe(self, fault: AccountFault) -> float:
+        """Seconds until whoever asks may find out whether it is still at fault: one after the other."""
+        now = self._clock.steady()
+        _, since = self._faults.get(fault.subject, (fault, now))
+        pause = PROBE
+        if now - since >= HOUR:
+            pause = LATER
+        slot = max(now, self._slots.get(fault.subject, now)) + pause
+        self._slots[fault.subject] = slot
+        return slot - now
+
+    @contextmanager
+    def track_call(self, model: str, root: str) -> Iterator[None]:
+        """While inside, a call of this model is on its way for the conversation `root`."""
+        self._calling[model, root] += 1
+        try:
+            yield
+        finally:
+            self._calling[model, root] -= 1
+            if not self._calling[model, root]:
+                del self._calling[model, root]
+
+    @property
+    def reports(self) -> Sequence[ModelReport]:
+        """What is wrong with the models now: those that do not answer first, then those that are slow."""
+        alike: dict[str, list[FailingModel]] = {}
+        for failing in sorted(self._availability.failing_models, key=self._rank):
+            alike.setdefault(_matter(failing), []).append(failing)
+        return [*map(self._away, alike.values()), *self._late(), *self._odd()]
+
+    def _rank(self, failing: FailingModel) -> int:
+        """The place of a model among the roles: the one that speaks comes first."""
+        models = list(self._models.values())
+        if failing.model in models:
+            return models.index(failing.model)
+        return len(models)
+
+    def _away(self, alike: Sequence[FailingModel]) -> ModelReport:
+        """The report on models of which the same is true."""
+        models = [one.model for one in alike]
+        last = alike[-1]
+        if last.failure in ACCOUNT:
+            what = self.advice(AccountFault(failure=last.failure, model=last.model))
+        else:
+            what = no_answer_sentence(models, last.failure, last.cause)
+        waits = self._waits(models)
+        now = self._clock.now()
+        due = [*self._availability.next_tries(models), *(wait.event.due for wait in waits)]
+        return ModelReport(
+            models=[model for model in models if model != ANY_MODEL],
+            failure=last.failure,
+            what=what,
+            since=min(one.since for one in alike),
+            seen=now,
+            waiting=self._waiting(models, waits),
+            next_try=max(min(due), now) if due else None,
+        )
+
+    def _late(self) -> Iterator[ModelReport]:
+        """The reports on models that answer, but slowly."""
+        failing = {one.model for one in self._availability.failing_models}
+        for slow in self._availability.slow_models:
+            if slow.model not in failing:
+                yield ModelReport(
+                    models=[slow.model],
+                    failure="",
+                    what=late_sentence([slow.model], SLOW),
+                    since=slow.since,
+                    seen=slow.seen,
+                    waiting=self._waiting([slow.model], ()),
+                    is_usual=not is_listed(slow.model),
+                )
+
+    def note_odd_answer(self, model: str, what: Oddity) -> None:
+        """Note an answer of this model that was odd in this way."""
+        self._availability.note_odd_answer(model, what)
+
+    def _odd(self) -> Iterator[ModelReport]:
+        """The reports on models whose answers were odd."""
+        for odd in self._availability.oddities:
+            yield ModelReport(
+                models=[odd.model],
+                failure="",
+                what=odd_answers_sentence(odd.model, ODDITIES[odd.what], odd.count),
+                since=odd.since,
+                seen=odd.seen,
+                waiting=0,
+                is_usual=True,
+                odd=True,
+            )
+
+    def _waits(self, models: Collection[str]) -> Sequence[Entry[OutageBegan]]:
+        """The executions that wait for one of these models, or for any."""
+        waiting = self._journal.pending_entries(OutageBegan)
+        if ANY_MODEL in models:
+            return waiting
+        return [wait for wait in waiting if wait.event.subject == ANY_MODEL or wait.event.subject in models]
+
+    def _waiting(self, models: Collection[str], waits: Iterable[Entry[OutageBegan]]) -> int:
+        """How many people have said something that waits for one of these models."""
+        roots = {root_of(wait.thread) for wait in waits}
+        roots.update(root for model, root in self._calling if ANY_MODEL in models or model in models)
+        if not roots:
+            return 0
+        said = self._journal.pending_entries(PersonMessage)
+        return len({one.event.user for one in said if root_of(one.thread) in roots and not one.event.bot})
+
+    def advice(self, fault: AccountFault) -> str:
+        """What to do about it, with the settings' names."""
+        return account_advice(fault, settings_naming_model(fault.model, self._models), self._account)
+
+    def may_tell_owner(self, owner: str, subject: str) -> bool:
+        """Was this owner told of it long enough ago, or not yet, as far as this life knows?"""
+        return self._clock.steady() >= self._quiet.get((owner, subject), 0.0)
+
+    def mark_owner_told(self, owner: str, subject: str, until: float) -> None:
+        """This owner need not be asked for until then."""
+        self._quiet[owner, subject] = until
+
+
+def failure_of_call(call: ModelCall) -> AccountFault:
+    """What a call failed at; without a word where it did not."""
+    return AccountFault(failure=call.failure, model=call.model)
+
+
+def _matter(failing: FailingModel) -> str:
+    """What models have in common that are told of together."""
+    if failing.failure in ACCOUNT:
+        return AccountFault(failure=failing.failure, model=failing.model).subject
+    return failing.failure
+
+
+WAITS = (60.0, 300.0, 1800.0)
+"""Seconds until it is tried again; the last one repeats."""
+
+
+MAX_TRIES = 50
+"""About a day of trying."""
+
+
+FEWER_TRIES = {"bad-request": 2}
+"""What Claude does not understand today it hardly will tomorrow."""
+
+
+def retry_pause_of(reach: ModelAvailability, reason: str, subject: str, tries: int) -> float | None:
+    """Seconds until the next try, after so many; None where it was tried often enough.
+
+    While somebody has to mend the account it is tried for ever, by one thread at a time.
+    """
+    if reason in ACCOUNT:
+        return reach.next_probe(AccountFault(failure=reason, model=subject))
+    if tries >= FEWER_TRIES.get(reason, MAX_TRIES):
+        return None
+    return WAITS[min(tries, len(WAITS) - 1)]

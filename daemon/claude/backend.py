@@ -1,23 +1,583 @@
-"""The server behind a base URL, as far as it is known: its list of models, and what each can do there."""
+"""A server's list of models, as `GET /v1/models` tells it: names, and windows where it names them.
+
+Servers differ: Anthropic, OpenAI and most others put them into `data`, Ollama and Gemini into `models`.
+
+Questions to a server that need no call of a model: on its list of models, its version, its slots.
+
+It costs nothing. Redirects are not followed: the key goes to no other address than the one that is set.
+
+The models that the settings name against the server's list: sentences on those that it lacks. Pure.
+
+The file that keeps what was looked up: capabilities by address, model, and version of the server.
+
+It holds no secret. A file that cannot be read is begun anew: what it held is looked up again.
+
+The server behind a base URL, as far as it is known: its list of models, and what each can do there.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import difflib
+import hashlib
+import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from daemon.claude.capabilities import ModelCapabilities
-from daemon.claude.capability_file import NO_FINDINGS, CapabilityFile, CapabilityFindings, ServedModel
-from daemon.claude.model_list import ListedModel, is_possible_window
-from daemon.claude.models import is_listed
-from daemon.claude.name_check import ModelNameCheck, check_names
-from daemon.claude.probes import QUESTIONS, Found
-from daemon.claude.server_look_up import UNKNOWN_VERSION, ServerDescription, ServerLookUp
+import httpx2
+
+from daemon.claude.answer_stream import FAILURES, failure_cause
+from daemon.claude.requests import (
+    LISTED_MODELS,
+    QUESTIONS,
+    UNKNOWN_CAPABILITIES,
+    Found,
+    ModelCapabilities,
+    capabilities_from,
+    is_count,
+    is_listed,
+)
+from daemon.settings.home import write_private
+
+LONGEST_NAME = 200
+"""Characters of a model's name; what is longer is none, nor what has other lines or control characters."""
+
+
+LATEST = ":latest"
+
+
+DATED = re.compile(r"[-@](?:\d{8}|latest)$")
+"""The end of a name that says of which day the model is."""
+
+
+WINDOW_KEYS = (
+    "n_ctx",
+    "max_model_len",
+    "loaded_context_length",
+    "context_length",
+    "context_window",
+    "max_context_length",
+    "max_input_tokens",
+)
+"""Fields with the tokens that a model takes: llama-server, vLLM, LM Studio, OpenRouter, Groq."""
+
+
+LEAST_WINDOW, MOST_WINDOW = 1_000, 100_000_000
+"""Tokens; a server that names another number is not believed."""
+
+
+MARKS = ("n_params", "size", "n_vocab", "n_embd", "ftype", "root", "digest")
+"""Fields of a model that change where another one is served under its name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedModel:
+    """A model in a server's list. `window` is what the server says, believed or not; `mark` stands for what
+    tells it from another model that is served under the same name."""
+
+    name: str
+    aliases: tuple[str, ...] = ()
+    window: int | None = None
+    mark: str = ""
+
+    @property
+    def believed_window(self) -> int | None:
+        """The window, if it can be one."""
+        return is_possible_window(self.window)
+
+
+def is_possible_window(window: int | None) -> int | None:
+    """Return this number of tokens if it can be a window."""
+    if window is not None and LEAST_WINDOW <= window <= MOST_WINDOW:
+        return window
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelList:
+    """The models that a server names. Not `is_whole`: there are more."""
+
+    models: Sequence[ListedModel] = ()
+    is_whole: bool = True
+    _by_name: dict[str, ListedModel] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for one in self.models:
+            for name in (one.name, *one.aliases):
+                for form in _forms(name):
+                    self._by_name.setdefault(form, one)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names, in the server's order, each once."""
+        return list(dict.fromkeys(one.name for one in self.models))
+
+    @property
+    def has_claude(self) -> bool:
+        """True if a model of the price list is in it."""
+        return any(self.find(one.id) for one in LISTED_MODELS)
+
+    def find(self, name: str) -> ListedModel | None:
+        """Return the model of this name, with or without `:latest`, a date, or a provider's prefix."""
+        whole, *others = _forms(name)
+        if whole in self._by_name:
+            return self._by_name[whole]
+        for form in others:
+            found = self._by_name.get(form)
+            if found and any(is_same_model(name, known) for known in (found.name, *found.aliases)):
+                return found
+        return None
+
+
+def is_same_model(one: str, other: str) -> bool:
+    """True if these names differ in no more than `:latest`, a date, or a provider's prefix."""
+    first, second = _tagless(one), _tagless(other)
+    pairs = [(first, second), (_undated(first), second), (first, _undated(second))]
+    return any(a == b or a.endswith(f"/{b}") or b.endswith(f"/{a}") for a, b in pairs)
+
+
+def _tagless(name: str) -> str:
+    return name.strip().removesuffix(LATEST)
+
+
+def _undated(name: str) -> str:
+    return DATED.sub("", name)
+
+
+def _forms(name: str) -> Sequence[str]:
+    """The name itself first, then the forms under which it is looked for."""
+    bare = _undated(_tagless(name))
+    return [name.strip(), bare, bare.rpartition("/")[2]]
+
+
+def models_in(body: object) -> list[ListedModel] | None:
+    """Return the models in an answer's JSON; None where it is no list of models."""
+    listings: list[list[Any]] = []
+    if isinstance(body, list):
+        listings = [body]
+    elif isinstance(body, Mapping):
+        listings = [body[key] for key in ("data", "models") if isinstance(body.get(key), list)]
+    if not listings:
+        return None
+    return next(filter(None, (_models(listing) for listing in listings)), [])
+
+
+def _models(listing: Collection[Any]) -> list[ListedModel]:
+    return [one for one in map(_model, listing) if one is not None]
+
+
+def _model(entry: object) -> ListedModel | None:
+    if isinstance(entry, str):
+        entry = {"id": entry}
+    if not isinstance(entry, Mapping):
+        return None
+    name = next((entry[key] for key in ("id", "name", "model") if _is_name(entry.get(key))), None)
+    if name is None:
+        return None
+    return ListedModel(
+        name=name.strip(),
+        aliases=_aliases(entry.get("aliases")),
+        window=next(_windows(entry), None),
+        mark=_mark(entry),
+    )
+
+
+def _aliases(found: object) -> tuple[str, ...]:
+    return tuple(filter(_is_name, found)) if isinstance(found, list) else ()
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value.strip()) <= LONGEST_NAME and value.strip().isprintable()
+
+
+def _parts(entry: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the fields that a server gives a model; those of llama-server in `meta` come first."""
+    meta = entry.get("meta")
+    return [meta, entry] if isinstance(meta, Mapping) else [entry]
+
+
+def _windows(entry: Mapping[str, Any]) -> Iterator[int]:
+    for part in _parts(entry):
+        for key in WINDOW_KEYS:
+            value = part.get(key)
+            if is_count(value) or value == 0:
+                yield int(value or 0)
+
+
+def _mark(entry: Mapping[str, Any]) -> str:
+    """A few letters that stand for which model this is; empty where the server says nothing of it."""
+    told = {key: part[key] for part in _parts(entry) for key in MARKS if part.get(key)}
+    if not told:
+        return ""
+    written = json.dumps(told, sort_keys=True, default=str)
+    return hashlib.sha256(written.encode()).hexdigest()[:12]
+
+
+MOST_KEPT = 200
+"""Models that are kept: the newest."""
+
+
+MOST_FILE_BYTES = 1_000_000
+"""Characters of such a file, at the most; a larger one is none of ours."""
+
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedModel:
+    """One model at one server: `version` is that of the server, `mark` tells models of one name apart."""
+
+    address: str
+    model: str
+    version: str = ""
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapabilityFindings:
+    """Findings on a model, which was asked these `questions`, last at `at` (Unix seconds)."""
+
+    capabilities: ModelCapabilities = UNKNOWN_CAPABILITIES
+    questions: frozenset[str] = frozenset()
+    at: float = 0.0
+
+
+NO_FINDINGS = CapabilityFindings()
+
+
+class CapabilityFile:
+    """The file at `path`; None: nothing is kept."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+
+    def find(self, served: ServedModel) -> CapabilityFindings:
+        """Return what is kept of this model there."""
+        for row in reversed(self._rows()):
+            if _parse_served(row) == served:
+                return _parse_findings(row)
+        return NO_FINDINGS
+
+    def keep(self, served: ServedModel, found: CapabilityFindings) -> None:
+        """Put this in place of what was kept. That the disk is full ends nothing.
+
+        Where the folder is not made yet (the doctor looks before the first start) nothing is kept.
+        """
+        if self._path is None or not self._path.parent.is_dir():
+            return
+        rows = [row for row in self._rows() if _parse_served(row) != served]
+        rows.append(_capability_row(served, found))
+        text = json.dumps({"models": rows[-MOST_KEPT:]}, ensure_ascii=False, indent=1)
+        try:
+            write_private(self._path, f"{text}\n")
+        except OSError as error:
+            log.warning(
+                "%s cannot be written (%s): what the models can do is looked up again at the next start.",
+                self._path,
+                error.strerror,
+            )
+
+    def _rows(self) -> Sequence[Mapping[str, Any]]:
+        if self._path is None:
+            return ()
+        try:
+            with self._path.open(encoding="utf-8") as file:
+                found = json.loads(file.read(MOST_FILE_BYTES))
+        except (OSError, ValueError, RecursionError):
+            return ()
+        rows = found.get("models") if isinstance(found, dict) else None
+        if not isinstance(rows, list):
+            return ()
+        return [row for row in rows if isinstance(row, dict)]
+
+
+def _capability_row(served: ServedModel, found: CapabilityFindings) -> Mapping[str, Any]:
+    return {
+        "address": served.address,
+        "model": served.model,
+        "server": served.version,
+        "mark": served.mark,
+        "at": found.at,
+        "questions": sorted(found.questions),
+        "capabilities": found.capabilities.as_json(),
+    }
+
+
+def _parse_served(row: Mapping[str, Any]) -> ServedModel:
+    return ServedModel(
+        address=str(row.get("address")),
+        model=str(row.get("model")),
+        version=str(row.get("server")),
+        mark=str(row.get("mark")),
+    )
+
+
+def _parse_findings(row: Mapping[str, Any]) -> CapabilityFindings:
+    questions, at = row.get("questions"), row.get("at")
+    return CapabilityFindings(
+        capabilities=capabilities_from(row.get("capabilities")),
+        questions=frozenset(map(str, questions)) if isinstance(questions, list) else frozenset(),
+        at=float(at) if isinstance(at, int | float) else 0.0,
+    )
+
+
+MOST_ANSWER_BYTES = 8_000_000
+"""Bytes of one answer that are read: 10,000 models have two million."""
+
+
+PAGE = 1_000
+"""Models that are asked for at once."""
+
+
+MOST_PAGES = 20
+"""Pages of a list that are read; what comes after them is not known."""
+
+
+SILENCE = httpx2.Timeout(10.0)
+"""Seconds without a byte after which the server counts as silent."""
+
+
+HEADS = {"accept": "application/json"}
+
+
+UNKNOWN_VERSION = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerDescription:
+    """The words of the server at an address. `models` is None where it has no list: `why` says what it said
+    instead. `version` names its program, too. `windows` are those of models that are loaded, by name;
+    `images`: whether the model that it serves takes them."""
+
+    address: str
+    models: ModelList | None = None
+    why: str = ""
+    version: str = UNKNOWN_VERSION
+    slots: int | None = None
+    window: int | None = None
+    images: bool | None = None
+    windows: Mapping[str, int] = field(default_factory=dict)
+
+
+class ServerAnswerMissing(Exception):
+    """The server answered a question with no JSON object; the text says what it did, without its words."""
+
+    recorded_name = "NoAnswer"
+
+
+class ServerLookUp:
+    """Asks the server whose API stands at `url` (with or without `/v1`), over this HTTP client.
+
+    `headers` go along with each question: they hold the key.
+    """
+
+    def __init__(self, http: httpx2.AsyncClient, url: str, headers: Mapping[str, str]) -> None:
+        self._http = http
+        sent = {name: value for name, value in headers.items() if name.lower() != "content-type"}
+        self._headers = {**sent, **HEADS}
+        self._root = url.rstrip("/").removesuffix("/v1")
+        self.address = without_secrets(self._root, headers)
+
+    async def models(self) -> ServerDescription:
+        """Return the list alone."""
+        try:
+            return ServerDescription(address=self.address, models=await self._list())
+        except ServerAnswerMissing as said:
+            return ServerDescription(address=self.address, why=str(said))
+
+    async def details(self, server: ServerDescription) -> ServerDescription:
+        """Return what else the server says, beside its list: which one it is, and what it serves how."""
+        props, ollama, vllm = await asyncio.gather(*map(self._maybe, ("/props", "/api/version", "/version")))
+        if "build_info" in props or "total_slots" in props:
+            return _llama_server(server, props)
+        if isinstance(ollama.get("version"), str):
+            loaded = models_in(await self._maybe("/api/ps")) or []
+            windows = {one.name: one.believed_window for one in loaded}
+            return replace(
+                server,
+                version=f"Ollama {ollama['version'][:40]}",
+                windows={name: window for name, window in windows.items() if window},
+            )
+        if isinstance(vllm.get("version"), str):
+            return replace(server, version=f"vLLM {vllm['version'][:40]}")
+        return server
+
+    async def _list(self) -> ModelList:
+        """Raises NoAnswer."""
+        found: list[ListedModel] = []
+        after = ""
+        for _ in range(MOST_PAGES):
+            asked = {"limit": PAGE} | ({"after_id": after} if after else {})
+            body = await self._ask(f"/v1/models?{urlencode(asked)}")
+            page = models_in(body)
+            if page is None:
+                raise ServerAnswerMissing("it answered with something that is no list of models")
+            found += page
+            last = body.get("last_id") if isinstance(body, Mapping) else None
+            if not (isinstance(body, Mapping) and body.get("has_more") is True) or not page:
+                return ModelList(models=found)
+            if not isinstance(last, str) or last == after:
+                break
+            after = last
+        return ModelList(models=found, is_whole=False)
+
+    async def _maybe(self, path: str) -> Mapping[str, Any]:
+        """The JSON object at this path; an empty one where there is none."""
+        try:
+            body = await self._ask(path)
+        except ServerAnswerMissing:
+            return {}
+        return body if isinstance(body, Mapping) else {}
+
+    async def _ask(self, path: str) -> Any:
+        """The JSON at this path. Raises NoAnswer."""
+        data = bytearray()
+        try:
+            asked = self._http.stream("GET", self._root + path, headers=self._headers, follow_redirects=False)
+            async with asked as response:
+                if response.is_redirect:
+                    raise ServerAnswerMissing(f"it answered with a redirect (HTTP {response.status_code})")
+                if not response.is_success:
+                    raise ServerAnswerMissing(f"it answered with HTTP {response.status_code}")
+                async for piece in response.aiter_bytes():
+                    data += piece
+                    if len(data) > MOST_ANSWER_BYTES:
+                        raise ServerAnswerMissing(
+                            f"its answer is longer than {MOST_ANSWER_BYTES // 1_000_000} MB"
+                        )
+        except (*FAILURES, OSError) as error:
+            raise ServerAnswerMissing(failure_cause(error) or "the connection breaks") from error
+        try:
+            return json.loads(data)
+        except (ValueError, RecursionError):
+            raise ServerAnswerMissing("it answered with something that is no JSON") from None
+
+
+def without_secrets(url: str, headers: Mapping[str, str]) -> str:
+    """The URL as it may be shown and kept: without a user, a query, or a key that is sent anyway."""
+    parts = urlsplit(url)
+    path = parts.path
+    for value in headers.values():
+        secret = value.rpartition(" ")[2]
+        if len(secret) > 3:
+            path = path.replace(secret, "…")
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], path.rstrip("/"), "", ""))
+
+
+def _llama_server(server: ServerDescription, props: Mapping[str, Any]) -> ServerDescription:
+    build = props.get("build_info")
+    settings, modalities = props.get("default_generation_settings"), props.get("modalities")
+    window = settings.get("n_ctx") if isinstance(settings, Mapping) else None
+    images = modalities.get("vision") if isinstance(modalities, Mapping) else None
+    slots = props.get("total_slots")
+    return replace(
+        server,
+        version=f"llama-server {build[:40]}" if isinstance(build, str) and build else "llama-server",
+        slots=slots if is_count(slots) else None,
+        window=window if is_count(window) else None,
+        images=images if isinstance(images, bool) else None,
+    )
+
+
+MOST_SHOWN = 5
+"""Names of a server's list that are shown."""
+
+
+LONGEST_SHOWN = 80
+"""Characters of such a name that are shown."""
+
+
+LIKE = 0.5
+"""Likeness (0 to 1) from which a name is shown first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelNameCheck:
+    """Sentences for an owner: on models with which no start is possible, and on those that may be missing."""
+
+    wrong: Sequence[str] = ()
+    doubtful: Sequence[str] = ()
+
+
+def check_names(server: ServerDescription, settings: Mapping[str, Sequence[str]]) -> ModelNameCheck:
+    """Compare a server's list with the models that the settings name, which are given by model.
+
+    Without a list, or with an empty one or a part of one, every name is accepted.
+    """
+    models = server.models
+    if models is None or not models.models or not models.is_whole:
+        return ModelNameCheck()
+    missing = {name: keys for name, keys in settings.items() if not models.find(name)}
+    if not missing:
+        return ModelNameCheck()
+    if models.has_claude:
+        doubtful = {name: keys for name, keys in missing.items() if is_listed(name)}
+        wrong = {name: keys for name, keys in missing.items() if not is_listed(name)}
+    else:
+        doubtful, wrong = {}, missing
+    return ModelNameCheck(
+        wrong=[*_fatal_sentences(server.address, models, wrong)],
+        doubtful=[_doubtful_sentences(server.address, models, name, keys) for name, keys in doubtful.items()],
+    )
+
+
+def _fatal_sentences(address: str, models: ModelList, missing: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    for name, keys in missing.items():
+        first = keys[0] if keys else "CLAUDE_MODEL"
+        there = f"{address} has no model {_shortened_name(name)} ({' and '.join(keys) or first})"
+        if is_listed(name):
+            there += ", and none of Claude's, so nobody could tell what its answers cost"
+        best = _closest(models.names, name)
+        yield (
+            f"{there}. Its list names {sample_names(models.names, name)}. Write one of them into .env, like"
+            f" {first}={best}{_price_hint(best)}."
+        )
+
+
+def _price_hint(name: str) -> str:
+    if is_listed(name):
+        return ""
+    return f", and what it costs, like MODEL_PRICES={name}=free"
+
+
+def _doubtful_sentences(address: str, models: ModelList, name: str, keys: Sequence[str]) -> str:
+    return (
+        f"{address} does not list {_shortened_name(name)} ({' and '.join(keys)}), so calls of it may fail."
+        f" Its list names {sample_names(models.names, name)}."
+    )
+
+
+def sample_names(names: Sequence[str], like: str = "") -> str:
+    """Return some of these names, those first that are like the one that was meant, and how many there are
+    besides."""
+    best = difflib.get_close_matches(like, names, MOST_SHOWN, LIKE) if like else []
+    shown = list(dict.fromkeys([*best, *names]))[:MOST_SHOWN]
+    said = ", ".join(map(_shortened_name, shown))
+    more = len(names) - len(shown)
+    if more > 0:
+        said += f" and {more:,} more"
+    return said
+
+
+def _closest(names: Sequence[str], like: str) -> str:
+    [best, *_] = [*difflib.get_close_matches(like, names, 1, LIKE), *names]
+    return _shortened_name(best)
+
+
+def _shortened_name(name: str) -> str:
+    if len(name) > LONGEST_SHOWN:
+        return f"{name[: LONGEST_SHOWN - 1]}…"
+    return name
+
 
 MOST_TRIES = 3
 """Tries of a question whose answer is unclear."""
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -13,58 +13,95 @@ from types import TracebackType
 from typing import Any, Self, cast, get_args
 from urllib.parse import quote
 
-import httpx2
 from anthropic import AsyncAnthropic, DefaultAioHttpClient
 
-from daemon.claude.account import ACCOUNT, AccountFault, account_advice, settings_naming_model
-from daemon.claude.answer_events import answer_events
-from daemon.claude.availability import CallOutcomes
-from daemon.claude.backend import ModelBackend
-from daemon.claude.capabilities import ModelCapabilities, Schema
-from daemon.claude.failure import (
+from daemon.claude.answer_stream import (
     FAILURES,
+    FULL_ANSWER,
     TOO_LONG,
+    CallStopped,
     StreamBroken,
+    StreamDeadline,
+    StreamedAnswer,
+    answer_events,
+    estimate_prompt_tokens,
     failure_cause,
     failure_detail,
     failure_word,
     refusal_text,
     retry_after_seconds,
 )
-from daemon.claude.model_api import ModelAPI
-from daemon.claude.models import THINKING, ModelSpec, ModelTable, cost_of, is_listed
-from daemon.claude.patience import CallStopped, StreamDeadline
-from daemon.claude.request import asks_for_schema, build_request, simplified, with_room, with_schema_form
-from daemon.claude.retry import MOST_TRIES_OF_CALL, call_retry_pause
-from daemon.claude.sending import RequestSender
-from daemon.claude.streamed import FULL_ANSWER, StreamedAnswer, estimate_prompt_tokens
-from daemon.claude.windows import ModelWindows
-from daemon.limits import STREAM, StreamLimits
+from daemon.claude.availability import MOST_TRIES_OF_CALL, CallOutcomes, call_retry_pause
+from daemon.claude.backend import ModelBackend
+from daemon.claude.model_apis import CONNECT, ModelAPI, RequestSender
+from daemon.claude.requests import (
+    THINKING,
+    ModelCapabilities,
+    ModelSpec,
+    ModelTable,
+    ModelWindows,
+    Schema,
+    asks_for_schema,
+    build_request,
+    cost_of,
+    is_listed,
+    simplified,
+    with_room,
+    with_schema_form,
+)
+from daemon.engine.clock import Clock
+from daemon.engine.execution import Hold
 from daemon.memory import WorkingMemory
-from daemon.ports import Clock, Hear, Hold, Role
-from daemon.reply import ENDED, ModelReply, TokenUsage
+from daemon.model import (
+    ACCOUNT,
+    ENDED,
+    AccountFault,
+    Hear,
+    ModelReply,
+    Role,
+    account_advice,
+    settings_naming_model,
+)
+from daemon.settings.limits import STREAM, StreamLimits, TokenUsage
 
 log = logging.getLogger(__name__)
 
+
 ANTHROPIC = "https://api.anthropic.com"
 """Said explicitly, so that nothing but the settings decides where the words go."""
-CONNECT = httpx2.Timeout(None, connect=10)
-"""What comes after the connection is made is watched by Patience."""
+
+
 FIRST, FIRST_UNLISTED = 300.0, 600.0
 """Seconds from the sending to the first event, of a listed model and of any other: a local one reads long."""
+
+
 STALL = STREAM.stall
 """Seconds without a byte in the middle of an answer; Anthropic sends pings while its models think."""
+
+
 LONGEST = 600.0
 """Seconds in which a call is tried again, and that one try of a listed model may take."""
+
+
 SLOWEST = 2.0
 """Seconds to a token of an answer, at the most: a model that is not listed may be as slow as that."""
+
+
 GOODBYE = 0.5
 """Seconds in which a server that has ended an answer may close the stream, so that the connection is kept."""
+
+
 LOOKING_UP = 20.0
 """Seconds for which the server is asked whether it knows a model."""
+
+
 KNOWN, UNLISTED = "known", "unlisted"
+
+
 Tried = Callable[[str, StreamedAnswer], None]
 """Takes the name of a model, and a try that failed."""
+
+
 BYTES = 2
 """Bytes to a token, at the least: prose has three or more, Chinese has two."""
 

@@ -2,6 +2,12 @@
 
 Folded when somebody looks, from the newest one back. It holds names, which it forgets with the journal; what
 was said is read from there, as it is now.
+
+Names of group DMs, made of the people in each.
+
+Slack is asked once who they are; where it does not say, those stand in the name who are known to be there.
+
+Notes by person. A note holds the name of whom it is about, and names are not unique, and change.
 """
 
 from __future__ import annotations
@@ -9,19 +15,27 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence, Set
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter
 from typing import Any
 
-from daemon.console.fold import FieldFold, FoldedRow
-from daemon.console.group_names import GroupDmNames
-from daemon.console.search import contains_all
-from daemon.engine.event import Entry
-from daemon.engine.journal import Journal
-from daemon.engine.keys import root_of
-from daemon.engine.reading import JournalReader
+from daemon.console.folds import FieldFold, FoldedRow, NotesFold
+from daemon.console.journal_view import contains_all
+from daemon.engine.event import Entry, root_of
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.reader import JournalReader
 from daemon.kinds import (
     ANSWERED,
     OWN_WORDS,
@@ -37,16 +51,84 @@ from daemon.kinds import (
     StopRequest,
 )
 
+GROUP = "Group DM"
+
+
+MOST_ASKED = 20
+"""Group DMs that Slack is asked about in one go."""
+
+
+RETRY_AFTER = 600.0
+"""Seconds until Slack is asked again about a group DM that it said nothing about."""
+
+
+class GroupDmNames:
+    """Group DMs, by their channels. `people_in` gives the ids of those in one (none: Slack did not say), and
+    `called` a name (empty: nobody knows)."""
+
+    def __init__(
+        self,
+        people_in: Callable[[str], Awaitable[Collection[str]]],
+        called: Callable[[str], Awaitable[str]],
+        now: Callable[[], float],
+    ) -> None:
+        self._people_in = people_in
+        self._called = called
+        self._now = now
+        self._known: dict[str, str] = {}
+        self._asked: dict[str, float] = {}
+        """The time at which Slack was asked last about each."""
+
+    async def look_up(self, channels: Iterable[str]) -> None:
+        """Ask Slack who is in those of these group DMs that have no name so far."""
+        now = self._now()
+        due = now - RETRY_AFTER
+        unnamed = [id for id in channels if id not in self._known and self._asked.get(id, due) <= due]
+        async with asyncio.TaskGroup() as asking:
+            for channel in unnamed[:MOST_ASKED]:
+                self._asked[channel] = now
+                asking.create_task(self._learn(channel))
+
+    async def _learn(self, channel: str) -> None:
+        names = [await self._called(id) for id in await self._people_in(channel)]
+        if names and all(names):
+            self._known[channel] = group_dm_title(names)
+
+    def name_of(self, channel: str, spoke: Iterable[str]) -> str:
+        """Return the name of this group DM; `spoke` are the names of those who are known to be in it."""
+        return self._known.get(channel) or group_dm_title(spoke)
+
+
+def group_dm_title(names: Iterable[str]) -> str:
+    """`Group DM with Alice, Bob`"""
+    known = sorted(names, key=str.casefold)
+    if not known:
+        return GROUP
+    return f"{GROUP} with {', '.join(known)}"
+
+
 TURNS = frozenset({SoulTurnBegan.kind, SoulTurnEnded.kind})
+
+
 TO_THE_SOUL = frozenset({IncomingMessage.kind, ButtonPress.kind, StopRequest.kind})
 """Kinds of what people say to the soul, press, or stop."""
+
+
 READ_LATE = frozenset({TOO_LATE, ANSWERED})
 """Notes of `Heard` that was said to the soul. All else that it heard was not for it."""
+
+
 FAILED = frozenset({"failed", "abandoned"})
 """The outcomes of a turn that was given up."""
+
+
 NOBODY: Set[str] = frozenset()
+
+
 CHOICES = 500
 """People and channels that one may choose among, the latest ones."""
+
+
 MANY = 1_000
 """Conversations that are looked at in one go; between two goes everybody else may run."""
 
@@ -369,3 +451,52 @@ def _speaker(row: FoldedRow) -> str:
 
 def _by_name(named: tuple[str, str]) -> str:
     return named[1].casefold()
+
+
+class NotesByPerson:
+    """The notes about people, by their ids, as far as both folds have read."""
+
+    def __init__(self, noted: NotesFold, conversations: ConversationFold) -> None:
+        self._noted = noted
+        self._conversations = conversations
+
+    def notes_about(self, person: str) -> Sequence[int]:
+        """Return the entries that hold the notes about this person, as they read now.
+
+        They stand in the order in which each was first noted: a corrected note keeps its place.
+        """
+        notes: list[tuple[int, int]] = []
+        for name in self._conversations.names_of(person):
+            notes += self._about(person, name).items()
+        return [now for _, now in sorted(notes)]
+
+    def count(self, person: str) -> int:
+        """Return how many notes there are about this person."""
+        return sum(len(self._about(person, name)) for name in self._conversations.names_of(person))
+
+    def notes_about_others(self, people: Set[str], most: int) -> Sequence[int]:
+        """Return the newest notes about none of these people, in order: about somebody else, or nobody."""
+        return [now for _, now in sorted(heapq.nlargest(most, self._about_others(people)))]
+
+    def count_others(self, people: Set[str]) -> int:
+        """Return how many notes are about none of these people."""
+        return self._noted.count - sum(map(self.count, people))
+
+    def _about(self, person: str, name: str) -> Mapping[int, int]:
+        """Return the notes about this name that mean this person."""
+        notes = self._noted.notes_about(name)
+        if len(self._conversations.people_called(name)) == 1:
+            return notes
+        return {note: now for note, now in notes.items() if self._whose(name, note) == person}
+
+    def _about_others(self, people: Set[str]) -> Iterator[tuple[int, int]]:
+        for name in self._noted.subject_names():
+            called = self._conversations.people_called(name)
+            if len(called) == 1 and people & called:
+                continue
+            for note, now in self._noted.notes_about(name).items():
+                if self._whose(name, note) not in people:
+                    yield note, now
+
+    def _whose(self, name: str, note: int) -> str:
+        return self._conversations.person_named(name, self._noted.thread_of_note(note))

@@ -1,45 +1,89 @@
-"""The console's routes: the page, its health, and the journal as the page reads it."""
+"""The console's routes: the page, its health, and the journal as the page reads it.
+
+The routes of the page's overview, under the guard: `/console/threads`, `…/questions`,
+`…/questions/{seq}` (to press a button), `…/people`, `…/names` and `…/costs`.
+
+How the models fare, for `/healthz`, `/metrics` and the page: reports, latencies, errors.
+
+Results of the look-up of the server behind a base URL, as JSON.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from aiohttp import web
 
-from daemon.console.event_stream import LONGEST_STREAM, EventStreams, entry_for_page
-from daemon.console.guard import NOTHING_HERE, json_error
-from daemon.console.inside import InnerLifeView
-from daemon.console.paging import MOST_PAGE_ENTRIES, PAGE, JournalPager, PageRequest
-from daemon.console.readers import PATIENCE, JsonResponses
-from daemon.console.search import search_words
-from daemon.console.unrecorded import LiveCalls
+from daemon.claude.availability import RECENT_CALLS, CallOutcomes, ModelAvailability, ModelReport
+from daemon.claude.backend import ModelBackend
+from daemon.claude.requests import is_listed
+from daemon.console.access import NOTHING_HERE, json_error, read_posted_json
+from daemon.console.conversation_list import ConversationFilter
+from daemon.console.journal_view import (
+    LONGEST_STREAM,
+    MOST_PAGE_ENTRIES,
+    PAGE,
+    PATIENCE,
+    EventStreams,
+    JournalPager,
+    JsonResponses,
+    PageRequest,
+    entry_for_page,
+    search_words,
+)
+from daemon.console.overview import PageOverview
 from daemon.engine.event import Entry, Event, entry_as_json
-from daemon.engine.journal import Journal
-from daemon.engine.reading import ALWAYS
+from daemon.engine.exceptions import JournalError
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.reader import ALWAYS
+from daemon.inner_life.contexts import InnerLifeView
 from daemon.kinds import INNER, ConversationOpened, ModelCall
+from daemon.telemetry.metrics import Metrics, Samples
+from daemon.turn.model_calls import LiveCalls
 
 T = TypeVar("T")
 
+
 STATIC = Path(__file__).parent / "static"
+
+
 SEQ = re.compile(r"[0-9]{1,15}")
+
+
 SESSION = "sess-"
 """How a thread's id begins; the page opens at it: `http://host:port/#sess-xxxxxxxx`. `#72` is an entry."""
+
+
 PLACES = frozenset({"before", "after", "around"})
+
+
 NOTHING: Mapping[str, Any] = {}
+
+
 FOUND = 50
 """What is found at once, where nobody asks for another number."""
 
+
 NO_SEQ = "since must be a seq of the journal, and most a number of entries: whole numbers."
+
+
 NO_BEFORE = "before must be a seq of the journal: a whole number."
+
+
 NO_PLACE = (
     "before, after, around and limit must be whole numbers, and only one of the first three may be given."
 )
+
+
 NO_WORDS = "words must name what is looked for."
+
+
 NO_CALL = "There is no model call with this seq in the journal."
 
 
@@ -257,3 +301,285 @@ def parse_whole_number(given: str | None, usual: T) -> int | T:
 
 async def _once(answer: bytes) -> AsyncGenerator[bytes]:
     yield answer
+
+
+MEDIAN, HIGH_QUANTILE = 0.5, 0.95
+"""The quantiles of the latency that are shown."""
+
+
+ANY = "any"
+"""Stands for a model where what failed says nothing about one."""
+
+
+AWAY = "Since when no call of the model has succeeded, by what failed last."
+
+
+LATE = "Since when the first words of the model have come late."
+
+
+NEXT = "When the model that is away is tried next."
+
+
+WAITING = "People whose messages wait for the model."
+
+
+LATENCY = f"What the last {RECENT_CALLS} answered calls took, by quantile."
+
+
+ERRORS = "Tries of model calls that failed, by what failed."
+
+
+Told = Mapping[str, Any]
+
+
+class ModelHealth:
+    """What is known of the models. `now` gives Unix seconds."""
+
+    def __init__(
+        self, reach: ModelAvailability, availability: CallOutcomes, now: Callable[[], float]
+    ) -> None:
+        self._reach = reach
+        self._availability = availability
+        self._now = now
+
+    @property
+    def every_report(self) -> Sequence[ModelReport]:
+        """All that is wrong with them; nothing where the journal cannot be read."""
+        try:
+            return self._reach.reports
+        except JournalError:
+            return ()
+
+    @property
+    def reports(self) -> Sequence[ModelReport]:
+        """The same without what is usual, which Health alone shows."""
+        return [one for one in self.every_report if not one.is_usual]
+
+    def report_as_json(self, report: ModelReport) -> Told:
+        """A report as JSON: with `sentence`, which says all of it."""
+        shown = asdict(report)
+        del shown["seen"], shown["is_usual"]
+        return {**shown, "slow": report.slow, "sentence": report.sentence(self._now())}
+
+    def details_as_json(self) -> Told:
+        """What Health shows besides: every report, how long calls take, and what failed since the start."""
+        return {
+            "reports": [self.report_as_json(one) for one in self.every_report],
+            "forms": self._reach.forms.owner_sentences,
+            "latency": {
+                "calls": len(self._availability.durations),
+                "median": self._quantile(MEDIAN),
+                "most": self._quantile(HIGH_QUANTILE),
+            },
+            "errors": dict(self._availability.errors.most_common()),
+        }
+
+    def add_metrics(self, metrics: Metrics) -> None:
+        """Add what a scraper sees of them."""
+        metrics.samples("soul_model_away_since_timestamp_seconds", AWAY, ("model", "failure"), self._away)
+        metrics.samples("soul_model_slow_since_timestamp_seconds", LATE, ("model",), self._late)
+        metrics.samples("soul_model_next_try_timestamp_seconds", NEXT, ("model",), self._next)
+        metrics.samples("soul_model_people_waiting", WAITING, ("model",), self._waiting)
+        metrics.samples("soul_model_latency_seconds", LATENCY, ("quantile",), self._latency)
+        metrics.counter("soul_model_errors", ERRORS, "failure", self._availability.errors)
+
+    def _quantile(self, share: float) -> float | None:
+        """Seconds within which this share of the last calls was answered; None before the first one."""
+        durations = sorted(self._availability.durations)
+        if not durations:
+            return None
+        return durations[max(math.ceil(share * len(durations)) - 1, 0)]
+
+    def _away(self) -> Samples:
+        for report, model in self._by_model():
+            if not report.slow:
+                yield (model, report.failure), report.since
+
+    def _late(self) -> Samples:
+        for report, model in self._by_model():
+            if report.slow:
+                yield (model,), report.since
+
+    def _next(self) -> Samples:
+        for report, model in self._by_model():
+            if report.next_try is not None:
+                yield (model,), report.next_try
+
+    def _waiting(self) -> Samples:
+        for report, model in self._by_model():
+            yield (model,), report.waiting
+
+    def _latency(self) -> Samples:
+        for share in (MEDIAN, HIGH_QUANTILE):
+            seconds = self._quantile(share)
+            if seconds is not None:
+                yield (f"{share:g}",), seconds
+
+    def _by_model(self) -> Iterator[tuple[ModelReport, str]]:
+        """Each report, for each of its models."""
+        for report in self.reports:
+            for model in report.models or [ANY]:
+                yield report, model
+
+
+def backend_as_json(backend: ModelBackend) -> Mapping[str, Any]:
+    """Return the server, its list, and a row for each model; empty where no base URL is set."""
+    server = backend.server
+    if not backend.has_server:
+        return {}
+    if server is None:
+        return {"address": backend.address, "is_known": False, "warnings": [], "models": []}
+    return {
+        "address": server.address,
+        "is_known": True,
+        "version": server.version,
+        "listed": None if server.models is None else len(server.models.names),
+        "why": server.why,
+        "warnings": [*backend.check.doubtful, *backend.odd_windows],
+        "models": [_model_as_json(backend, name) for name in backend.models],
+    }
+
+
+def _model_as_json(backend: ModelBackend, name: str) -> Mapping[str, Any]:
+    """One model. `asks` are the questions that are still to be asked."""
+    known = backend.capabilities(name)
+    return {
+        "model": name,
+        "is_listed": is_listed(name),
+        "window": backend.window(name),
+        "schema": known.schema,
+        "keeps_sections": known.keeps_sections,
+        "images": known.images,
+        "prompt_speed": known.prompt_speed,
+        "answer_speed": known.answer_speed,
+        "slots": known.slots,
+        "asks": list(backend.open_questions(name)),
+        "looked_up_at": backend.looked_up_at(name),
+    }
+
+
+STATES = frozenset({"", "failed", "waits"})
+
+
+LIMIT = 40
+"""Conversations of a page, where nobody asks for another number."""
+
+
+MOST_CONVERSATIONS = 200
+
+
+ID = re.compile(r"[A-Z0-9]{2,20}")
+"""Of a person, a bot or a channel of Slack."""
+
+
+MOST_NAMES = 50
+"""Names that are told at once."""
+
+
+DAYS = 30
+"""Days whose costs are told, where nobody asks for another number."""
+
+
+MOST_DAYS = 366
+
+
+NO_PAGE = "before and limit must be whole numbers, and state failed or waits."
+
+
+NO_VALUE = 'Send {"value": "…"}: one of the choices of the question.'
+
+
+NO_IDS = f"of must be ids of people or channels, {MOST_NAMES} at the most, with commas between them."
+
+
+NO_DAYS = f"days must be a whole number from 1 to {MOST_DAYS}."
+
+
+def mount_overview(app: web.Application, overview: PageOverview) -> None:
+    """Add them to this application."""
+    routes = OverviewRoutes(overview=overview)
+    get = app.router.add_get
+    get("/console/threads", routes.threads)
+    get("/console/questions", routes.questions)
+    get("/console/people", routes.people)
+    get("/console/people/{id}", routes.person)
+    get("/console/names", routes.names)
+    get("/console/costs", routes.costs)
+    app.router.add_post(f"/console/questions/{{seq:{SEQ.pattern}}}", routes.press)
+    app.on_shutdown.append(routes.shutdown)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverviewRoutes:
+    """What answers each of them."""
+
+    overview: PageOverview
+
+    async def threads(self, request: web.Request) -> web.Response:
+        """A page of conversations: with this `person`, in this `channel` or `process`, in this `state`, that
+        `words` were said in."""
+        asked = request.query
+        state = asked.get("state", "")
+        try:
+            before = parse_whole_number(asked.get("before") or None, ALWAYS)
+            limit = parse_whole_number(asked.get("limit"), LIMIT)
+        except ValueError:
+            return json_error(400, NO_PAGE)
+        if state not in STATES:
+            return json_error(400, NO_PAGE)
+        wanted = ConversationFilter(
+            person=asked.get("person", ""),
+            channel=asked.get("channel", ""),
+            process=asked.get("process", ""),
+            state=state,
+            words=search_words(asked.get("words", "")),
+            before=before,
+            limit=min(max(limit, 1), MOST_CONVERSATIONS),
+        )
+        return web.json_response(await self.overview.threads(wanted))
+
+    async def questions(self, _request: web.Request) -> web.Response:
+        """What people are asked and have not answered, and what they answered last."""
+        return web.json_response(await self.overview.questions())
+
+    async def press(self, request: web.Request) -> web.Response:
+        """Press a button of this question, `{"value": "…"}`, as the owner who looks."""
+        value = (await read_posted_json(request)).get("value")
+        if not isinstance(value, str):
+            return json_error(400, NO_VALUE)
+        refusal = await self.overview.press(int(request.match_info["seq"]), value)
+        if refusal:
+            return json_error(refusal.status, refusal.why)
+        return web.json_response({"ok": True})
+
+    async def people(self, _request: web.Request) -> web.Response:
+        """Whom it knows."""
+        return web.json_response(await self.overview.people())
+
+    async def person(self, request: web.Request) -> web.Response:
+        """What is known of one of them; of `-`, what is noted of nobody whom it met."""
+        id = request.match_info["id"]
+        if id == "-":
+            id = ""
+        return web.json_response(await self.overview.person(id))
+
+    async def names(self, request: web.Request) -> web.Response:
+        """What those are called whose ids are asked for."""
+        ids = list(dict.fromkeys(request.query.get("of", "").split(",")))
+        if len(ids) > MOST_NAMES or not all(map(ID.fullmatch, ids)):
+            return json_error(400, NO_IDS)
+        return web.json_response(await self.overview.names(ids))
+
+    async def costs(self, request: web.Request) -> web.Response:
+        """What the last `days` have cost."""
+        try:
+            days = parse_whole_number(request.query.get("days"), DAYS)
+        except ValueError:
+            return json_error(400, NO_DAYS)
+        if not 1 <= days <= MOST_DAYS:
+            return json_error(400, NO_DAYS)
+        return web.json_response(await self.overview.costs(days))
+
+    async def shutdown(self, _app: web.Application) -> None:
+        """End what is still read for the page."""
+        await self.overview.close()

@@ -1,7 +1,11 @@
 """A document: a text with places in it, so that what is said of it can be cited and the citation checked.
 
-A line is what lies between two "\\n", counted from 1. Documents that have pages or messages have parts, too;
+A line is what lies between two "\n", counted from 1. Documents that have pages or messages have parts, too;
 in the text the line before each part holds its name in brackets, so that a program that reads finds it.
+
+Numbers before the lines of a text that a model reads, so that it can cite them; and a quotation without.
+
+The bar after a number is one that hardly any text has, so that what was copied with a line can be told.
 """
 
 from __future__ import annotations
@@ -14,7 +18,11 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 LONGEST_NAME = 200
+
+
 UNNAMED = "file"
+
+
 NO_NAME = re.compile('[\\[\\]"“”„«»<>`]')
 """What marks where a name ends, in a citation."""
 
@@ -110,3 +118,23 @@ def clean_name(name: str) -> str:
     """A file's name as it can be shown in a line and cited: printable, without brackets and quotes."""
     shown = "".join(letter if letter.isprintable() else " " for letter in name)
     return " ".join(NO_NAME.sub("_", shown).split())[:LONGEST_NAME] or UNNAMED
+
+
+BAR = "\u2502"
+
+
+COPIED = re.compile(rf"(?:(?<=\s)|^)\d+{BAR}\s?|\s?(?<=\s)\d*{BAR}(?=\s|$)")
+"""A number, or what is left of one, that was copied into a quotation."""
+
+
+def with_line_numbers(text: str, first: int = 1) -> str:
+    """The text with the number of each line before it; the first line has this one."""
+    lines = text.removesuffix("\n").split("\n")
+    return "\n".join(f"{number}{BAR} {line}" for number, line in enumerate(lines, first))
+
+
+def without_line_numbers(quote: str) -> str:
+    """A quotation without the numbers that were copied with its lines."""
+    if BAR not in quote:
+        return quote
+    return COPIED.sub("", quote).strip()

@@ -1,4 +1,10 @@
-"""The text of a Word document in its order, each paragraph and each row of a table a line.
+"""The text of a DOCX. Runs in the confined child alone.
+
+The parts of an Office file: a zip whose content types and relationships say what each part is.
+
+A part is unpacked only when it is asked for, and all that is unpacked is bounded. Nothing is fetched.
+
+The text of a Word document in its order, each paragraph and each row of a table a line.
 
 Headings begin with "#", items of a list with "-" or their number. Footnotes, endnotes and comments are lines
 of their own after the line that refers to them. What was deleted under review is left out.
@@ -7,31 +13,194 @@ of their own after the line that refers to them. What was deleted under review i
 from __future__ import annotations
 
 import re
+import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from io import BytesIO
+from pathlib import PurePosixPath
+from posixpath import join, normpath
+from urllib.parse import unquote
+from zipfile import BadZipFile, ZipFile
 
 from lxml import etree
 
-from daemon.documents.equation import M, linear_equation
-from daemon.documents.office_package import OfficePackage
-from daemon.documents.symbol_fonts import symbol_text
-from daemon.documents.word_numbering import LEVELS, ListNumbering
-from daemon.documents.word_styles import ParagraphStyles, W, heading_level, is_switched_on, word_value
+from daemon.documents.parsing_child import ChildLimits, FileUnreadable, run_child
+from daemon.documents.word_elements import (
+    LEVELS,
+    ListNumbering,
+    M,
+    ParagraphStyles,
+    W,
+    heading_level,
+    is_switched_on,
+    linear_equation,
+    symbol_text,
+    word_value,
+)
+
+MOST_FILES = 10_000
+"""Files of a zip; no honest document has more."""
+
+
+CHUNK = 2**16
+
+
+DEFINITIONS = re.compile(rb"<!(?:DOCTYPE|ENTITY)")
+"""No Office file has any; they are how XML is made to grow."""
+
+
+STRICT = re.compile(r"http://purl\.oclc\.org/ooxml/(\w+)/(\w+)")
+"""The namespaces of Strict Open XML; all others are as in the Transitional form."""
+
+
+TRANSITIONAL = r"http://schemas.openxmlformats.org/\1/2006/\2"
+
+
+CONTENT_TYPES = "[Content_Types].xml"
+
+
+PACKAGE = ""
+"""The part whose relationships are those of the whole file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartRelationship:
+    """A relationship of a part: the last word of its type, the part that it leads to, or an address outside.
+
+    `part` is empty if the file has no such part.
+    """
+
+    id: str
+    kind: str
+    part: str = ""
+    address: str = ""
+
+
+class OfficePackage:
+    """An opened Office file. Raises BadZipFile or LxmlError over a damaged one, Refused over a bomb."""
+
+    def __init__(self, data: bytes, room: ChildLimits) -> None:
+        self._zip = ZipFile(BytesIO(data))
+        self._left = room.unpacked
+        files = self._zip.infolist()
+        if len(files) > MOST_FILES:
+            raise FileUnreadable("bomb")
+        if any(file.flag_bits & 1 for file in files):
+            raise FileUnreadable("encrypted")
+        self._files = {_key(file.filename): file for file in files}
+        self._types: dict[str, str] = {}
+        """Content types by the names of parts, and by the endings of names, with their dot."""
+        if CONTENT_TYPES.lower() in self._files:
+            for declared in self.root(CONTENT_TYPES).iterchildren(tag=etree.Element):
+                name = declared.get("PartName") or f".{declared.get('Extension', '')}"
+                self._types[_key(name)] = declared.get("ContentType", "")
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its parts in their order, in lower case: they are compared without regard to it."""
+        return list(self._files)
+
+    def root(self, part: str) -> etree._Element:
+        """Return the root of a part's XML, in the Transitional namespaces. Raises KeyError without it."""
+        content = self._unpack(part)
+        if DEFINITIONS.search(content.replace(b"\0", b"")):  # UTF-16 is ASCII with zeros between
+            raise FileUnreadable("definitions")
+        root = etree.fromstring(content, etree.XMLParser(resolve_entities=False, no_network=True))
+        if STRICT.match(etree.QName(root).namespace or ""):
+            _make_transitional(root)
+        return root
+
+    def content_type(self, part: str) -> str:
+        """Return the declared content type of a part; empty if none is declared."""
+        key = _key(part)
+        return self._types.get(key) or self._types.get(PurePosixPath(key).suffix, "")
+
+    def relationships(self, part: str) -> list[PartRelationship]:
+        """Return the relationships of a part, also those that lead to a part that is not there."""
+        folder, _, name = part.rpartition("/")
+        described = join(folder, "_rels", f"{name}.rels")
+        if _key(described) not in self._files:
+            return []
+        found = self.root(described).iterchildren(tag=etree.Element)
+        return [self._relationship(folder, one) for one in found]
+
+    def all_relationships(self) -> Iterator[PartRelationship]:
+        """Yield the relationships of all parts, those of damaged ones excepted."""
+        for name in self._files:
+            folder, _, file = name.rpartition("/")
+            if folder.rpartition("/")[2] == "_rels" and file.endswith(".rels"):
+                try:
+                    yield from self.relationships(join(folder.rpartition("/")[0], file[: -len(".rels")]))
+                except etree.LxmlError:
+                    continue
+
+    def _relationship(self, folder: str, element: etree._Element) -> PartRelationship:
+        target = element.get("Target", "")
+        kind = element.get("Type", "").rpartition("/")[2]
+        if element.get("TargetMode") == "External":
+            return PartRelationship(id=element.get("Id", ""), kind=kind, address=target)
+        path = normpath(join("/", folder, target.partition("#")[0].replace("\\", "/"))).lstrip("/")
+        part = next((one for one in (path, unquote(path)) if _key(one) in self._files), "")
+        return PartRelationship(id=element.get("Id", ""), kind=kind, part=part)
+
+    def _unpack(self, part: str) -> bytes:
+        """Return the content of a part, whatever size it says that it has."""
+        content = bytearray()
+        with self._zip.open(self._files[_key(part)]) as file:
+            while chunk := file.read(CHUNK):
+                content += chunk
+                self._left -= len(chunk)
+                if self._left < 0:
+                    raise FileUnreadable("bomb")
+        return bytes(content)
+
+
+def _key(name: str) -> str:
+    return name.replace("\\", "/").lstrip("/").lower()
+
+
+def _make_transitional(root: etree._Element) -> None:
+    known: dict[str, str] = {}
+    for element in root.iter(etree.Element):
+        tag = str(element.tag)
+        if tag not in known:
+            known[tag] = STRICT.sub(TRANSITIONAL, tag)
+        element.tag = known[tag]
+        for name in [str(name) for name in element.attrib if "{http://purl" in str(name)]:
+            value = element.attrib.pop(name)
+            element.set(STRICT.sub(TRANSITIONAL, name), value)
+
 
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+
+
 MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+
+
 W14 = "{http://schemas.microsoft.com/office/word/2010/wordml}"
+
+
 VML = "{urn:schemas-microsoft-com:vml}"
+
+
 DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/"
+
+
 PARAGRAPH, TABLE, ROW, CELL, TEXT = f"{W}p", f"{W}tbl", f"{W}tr", f"{W}tc", f"{W}t"
+
+
 TEXTS = (TEXT, f"{M}t", f"{DRAWING}main}}t")
+
+
 LEFT_OUT = frozenset(
     f"{W}{name}"
     for name in ("moveFrom", "pPr", "rPr", "sdtPr", "sdtEndPr", "tblPr", "trPr", "tcPr", "sectPr", "ffData")
 )
 """What was moved away, or says how something looks."""
+
+
 LETTERS: Mapping[str, str] = {
     f"{W}tab": "\t",
     f"{W}ptab": "\t",
@@ -39,6 +208,8 @@ LETTERS: Mapping[str, str] = {
     f"{W}br": "\n",
     f"{W}cr": "\n",
 }
+
+
 UNREAD: Mapping[str, str] = {
     f"{DRAWING}picture}}pic": "pictures",
     f"{VML}imagedata": "pictures",
@@ -52,18 +223,36 @@ UNREAD: Mapping[str, str] = {
     f"{W}subDoc": "objects",
 }
 """What is counted, as it is not read; what is in it (an icon) does not count."""
+
+
 NOTES: Mapping[str, str] = {f"{W}footnoteReference": "footnotes", f"{W}endnoteReference": "endnotes"}
+
+
 MARKS: Mapping[str, str] = {"footnotes": "[^{number}]", "endnotes": "[^e{number}]"}
 """How a reference to a note is written, as in Markdown."""
+
+
 TICKED, EMPTY = "\u2612", "\u2610"
+
+
 LINK = re.compile(r'\s*HYPERLINK\s+"([^"]+)"')
+
+
 FORMULA = re.compile(r"\s*EQ\s+(.+)")
+
+
 RUBY_FORMULA = re.compile(r".*\\o\\ad\(\\s\\up\s*\d+\((.+)\),(.+)\)\s*")
 """How old documents set a word's reading above it."""
+
+
 LONGEST_QUOTE = 200
 """Letters that a comment shows of what it is about."""
+
+
 LONGEST_SHOWN = 2_000
 """Letters of an instruction, and of what a field shows, that are kept while it is open."""
+
+
 MOST_OPEN = 20
 """So many fields, and ranges of comments, may be open at once; of others no more than their text is read."""
 
@@ -471,3 +660,93 @@ def _choose_alternatives(root: etree._Element) -> None:
         for one in forms:
             if one is not kept:
                 element.remove(one)
+
+
+DOCX_ERRORS = (
+    BadZipFile,
+    EOFError,
+    LookupError,
+    NotImplementedError,
+    OSError,
+    TypeError,
+    ValueError,
+    etree.LxmlError,
+    zlib.error,
+)
+"""What zipfile and lxml raise over a file that is not as it should be."""
+
+
+OTHERS = (
+    ("xl/workbook.xml", "sheet"),
+    ("xl/workbook.bin", "sheet"),
+    ("ppt/presentation.xml", "slides"),
+    ("content.xml", "open"),
+    ("meta-inf/container.xml", "book"),
+)
+"""Files that tell what else a zip may be."""
+
+
+OFFICE = (
+    ("spreadsheetml", "sheet"),
+    ("ms-excel", "sheet"),
+    ("presentationml", "slides"),
+    ("ms-powerpoint", "slides"),
+    ("macroenabled", "macros"),
+    ("template", "macros"),
+)
+"""Words in the content type of a main part that is not a plain document's."""
+
+
+DOCUMENT = "word/document.xml"
+
+
+MAIN = "wordprocessingml.document.main+xml"
+
+
+def docx_text(data: bytes, room: ChildLimits) -> tuple[str, Mapping[str, int]]:
+    """Return the text, and counts of what is not read: pictures, deleted passages, things outside …"""
+    try:
+        package = OfficePackage(data, room)
+        document = WordText(package, find_main_part(package))
+        outside = sum(bool(one.address) and one.kind != "hyperlink" for one in package.all_relationships())
+        lines: list[str] = []
+        length = 0
+        for line in document.lines():
+            lines.append(line)
+            length += len(line) + 1
+            if length > room.characters:
+                raise FileUnreadable("long")
+    except etree.XMLSyntaxError as wrong:
+        spent = getattr(wrong, "code", 0) == etree.ErrorTypes.ERR_NO_MEMORY
+        raise FileUnreadable("memory" if spent else "damaged") from None
+    except DOCX_ERRORS:
+        raise FileUnreadable("damaged") from None
+    return "\n".join(lines), {"outside": outside, **document.unread}
+
+
+def find_main_part(package: OfficePackage) -> str:
+    """Return the part that the relationships or the content types call the document. Raises Refused."""
+    related = [one.part for one in package.relationships(PACKAGE) if one.kind == "officeDocument"]
+    part = next(filter(None, related), "")
+    if not part:
+        part = next((name for name in package.names if MAIN in package.content_type(name)), "")
+    if not part and DOCUMENT in package.names:
+        part = DOCUMENT
+    if not part:
+        raise FileUnreadable(unreadable_zip_kind(package.names))
+    declared = package.content_type(part).lower()
+    for words, kind in OFFICE:
+        if words in declared:
+            raise FileUnreadable(kind)
+    if package.root(part).tag != f"{W}document":
+        raise FileUnreadable("damaged")
+    return part
+
+
+def unreadable_zip_kind(names: Collection[str]) -> str:
+    """Return what a zip of these files is, as it is no Word file."""
+    return next((kind for name, kind in OTHERS if name in names), "archive")
+
+
+if __name__ == "__main__":
+    run_child(docx_text)

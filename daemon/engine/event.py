@@ -1,7 +1,17 @@
-"""What an entry of the journal is, and what it says.
+"""Text that can be written everywhere: no half of a character, no NUL.
+
+JSON lets half a surrogate pair pass, and so do models and tools; UTF-8, SQLite and Slack do not.
+
+An event without its words: what a forgotten entry's body becomes. Ids, numbers and codes stay.
+
+The body of a forgotten entry begins with a mark, which names the entry that it was forgotten under.
+
+What an entry of the journal is, and what it says.
 
 Each kind of entry is a frozen dataclass derived from Event. The engine's own kinds stand in `kinds.py`; a
 program adds its own and hands them to the journal when it opens it. Nothing registers at import.
+
+How steps are named: a key is a path that says where in an execution it stands.
 """
 
 from __future__ import annotations
@@ -10,23 +20,292 @@ import dataclasses
 import functools
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from operator import attrgetter
-from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, cast, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    Self,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+from unicodedata import normalize
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from daemon.engine.blanking import FORGOTTEN_MARK, with_forgotten_mark, without_words
-from daemon.engine.writable import storable_json
+UNWRITABLE = re.compile(r"[\x00\ud800-\udfff]")
+
+
+PAIR = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
+
+
+FIRST_HALF = re.compile(r"[\ud800-\udbff]\Z")
+
+
+SUSPECT = re.compile(r"\\u(?:d[89a-f]|0000)", re.IGNORECASE)
+"""What is escaped so in JSON may be half a character."""
+
+
+REPLACEMENT_CHARACTER = "\ufffd"
+"""Stands for each character that could not be written."""
+
+
+SHORT = re.compile(r"(?s).{1,256}(?=\s|\Z)|.{1,256}")
+"""A piece that ends with a word where it can."""
+
+
+def storable_text(text: str) -> str:
+    """The text with its halves joined to characters, and a mark for what is none."""
+    if text.isascii() and "\0" not in text:  # a search through a prompt would take longer than all else
+        return text
+    if not UNWRITABLE.search(text):
+        return text
+    return UNWRITABLE.sub(REPLACEMENT_CHARACTER, PAIR.sub(_joined, text))
+
+
+def _joined(pair: re.Match[str]) -> str:
+    return pair[0].encode("utf-16", "surrogatepass").decode("utf-16")
+
+
+def storable_json(text: str) -> str:
+    """JSON text, as `json.dumps` writes it, whose strings can be written everywhere."""
+    if "\\u" not in text or not SUSPECT.search(text):
+        return text
+    return json.dumps(storable_value(json.loads(text)), allow_nan=False)
+
+
+def storable_value(value: Any) -> Any:
+    """A value as JSON holds it, with all of its texts as they can be written everywhere."""
+    match value:
+        case str():
+            return storable_text(value)
+        case list():
+            return [storable_value(one) for one in value]
+        case dict():
+            return {storable_text(name): storable_value(one) for name, one in value.items()}
+    return value
+
+
+def normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
+    """The text in this form of Unicode, piece by piece: to put a row of accents in order takes the square of
+    it, and nobody else goes on meanwhile."""
+    return "".join(normalize(form, piece) for piece in SHORT.findall(text))
+
+
+FORGOTTEN_MARK = "forgotten"
+
+
+START = f'{{"{FORGOTTEN_MARK}": '
+"""How the body of a forgotten entry begins."""
+
+
+D = TypeVar("D")
+
+
+def without_words(value: D) -> D:
+    """This dataclass with each text emptied, but for its codes and what its class says `stays`.
+
+    Of what may be any JSON nothing is left; of a list of numbers all of it.
+    """
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        raise TypeError(f"{type(value).__qualname__} is no dataclass")
+    stays, hints = _kept_fields(type(value)), _type_hints(type(value))
+    emptied = dict[str, Any]()
+    for field in dataclasses.fields(value):
+        if field.name not in stays:
+            emptied[field.name] = _blank(getattr(value, field.name), hints[field.name])
+    return dataclasses.replace(value, **emptied)
+
+
+def with_forgotten_mark(fields: Mapping[str, Any], by: int) -> str:
+    """These fields as the body of an entry that was forgotten under the entry `by`."""
+    return json.dumps({FORGOTTEN_MARK: by, **fields})
+
+
+def forgotten_mark(body: str) -> int:
+    """The seq of the entry under which this body was blanked; 0 for one that was not."""
+    if not body.startswith(START):
+        return 0
+    digits = body[len(START) :].partition(",")[0].rstrip("}")
+    if not digits.isdecimal():
+        return 0
+    return int(digits)
+
+
+def _blank(value: Any, hint: Any) -> Any:
+    if hint is Any:
+        return None
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return ""
+    if isinstance(value, Mapping):
+        return {}
+    if dataclasses.is_dataclass(value):
+        return without_words(value)
+    if all(isinstance(one, int | float) for one in value):
+        return value
+    return type(value)()
+
+
+@functools.cache
+def _kept_fields(kind: type) -> frozenset[str]:
+    """What this class and those that it derives from say, and the fields that hold codes alone."""
+    stays = {name for name, hint in _type_hints(kind).items() if _is_code(hint)}
+    for base in kind.__mro__:
+        stays.update(vars(base).get("stays", ()))
+    return frozenset(stays)
+
+
+def _is_code(hint: Any) -> bool:
+    """Is it one of some fixed words, or nothing?"""
+    if get_origin(hint) is Literal:
+        return True
+    parts = [part for part in get_args(hint) if part is not type(None)]
+    return type(None) in get_args(hint) and all(get_origin(part) is Literal for part in parts)
+
+
+@functools.cache
+def _type_hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+# thread@seq                      an execution: its thread, and the seq of its first input
+# thread@seq~1                    the same, after its first restart
+# thread@seq~failed               its last words, where it is given up (~stopped: where somebody stops it)
+# thread@seq/draw#2               a step: the second `draw` of the trunk
+# thread@seq/branch#1/draw#1      a step of a context within it
+# thread@seq/:3f9a#1/draw#1       a step of a context that is named by its content
+# thread@seq/:forgotten-7#1/draw  the same, when the words of its content are forgotten
+# thread@seq/draw#2!done          a part of a step
+
+PART = "!"
+
+
+CONTENT = re.compile(r":[0-9a-f]{12}(?=#\d)")
+"""The name of a context that is made of its content."""
+
+
+RENAMED = ":forgotten-"
+"""How the name of such a context begins when its content is forgotten."""
+
+
+FAILED = "failed"
+
+
+STOPPED = "stopped"
+
+
+def root_of(thread: str) -> str:
+    """The thread at the top of the tree that this one stands in: `a` of `a.b.c`."""
+    return thread.partition(".")[0]
+
+
+def parent_of(thread: str) -> str:
+    """The thread directly above this one; empty where there is none."""
+    return thread.rpartition(".")[0]
+
+
+def context_of(key: str) -> str:
+    """The path of the context that a step, or a context, stands in."""
+    return key.rpartition("/")[0]
+
+
+def execution_of(key: str) -> str:
+    """The execution that recorded this, however often it was restarted."""
+    return re.split("[/~!]", key)[0]
+
+
+def part_key(key: str, name: str) -> str:
+    """The key of what belongs to a step."""
+    return f"{key}{PART}{name}"
+
+
+def step_of(key: str) -> str:
+    """The key of the step that this belongs to: itself, where it is no part."""
+    return key.partition(PART)[0]
+
+
+def is_part(key: str) -> bool:
+    """Does it belong to a step, and is none itself?"""
+    return PART in key
+
+
+def is_named_by_content(path: str) -> bool:
+    """Is this context named by what it is about, and not by where it stands?"""
+    return path.rpartition("/")[2].startswith(":")
+
+
+def is_renamed(key: str) -> bool:
+    """True if it stands in a context that was named by what is forgotten: nobody can ask for it any more."""
+    return f"/{RENAMED}" in key
+
+
+def without_content_names(key: str, seq: int, names: dict[str, str]) -> str:
+    """The key without names that were made of content.
+
+    `names` are the contexts that were renamed so far, with their new paths; it grows. A new name is made of
+    the first seq in that context.
+    """
+    parts = key.split("/")
+    for place, name in enumerate(parts):
+        old = "/".join(key.split("/")[: place + 1])
+        if CONTENT.match(name):
+            new = CONTENT.sub(f"{RENAMED}{seq}", name)
+            names.setdefault(old, "/".join([*parts[:place], new]))
+        if old in names:
+            parts[: place + 1] = names[old].split("/")
+    return "/".join(parts)
+
+
+def enclosing_contexts(path: str, root: str) -> list[str]:
+    """The contexts from `root` down to this one, both with it."""
+    found = [path]
+    while path != root and "/" in path:
+        path = context_of(path)
+        found.append(path)
+    return found[::-1]
+
+
+def restarted_path(execution: str, times: int) -> str:
+    """The path of an execution after so many restarts."""
+    return f"{execution}~{times}" if times else execution
+
+
+def last_words_path(execution: str, name: str) -> str:
+    """The path under which the end of an execution is told that does not run any more."""
+    return f"{execution}~{name}"
+
+
+DAY = 86_400.0
+"""In seconds."""
+
+
+def midnight(now: float) -> float:
+    """When the UTC day of this time began, in Unix seconds."""
+    return now - now % DAY
+
 
 UNHASHED = "forgotten"
 """Stands for a hash that was made of words which are forgotten."""
+
+
 NO_DATE = 253_402_300_800
 """The first second after the year 9999."""
 
+
 Seqs = Annotated[tuple[int, ...], "entries"]
 """A field that names earlier entries of its own tree of threads."""
+
+
 Date = Annotated[float, Field(ge=0, lt=NO_DATE)]
 """A field that is a time in Unix seconds."""
 
@@ -145,7 +424,11 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 E = TypeVar("E", bound=Event, covariant=True)
+
+
 F = TypeVar("F", bound=Event)
+
+
 T = TypeVar("T")
 
 

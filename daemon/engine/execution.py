@@ -2,19 +2,56 @@
 
 An execution may last several turns: where it waits it suspends, and runs again from the top when its answer
 has come, reading back all that it did. Its contexts (`context.py`) do the steps; the worker ends it.
+
+What is recorded of one execution, and what of it this run has read back: the rules of replay.
+
+Every step is looked up here before it is done. A difference between what the code does and what is recorded
+is Nondeterminism.
+
+Which of the inputs of an execution answers which of its questions.
+
+What an execution appends and does not wait for: it is sent to disk, in order, while the execution goes on.
+
+What may be done again needs no wait of its own. Whatever is awaited afterwards comes after it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
-from daemon.engine.answers import AnswerMatcher
-from daemon.engine.attempts import turn_failures, turn_id
-from daemon.engine.event import Entry, Event, Input, InputRank, StepEvent, in_seq_order, of_kind, seqs_of
-from daemon.engine.exceptions import FencedError, ReplayMismatch, ReplayRequested
-from daemon.engine.keys import FAILED, PART, STOPPED, context_of, last_words_path, parent_of, restarted_path
+from daemon.engine.clock import JournalClock
+from daemon.engine.event import (
+    FAILED,
+    PART,
+    STOPPED,
+    UNHASHED,
+    Entry,
+    Event,
+    Input,
+    InputRank,
+    StepEvent,
+    context_of,
+    enclosing_contexts,
+    in_seq_order,
+    is_named_by_content,
+    is_part,
+    is_renamed,
+    last_words_path,
+    of_kind,
+    parent_of,
+    restarted_path,
+    seqs_of,
+    step_of,
+)
+from daemon.engine.exceptions import FencedError, JournalError, KeyConflict, ReplayMismatch, ReplayRequested
+from daemon.engine.journal.journal import EntryDraft, Journal
+from daemon.engine.journal.reader import JournalReader
+from daemon.engine.journal.writer import Fence
 from daemon.engine.kinds import (
     AnswerAwaited,
     AnswerReceived,
@@ -28,13 +65,293 @@ from daemon.engine.kinds import (
     TurnEnded,
     WaitBegan,
     WaitEnded,
+    turn_id,
 )
-from daemon.engine.outage import ExecutionServices, OutageWaiter
-from daemon.engine.recorded import ReplayLog
-from daemon.engine.unawaited import WriteBehind, retry_until_written
-from daemon.engine.writer import Fence
+from daemon.engine.outages import ExecutionServices, OutageWaiter
+from daemon.engine.retries import turn_failures
+
+Hold = Callable[[], None]
+"""Raises Fenced when the thread is no longer ours. Stands directly before what the world sees or bills."""
+
+
+class ReplayLog:
+    """The steps of an execution: `entries` stand under its path.
+
+    What stands `beside` them is read back, too, and is no step: how an outage was told, and what was done
+    before a restart, or before the last words.
+    """
+
+    def __init__(self, path: str, entries: Sequence[Entry[Any]], beside: Iterable[Entry[Any]] = ()) -> None:
+        self.path = path
+        self.log: Sequence[Entry[StepEvent]] = ()
+        """The steps of the executions that it stands for, in order."""
+        self._entries = {entry.key: entry for entry in [*entries, *beside]}
+        steps = of_kind(StepEvent, entries)
+        self._unread = {entry.key for entry in steps if not is_renamed(entry.key)}
+        self._parts = _parts_by_step(self._unread)
+        self._taken = {entry.event.taken_from for entry in steps}
+        self._claimed = {path}
+
+    @property
+    def is_replaying(self) -> bool:
+        """Is anything recorded, in whatever context, that was not read back yet?"""
+        return bool(self._unread)
+
+    def add(self, entry: Entry[Any]) -> None:
+        """Something that this run has just appended."""
+        self._entries[entry.key] = entry
+
+    def enter_context(self, path: str) -> None:
+        """The code has come to this context."""
+        self._claimed.add(path)
+
+    def find(self, key: str) -> Entry[Any] | None:
+        """What is recorded under this key; the look alone changes nothing."""
+        return self._entries.get(key)
+
+    def read_back(self, key: str, fingerprint: str = "") -> Entry[Any] | None:
+        """Read a step back, or a part of one. Raises Nondeterminism where something else was asked then."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        if fingerprint and _asks_else(entry, fingerprint):
+            raise ReplayMismatch(f"{key} asks for something else than what is recorded")
+        self._unread.discard(key)
+        if is_part(key):
+            self._read_parts(step_of(key))
+        else:
+            self._read_parts(key, before=entry.seq)
+        return entry
+
+    def _read_parts(self, step: str, before: int | None = None) -> None:
+        """The end of a step ends all its parts, and its entry those that were written `before` it."""
+        for key in self._parts.get(step, ()):
+            if before is None or self._entries[key].seq < before:
+                self._unread.discard(key)
+
+    def mark_repeatable(self, step: str) -> None:
+        """This step is done again: what a former attempt did of it may be of use, and need not be."""
+        self._read_parts(step_of(step))
+
+    def begin_step(self, key: str) -> None:
+        """A step that is not recorded is to be done. Raises Nondeterminism where a recorded one was missed.
+
+        What is recorded in this context, and in those that wait for it, must have been read, and each context
+        beside it that is recorded must have been claimed. A context named by its content stands alone. What a
+        former attempt did of the step itself is gone on from.
+        """
+        self.mark_repeatable(key)
+        if not self._unread:
+            return
+        line = self._line(context_of(key))
+        for unread in self._unread:
+            there = context_of(unread)
+            if there in line and not is_part(unread):
+                raise ReplayMismatch(f"{key} is new, and {unread} was not read")
+            passed = self._unclaimed(there)
+            if passed and not is_named_by_content(passed) and context_of(passed) in line:
+                raise ReplayMismatch(f"{key} is new, and nobody came to {passed}")
+
+    def _line(self, path: str) -> set[str]:
+        """This context and those above it, up to the nearest that is named by its content."""
+        line = set[str]()
+        for above in reversed(enclosing_contexts(path, self.path)):
+            line.add(above)
+            if is_named_by_content(above):
+                break
+        return line
+
+    def _unclaimed(self, path: str) -> str | None:
+        """The uppermost context on the way to this one that the code has not come to."""
+        for above in enclosing_contexts(path, self.path):
+            if above not in self._claimed:
+                return above
+        return None
+
+    def check_all_read(self, path: str) -> None:
+        """A context is through, or suspends. Raises Nondeterminism where a recorded step was not read."""
+        left = [key for key in self._unread if key.startswith(f"{path}/")]
+        if left:
+            raise ReplayMismatch(f"{path} came to its end, and {min(left)} was not read")
+
+    def take_over(self, fingerprint: str, finished: tuple[type[StepEvent], ...]) -> Entry[Any] | None:
+        """What an abandoned execution finished and asked with the same words; each only once, in order."""
+        for entry in self.log:
+            fits = entry.event.fingerprint == fingerprint and isinstance(entry.event, finished)
+            if fits and entry.key not in self._taken:
+                self._taken.add(entry.key)
+                return entry
+        return None
+
+
+def _asks_else(entry: Entry[Any], fingerprint: str) -> bool:
+    """True if the step is known to have asked something else: what was forgotten is read back as it is."""
+    return not entry.forgotten and entry.event.fingerprint not in (fingerprint, UNHASHED)
+
+
+def _parts_by_step(keys: Iterable[str]) -> Mapping[str, Sequence[str]]:
+    parts = defaultdict[str, list[str]](list)
+    for key in keys:
+        if is_part(key):
+            parts[step_of(key)].append(key)
+    return parts
+
+
+class AnswerMatcher:
+    """Of one attempt. Each input answers once; `answered` are the answers that are recorded already."""
+
+    def __init__(
+        self, journal: JournalReader, began: Entry[TurnBegan], answered: Iterable[Entry[AnswerReceived]]
+    ) -> None:
+        self._journal = journal
+        self._began = began
+        self._used = {entry.event.input for entry in answered}
+
+    def find_answer(self, waits: Entry[Any], inputs: Sequence[Entry[Input]]) -> Entry[Input] | None:
+        """The first of these inputs that answers this question or wait.
+
+        One that names the question of an abandoned execution counts where the same is asked again.
+        """
+        for entry in inputs:
+            if entry.seq not in self._used and self._answers(entry, waits):
+                self._used.add(entry.seq)
+                return entry
+        return None
+
+    def unasked_answers(self, inputs: Sequence[Entry[Input]]) -> list[Entry[Input]]:
+        """Those of these that answer a question which is not asked any more."""
+        found = []
+        for entry in inputs:
+            asked = self.question_answered_by(entry)
+            if asked and entry.seq not in self._used and not self._journal.is_pending(asked.seq):
+                found.append(entry)
+        return found
+
+    def question_answered_by(self, given: Entry[Input]) -> Entry[AnswerAwaited] | None:
+        """The question that this input answers."""
+        key = self._named(given)
+        if not key:
+            return None
+        named = self._journal.get(key)
+        if named is None or not isinstance(named.event, AnswerAwaited):
+            return None
+        return cast(Entry[AnswerAwaited], named)
+
+    def _answers(self, given: Entry[Input], waits: Entry[Any]) -> bool:
+        if self._named(given) == waits.key:
+            return True
+        asked = self.question_answered_by(given)
+        if asked is None:
+            return False
+        same = asked.event.asks_the_same(waits.event)
+        return same and asked.event.execution == self._began.event.execution and asked.kind == waits.kind
+
+    def _named(self, given: Entry[Input]) -> str:
+        """The key of the question that this input answers: it says so itself, or its turn does."""
+        if given.event.answers or given.seq not in self._began.event.inputs:
+            return given.event.answers
+        return self._began.event.answers
+
+
+T = TypeVar("T")
+
+
+PATIENCE = 600
+"""Seconds for which what was done is kept that the journal does not take."""
+
+
+async def retry_until_written(clock: JournalClock, write: Callable[..., Awaitable[T]], *what: object) -> T:
+    """Write it, or raise JournalError when it could not be written for so long."""
+    for _ in range(PATIENCE):
+        try:
+            return await write(*what)
+        except JournalError:
+            await clock.sleep(1.0)
+    return await write(*what)
+
+
+@dataclass(slots=True, kw_only=True)
+class UnsavedEntry:
+    """One entry that is not known to be on disk. `receipt_of` is the key of the intent that it closes."""
+
+    draft: EntryDraft[Any]
+    receipt_of: str
+    seq: asyncio.Future[int] | None = None
+    """None as long as it is not on its way."""
+
+
+class WriteBehind:
+    """The entries of one attempt that nobody has waited for yet. `saved` is told of each that is on disk."""
+
+    def __init__(self, journal: Journal, record: ReplayLog, saved: Callable[[Entry[Any]], None]) -> None:
+        self._journal = journal
+        self._record = record
+        self._saved = saved
+        self._unsaved = deque[UnsavedEntry]()
+        self._sending: asyncio.Handle | None = None
+
+    def add(self, draft: EntryDraft[Any], receipt_of: str = "") -> None:
+        """Send it with whatever else is added before the execution waits for anything: in one commit."""
+        self._unsaved.append(UnsavedEntry(draft=draft, receipt_of=receipt_of))
+        if self._sending is None:
+            self._sending = asyncio.get_running_loop().call_soon(self._begin)
+
+    async def wait_until_saved(self) -> None:
+        """Until all of it is on disk.
+
+        Raises Fenced where another attempt has taken over, JournalError where it cannot be written: then it
+        is sent again by whoever waits next.
+        """
+        while self._unsaved:
+            self._send()
+            first = self._unsaved[0]
+            assert first.seq is not None
+            sent = first.seq
+            try:
+                seq = await asyncio.shield(sent)
+            except KeyConflict:
+                raise FencedError(first.draft.row.key) from None
+            except JournalError:
+                if first.seq is sent:
+                    for one in self._unsaved:  # none of those that come after it is written either
+                        one.seq = None
+                raise
+            if self._unsaved and self._unsaved[0] is first:  # nobody else has waited for it, too
+                self._unsaved.popleft()
+                self._saved(self._entry(first, seq))
+
+    def _entry(self, one: UnsavedEntry, seq: int) -> Entry[Any]:
+        entry = one.draft.entry(seq)
+        begun = self._record.find(one.receipt_of)
+        return replace(entry, cause=begun.seq, closes=(begun.seq,)) if begun else entry
+
+    def _begin(self) -> None:
+        """Nobody waits yet; whoever does hears what went wrong."""
+        with suppress(JournalError):
+            self._send()
+
+    def _send(self) -> None:
+        """All that is not on its way. Each comes after the one before, or fails with it."""
+        if self._sending:
+            self._sending.cancel()
+            self._sending = None
+        before = ""
+        for one in self._unsaved:
+            if one.seq is None:
+                one.seq = self._journal.submit(one.draft, after=before, receipt_of=one.receipt_of)
+                one.seq.add_done_callback(_ignore_failure)
+            before = one.draft.row.key
+
+
+def _ignore_failure(seq: asyncio.Future[int]) -> None:
+    """A failure is no news to the loop: whoever waits raises it."""
+    if not seq.cancelled():
+        seq.exception()
+
 
 E = TypeVar("E", bound=Event)
+
+
 S = TypeVar("S", bound=StepEvent)
 
 

@@ -3,6 +3,8 @@
 Four stories are told with them: a turn (began, resumed, ended), a step that waits (asked or waiting, then
 answered), something that cannot be reached (outage, then ended), and a thread under a thread (spawned, then
 ended). The lives of the worker stand in `lives.py`, what is forgotten in `erasing.py`.
+
+What a worker notes of itself: when it began and ended, and how long it lived with whom.
 """
 
 from __future__ import annotations
@@ -11,15 +13,82 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from daemon.engine.erasing import EntriesErased, EntriesForgotten
-from daemon.engine.event import Date, Event, EventCodec, Input, InputRank, Seqs, StepEvent
-from daemon.engine.lives import (
-    ClockCorrected,
-    CrashControlPassed,
-    WorkerHeartbeat,
-    WorkerStarted,
-    WorkerStopped,
-)
+from daemon.engine.event import Date, Entry, Event, EventCodec, Input, InputRank, Seqs, StepEvent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerStarted(Event):
+    """A worker was started, `after` a stop or a kill; `standings`: half turns it may have died of."""
+
+    kind = "life-began"
+    after: Literal["", "stop", "kill"]
+    standings: Mapping[str, tuple[int, int, float]] = field(default_factory=dict)
+
+    def line(self) -> str:
+        return f"after a {self.after}" if self.after else "for the first time"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerStopped(Event):
+    """The worker was told to stop."""
+
+    kind = "life-ended"
+    life: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerHeartbeat(Event):
+    """The worker has lived so many seconds with a half turn that it may die of."""
+
+    kind = "lived"
+    life: int
+    turn: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrashControlPassed(Event):
+    """The worker has lived without that half turn for so long that the last death counts against it."""
+
+    kind = "controlled"
+    life: int
+    turn: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockCorrected(Event):
+    """This machine's clock was ahead: what it called `ahead` counts as `right`."""
+
+    kind = "clock"
+    ahead: float
+    right: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntriesForgotten(Event):
+    """The words of these entries are forgotten: their bodies are blanked, all else of them stays.
+
+    It is pending until nothing of them is left in the file. It closes what of them still waited: nobody goes
+    on with that. `why` says so without their words.
+    """
+
+    kind = "forgotten"
+    pending = True
+    closed_by = frozenset({"erased"})
+    state = "being erased"
+    stays: ClassVar[tuple[str, ...]] = ("why",)
+    seqs: tuple[int, ...]
+    why: str
+
+    def line(self) -> str:
+        return f"{len(self.seqs)} entries: {self.why}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntriesErased(Event):
+    """Of what was forgotten nothing is left in the file, nor beside it."""
+
+    kind = "erased"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -393,6 +462,7 @@ ENGINE_KINDS: tuple[type[Event], ...] = (
 )
 """Where a program derives its own class of one of these kinds, that class stands in its place."""
 
+
 LEASES = (TurnBegan, TurnResumed)
 """Who writes one of these holds the thread from then on."""
 
@@ -402,3 +472,8 @@ def with_engine_kinds(kinds: Iterable[type[Event]]) -> EventCodec:
     own = list(kinds)
     taken = {getattr(each, "kind", "") for each in own}
     return EventCodec([*own, *(each for each in ENGINE_KINDS if each.kind not in taken)])
+
+
+def turn_id(began: Entry[TurnBegan]) -> str:
+    """The id of the turn that began with this entry."""
+    return began.key.removesuffix("/began")

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, Input, InputRank, StepEvent, seqs_of
+from daemon.engine.event import Entry, Input, InputRank, StepEvent, part_key, seqs_of
 from daemon.engine.exceptions import Unavailable
 from daemon.engine.execution import Execution
-from daemon.engine.journal import Journal
-from daemon.engine.keys import part_key
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.reader import JournalReader
 from daemon.engine.kinds import (
     AnswerAwaited,
     Intent,
@@ -26,10 +26,11 @@ from daemon.engine.kinds import (
     WaitEnded,
     WaitReminder,
 )
-from daemon.engine.reading import JournalReader
 
 PATIENCE = (60.0, 300.0, 1800.0)
 """Seconds until what cannot be reached is tried again; the last one repeats."""
+
+
 MOST_TRIES = 50
 """About a day of them."""
 
@@ -189,8 +190,3 @@ def question_answered_by(
         if same and asked.event.execution == named.event.execution:
             return asked
     return None
-
-
-def is_stale_wait(journal: JournalReader, entry: Entry[Input]) -> bool:
-    """Is it the end of a wait that nobody is suspended on any more?"""
-    return type(entry.event) is WaitEnded and question_answered_by(journal, entry) is None

@@ -15,24 +15,30 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from daemon.engine.event import Entry, Input, fingerprint, in_chunks, seqs_of
+from daemon.engine.clock import JournalClock
+from daemon.engine.event import Entry, Input, fingerprint, in_chunks, parent_of, part_key, seqs_of
 from daemon.engine.exceptions import EngineError, FencedError, JournalDamaged
-from daemon.engine.journal import Journal, JournalClock
-from daemon.engine.keys import parent_of, part_key
-from daemon.engine.kinds import EntryMatch, WaitBegan, WaitEnded
-from daemon.engine.lives import ClockCorrected
-from daemon.engine.reading import EntryHead
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.reader import EntryHead
+from daemon.engine.kinds import ClockCorrected, EntryMatch, WaitBegan, WaitEnded
 
 log = logging.getLogger(__name__)
 
+
 K = TypeVar("K")
+
 
 SOME = 50
 """Waits that are read, or ended, before anybody else gets on."""
+
+
 AGAIN = 10.0
 """Seconds after which a wait that could not be ended is looked at again."""
+
+
 STALE = 1_000
 """So many times of waits that are over, beside as many as there are waits, are thrown away."""
+
 
 Place = tuple[str, str, bool]
 """Where an entry is waited for: its kind, a thread, and whether those under it count, too."""

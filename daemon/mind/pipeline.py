@@ -2,38 +2,59 @@
 
 Processes call `converse`. Only the dialogue is spoken, while it streams; everything else stays inside.
 `COGNITIVE_STEPS` is the word of the Implicit Semantic Machine's seed.
+
+What a turn leaves for when nobody waits: to learn about people, to sum up a long conversation.
+
+The pipeline leaves it; the processes of these names do it. Each is a perception of the lowest rank to the own
+thread: a message drops those that wait, and the one that goes on yields.
+
+Who is met for the first time.
+
+Plain mode, for a model that cannot keep the sections of a pipeline.
+
+One call asks for the dialogue alone. No call asks for a mood, for what was learned, or for the next process:
+the owner's words in prompts/plain_mode/words.md lead to those. Nothing is said before all of it was checked.
+A second try shows the newest message alone, and begins with the soul's name where the model takes that.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
+from daemon.answers.plain_answer import AnswerSurroundings, extract_own_words, spoken_part_so_far
+from daemon.answers.private_words import HiddenWords, HiddenWordsGuard, PrivateWords, repeats_instructions
+from daemon.answers.speech_gate import SpeechGate
 from daemon.engine.event import Entry
 from daemon.engine.kinds import StepResult
-from daemon.kinds import LimitReached, ModelCall, MoodChanged
-from daemon.memory import WorkingMemory
-from daemon.mind.afterthoughts import schedule_background_tasks
-from daemon.mind.answer import DIALOGUE_ALONE_CALL, PipelineAnswer
-from daemon.mind.asking_model import (
+from daemon.kinds import BackgroundTask, LimitReached, ModelCall, MoodChanged, ReminderFired
+from daemon.memory import CORE, FORM, Memory, WorkingMemory, working_memory
+from daemon.mind.asking import (
+    NEXT,
+    ModelQuestion,
+    StreamedQuestion,
+    answer_form,
+    call_instructions,
     drop_too_long,
+    end_mark,
+    feeling,
     handle_stop,
+    limit_that_refused,
+    note_kept_form,
     owner_sentence,
     posted_receipts,
+    stop_at_limit,
+    time_placeholders,
     with_cut_note,
+    with_situation,
     without_refused_question,
 )
-from daemon.mind.consent import limit_that_refused, stop_at_limit
-from daemon.mind.echoes import repeats_instructions
-from daemon.mind.json_answer import spoken_part_so_far
-from daemon.mind.listening import ModelQuestion, StreamedQuestion, note_kept_form
-from daemon.mind.plain_mode import ask_in_plain_mode, check_plain_answer, is_answer_due, process_led_to
-from daemon.mind.private_words import HiddenWords, HiddenWordsGuard, PrivateWords
-from daemon.mind.prompting import call_instructions, end_mark, feeling, pipeline_question, with_situation
-from daemon.mind.recall import answer_as_memory, recall_kept
-from daemon.mind.sections import SpeechGate
-from daemon.mind.tags import (
+from daemon.model import Role
+from daemon.process import Speech, Turn
+from daemon.prompts.elements import (
     DIALOGUE,
     PRIVATE_TAGS,
     SAY_TAG,
@@ -41,10 +62,347 @@ from daemon.mind.tags import (
     STEPS_BY_NAME,
     CognitiveStep,
     SectionTags,
+    clean_name_text,
+    escape_tags,
+    names_in_words,
+    parse_moods,
+    soul_name_in,
 )
-from daemon.mind.wording import MOODS_TEXT, parse_moods
-from daemon.ports import Role
-from daemon.process import Speech, Turn
+from daemon.prompts.prompt_catalogue import (
+    ALLOWED_TEXT,
+    MOODS_TEXT,
+    SOUL_TEXT,
+    fill_prompt,
+    parse_process_words,
+    placeholder_names,
+    section_instruction,
+)
+from daemon.turn.recall import (
+    DIALOGUE_ALONE_CALL,
+    PLAIN_CALL,
+    PipelineAnswer,
+    answer_as_memory,
+    as_plain_turns,
+    recall_kept,
+)
+
+
+def pipeline_question(turn: Turn, steps: Sequence[CognitiveStep], guidance: str) -> str:
+    """The question of a pipeline: its sections, in order, and the words that are allowed now."""
+    if DIALOGUE in steps and not turn.must_answer:
+        silence = fill_prompt(turn, "prompts/silence")
+        guidance = f"{guidance}\n{silence}".strip()
+    frame = "prompts/plain"
+    if any(step.private for step in steps):
+        frame = "prompts/pipeline"
+    tags = SectionTags(suffix=turn.tag_suffix)
+    asked = {"tags": " ".join(tags.opening(step.tag) for step in steps), "allowed": "", "sections": ""}
+    wanted = placeholder_names(turn.text(frame))
+    if NEXT in steps and "allowed" in wanted:
+        allowed = fill_prompt(
+            turn, ALLOWED_TEXT, tag=tags.name(NEXT.tag), processes=", ".join(turn.processes)
+        )
+        asked["allowed"] = f" {allowed}"
+    if "sections" in wanted:
+        mood = feeling(turn)
+        asked["sections"] = tags.marked("\n".join(section_instruction(turn, step, mood) for step in steps))
+    return fill_prompt(turn, frame, guidance=guidance, **asked)
+
+
+async def claim_newcomers(turn: Turn) -> list[str]:
+    """The names of those who spoke and were never met before; each is claimed, once, across all threads."""
+    people = speakers(turn)
+    return [name for person, name in people.items() if await turn.claim(f"greeted:{person}")]
+
+
+def speakers(turn: Turn) -> dict[str, str]:
+    """The people who said what this turn answers: id to name. No bot, and nobody whose reminder came."""
+    people: dict[str, str] = {}
+    for entry in turn.answers:
+        if not entry.event.bot and not isinstance(entry.event, ReminderFired):
+            people[entry.event.user] = entry.event.name
+    return people
+
+
+SYSTEM = "prompts/plain_mode/system"
+
+
+NOTE = "prompts/plain_mode/note"
+
+
+KNOWN = "prompts/plain_mode/known"
+
+
+AGAIN = "prompts/plain_mode/again"
+
+
+WORDS = "prompts/plain_mode/words"
+
+
+NO_TIME = {"weekday": "", "date": "", "time": ""}
+
+
+LONGEST_CHARACTER = 600
+"""Characters of soul.md that a small model is told: whole paragraphs, from the first one on."""
+
+
+class PlainAnswer(PipelineAnswer):
+    """An answer of words alone. `words` is what may be said of them."""
+
+    def __init__(self, call: Entry[ModelCall], words: str) -> None:
+        super().__init__(call)
+        self._own = words
+        self.remembered = False
+
+    @property
+    def is_unfinished(self) -> bool:
+        """True if its last words are cut, because the whole was too long."""
+        return self.outcome == "cut" and self.call.event.text.rstrip().endswith(self._own[-20:])
+
+    @property
+    def received_dialogue(self) -> str:
+        """Nothing of it is said before it is whole."""
+        return ""
+
+    @property
+    def speakable_dialogue(self) -> str | None:
+        """The words of it that may be said; None if there are none."""
+        return self._own or None
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        """Nothing was asked besides."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainReply:
+    """A plain answer, with the memory by then, and the speech that is to say it."""
+
+    memory: WorkingMemory
+    speech: Speech
+    answer: PlainAnswer
+
+
+async def ask_in_plain_mode(
+    turn: Turn, memory: WorkingMemory, role: Role, guidance: str, notes: str
+) -> PlainReply:
+    """Ask for the dialogue alone, and once more where what came is no answer."""
+    seen = await _prompt(turn, memory)
+    asking = StreamedQuestion(turn, seen)
+    note = _note(turn, guidance, notes, **_facts(turn))
+    rules = [
+        fill_prompt(turn, SYSTEM, character="", **NO_TIME),
+        fill_prompt(turn, AGAIN),
+        guidance,
+        _note(turn),
+    ]
+    rules += answer_form(turn)
+    check = partial(check_plain_answer, turn, seen, rules)
+    said = [one.content for one in as_plain_turns(seen).conversation if one.role == "assistant"]
+    answer = first = check(await asking.ask(_question(role, note), None), said)
+    if (
+        answer.speakable_dialogue is None
+        and answer.outcome not in ("over-budget", "cancelled")
+        and not answer.too_long
+    ):
+        if answer.outcome == "refused":
+            role = "fallback"
+        again = fill_prompt(turn, AGAIN)
+        memory = memory.with_memory(*asking.memory.heard_since(seen))
+        asking.memory = seen = _newest_alone(turn, asking.memory)
+        answer = check(await asking.ask(_question(role, f"{note}\n{again}".strip()), None))
+    note_kept_form(turn, role, first, answer)
+    memory = memory.with_memory(*asking.memory.heard_since(seen))
+    return PlainReply(memory=memory, speech=asking.speech, answer=answer)
+
+
+def _question(role: Role, note: str) -> ModelQuestion:
+    return ModelQuestion(name=PLAIN_CALL, instruction=note, role=role)
+
+
+def process_led_to(turn: Turn) -> str:
+    """Return the process that the newest message leads to by one of the owner's words; empty: none."""
+    said = " ".join(_newest(turn).casefold().split())
+    for process, words in parse_process_words(turn.text(WORDS)).items():
+        if process in turn.processes and any(_stands_in(word, said) for word in words):
+            return process
+    return ""
+
+
+def is_answer_due(turn: Turn, memory: WorkingMemory) -> bool:
+    """Return True if an answer is due: among several people only where the soul is named or spoken to."""
+    if turn.must_answer:
+        return True
+    people = {one.name for one in memory.conversation if one.role == "user" and one.name}
+    name = soul_name_in(turn.text(SOUL_TEXT))
+    return len(people) < 2 or _stands_in(name.casefold(), _newest(turn).casefold())
+
+
+def _newest_alone(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
+    """Leave out what was said before, which a weak model copies; the soul's name is to begin the answer."""
+    asked = {entry.seq for entry in turn.answers}
+    earlier = [one for one in memory.conversation if one.seq not in asked and (one.seq or 0) < turn.began_seq]
+    rest = [one for one in memory.memories if one not in earlier]
+    return working_memory(rest).with_beginning(f"{soul_name_in(turn.text(SOUL_TEXT))}:")
+
+
+async def _prompt(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
+    """Return the memory with a short system text for the long ones: it may name the day, not the time."""
+    text = fill_prompt(turn, SYSTEM, character=_character(turn), **time_placeholders(turn))
+    core = await turn.record_text(SYSTEM, text)
+    rest = [one for one in memory.memories if one.region not in (CORE, FORM)]
+    return working_memory([core, *rest])
+
+
+def _character(turn: Turn) -> str:
+    """Return as many whole paragraphs of the soul's character as a small model is told."""
+    told = ""
+    for paragraph in re.split(r"\n\s*\n", turn.text(SOUL_TEXT).strip()):
+        if told and len(told) + len(paragraph) > LONGEST_CHARACTER:
+            break
+        told += f"\n\n{paragraph}"
+    return re.sub(r"\n\s*#[^\n]*\Z", "", told.strip())
+
+
+def _note(turn: Turn, guidance: str = "", notes: str = "", **facts: str) -> str:
+    """Word the note above the newest message: who wrote it, these facts, what is found out, what to do."""
+    known = {**NO_TIME, "known": "", **facts}
+    names = names_in_words(entry.event.name for entry in turn.answers)
+    note = fill_prompt(turn, NOTE, names=names, place=turn.place, guidance=guidance, **known)
+    return f"{notes}\n\n{note}".strip()
+
+
+def _facts(turn: Turn) -> dict[str, str]:
+    """Return the time and what is known of those who spoke, for the note: words that may be said, too."""
+    known = [
+        fill_prompt(turn, KNOWN, person=clean_name_text(person), notes=" ".join(escape_tags(told).split()))
+        for person, told in turn.known_people
+    ]
+    return {**time_placeholders(turn), "known": " ".join(known)}
+
+
+def check_plain_answer(
+    turn: Turn,
+    seen: WorkingMemory,
+    instructions: Sequence[str],
+    call: Entry[ModelCall],
+    said: Sequence[str] = (),
+) -> PlainAnswer:
+    """Return an answer without tags as it may be said.
+
+    It loses lines of others, tags and broken JSON. Nothing is left of one with a run of these instructions,
+    of what soul.md tells the soul, or of an earlier private thought, nor of one that was `said` so before.
+    """
+    names = [one.name for one in seen.conversation if one.role == "user" and one.name]
+    around = AnswerSurroundings(
+        name=soul_name_in(turn.text(SOUL_TEXT)),
+        people=[*dict.fromkeys(names)],
+        asked=_newest(turn),
+        said=said,
+        moods=parse_moods(turn.text(MOODS_TEXT)),
+    )
+    words = extract_own_words(PipelineAnswer(call).speakable_dialogue or "", around)
+    heard = (one.content for one in as_plain_turns(seen).conversation)
+    if repeats_instructions(words, instructions, turn.text(SOUL_TEXT), heard):
+        words = ""
+    if PrivateWords(seen).are_in(words):
+        words = ""
+    return PlainAnswer(call, words)
+
+
+def _newest(turn: Turn) -> str:
+    """Return what is answered, as one text; a shared file reads `[file: name]`."""
+    said: list[str] = []
+    for entry in turn.answers:
+        said += [entry.event.text, *(f"[file: {file.name}]" for file in entry.event.files)]
+    return "\n".join(said)
+
+
+def _stands_in(word: str, text: str) -> bool:
+    """True if this word, or these words, stand in the text by themselves."""
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
+
+
+LEARNING, SUMMARIZING = "learns_about_the_person", "summarizes_conversation"
+
+
+LONG = 80_000
+"""Characters of a conversation that is to be summed up."""
+
+
+WHOLE = 20_000
+"""Characters of its newest exchanges that stay as they are, about."""
+
+
+DM_LONG, DM_WHOLE = 24_000, 12_000
+"""The same of what was said in a DM, in whichever of its conversations: each of them begins with it."""
+
+
+STEP = 5_000
+"""Characters by which it grows before it is tried again, where it was given up."""
+
+
+STEPS = 16
+"""A conversation grows by this part of its length, at the least, before it is tried again."""
+
+
+FILLED = 1.2
+"""Characters of a conversation to each token of a window that are too many: the rest is for the prompts and
+the answer, and a token may have few characters."""
+
+
+FEW = 3
+"""Exchanges that stay as they are, however long."""
+
+
+async def schedule_background_tasks(turn: Turn, memory: WorkingMemory, learned: str) -> None:
+    """Leave what there is to do after an answer. `learned`: did the model say that it learned something?"""
+    if learned.casefold().startswith("yes"):
+        for person, name in speakers(turn).items():
+            about = {"person": person, "name": name}
+            await turn.send_to_self("learn", BackgroundTask(process=LEARNING, params=about))
+    last = summary_due_until(memory.conversation, *_lengths(turn, LONG, WHOLE))
+    if last and await turn.claim(f"summed-up:{last}"):
+        await turn.send_to_self("sum-up", BackgroundTask(process=SUMMARIZING, params={"last": last}))
+    last = summary_due_until(turn.dm_to_summarize(), *_lengths(turn, DM_LONG, DM_WHOLE))
+    if last and await turn.claim(f"dm-summed-up:{last}"):
+        await turn.send_to_self(
+            "sum-up-dm", BackgroundTask(process=SUMMARIZING, params={"last": last, "dm": True})
+        )
+
+
+def _lengths(turn: Turn, long: int, whole: int) -> tuple[int, int]:
+    """The same two for the models of this turn: a conversation is summed up before it fills their windows."""
+    most = int(turn.window_tokens * FILLED)
+    if most >= long:
+        return long, whole
+    return most, whole * most // long
+
+
+def summary_due_until(conversation: Sequence[Memory], long: int = LONG, whole: int = WHOLE) -> int:
+    """Up to which entry it is to be summed up by now: always a whole exchange; 0: it is short enough.
+
+    `long` is how many characters are too many, `whole` how many stay. While it grows by less than a step this
+    is the same.
+    """
+    upto = 0
+    ends: list[tuple[int, int]] = []  # of each exchange: after how many characters, and its last entry
+    for memory, following in pairwise(conversation):
+        upto += len(memory.content)
+        if memory.role == "assistant" and following.role == "user" and memory.seq:
+            ends.append((upto, memory.seq))
+    size = sum(len(memory.content) for memory in conversation)
+    if size <= long:
+        return 0
+    step = min(STEP, max(long // STEPS, 1))
+    most = (size - whole) // step * step
+    last = 0
+    for upto, seq in ends[: 1 - FEW]:
+        if upto <= most:
+            last = seq
+    return last
+
 
 Revise = Callable[[str, bool], str]
 """Takes a text that is about to be said, and whether it is whole; returns what of it may be."""

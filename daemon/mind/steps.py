@@ -14,22 +14,21 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
+from daemon.answers.choice import ChoiceUnreadable, answer_schema, find_json_values
+from daemon.answers.speech_gate import spoken_text
 from daemon.memory import WorkingMemory
-from daemon.mind.answer import MONOLOGUE, PipelineAnswer
-from daemon.mind.asking_model import Ask, apologize, ask_for_person
-from daemon.mind.choice import ChoiceUnreadable, find_json_values
-from daemon.mind.choosing import fence_result, validation_fault
-from daemon.mind.pipeline import converse
-from daemon.mind.prompting import end_mark, pipeline_question
-from daemon.mind.recall import entry_as_memory
-from daemon.mind.schemas import answer_schema
-from daemon.mind.sections import spoken_text
-from daemon.mind.tags import STEPS_BY_NAME
-from daemon.mind.wording import fill_prompt
-from daemon.ports import Role
+from daemon.mind.asking import Ask, apologize, ask_for_person, end_mark
+from daemon.mind.pipeline import converse, pipeline_question
+from daemon.model import Role
 from daemon.process import Placeholders, Turn
+from daemon.prompts.chooser import fence_result, validation_fault
+from daemon.prompts.elements import STEPS_BY_NAME
+from daemon.prompts.prompt_catalogue import fill_prompt
+from daemon.turn.recall import MONOLOGUE, PipelineAnswer, entry_as_memory
 
 M = TypeVar("M", bound=BaseModel)
+
+
 STEP_TEXTS: Mapping[str, Placeholders] = {
     "prompts/steps/decision": Placeholders({"question", "choices", "name"}, "choices"),
     "prompts/steps/mental_query": Placeholders({"statement", "name"}, "statement"),
@@ -39,6 +38,8 @@ STEP_TEXTS: Mapping[str, Placeholders] = {
     "prompts/steps/unreadable": Placeholders({"error"}),
 }
 """The texts of the steps, and the placeholders of each. A new step needs its line here, and its file."""
+
+
 TRIES = 4
 """How often an answer is asked for that cannot be read."""
 

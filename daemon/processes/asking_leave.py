@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from daemon.actions.message_commands import as_quotation
+from daemon.answers.speech_gate import spoken_text
+from daemon.inner_life.commands.message_commands import as_quotation
 from daemon.kinds import UnpromptedMessage
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import clean_name_text
-from daemon.mind.sections import spoken_text
-from daemon.mind.wording import LABELS_TEXT, fill_prompt, two_buttons
 from daemon.process import MentalProcess, Placeholders, Question, Turn
+from daemon.prompts.elements import clean_name_text
+from daemon.prompts.prompt_catalogue import LABELS_TEXT, fill_prompt
+from daemon.turn.questions import two_buttons
 
 LEAVE = "prompts/sentences/leave"
+
+
 PATIENCE = 86_400.0
 """Seconds after which nothing is said, because no owner has answered."""
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from daemon.memory import WorkingMemory
 from daemon.mind.pipeline import converse
-from daemon.mind.wording import fill_prompt
 from daemon.process import MentalProcess, Placeholders, Transition, Turn
+from daemon.prompts.prompt_catalogue import fill_prompt
 
 COGNITIVE_STEPS = ["internal_monologue", "external_dialogue", "emotional_state"]
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from daemon.memory import WorkingMemory
-from daemon.mind.newcomers import claim_newcomers
-from daemon.mind.pipeline import converse
+from daemon.mind.pipeline import claim_newcomers, converse
 from daemon.process import MentalProcess, Transition, Turn
 
 COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "emotional_state", "learned"]

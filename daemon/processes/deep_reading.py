@@ -4,31 +4,35 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from daemon.actions.interrupts import confirm_stop, look_for_interruption
-from daemon.actions.open_context import OpenThoughtContext
-from daemon.actions.read_deeply import (
+from daemon.actions.function import SourceProvider
+from daemon.kinds import LimitReached
+from daemon.memory import WorkingMemory
+from daemon.mind.asking import DAY_LIMIT, ask_owner_to_continue
+from daemon.mind.interruptions import confirm_stop, look_for_interruption
+from daemon.mind.pipeline import converse
+from daemon.mind.steps import extract
+from daemon.open_thought.executor import OpenThoughtContext
+from daemon.ports import Library
+from daemon.process import MentalProcess, Placeholders, Transition, Turn
+from daemon.prompts.chooser import result_element
+from daemon.prompts.elements import escape_tags
+from daemon.prompts.prompt_catalogue import fill_prompt
+from daemon.reading.read_deeply import (
     CitationFilter,
     DocumentReading,
     ReadDeeplyArguments,
     ReadingReport,
     reading_report_text,
 )
-from daemon.actions.sources import SourceProvider
-from daemon.kinds import LimitReached
-from daemon.limits import CONTINUE
-from daemon.memory import WorkingMemory
-from daemon.mind.choosing import result_element
-from daemon.mind.consent import DAY_LIMIT, ask_owner_to_continue
-from daemon.mind.pipeline import converse
-from daemon.mind.recall import escape_tags
-from daemon.mind.steps import extract
-from daemon.mind.wording import fill_prompt
-from daemon.ports import Library
-from daemon.process import MentalProcess, Placeholders, Transition, Turn
+from daemon.settings.limits import CONTINUE
+from daemon.turn.input_policy import DEEP_READING_PROCESS
 
-DEEP_READING_PROCESS = "deep_reading"
 THEN = "conversation"
+
+
 COGNITIVE_STEPS = ("external_dialogue", "emotional_state")
+
+
 BOUNDS = frozenset({"iterations", "calls", "money", "time"})
 """Why a reading ended that an owner may let go on."""
 

@@ -10,62 +10,86 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from daemon.actions.action import ActionDefinition
-from daemon.actions.deeds import PayloadExecutor
 from daemon.actions.registry import ActionRegistry
+from daemon.answers.repetition import repeats_last_answer
 from daemon.engine.event import Entry, of_kind, seqs_of
 from daemon.kinds import InternalMessage, LimitReached, PlanChanged, SelfCall, SystemMessage
-from daemon.limits import CONTINUE, ITERATIONS
 from daemon.memory import WorkingMemory
-from daemon.mind.asking_model import (
+from daemon.mind.asking import (
+    ask_owner_to_continue,
     drop_too_long,
     handle_stop,
+    limit_key,
+    limit_that_refused,
     owner_sentence,
     posted_receipts,
+    stop_at_limit,
     with_cut_note,
     without_refused_question,
 )
-from daemon.mind.consent import ask_owner_to_continue, limit_key, limit_that_refused, stop_at_limit
-from daemon.mind.open_thought import OpenThought, ThoughtStep, closes_new_step, last_plan
-from daemon.mind.payloads import (
+from daemon.open_thought.executor import PayloadExecutor
+from daemon.open_thought.payloads import ParsedAnswer, Payload, PayloadFault, parse_payloads, tag_slug
+from daemon.open_thought.thought import OpenThought, ThoughtStep, closes_new_step, last_plan
+from daemon.process import MentalProcess, Placeholders, Speech, Transition, Turn
+from daemon.prompts.elements import (
     EXPLAIN_TAG,
     ROOT_TAGS,
     THOUGHT_TAG,
     TODO_UNTIL,
-    ParsedAnswer,
-    Payload,
-    PayloadFault,
     make_element,
-    parse_payloads,
-    tag_slug,
+    parse_labels,
+    soul_name_in,
 )
-from daemon.mind.playbook import PLAYBOOK_FOLDER, parse_playbook
-from daemon.mind.recall import entry_as_memory
-from daemon.mind.stagnation import repeats_last_answer
-from daemon.mind.wording import SOUL_TEXT, fill_prompt, parse_labels, soul_name_in, split_by_headings
-from daemon.process import MentalProcess, Placeholders, Speech, Transition, Turn
+from daemon.prompts.prompt_catalogue import (
+    PLAYBOOK_FOLDER,
+    SOUL_TEXT,
+    fill_prompt,
+    parse_playbook,
+    split_by_headings,
+)
+from daemon.settings.limits import CONTINUE, ITERATIONS
+from daemon.turn.input_policy import DELIBERATION_PROCESS, SELF_CALL_TEXT
+from daemon.turn.recall import entry_as_memory
 
-DELIBERATION_PROCESS = "deliberation"
 THEN = "conversation"
 """Where a thread goes when it has come to an end."""
+
+
 SELF_CALLS: Mapping[str, int] = {"high": 30, "medium": 10, "low": 3, "none": 0}
 """How often the soul may call itself for one message of a person, in the thread and all under it."""
+
+
 NO_ACTIONS = ActionRegistry(())
-SELF_CALL_TEXT = "prompts/open/asked"
-"""The text that says when one goes there, where the soul does not by itself."""
+
+
 IN_THREAD = "prompts/open/thread"
 """The text that names the thread; executions that were begun before there was one have not been told it."""
+
+
 BRANCH = "prompts/open/branch"
 """The text that tells a branch that it is one; those that were begun before there was one are not told."""
+
+
 TAGS = "prompts/open/tags"
 """The text that explains each tag; executions that began before there was one have been told it all."""
+
+
 FEW = 3
 """So many are few."""
+
+
 MOST_STEPS = 50
 """Steps of a plan."""
+
+
 IN_A_ROW = 3
 """Answers that nobody could read, after which it is asked for the end alone."""
+
+
 REMARKED = frozenset({"repeated", "empty"})
 """What the core says before it asks for the final answer alone: the second time is the end."""
+
+
 ALONE = frozenset({"alone", "capped", "not-allowed", "three-times"})
 """What the core says when it asks for the final answer, and nothing else."""
 
@@ -451,6 +475,8 @@ def _described(definitions: Sequence[ActionDefinition]) -> str:
 
 
 CAPACITY = Placeholders({"self", "final", "name", "left"})
+
+
 PROCESS = MentalProcess(
     name=DELIBERATION_PROCESS,
     run=DeliberationProcess(),

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from daemon.memory import WorkingMemory
-from daemon.mind.newcomers import claim_newcomers
-from daemon.mind.pipeline import converse
-from daemon.mind.recall import names_in_words
-from daemon.mind.wording import fill_prompt
+from daemon.mind.pipeline import claim_newcomers, converse
 from daemon.process import MentalProcess, Placeholders, Transition, Turn
+from daemon.prompts.elements import names_in_words
+from daemon.prompts.prompt_catalogue import fill_prompt
 
 COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "emotional_state", "learned"]
 

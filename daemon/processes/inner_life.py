@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from daemon.actions.action import ActionDefinition
-from daemon.actions.breaking_out import TickReflex
-from daemon.actions.commanding import TickCommands
-from daemon.engine.event import Entry, of_kind, seqs_of
-from daemon.engine.keys import root_of
+from daemon.answers.speech_gate import strip_thoughts
+from daemon.engine.event import DAY, Entry, of_kind, root_of, seqs_of
 from daemon.engine.kinds import EntryMatch, WaitBegan
-from daemon.inner.agent_log import successful_commands
-from daemon.inner.contexts import TickContexts, TickMoment
-from daemon.inner.grammar import ParsedCommands, parse_commands
-from daemon.inner.note import Note
-from daemon.inner.reflex import is_only_waiting
-from daemon.inner.state import InnerLifeState
-from daemon.inner.unseen import unseen_dms
+from daemon.inner_life.commands.command import TickCommands
+from daemon.inner_life.contexts import InnerLifeSetup, TickContexts, TickMoment
+from daemon.inner_life.grammar import ParsedCommands, parse_commands
+from daemon.inner_life.note import Note
+from daemon.inner_life.reflex import TickReflex, is_only_waiting
+from daemon.inner_life.tick_log import successful_commands, unseen_dms
 from daemon.kinds import (
     INNER_WAIT,
     AmbientMessage,
@@ -32,17 +28,22 @@ from daemon.kinds import (
     TickDue,
     TickLogged,
 )
-from daemon.knowledge.views import PUBLIC
-from daemon.limits import DAY, InnerLimits
+from daemon.knowledge.visibility import PUBLIC
 from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.sections import strip_thoughts
-from daemon.mind.wording import SOUL_TEXT, fill_placeholders, soul_name_in
 from daemon.process import MentalProcess, Placeholders, Turn
+from daemon.prompts.elements import fill_placeholders, soul_name_in
+from daemon.prompts.prompt_catalogue import SOUL_TEXT
+from daemon.turn.input_policy import INNER_LIFE_PROCESS
 
-INNER_LIFE_PROCESS = "inner_life"
 SYSTEM = "prompts/inner_life"
+
+
 COMMANDS = "prompts/inner/commands"
+
+
 ASKS = "prompts/inner/tick"
+
+
 NOTES = (
     IncomingMessage.kind,
     OverheardMessage.kind,
@@ -51,31 +52,24 @@ NOTES = (
     InternalMessage.kind,
 )
 """The kinds of entries that are notes."""
+
+
 STARTED = "the daemon was started"
+
+
 SEEN = "what you asked for before your sleep is here"
+
+
 ASKING = ("help", ".read", ".search", ".list", ".neighbours")
 """Ends of the names of commands that ask to see something."""
+
+
 NEARLY = 0.5
 """Seconds by which a wait may end before a pause is over: dates are read twice."""
+
+
 FAILED = 300.0
 """Seconds at the least until it is tried again, where the model failed or refused."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InnerLifeSetup:
-    """What the inner life consists of: all that it knows, may do, and may use.
-
-    `help` explains its commands, a line each: always the same, and dear to make. `said` is what it answered
-    in the model call of a seq.
-    """
-
-    state: InnerLifeState
-    definitions: Mapping[str, ActionDefinition]
-    help: str
-    limits: InnerLimits
-    said: Callable[[int], str]
-    programs: Sequence[str] = ()
-    neighbours: Sequence[str] = ()
 
 
 class TickRun:

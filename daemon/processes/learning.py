@@ -7,21 +7,29 @@ from collections.abc import Sequence
 
 from daemon.kinds import PersonModelWritten
 from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.mind.afterthoughts import LEARNING
-from daemon.mind.asking_model import ask_in_background
-from daemon.mind.recall import clean_name_text, escape_tags, truncate
+from daemon.mind.asking import ask_in_background
+from daemon.mind.pipeline import LEARNING
 from daemon.mind.steps import instruction
-from daemon.mind.wording import fill_prompt
 from daemon.process import MentalProcess, Placeholders, Turn
+from daemon.prompts.elements import clean_name_text, escape_tags, truncate
+from daemon.prompts.prompt_catalogue import fill_prompt
 
 RECENT = 8_000
 """Characters of the conversation that it looks at."""
+
+
 MOST = 8
 """Notes about one person in one channel, as many as are asked for."""
+
+
 LONGEST = 200
 """Characters of one note, which is a short line."""
+
+
 NOTE = re.compile(r"\s*[-*•\u2013]\s+(?P<text>\S.*)")
 """A line that is a note, however its dash is written."""
+
+
 NOTHING = "(nothing yet)"
 
 

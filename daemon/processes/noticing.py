@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.wording import fill_prompt
 from daemon.process import MentalProcess, Placeholders, Turn
+from daemon.prompts.prompt_catalogue import fill_prompt
 
 TEXTS = ("mend", "away", "slow", "refused")
 """The owner's texts that may say it, below prompts/sentences/."""

@@ -9,26 +9,28 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from daemon.actions import thinking
 from daemon.actions.function import ActionDependencies
-from daemon.actions.research import research
-from daemon.ism import Action, Invoke, ISMResult, run_ism
+from daemon.ism import Action, run_ism
 from daemon.memory import WorkingMemory
-from daemon.mind.chooser import CheckInterrupt, ask_function_chooser
 from daemon.mind.pipeline import converse
-from daemon.mind.playbook import PLAYBOOK_FOLDER, parse_playbook
-from daemon.mind.wording import (
-    LABELS_TEXT,
-    SOUL_TEXT,
-    fill_placeholders,
-    fill_prompt,
-    parse_labels,
-    soul_name_in,
-)
+from daemon.playbooks.built_in import research
+from daemon.playbooks.built_in import respond as built_in_respond
+from daemon.playbooks.built_in import think as built_in_think
 from daemon.ports import Library
 from daemon.process import MentalProcess, Placeholders, Transition, Turn
+from daemon.prompts.chooser import CheckInterrupt, Invoke, ISMResult, ask_function_chooser
+from daemon.prompts.elements import fill_placeholders, parse_labels, soul_name_in
+from daemon.prompts.prompt_catalogue import (
+    LABELS_TEXT,
+    PLAYBOOK_FOLDER,
+    SOUL_TEXT,
+    fill_prompt,
+    parse_playbook,
+)
 
 COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "emotional_state"]
+
+
 NAME = "problem_solving"
 
 
@@ -77,9 +79,9 @@ def _actions(prompt_context: str, invoke_llm: Invoke, library: Library | None) -
         return ISMResult(response=await say("prompts/conclude", log))
 
     return [
-        Action(thinking.think.name, thinking.think.description, think),
+        Action(built_in_think.name, built_in_think.description, think),
         _research(library),
-        Action(thinking.respond.name, thinking.respond.description, respond, terminal=True),
+        Action(built_in_respond.name, built_in_respond.description, respond, terminal=True),
     ]
 
 

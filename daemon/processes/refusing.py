@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.asking_model import owner_sentence
+from daemon.mind.asking import owner_sentence
 from daemon.process import MentalProcess, Placeholders, Turn
 
 SENTENCES = {"stranger": "not_yours", "stale": "stale"}

@@ -11,51 +11,41 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Protocol
 
-from daemon.engine.event import Entry
 from daemon.engine.kinds import StepResult
 from daemon.kinds import DeletionCompleted, ForgetCompleted, IncomingMessage, NoteCorrected, NotesShown
+from daemon.knowledge.person_notes import PersonNote, PersonNoteSource
 from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.wording import LABELS_TEXT, fill_prompt, parse_labels
-from daemon.ports import Button, PersonNote
+from daemon.ports import Button
 from daemon.process import MentalProcess, Placeholders, Question, Turn
+from daemon.prompts.elements import parse_labels
+from daemon.prompts.prompt_catalogue import LABELS_TEXT, fill_prompt
+from daemon.turn.input_policy import REMEMBERING_PROCESS
 
-REMEMBERING_PROCESS = "remembering"
 READERS = "prompts/readers"
+
+
 SENTENCES = "prompts/sentences/memory/"
+
+
 LONGEST = 1_500
 """Characters of a correction."""
+
+
 PATIENCE = 86_400.0
 """Seconds after which nothing is forgotten or deleted, because nobody has confirmed it."""
+
+
 FORGET, BOTH, DELETE = "forget", "forget and delete", "delete"
 """What the buttons mean; their labels stand in prompts/labels.md under the same words."""
+
+
 ASKED = re.compile(
     r"!(memory|forget)(?:\s+(?P<what>me|\d{1,6}))?\s*(?::\s*(?P<text>.+))?", re.IGNORECASE | re.DOTALL
 )
+
+
 BEGINS = re.compile(r"!(?=memory\b|forget\b)", re.IGNORECASE)
-
-
-class PersonNoteSource(Protocol):
-    """What is noted about people, and where each is told of it."""
-
-    async def find_dm(self, person: str) -> str:
-        """The conversation in which this person alone is told something."""
-
-    def is_dm_with(self, thread: str, person: str) -> bool:
-        """Is this a DM with them?"""
-
-    async def notes_about(self, person: str, thread: str) -> Sequence[PersonNote]:
-        """What is noted about them, as far as they are shown it in this DM of theirs."""
-
-    async def versions(self, seq: int, person: str) -> tuple[int, ...]:
-        """All versions of a note about them whose latest is this entry; none where there is no such note."""
-
-    async def current_seq(self, seq: int, person: str) -> int:
-        """The entry in which this note about them stands, as they corrected it since; else the same entry."""
-
-    def last_list_shown(self, person: str, before: int) -> Entry[NotesShown] | None:
-        """The last list that they were shown before the entry `before`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

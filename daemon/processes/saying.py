@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from daemon.answers.speech_gate import spoken_text
 from daemon.engine.event import Entry, of_kind
 from daemon.kinds import SpeechFinished
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import entry_as_memory
-from daemon.mind.sections import spoken_text
 from daemon.process import MentalProcess, Turn
+from daemon.turn.recall import entry_as_memory
 
 
 async def saying(turn: Turn) -> WorkingMemory:

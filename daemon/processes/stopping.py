@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from daemon.actions.interrupts import confirm_stop
 from daemon.engine.event import of_kind
 from daemon.kinds import IncomingMessage, StopRequest
 from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.wording import fill_prompt
+from daemon.mind.interruptions import confirm_stop
 from daemon.process import MentalProcess, Placeholders, Transition, Turn
+from daemon.prompts.prompt_catalogue import fill_prompt
 
 NOTHING = "prompts/sentences/nothing_running"
+
+
 FORGETTING = "forgetting"
 """By what the daemon itself stops a thread, for somebody who is forgotten."""
 

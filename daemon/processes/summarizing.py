@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 
 from daemon.kinds import ContextCleared, DmSummaryPlanned
 from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.mind.afterthoughts import FILLED, SUMMARIZING
-from daemon.mind.asking_model import ask_in_background
+from daemon.mind.asking import ask_in_background
+from daemon.mind.pipeline import FILLED, SUMMARIZING
 from daemon.mind.steps import summarize
-from daemon.mind.wording import fill_prompt
 from daemon.process import MentalProcess, Placeholders, Turn
+from daemon.prompts.prompt_catalogue import fill_prompt
 
 
 async def summarizes_conversation(turn: Turn) -> WorkingMemory:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.figures import REHEARSED_TEXT, trace_text
 from daemon.process import MentalProcess, Placeholders, Turn
+from daemon.turn.execution_figures import REHEARSED_TEXT, trace_text
 
 
 async def tracing(turn: Turn) -> WorkingMemory:

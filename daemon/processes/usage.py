@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from daemon.kinds import IncomingMessage
 from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.wording import fill_prompt
 from daemon.process import MentalProcess, Placeholders, Turn
-from daemon.soul.taking import UNKNOWN as UNKNOWN_COMMAND
-from daemon.soul.taking import command_word
+from daemon.prompts.prompt_catalogue import fill_prompt
+from daemon.turn.input_policy import UNKNOWN as UNKNOWN_COMMAND
+from daemon.turn.input_policy import command_word
 
 HELP = "prompts/sentences/help"
+
+
 UNKNOWN = "prompts/sentences/unknown_command"
 
 

@@ -16,13 +16,24 @@ import sys
 from pathlib import Path
 
 NO_NEW_PRIVILEGES = 38
+
+
 PARENT_DEATH_SIGNAL = 1
+
+
 SET_SECCOMP = 22
+
+
 FILTER_MODE = 2
+
+
 ARENAS = -8
 """The names that prctl and mallopt have for these."""
 
+
 AUDIT_ARCH_X86_64 = 0xC000003E
+
+
 ALLOWED = {
     "mmap": 9,
     "mprotect": 10,
@@ -54,11 +65,18 @@ ALLOWED = {
     "rseq": 334,
 }
 """What an interpreter needs that opens nothing any more. What is not here fails with EPERM."""
+
+
 CLONE, CLONE3 = 56, 435
+
+
 THREAD_FLAGS = (0x3D0F00, 0x7D0F00)
 """What glibc and musl ask of clone for a thread. clone3 hides its flags, so they do without it."""
 
+
 LANDLOCK_CREATE, LANDLOCK_RESTRICT = 444, 446
+
+
 FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}
 """How many rights to files Landlock knows, by its version; later ones know sixteen."""
 

@@ -1,35 +1,237 @@
 """The host's side of a child that runs cells, however it is reached: a socket and a token are enough.
 
 Nothing that comes from a child is believed: whatever is no answer of it ends it, and the cell is lost.
+
+What a cell asks of the host: each call is a task, and its time is not the cell's.
+
+How long a child works on a cell by itself, and its end when that is too long.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
+import inspect
 import math
 from asyncio import StreamReader, StreamWriter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from daemon.environment import CellResult, Function, SandboxError, SandboxLimits
-from daemon.sandbox.cells import NAMES, truncate_output
-from daemon.sandbox.frames import FrameError, encode, pack, read_frame, unpack
-from daemon.sandbox.host_calls import HostCalls
-from daemon.sandbox.values import HELD, prepare_crossing
-from daemon.sandbox.work import CellTimer, CellWatchdog, ChildControl
+from daemon.sandbox.child import NAMES, truncate_output
+from daemon.sandbox.environment import (
+    HELD,
+    CellResult,
+    FrameError,
+    Function,
+    HostCallError,
+    SandboxError,
+    SandboxLimits,
+    encode,
+    measure_weight,
+    pack,
+    prepare_crossing,
+    read_frame,
+    refuse_value,
+    unpack,
+)
+
+BREATH = 0.02
+"""Least seconds between two looks."""
+
+
+class ChildControl(Protocol):
+    """What can be done to a child besides talking to it."""
+
+    def pause(self) -> None:
+        """Let it do nothing: no cell runs."""
+
+    def resume(self) -> None:
+        """Let it go on."""
+
+    def cpu_seconds(self) -> float:
+        """Seconds of CPU that it has used; 0 where that cannot be known."""
+
+    def kill(self) -> None:
+        """End it now."""
+
+    async def reap(self) -> None:
+        """Return when nothing is left of it; it was killed before."""
+
+
+class CellTimer:
+    """How long a child has worked on a cell by itself: time in which it waits for calls does not count.
+
+    What it computes meanwhile does.
+    """
+
+    def __init__(self, process: ChildControl) -> None:
+        self._now = asyncio.get_running_loop().time
+        self._process = process
+        self._computed_before = process.cpu_seconds()
+        self._seconds = 0.0
+        self._since = self._now()
+        self._calls = 0
+
+    def pause(self) -> None:
+        """A call begins."""
+        if not self._calls:
+            self._seconds += self._now() - self._since
+        self._calls += 1
+
+    def resume(self) -> None:
+        """A call has ended."""
+        self._calls -= 1
+        if not self._calls:
+            self._since = self._now()
+
+    def seconds(self) -> float:
+        """What it has worked so far."""
+        seconds = self._seconds
+        if not self._calls:
+            seconds += self._now() - self._since
+        return max(seconds, self._process.cpu_seconds() - self._computed_before)
+
+
+class CellWatchdog:
+    """Looks at this work until it is stopped, and says so when it takes longer than `most` seconds."""
+
+    def __init__(self, work: CellTimer, most: float, over: Callable[[], None]) -> None:
+        self._work = work
+        self._most = most
+        self._over = over
+        self._look()
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        later = asyncio.get_running_loop().call_later
+        left = self._most - self._work.seconds()
+        if left > 0:
+            self._timer = later(max(left, BREATH), self._look)
+        else:
+            self._timer = later(0, self._over)
+
+
+AT_ONCE = 1_000
+"""Most calls that are worked on at the same time; until one has ended no more are read."""
+
+
+class HostCalls:
+    """Answers what a cell asks, several calls at once.
+
+    All that are open hold at most `most` characters and parts, but for one that is larger by itself. `fail`
+    is called when a function fails for good.
+    """
+
+    def __init__(
+        self,
+        functions: Mapping[str, Function],
+        most: int,
+        work: CellTimer,
+        send: Callable[[dict[str, Any]], Awaitable[None]],
+        fail: Callable[[], None],
+    ) -> None:
+        self.failure: BaseException | None = None
+        """What a function raised that is not for the code."""
+        self._functions = functions
+        self._most = most
+        self._work = work
+        self._send = send
+        self._fail = fail
+        self._seen: set[int] = set()
+        self._tasks: dict[asyncio.Task[None], int] = {}
+        """Each with how much it holds."""
+
+    def __len__(self) -> int:
+        """How many there were so far."""
+        return len(self._seen)
+
+    async def begin(self, frame: dict[str, Any]) -> None:
+        """Work on the call that this frame asks for. Raises FrameError where it asks for none."""
+        match frame:
+            case {"call": str(name), "id": int(number), "args": list(args), "kwargs": dict(kwargs)}:
+                pass
+            case _:
+                raise FrameError("a call that is none")
+        if name not in self._functions:
+            raise FrameError("a call of a function that it was not given")
+        if number in self._seen:
+            raise FrameError("two calls with one number")
+        self._seen.add(number)
+        values = [unpack(value) for value in args]
+        named = {key: unpack(value) for key, value in kwargs.items()}
+        size = measure_weight((values, named), self._most)
+        while self._tasks and self._is_full(size):
+            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+        self._work.pause()
+        task = asyncio.create_task(self._run(number, name, values, named))
+        self._tasks[task] = size
+        task.add_done_callback(self._ended)
+
+    def _is_full(self, size: int) -> bool:
+        """Is so much on its way that a call of this size has to wait?"""
+        return len(self._tasks) >= AT_ONCE or sum(self._tasks.values()) + size > self._most
+
+    async def stop(self) -> None:
+        """End those that still run: nobody waits for their answers."""
+        tasks = [*self._tasks]
+        for task in tasks:
+            task.remove_done_callback(self._ended)
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, number: int, name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
+        try:
+            answer = await _answer(self._functions[name], args, kwargs)
+        finally:
+            self._work.resume()
+        with suppress(ConnectionError):
+            await self._send({"id": number, **answer})
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(task, None)
+        failure = asyncio.CancelledError() if task.cancelled() else task.exception()
+        if failure is not None and self.failure is None:
+            self.failure = failure
+            self._fail()
+
+
+async def _answer(function: Function, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """What the function says, or what it says against."""
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError as error:
+        return {"error": str(error), "kind": "TypeError"}
+    try:
+        return {"answer": pack(await function(*args, **kwargs), refuse_value)}
+    except HostCallError as error:
+        return {"error": str(error), "kind": "RuntimeError"}
+
 
 START = 60.0
 """Seconds after which a child that does not come is given up."""
+
+
 HELLO = 4096
 """Most bytes of a frame of somebody of whom nothing is known yet."""
+
+
 LONGEST = 1_000
 """Characters of a variable's name, and of its type's."""
+
+
 MARGIN = 100
 """Characters that a text may be longer than its bound: those that say what is left out."""
+
+
 CELLS = 100
 """So many times the seconds of a cell may a child compute in its life: the kernel's own bound."""
+
+
 INSTEAD = "Set RLM_SANDBOX=monty."
 
 

@@ -27,24 +27,48 @@ from pydantic_monty import (
     ResourceLimits,
 )
 
-from daemon.environment import USUAL, CellResult, Function, Sandbox, SandboxError, SandboxLimits
-from daemon.sandbox.cell import PreparedCell, prepare_cell, shim_code
-from daemon.sandbox.cells import CellOutput
-from daemon.sandbox.monty_run import MontyRun, RunStopped, TooManyCalls
-from daemon.sandbox.values import make_plain, measure_weight, prepare_crossing, refuse_value
+from daemon.sandbox.child import CellOutput
+from daemon.sandbox.environment import (
+    USUAL,
+    CellResult,
+    Function,
+    Sandbox,
+    SandboxError,
+    SandboxLimits,
+    make_plain,
+    measure_weight,
+    prepare_crossing,
+    refuse_value,
+)
+from daemon.sandbox.monty_run import MontyRun, PreparedCell, RunStopped, TooManyCalls, prepare_cell, shim_code
 
 T = TypeVar("T")
 
+
 SUSPENSIONS = 2**60
 """monty counts calls and names that it asks for, over all cells, up to 1,000; we count calls a cell."""
+
+
 POLICY: OSPolicy = {"sleep": "zero", "random_start": {"seed": 0}}
+
+
 OURS = "__type, __locals = type, locals"
 """Under names that no cell takes for its own."""
+
+
 TYPES = "{name: __type(value).__name__ for name, value in __locals().items()}"
+
+
 SEED = "import random as __random\n__random.seed(__seed)"
+
+
 LARGEST = 16 * 2**20
 """Characters and parts of a value that leaves the sandbox, as for a child's."""
+
+
 GONE = "all variables are gone."
+
+
 FILE = re.compile(r"<python-input-\d+>")
 
 

@@ -2,19 +2,46 @@
 
 On the move the imports and definitions of earlier cells are run again, nothing else of them; then the values
 are bound. What cannot be carried over is told by name.
+
+The cpython environment: cells run in a child process of the same Python, which gives up its rights first.
+
+x86_64 Linux with seccomp; elsewhere it refuses. The child has the standard library, no files, no network.
+
+All that a daemon runs cells in: monty, and a confined CPython where a cell needs it, or the owner's class.
+
+Nothing is started before the first reading.
+
+A sandbox class of the owner's, which RLM_SANDBOX names: loaded, and held against what is needed of it.
 """
 
 from __future__ import annotations
 
 import ast
+import asyncio
+import importlib
+import inspect
+import logging
+import os
+import platform
+import secrets
+import signal
+import socket
+import sys
+import time
+from asyncio.subprocess import DEVNULL
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import wraps
+from pathlib import Path
 from types import NoneType
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, Self, cast, get_args
 
-from daemon.environment import (
+from daemon import __file__
+from daemon.engine.exceptions import recorded_name
+from daemon.errors import UNLOADED, unloadable_reason
+from daemon.sandbox.environment import (
     USUAL,
     CellResult,
     Function,
@@ -23,12 +50,17 @@ from daemon.environment import (
     SandboxError,
     SandboxLimits,
 )
-from daemon.sandbox.cell import UNREADABLE, assigned_names
-from daemon.sandbox.subset import LACKS
-from daemon.sandbox.syntax import functions_that_call, needs_cpython
+from daemon.sandbox.host import INSTEAD, ChildSandbox, ConfinedChild, accept_child
+from daemon.sandbox.monty import MontyPool
+from daemon.sandbox.monty_gaps import LACKS, functions_that_call, needs_cpython
+from daemon.sandbox.monty_run import UNREADABLE, assigned_names
+from daemon.settings.parse import ConfigError
 
 Kind = Literal["auto", "monty", "cpython"]
+
+
 Opener = Callable[[Mapping[str, Function], SandboxLimits], Awaitable[Sandbox]]
+
 
 PLAIN = """
 def __is_plain(value):
@@ -39,6 +71,8 @@ def __is_plain(value):
         return all([__is_plain(one) for one in value]) and all([__is_plain(one) for one in value.values()])
     return kind in ("NoneType", "bool", "int", "float", "str", "bytes", "date", "datetime")
 """
+
+
 REMADE = {
     "Counter": ("dict({0})", "__import__('collections').Counter({0})"),
     "Decimal": ("str({0})", "__import__('decimal').Decimal({0})"),
@@ -53,7 +87,11 @@ REMADE = {
     "timedelta": ("({0}.days, {0}.seconds, {0}.microseconds)", "__import__('datetime').timedelta(*{0})"),
 }
 """How what is no plain value is carried as one, and made again, by its type."""
+
+
 CARRIED = "__carried"
+
+
 UNCHANGING = (str, int, float, bytes, NoneType)
 
 
@@ -269,3 +307,339 @@ def defined_name(node: ast.stmt) -> str:
 def is_import(code: str) -> bool:
     """Whether this statement is an import."""
     return code.startswith(("import ", "from "))
+
+
+BOOT = f"import sys; sys.path.insert(0, sys.argv[1]); from {__package__}.child import main; main(sys.argv[2])"
+
+
+FLAGS = ("-P", "-s", "-S", "-X", "utf8")
+"""No site, no folder of the user's: as -I, which would not read PYTHONHASHSEED."""
+
+
+ENVIRONMENT = {"PYTHONHASHSEED": "0", "TZ": "UTC"}
+"""All that the child sees of the environment, so that a cell that runs again does the same."""
+
+
+BUFFER = 2**20
+
+
+ROOT = Path(__file__).parent.parent
+
+
+class ChildProcess:
+    """A child process of this one."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self._is_paused = False
+
+    def pause(self) -> None:
+        self._is_paused = True
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        if self._is_paused:
+            self._is_paused = False
+            self._signal(signal.SIGCONT)
+
+    def cpu_seconds(self) -> float:
+        clock = (~self._process.pid << 3) | 2  # as clock_getcpuclockid makes it
+        with suppress(OSError):
+            return time.clock_gettime(clock)
+        return 0.0
+
+    def kill(self) -> None:
+        self._signal(signal.SIGKILL)
+
+    async def reap(self) -> None:
+        await self._process.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError):
+            self._process.send_signal(number)
+
+
+@contextmanager
+def pipe_with_word(word: str) -> Iterator[int]:
+    """A descriptor from which this word can be read, and then nothing."""
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, f"{word}\n".encode())
+        os.close(writing)
+        yield reading
+    finally:
+        os.close(reading)
+
+
+async def start_child(bounds: SandboxLimits) -> ConfinedChild:
+    """Start a child and have it confine itself. Raises SandboxError where it cannot."""
+    if sys.platform != "linux":
+        raise SandboxError(f"The cpython sandbox needs x86_64 Linux, and this is {sys.platform}. {INSTEAD}")
+    ours, theirs = socket.socketpair()
+    token = secrets.token_hex()
+    with theirs, pipe_with_word(token) as standard_input:
+        reader, writer = await asyncio.open_connection(sock=ours, limit=BUFFER)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *child_command(f"fd:{theirs.fileno()}"),
+                stdin=standard_input,
+                stdout=DEVNULL,
+                stderr=DEVNULL,
+                env=ENVIRONMENT,
+                cwd="/",
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        except OSError as error:
+            writer.transport.abort()
+            raise SandboxError(f"The cpython sandbox cannot be started: {error}. {INSTEAD}") from error
+    return await accept_child(reader, writer, token, bounds, ChildProcess(process))
+
+
+def child_command(address: str) -> list[str]:
+    """How to start the program of a child with this address; its token is to be its standard input."""
+    return [sys.executable, *FLAGS, "-c", BOOT, str(ROOT), address]
+
+
+async def open_cpython(functions: Mapping[str, Function], bounds: SandboxLimits = USUAL) -> ChildSandbox:
+    """Open a sandbox in a new child. Raises SandboxError where that is impossible, and says what to do."""
+    child = await start_child(bounds)
+    return child.sandbox(functions)
+
+
+async def describe_confinement() -> str:
+    """By what a child is confined here: "seccomp and Landlock ABI 7". Raises SandboxError: why it is not."""
+    child = await start_child(USUAL)
+    child.kill()
+    await child.process.reap()
+    return child.confined
+
+
+class SpareChildren:
+    """Keeps a child ready, so that to open a sandbox takes no time. Each is used once.
+
+    At most `most` sandboxes are open at once: each takes some 20 MB, besides what its cells hold.
+    """
+
+    def __init__(self, bounds: SandboxLimits = USUAL, *, most: int = 64) -> None:
+        self._bounds = bounds
+        self._most = most
+        self._open: list[ConfinedChild] = []
+        self._opening = 0
+        self._starting: deque[asyncio.Task[ConfinedChild]] = deque()
+
+    async def __aenter__(self) -> SpareChildren:
+        self._fill()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self._starting:
+            task.cancel()
+        for child in await asyncio.gather(*self._starting, return_exceptions=True):
+            if isinstance(child, ConfinedChild):
+                child.kill()
+                await child.process.reap()
+
+    async def open(self, functions: Mapping[str, Function]) -> ChildSandbox:
+        """Open a sandbox, as `open_cpython` does, in a child that is ready. Raises SandboxError also where
+        too many are open."""
+        self._open = [child for child in self._open if not child.writer.is_closing()]
+        if len(self._open) + self._opening >= self._most:
+            raise SandboxError(f"{self._most} CPython sandboxes are open, as many as may be at once.")
+        self._opening += 1
+        try:
+            child = await self._take_live_child()
+        finally:
+            self._opening -= 1
+        self._open.append(child)
+        self._fill()
+        return child.sandbox(functions)
+
+    async def wait_until_ready(self) -> None:
+        """Return when none of them is still starting."""
+        await asyncio.wait([*self._starting])
+
+    async def _take_live_child(self) -> ConfinedChild:
+        """A child that lives."""
+        while self._starting:
+            task = self._starting.popleft()
+            try:
+                child = await asyncio.shield(task)
+            except asyncio.CancelledError:
+                self._starting.append(task)
+                raise
+            except SandboxError:
+                continue  # the next one says whether that is always so
+            if child.is_alive():
+                return child
+            child.kill()
+            await child.process.reap()
+        return await start_child(self._bounds)
+
+    def _fill(self) -> None:
+        if not self._starting:
+            self._starting.append(asyncio.create_task(start_child(self._bounds)))
+
+
+log = logging.getLogger(__name__)
+
+
+METHODS = ("open", "execute_code", "bind", "close")
+"""Asynchronous methods that such a class has; `open` is a class method, and makes an instance."""
+
+
+NEEDED = (
+    "Write auto, monty or cpython, or package.module.Class for a class of your own with the asynchronous "
+    "methods open (a class method), execute_code, bind and close: examples/sandbox_container.py is one."
+)
+
+
+class OwnerSandboxClass(Protocol):
+    """A class whose instances are sandboxes (see daemon.environment.Sandbox)."""
+
+    def open(self, functions: Mapping[str, Function], bounds: SandboxLimits) -> Awaitable[Sandbox]:
+        """Open a sandbox whose cells can call these, within these bounds. Raises SandboxError."""
+
+
+def load_sandbox_class(name: str) -> OwnerSandboxClass:
+    """The class of this name, `package.module.Class` or `package.module:Class`.
+
+    Raises ConfigError: what was expected, and what was found.
+    """
+    module, _, path = name.replace(":", ".").rpartition(".")
+    if ":" in name:
+        module, _, path = name.partition(":")
+    found: object = _module(name, module)
+    for part in path.split("."):
+        if not hasattr(found, part):
+            raise ConfigError(f"RLM_SANDBOX={name}: {module} is there, but has no {part} in it. {NEEDED}")
+        found = getattr(found, part)
+    if not inspect.isclass(found):
+        raise ConfigError(f"RLM_SANDBOX={name} is no class but {_kind(found)}. {NEEDED}")
+    wrong = [method for method in METHODS if not inspect.iscoroutinefunction(getattr(found, method, None))]
+    if not inspect.ismethod(getattr(found, "open", None)) and "open" not in wrong:
+        wrong.insert(0, "open as a class method")
+    if wrong:
+        raise ConfigError(f"RLM_SANDBOX={name} is a class without async {', '.join(wrong)}. {NEEDED}")
+    return cast(OwnerSandboxClass, found)
+
+
+def _module(name: str, module: str) -> object:
+    """The module of this name, as it is found from where the daemon is. Raises ConfigError."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name and f"{module}.".startswith(f"{error.name}."):
+            raise ConfigError(f"RLM_SANDBOX={name}: there is no module {error.name}. {NEEDED}") from error
+        raise ConfigError(f"RLM_SANDBOX={name}: {error.name} is not installed, which it needs.") from error
+    except UNLOADED as error:
+        file = Path(f"{module.replace('.', '/')}.py").absolute()
+        raise ConfigError(
+            f"RLM_SANDBOX={name}: {module}: {unloadable_reason(error, file)}. Mend it."
+        ) from error
+
+
+def _kind(value: object) -> str:
+    return f"a {type(value).__name__}"
+
+
+async def open_owner_sandbox(
+    name: str, made: OwnerSandboxClass, functions: Mapping[str, Function], bounds: SandboxLimits
+) -> Sandbox:
+    """A sandbox of this class. Raises SandboxError, whatever it raises itself."""
+    try:
+        return OwnerSandbox(name, await made.open(functions, bounds))
+    except UNLOADED as error:
+        log.exception("The sandbox %s could not be opened.", name)
+        raise SandboxError(
+            f"{name} could not be opened ({recorded_name(error)}): the log says why."
+        ) from error
+
+
+class OwnerSandbox:
+    """Implements Sandbox over one of the owner's class: what that raises ends the sandbox, and no reading."""
+
+    def __init__(self, name: str, sandbox: Sandbox) -> None:
+        self._name = name
+        self._sandbox = sandbox
+
+    async def execute_code(self, code: str) -> CellResult:
+        """Run this cell to its end; what is no Execution is an error of it."""
+        try:
+            came: object = await self._sandbox.execute_code(code)
+        except UNLOADED as error:
+            log.exception("The sandbox %s failed in a cell.", self._name)
+            return self._unusable_result(f"failed ({recorded_name(error)}): the log says why.")
+        if not isinstance(came, CellResult):
+            log.error("execute_code of %s returned %s, no Execution.", self._name, _kind(came))
+            return self._unusable_result(f"returned {_kind(came)} where an Execution belongs.")
+        return came
+
+    def _unusable_result(self, why: str) -> CellResult:
+        return CellResult(error=f"{self._name} {why}", lost=True)
+
+    async def bind(self, **names: Any) -> None:
+        """Raises SandboxError, whatever it raises itself."""
+        try:
+            await self._sandbox.bind(**names)
+        except UNLOADED as error:
+            log.exception("The sandbox %s takes no values.", self._name)
+            raise SandboxError(
+                f"{self._name} takes no values ({recorded_name(error)}): the log says why."
+            ) from error
+
+    async def close(self) -> None:
+        """End it; what goes wrong then stands in the log."""
+        try:
+            await self._sandbox.close()
+        except UNLOADED:
+            log.exception("The sandbox %s could not be closed.", self._name)
+
+
+class SandboxFactory:
+    """Opens sandboxes of one kind, or of the class that has this name, from `async with` on.
+
+    Raises ConfigError where there is no such class.
+    """
+
+    def __init__(self, kind: Kind | str, bounds: SandboxLimits = USUAL) -> None:
+        self._kind = kind
+        self._own = None if kind in get_args(Kind) else load_sandbox_class(kind)
+        self._bounds = bounds
+        self._cpython: Opener | None = self._child if can_confine() else None
+        self._open = AsyncExitStack()
+        self._pool: MontyPool | None = None
+        self._spares: SpareChildren | None = None
+        self._starting = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._open.aclose()
+
+    async def open(self, functions: Mapping[str, Function]) -> Sandbox:
+        """A new one, whose code may call these functions. Raises SandboxError."""
+        if self._own is not None:
+            return await open_owner_sandbox(self._kind, self._own, functions, self._bounds)
+        return await open_session(
+            cast(Kind, self._kind), functions, self._bounds, monty=self._monty, cpython=self._cpython
+        )
+
+    async def _monty(self, functions: Mapping[str, Function], bounds: SandboxLimits) -> Sandbox:
+        async with self._starting:
+            if self._pool is None:
+                self._pool = await self._open.enter_async_context(MontyPool())
+        return await self._pool.open_monty(functions, bounds)
+
+    async def _child(self, functions: Mapping[str, Function], bounds: SandboxLimits) -> Sandbox:
+        """One child waits ready as soon as the first was needed: to start one takes a tenth of a second."""
+        async with self._starting:
+            if self._spares is None:
+                self._spares = await self._open.enter_async_context(SpareChildren(bounds))
+        return await self._spares.open(functions)
+
+
+def can_confine() -> bool:
+    """Could a CPython child be confined on this machine? Whether it is shows when one is started."""
+    return platform.system() == "Linux" and platform.machine() == "x86_64"

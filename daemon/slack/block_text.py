@@ -1,39 +1,251 @@
-"""The text of Slack's blocks, as mrkdwn: a line each. Pure.
+"""What Slack sends, read so that nothing in it can hurt: JSON, and the fields of its objects. Pure.
+
+Slack's mrkdwn as a model should read it: names for ids, plain links, no entities. Pure.
+
+The text of Slack's blocks, as mrkdwn: a line each. Pure.
 
 A block of a type that is not known here gives the texts that stand in it; blocks without any are counted.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
-from daemon.slack.payload import first_text, objects_at
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from daemon.engine.event import storable_text
+
+ID = re.compile(r"[A-Z0-9]{1,50}")
+
+
+TS = re.compile(r"[0-9]{1,11}\.[0-9]{1,20}")
+"""No later than any date can be: whoever tells when something was said could not."""
+
+
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+"""A string of JSON, or the beginning or end of an object or list. One that breaks off is read once, too."""
+
+
+class MalformedPayload(ValueError):
+    """An event without what Slack promises; the text names the field, never what people wrote."""
+
+    recorded_name = "Malformed"
+
+
+def parse_json(text: object) -> object:
+    """What this JSON says; None where it is none, or nested too deeply to be read."""
+    if not isinstance(text, str):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def string_at(text: str, name: str) -> str:
+    """The string under this name in an object that cannot be read whole; empty if there is none.
+
+    However deeply its other parts are nested, they are passed over.
+    """
+    depth = 0
+    last = ""
+    for token in TOKEN.finditer(text):
+        sign = token[0]
+        if sign in "[{":
+            depth += 1
+        elif sign in "]}":
+            depth -= 1
+        elif depth == 1 and last == f'"{name}"':
+            return str(parse_json(sign) or "")
+        last = sign
+    return ""
+
+
+def first_text(whole: object, *names: str) -> str:
+    """The first text under one of these names; empty where none is a text."""
+    if not isinstance(whole, Mapping):
+        return ""
+    for name in names:
+        value = whole.get(name)
+        if isinstance(value, str) and value:
+            return value
+    return ""
+
+
+def count_at(value: object) -> int:
+    """This whole number that counts something; 0 where it is none."""
+    return value if type(value) is int and value > 0 else 0
+
+
+def object_or_empty(whole: Mapping[str, Any] | AsyncSlackResponse, name: str) -> Mapping[str, Any]:
+    """The object under this name; an empty one where it is not what Slack promises."""
+    value = whole.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def display_name(user: Mapping[str, Any]) -> str:
+    """What a person, as Slack describes them, is called; empty where it does not say."""
+    return first_text(user.get("profile"), "display_name", "real_name") or first_text(user, "name")
+
+
+def object_at(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The object under this name."""
+    value = event.get(name)
+    if not isinstance(value, Mapping):
+        raise MalformedPayload(f"no {name}")
+    return value
+
+
+def objects_at(event: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """The objects in the list under this name; what is none of them is passed over."""
+    items = event.get(name)
+    if not isinstance(items, list):
+        return []
+    return [item for item in items if isinstance(item, Mapping)]
+
+
+def _text(event: Mapping[str, Any], name: str) -> str:
+    value = event.get(name)
+    if not isinstance(value, str) or not value:
+        raise MalformedPayload(f"no {name}")
+    return value
+
+
+def id_at(event: Mapping[str, Any], name: str) -> str:
+    """The id of someone or of some place, under this name."""
+    value = _text(event, name)
+    if not ID.fullmatch(value):
+        raise MalformedPayload(f"a {name} that is no id")
+    return value
+
+
+def timestamp_at(event: Mapping[str, Any], name: str) -> str:
+    """The ts under this name."""
+    value = _text(event, name)
+    if not TS.fullmatch(value):
+        raise MalformedPayload(f"a {name} that is no ts")
+    return value
+
+
+SOMEONE, A_CHANNEL = "someone", "a channel"
+"""What stands for a name that is not known."""
+
+
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+NAME = 80
+"""Characters of a name that are read."""
+
+
+REFERENCE = re.compile(r"<([^<>\n]+)>")
+
+
+MENTION = re.compile(r"<@([A-Z0-9]+)(?:\|[^<>]*)?>")
+
+
+UNLABELLED = re.compile(r"<@([A-Z0-9]+)>")
+"""Somebody whose name does not stand beside the id, which is how Slack sends it: it must be asked for."""
+
+
+CHANNEL = re.compile(r"<#([A-Z0-9]+)\|?>")
+"""A channel without a label, which is how Slack sends it: its name must be asked for."""
+
+
+def clean_display_name(text: str) -> str:
+    """A name that someone chose, as one line that is not too long."""
+    return CONTROL.sub(" ", storable_text(text))[:NAME].strip()
+
+
+def mentioned_ids(text: str) -> frozenset[str]:
+    """The ids of the people and bots that a text mentions."""
+    return frozenset(MENTION.findall(text))
+
+
+def strip_mention(text: str, person: str) -> str:
+    """The text without what mentions this person."""
+    return re.sub(rf"<@{re.escape(person)}(?:\|[^<>]*)?>", " ", text)
+
+
+def ids_without_names(text: str) -> list[str]:
+    """The ids in a text whose names a reader needs, each once: first people, then channels."""
+    return list(dict.fromkeys(UNLABELLED.findall(text) + CHANNEL.findall(text)))
+
+
+def spell_out_references(text: str, names: Mapping[str, str]) -> str:
+    """The text with its references spelled out; `names` holds names of ids, where they are known."""
+    spelled = REFERENCE.sub(partial(_spelled, names), text)
+    return spelled.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def _spelled(names: Mapping[str, str], reference: re.Match[str]) -> str:
+    target, _, label = reference[1].partition("|")
+    match target[:1]:
+        case "@":
+            return f"@{names.get(target[1:]) or label or SOMEONE}"
+        case "#":
+            if label:
+                return f"#{label}"
+            return names.get(target[1:]) or A_CHANNEL
+        case "!":
+            return label or f"@{target[1:].partition('^')[0]}"
+    if label and label not in target:
+        return f"{label} ({target})"
+    if target.startswith(("mailto:", "tel:")):
+        return label
+    return target
+
 
 Node = Mapping[str, Any]
 
+
 DEEPEST = 12
 """Levels of nesting that are read."""
+
+
 INDENT = "    "
 """Of a list within a list."""
+
+
 QUOTED = "> "
+
+
 TEXTUAL = frozenset(
     {"text", "title", "name", "label", "alt_text", "fallback", "pretext", "subtitle", "description"}
     | {"body", "content", "details", "output", "placeholder", "hint", "value", "markdown_text"}
 )
 """Names of fields that hold texts, in objects of types that are not known."""
+
+
 SYNTAX = re.compile(r"<(?:[@#!][A-Za-z0-9]|https?://|mailto:|tel:)[^<>\n]*>")
 """What Slack resolves also in Markdown."""
+
+
 EMOJI = re.compile(r":[a-z0-9_+'-]+:(?::skin-tone-[2-6]:)?")
+
+
 LABELLED = re.compile(r"<([@#!](?!date)[^<>|\n]*)\|[^<>\n]*>")
+
+
 DATE = re.compile(r"<!date\^[^<>|\n]*\|([^<>\n]*)>")
+
+
 ITEM = re.compile(r"\s*(?:[0-9]+\.|•)\s")
 """Begins an item of a list."""
+
+
 ADDRESS = re.compile(r"(?:https?://|mailto:|tel:)[^\s<>|()]*")
+
+
 MARKS = (("code", "`"), ("strike", "~"), ("italic", "_"), ("bold", "*"))
 """Styles of rich text, and their marks in mrkdwn, the innermost first."""
+
+
 TEXTLESS = frozenset({"divider", "rich_text"})
 """Types of blocks that may well hold no text."""
 

@@ -17,39 +17,78 @@ from typing import Any
 from slack_bolt.async_app import AsyncBoltContext
 from slack_bolt.response import BoltResponse
 
-from daemon import kinds
 from daemon.engine.event import Entry, Input
 from daemon.engine.exceptions import JournalError
-from daemon.kinds import context_key, moment_of, thread_key
+from daemon.kinds import (
+    ANSWERED,
+    OWN_WORDS,
+    TOO_LATE,
+    AmbientMessage,
+    ButtonPress,
+    ConversationOpened,
+    IncomingMessage,
+    OverheardMessage,
+    PersonMessage,
+    QuestionAsked,
+    SoulTurnBegan,
+    StopRequest,
+    context_key,
+    moment_of,
+    thread_key,
+)
 from daemon.ports import Button
-from daemon.slack.archive import ConversationArchive
-from daemon.slack.audience import AudienceTracker, channel_of_change
-from daemon.slack.bot_messages import LONGEST_GROWTH, BotMessageTracker
-from daemon.slack.channel_ids import MOVED
-from daemon.slack.chatter import AmbientRecorder
-from daemon.slack.meant import resolve_thread
-from daemon.slack.message import GROWN, SlackMessage, message_in_event, reaction_in_event
-from daemon.slack.names import MessageFields
-from daemon.slack.order import KeyedLock
-from daemon.slack.own_workspace import SlackWorkspace
-from daemon.slack.payload import MalformedPayload, object_at, timestamp_at
-from daemon.slack.place import conversation_of, record_said
-from daemon.slack.policy import Address, classify_message
-from daemon.slack.press import ButtonClick, clicks_in
-from daemon.slack.profile import profile_in_event
-from daemon.slack.stop_signals import StopSignal, expected_in, is_stop_late, may_stop, stop_of, thread_of
-from daemon.slack.words import command_of
+from daemon.slack.archive import LONGEST_GROWTH, BotMessageTracker, ConversationArchive
+from daemon.slack.block_text import MalformedPayload, object_at, timestamp_at
+from daemon.slack.directory import KeyedLock, MessageFields
+from daemon.slack.incoming import (
+    GROWN,
+    ButtonClick,
+    SlackMessage,
+    StopSignal,
+    clicks_in,
+    message_in_event,
+    profile_in_event,
+    reaction_in_event,
+    stop_of,
+)
+from daemon.slack.message_policy import (
+    Address,
+    AmbientRecorder,
+    classify_message,
+    command_of,
+    expected_in,
+    is_stop_late,
+    may_stop,
+    resolve_thread,
+    thread_of,
+)
+from daemon.slack.places import (
+    MOVED,
+    AudienceTracker,
+    SlackWorkspace,
+    channel_of_change,
+    conversation_of,
+    record_said,
+)
 
 ALWAYS_ANSWERED = 10.0
 """Seconds for which Slack may be late with an event that is answered, however small CATCH_UP_MAX_AGE is."""
+
+
 BOTS = "bots"
 """Stands for all of them where messages are put in order."""
+
+
 EARLY = 200
 """Replies, and changes, where the soul is not called yet, that are remembered: Slack promises no order."""
 
-Written = kinds.OverheardMessage | kinds.IncomingMessage | kinds.StopRequest
+
+Written = OverheardMessage | IncomingMessage | StopRequest
+
+
 Taken = Entry[Written]
 """What was said, as it stands in the journal."""
+
 
 log = logging.getLogger(__name__)
 
@@ -169,13 +208,13 @@ class Inbox:
         for thread in await self._message(message):
             self._wake(thread)
 
-    def _as_known(self, message: SlackMessage) -> Entry[kinds.PersonMessage] | None:
+    def _as_known(self, message: SlackMessage) -> Entry[PersonMessage] | None:
         """The latest that the journal knows of this message; None where it was not taken."""
         where = self._where(message)
         for key, kind in (
-            ("msg", kinds.PersonMessage),
-            ("heard", kinds.PersonMessage),
-            ("noticed", kinds.AmbientMessage),
+            ("msg", PersonMessage),
+            ("heard", PersonMessage),
+            ("noticed", AmbientMessage),
         ):
             first = self._journal.get(f"{key}:{where}")
             if first:
@@ -204,22 +243,22 @@ class Inbox:
             return False
         name = self._people.known_name(stop.user) or stop.user
         owner = stop.user in self._owners
-        event = kinds.StopRequest(user=stop.user, name=name, text="", ts=stop.ts, by=stop.by, owner=owner)
+        event = StopRequest(user=stop.user, name=name, text="", ts=stop.ts, by=stop.by, owner=owner)
         await self._tell(known, key, event)
         return True
 
-    def _at_rest(self, stop: StopSignal) -> Entry[kinds.ConversationOpened] | None:
+    def _at_rest(self, stop: StopSignal) -> Entry[ConversationOpened] | None:
         """Return the conversation in which somebody who may speak there expects a stop, and nothing runs."""
         known = expected_in(self._journal, self._me, stop)
         if known is None or not self._allowed.may_speak(stop.user, stop.channel, known.event.where):
             return None
         return known
 
-    async def press_outside_slack(self, asked: Entry[kinds.QuestionAsked], user: str, choice: Button) -> bool:
+    async def press_outside_slack(self, asked: Entry[QuestionAsked], user: str, choice: Button) -> bool:
         """Press a button of this question elsewhere than in Slack, as this person; once, however often it
         comes. False where nothing is taken any more, or there is no such conversation. Raises JournalError.
         """
-        known = self._journal.latest_of_kind(asked.thread, kinds.ConversationOpened)
+        known = self._journal.latest_of_kind(asked.thread, ConversationOpened)
         if known is None or not self._open:
             return False
         press = ButtonClick(
@@ -238,14 +277,14 @@ class Inbox:
 
         False where they may not press there, or where there is no such conversation.
         """
-        known = self._journal.latest_of_kind(press.asked.partition("@")[0], kinds.ConversationOpened)
+        known = self._journal.latest_of_kind(press.asked.partition("@")[0], ConversationOpened)
         if known is None or known.event.channel != press.channel:
             return False
         may_speak = self._allowed.may_speak(press.user, press.channel, known.event.where)
         if not may_speak and press.user not in self._owners:
             return False
         name = self._people.known_name(press.user) or self._called(known.thread, press.user)
-        event = kinds.ButtonPress(
+        event = ButtonPress(
             user=press.user,
             name=name or press.name or press.user,
             text=press.label,
@@ -259,17 +298,15 @@ class Inbox:
 
     def _called(self, thread: str, user: str) -> str:
         """What someone was called when they last said something in this thread; a handle is no name."""
-        said: list[Entry[kinds.PersonMessage]] = self._journal.thread_entries(
-            thread, kinds.IncomingMessage, kinds.OverheardMessage
+        said: list[Entry[PersonMessage]] = self._journal.thread_entries(
+            thread, IncomingMessage, OverheardMessage
         )
         for entry in reversed(said):
             if entry.event.user == user:
                 return entry.event.name
         return ""
 
-    async def _tell(
-        self, known: Entry[kinds.ConversationOpened], key: str, event: kinds.PersonMessage
-    ) -> None:
+    async def _tell(self, known: Entry[ConversationOpened], key: str, event: PersonMessage) -> None:
         await record_said(self._journal, known, event, key)
         self._wake(known.thread)
 
@@ -280,9 +317,9 @@ class Inbox:
         """
         if self._is_known(message):
             return set()
-        if late == kinds.ANSWERED and self._is_context(message):
+        if late == ANSWERED and self._is_context(message):
             return set()
-        if late != kinds.ANSWERED and self._is_young(message) and self._may_grow(message):
+        if late != ANSWERED and self._is_young(message) and self._may_grow(message):
             await self.bot_messages.hold(message)
             return set()
         return await self._message(message, late=late)
@@ -320,7 +357,7 @@ class Inbox:
             if above_call or self._workspace.is_forgotten(known.event.user, message.ts):
                 return
             words = await self._people.describe(message)
-            event = kinds.OverheardMessage(**words, note=kinds.OWN_WORDS)
+            event = OverheardMessage(**words, note=OWN_WORDS)
             await record_said(self._journal, known, event, f"heard:{self._where(message)}")
 
     def _is_known(self, message: SlackMessage) -> bool:
@@ -375,7 +412,7 @@ class Inbox:
         else:
             called_by = self._begun(message)
         if not late and (self._is_late(known, message) or self._is_too_old(message)):
-            late = kinds.TOO_LATE
+            late = TOO_LATE
         neighbour = self._allowed.is_allowed_bot(message)
         enough = neighbour and self._workspace.meetings.has_reached_limit(
             self._me.team, message.channel, message.root
@@ -393,7 +430,7 @@ class Inbox:
         return await self._begins(key, message, address, called_by or message.ts, late)
 
     async def _goes_on(
-        self, known: Entry[kinds.ConversationOpened], message: SlackMessage, address: Address, late: str
+        self, known: Entry[ConversationOpened], message: SlackMessage, address: Address, late: str
     ) -> Taken:
         """Write it down in its conversation. A stop waits for nothing that Slack would have to be asked."""
         urgent = self._urgent(message)
@@ -406,7 +443,7 @@ class Inbox:
             key = f"msg:{self._where(message)}:edited:{message.told}"
             entry = await record_said(self._journal, known, event, key)
         if _shows_more(message, words, entry.event):  # its mention came first, without that
-            whole = kinds.OverheardMessage(**words, note="edited")
+            whole = OverheardMessage(**words, note="edited")
             await record_said(self._journal, entry, whole, f"{entry.key}:edited:{message.ts}")
         return entry
 
@@ -416,7 +453,7 @@ class Inbox:
         """Write it down with the conversation that it opens."""
         words = await self._people.describe(message, at_once=self._urgent(message), readers=True)
         where = self._people.conversation_info(message)
-        place = kinds.ConversationOpened(
+        place = ConversationOpened(
             team=self._me.team,
             channel=message.channel,
             ts=message.root,
@@ -433,7 +470,7 @@ class Inbox:
         self.audiences.recorded_audience(known.event)
         return entry
 
-    def _is_late(self, known: Entry[kinds.ConversationOpened] | None, message: SlackMessage) -> bool:
+    def _is_late(self, known: Entry[ConversationOpened] | None, message: SlackMessage) -> bool:
         """Is it a stop, and all that its conversation is at work on newer?"""
         if known is None or not self._urgent(message):
             return False
@@ -452,7 +489,7 @@ class Inbox:
 
     def _at_work(self, key: str) -> bool:
         known = conversation_of(self._journal, key)
-        return bool(known and self._journal.pending_entries(kinds.SoulTurnBegan, thread=known.thread))
+        return bool(known and self._journal.pending_entries(SoulTurnBegan, thread=known.thread))
 
     async def _again(self, key: str) -> list[Taken | None]:
         """Judge again what came before the call that it follows, or changes; older ones are the history's."""
@@ -485,28 +522,28 @@ class Inbox:
         where = self._where(message)
         if message.change:
             key = f"msg:{where}:{message.change}:{message.changed}"
-            return key, kinds.OverheardMessage(**words, note=message.change)
+            return key, OverheardMessage(**words, note=message.change)
         if address == "heard":
-            return f"heard:{where}", kinds.OverheardMessage(**words)
+            return f"heard:{where}", OverheardMessage(**words)
         key = f"msg:{where}"
         if address == "late":  # where an event that comes after all finds it
-            return key, kinds.OverheardMessage(**words, note=late)
+            return key, OverheardMessage(**words, note=late)
         known = command_of(message, self._me)
         if known == "stop":
-            return key, kinds.StopRequest(**words, address=address)
-        return key, kinds.IncomingMessage(**words, address=address, command=known)
+            return key, StopRequest(**words, address=address)
+        return key, IncomingMessage(**words, address=address, command=known)
 
     def _where(self, message: SlackMessage) -> str:
         """What the keys of a message name it by. An event of a shared channel may name another team."""
         return f"{self._me.team}:{message.channel}:{message.ts}"
 
 
-def press_key(asked: Entry[kinds.QuestionAsked], user: str) -> str:
+def press_key(asked: Entry[QuestionAsked], user: str) -> str:
     """The key under which a press of this person beside Slack stands: there is one to a question."""
     return f"click:page:{asked.seq}:{user}"
 
 
-def _shows_more(message: SlackMessage, words: MessageFields, written: kinds.PersonMessage) -> bool:
+def _shows_more(message: SlackMessage, words: MessageFields, written: PersonMessage) -> bool:
     """True if what was written down lacks the files of this message, or what it shows besides its text."""
     if message.files and not written.files:
         return True

@@ -1,6 +1,10 @@
 """A text as the messages that Slack takes whole. Pure; for the speaker.
 
 Nothing that stands behind the end of a page decides where it is: of a growing text only the last page grows.
+
+A plan as Slack shows it: blocks that fit what Slack takes, and a line for notifications. Pure.
+
+The words of a plan are a model's: they can neither ping anybody nor form a reference.
 """
 
 from __future__ import annotations
@@ -9,28 +13,47 @@ import re
 import sys
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
+from daemon.kinds import PlanState
 from daemon.ports import MessagePage
-from daemon.slack.block import OpenBlock, leads_into_next, open_block, reopen_block
+from daemon.slack.block_text import escape_mrkdwn
+from daemon.slack.markdown import OpenBlock, escape_mentions, leads_into_next, open_block, reopen_block
 
 PARAGRAPH, LINE, WORD, LINK, SIGN, MOST = 10_000, 10_400, 10_600, 10_800, 10_900, 10_940
 """A page of so many characters ends with its paragraph, its line, its word, or anywhere but in a link, in a
 sign of several characters; at the most it has so many, and what closes its code fence. Slack takes 12,000."""
+
+
 NEAR = 400
 """Characters before the end of a text in which a good place to break it off is looked for."""
+
+
 FULL_STOP = r"(?<=[\u3002\uff01\uff1f])"
 """Of Chinese and Japanese: no space comes after it."""
+
+
 BREAKS = (r"\n[^\S\n]*\n", r"\n", rf"(?<=[.!?…])\s|{FULL_STOP}", r"\s")
 """The ends of paragraphs, lines, sentences and words."""
+
+
 BLANK_LINE, END_OF_LINE = map(re.compile, BREAKS[:2])
+
+
 SPACE = re.compile(rf"\s|{FULL_STOP}")
+
+
 SPAN = re.compile(r"<[^<>\s][^<>]*$|\[[^\[\]]*$|\]\([^()\s]*$")
 """A link that is not closed."""
+
+
 FLAGS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 """The letters whose pairs are flags."""
+
+
 JOINED = re.compile("[\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\udc00-\udfff]")
 """Characters that belong to the one before, besides marks."""
 
@@ -138,3 +161,84 @@ def _joined(page: str, at: int) -> bool:
     if before in FLAGS and after in FLAGS:
         return (at - len(page[:at].rstrip(FLAGS))) % 2 == 1
     return bool(JOINED.match(after)) or before == "\u200d" or unicodedata.category(after).startswith("M")
+
+
+UPDATE_MOST = 4_000
+"""Characters of `text` that chat.update takes; of markdown it takes three times as many."""
+
+
+MOST_SHOWN_STEPS = 48
+"""Steps that are shown; beyond that only their number is."""
+
+
+HEADER = 150
+"""Characters that Slack takes in a header."""
+
+
+SECTION = 3_000
+"""The same of a section."""
+
+
+STEP = 200
+"""Characters of a step that are shown. Escaped they are five times as many, so all steps fit in 50 blocks."""
+
+
+MARKS = {"done": "✓", "cancelled": "✕"}
+
+
+OPEN = "○"
+
+
+def checklist(plan: PlanState) -> dict[str, Any]:
+    """The content of a message that shows this plan, for chat.postMessage and chat.update."""
+    heading = _line(plan.heading, HEADER)
+    figures = f"{plan.done_count}/{len(plan.steps)}"
+    blocks: list[dict[str, Any]] = []
+    if heading:
+        blocks.append({"type": "header", "text": {"type": "plain_text", "text": heading}})
+    blocks += [{"type": "section", "text": _mrkdwn(text)} for text in _sections(_lines(plan))]
+    blocks.append({"type": "context", "elements": [_mrkdwn(figures)]})
+    return {"text": escape_mrkdwn(f"{figures} {heading}".strip()), "blocks": blocks}
+
+
+def in_plain_text(plan: PlanState) -> dict[str, Any]:
+    """The same without blocks, as far as the text of a message goes that is rewritten."""
+    head = escape_mrkdwn(f"{plan.done_count}/{len(plan.steps)} {_line(plan.heading, HEADER)}".strip())
+    lines = [head, *_lines(plan)]
+    while sum(len(line) + 1 for line in lines) > UPDATE_MOST:
+        del lines[-1]
+    return {"text": "\n".join(lines), "blocks": []}
+
+
+def _lines(plan: PlanState) -> Iterator[str]:
+    for text, state in plan.steps[:MOST_SHOWN_STEPS]:
+        words = escape_mrkdwn(_line(text, STEP))
+        if state == "cancelled" and words:
+            words = f"~{words}~"
+        yield f"{MARKS.get(state, OPEN)} {words}".rstrip()
+    more = len(plan.steps) - MOST_SHOWN_STEPS
+    if more > 0:
+        yield f"… and {more} more"
+
+
+def _sections(lines: Iterable[str]) -> Sequence[str]:
+    """The lines, as many together as a section takes."""
+    sections: list[str] = []
+    for line in lines:
+        if sections and len(sections[-1]) + len(line) < SECTION:
+            sections[-1] += f"\n{line}"
+        else:
+            sections.append(line)
+    return sections
+
+
+def _line(text: str, most: int) -> str:
+    """One line of at most so many characters, which pings nobody."""
+    line = " ".join(escape_mentions(text).split())
+    if len(line) <= most:
+        return line
+    return f"{line[: most - 1]}…"
+
+
+def _mrkdwn(text: str) -> dict[str, str]:
+    return {"type": "mrkdwn", "text": text}

@@ -1,51 +1,342 @@
 """The soul's voice in Slack: the Speaker port.
 
 A speech's key is hashed into its message's metadata: `Posted.key == digest(key)`.
+
+A message while it is being said: shown in steps, by size and by time, by a task of its own.
+
+Made and ended by the speaker. Whatever goes wrong in a step ends the showing: the last word sets it right.
+
+The requests that write one message of ours, streamed or posted. For the speaker and its streams.
+
+Only a post can say that its links are to have no previews. In plain text nothing is a reference.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from aiohttp import ClientError
 from slack_sdk.errors import SlackApiError
 
 from daemon.engine.event import digest
+from daemon.engine.exceptions import FencedError
+from daemon.engine.execution import Hold
 from daemon.errors import CardDeleted, CardRefused, ContentRefused, PostFailed, PostRefused
-from daemon.kinds import PlanState
-from daemon.ports import ButtonRow, Hold, MessagePage, PostedMessage
-from daemon.slack.archive import time_of
-from daemon.slack.block_text import escape_mrkdwn
-from daemon.slack.checklist import checklist, in_plain_text
-from daemon.slack.doors import open_dm_thread
-from daemon.slack.draft import GONE, MessageRequests
-from daemon.slack.left_out import RefusedContent
-from daemon.slack.mark import read_speech_metadata
-from daemon.slack.named_hosts import NamedHosts
-from daemon.slack.own_workspace import SlackWorkspace
-from daemon.slack.pages import page_break, pages
-from daemon.slack.payload import objects_at
-from daemon.slack.place import OURS
-from daemon.slack.quiet import escape_mentions, escape_settled_mentions
-from daemon.slack.refusals import (
+from daemon.kinds import ConversationOpened, PlanState
+from daemon.ports import ButtonRow, MessagePage, PostedMessage
+from daemon.slack.block_text import escape_mrkdwn, objects_at
+from daemon.slack.incoming import make_button_block
+from daemon.slack.markdown import (
+    NOBODY,
+    Named,
+    NamedHosts,
+    allow_any_host,
+    escape_mentions,
+    escape_settled_mentions,
+    mention_markup,
+)
+from daemon.slack.pages import UPDATE_MOST, checklist, in_plain_text, page_break, pages
+from daemon.slack.places import OURS, SlackWorkspace, open_dm_thread, read_speech_metadata, speech_metadata
+from daemon.slack.status import SlackStatus
+from daemon.slack.web_api import (
     FIXED,
     LACKING,
     LIMITED,
+    LONGEST_WAIT,
     OUT_OF_REACH,
+    Item,
+    Method,
+    RefusedContent,
+    WebApi,
     describe_failure,
     is_content_refusal,
     is_conversation_closed,
     is_permanent,
+    retry_after,
     slack_error,
+    time_of,
 )
-from daemon.slack.status import SlackStatus
-from daemon.slack.stream import MessageStream
-from daemon.slack.web import Item, Method
-from daemon.slack.web import pages as pages_of
+from daemon.slack.web_api import pages as pages_of
+
+GONE = "message_not_found"
+
+
+SECTION_MOST = 3_000
+"""Characters that Slack takes in a section."""
+
+
+NO_PREVIEWS = {"unfurl_links": False, "unfurl_media": False}
+"""What keeps Slack from fetching the links of a post."""
+
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRequests:
+    """One message on its way into a place. `key` is the speech's; texts can only ping those in `keep`.
+
+    `answers` are the ts of the messages that it answers, `journal` is the id of its journal. `named` says
+    whose links may stand in it where it cannot say that they have no previews. `grows`: what is written now
+    is not all of it.
+    """
+
+    web: WebApi
+    place: ConversationOpened
+    key: str
+    keep: frozenset[str]
+    answers: Sequence[str] = ()
+    journal: str = ""
+    named: Named = allow_any_host
+    grows: bool = False
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """How the message is known again after a crash, and what it answers where no journal says so."""
+        return speech_metadata(self.key, self.journal, self.answers, grows=self.grows)
+
+    async def post(
+        self, text: str, hold: Hold, choices: ButtonRow | None = None, *, plain: bool = False
+    ) -> str:
+        """Say it whole; returns its ts."""
+        content: dict[str, Any] = {"markdown_text": text}
+        if plain:
+            content = _plain(text, choices, self.keep)
+        elif choices:
+            content = _in_blocks(text, choices)
+        return await self.put(None, content, hold)
+
+    async def put(
+        self, ts: str | None, content: Mapping[str, Any], hold: Hold, patience: int = LONGEST_WAIT
+    ) -> str:
+        """Post a message of this content, or let the one of this ts have it; returns its ts."""
+        client = self.web.client
+        given: dict[str, Any] = {"channel": self.place.channel, "metadata": self.metadata, **content}
+        method: Method = client.chat_update
+        if ts is None:
+            method = client.chat_postMessage
+            given |= NO_PREVIEWS
+            given["thread_ts"] = self.place.ts or None
+        else:
+            given["ts"] = ts
+        answer = await self.web.call(hold, method, patience, **given)
+        return str(answer["ts"])
+
+    async def begin(self, text: str, hold: Hold) -> str:
+        """Open a stream; returns its ts. Slack wants to know for whom it is, except in DMs.
+
+        A rate limit is the caller's: there is another way to begin.
+        """
+        answer = await self.web.send_request(
+            hold,
+            self.web.client.chat_startStream,
+            channel=self.place.channel,
+            thread_ts=self.place.ts,
+            markdown_text=text or None,
+            recipient_team_id=self.place.team,
+            recipient_user_id=self.place.user,
+        )
+        return str(answer["ts"])
+
+    async def append(self, ts: str, more: str, hold: Hold) -> None:
+        """Let a stream grow; a rate limit is the caller's."""
+        append = self.web.client.chat_appendStream
+        await self.web.send_request(hold, append, channel=self.place.channel, ts=ts, markdown_text=more)
+
+    async def stop(self, ts: str, rest: str, hold: Hold, choices: ButtonRow | None = None) -> bool:
+        """End a stream with the rest of its text; did it end so? Raises while Slack has no time for it."""
+        blocks = None
+        if choices:
+            blocks = [make_button_block(choices)]
+        try:
+            await self.web.call(
+                hold,
+                self.web.client.chat_stopStream,
+                channel=self.place.channel,
+                ts=ts,
+                markdown_text=rest or None,
+                blocks=blocks,
+                metadata=self.metadata,
+            )
+        except SlackApiError as refusal:
+            if slack_error(refusal) == LIMITED:
+                raise
+            return False
+        except ClientError:
+            return False
+        return True
+
+    async def grow(self, ts: str, text: str, hold: Hold) -> None:
+        """Let a message that is no stream read so for now; a rate limit is the caller's."""
+        await self._update(self.web.send_request, hold, ts, markdown_text=text)
+
+    async def remove(self, ts: str, hold: Hold) -> bool:
+        """Take it away; where Slack will not, it stays. Returns whether it is gone."""
+        try:
+            await self.web.call(hold, self.web.client.chat_delete, channel=self.place.channel, ts=ts)
+        except SlackApiError as refusal:
+            if not is_permanent(refusal):
+                raise
+            if slack_error(refusal) != GONE:
+                log.warning(
+                    "Slack left a message of ours standing that was to go: %s.", describe_failure(refusal)
+                )
+                return False
+        return True
+
+    async def rewrite(
+        self, ts: str, text: str, hold: Hold, choices: ButtonRow | None = None, *, plain: bool = False
+    ) -> None:
+        """Let it read so for good, with these buttons or none. One that was deleted in Slack stays deleted.
+
+        Only blocks are sure to take away the blocks that were there. What is too long for the plain text
+        beside them goes without: so much stands under no question.
+        """
+        content = _in_blocks(text, choices)
+        if len(text) > UPDATE_MOST and not choices:
+            content = {"markdown_text": text}
+        if plain:
+            content = {"blocks": [], **_plain(text, choices, self.keep)}
+        await self._update(self.web.call, hold, ts, **content)
+
+    async def _update(self, call: Method, hold: Hold, ts: str, **content: Any) -> None:
+        where = {"channel": self.place.channel, "ts": ts}
+        try:
+            await call(hold, self.web.client.chat_update, **where, metadata=self.metadata, **content)
+        except SlackApiError as refusal:
+            if slack_error(refusal) != GONE:
+                raise
+            log.warning("A message was deleted in Slack while it was being written; it is not said again.")
+
+
+def _in_blocks(text: str, choices: ButtonRow | None) -> dict[str, Any]:
+    """What makes a message read so; its plain text is for notifications."""
+    blocks: list[dict[str, Any]] = [{"type": "markdown", "text": text}]
+    if choices:
+        blocks.append(make_button_block(choices))
+    return {"text": text[:UPDATE_MOST], "blocks": blocks}
+
+
+def _plain(text: str, choices: ButtonRow | None, keep: Set[str] = NOBODY) -> dict[str, Any]:
+    """The same as plain text, in which Slack finds nothing of its own but what mentions those in `keep`."""
+    said = escape_mrkdwn(text)
+    for person in keep:
+        said = said.replace(escape_mrkdwn(mention_markup(person)), mention_markup(person))
+    if choices is None:
+        return {"text": said}
+    starts = range(0, len(text), SECTION_MOST)
+    parts = [{"type": "plain_text", "text": text[start : start + SECTION_MOST]} for start in starts]
+    sections = [{"type": "section", "text": part} for part in parts]
+    return {"text": said[:UPDATE_MOST], "blocks": [*sections, make_button_block(choices)]}
+
+
+ENOUGH = 256
+"""New characters that are shown at once."""
+
+
+PACE = 0.7
+"""Seconds after which fewer are shown, too."""
+
+
+class MessageStream:
+    """A message of ours that grows: by appending when it is `streamed`, else by rewriting.
+
+    It was begun with the text `said`, of which Slack shows what is settled.
+    """
+
+    def __init__(self, draft: MessageRequests, ts: str, said: str, *, streamed: bool) -> None:
+        self.ts = ts
+        self._draft = draft
+        self._streamed = streamed
+        self._said = said
+        """The text of the last request."""
+        self._shown = escape_settled_mentions(said, draft.keep, draft.named)
+        self._next: tuple[str, Hold] | None = None
+        self._whole = True
+        self._grown = asyncio.Event()
+        self._enough = asyncio.Event()
+        self._closed = asyncio.Event()
+        self._pump = asyncio.create_task(self._run())
+
+    @property
+    def text(self) -> str:
+        """How it reads, or will in a moment."""
+        text = self._said
+        if self._next:
+            text, _ = self._next
+        return escape_settled_mentions(text, self._draft.keep, self._draft.named)
+
+    def extend(self, text: str, hold: Hold) -> None:
+        """It should read so by now (whole text). What does not go on from what was said waits for the end.
+
+        It comes with each piece of an answer: whatever it takes to show it is done when it is shown.
+        """
+        if text == self._said or not text.startswith(self._said):
+            return
+        self._next = (text, hold)
+        self._grown.set()
+        if len(text) - len(self._said) >= ENOUGH:
+            self._enough.set()
+
+    async def close(self) -> None:
+        """Show nothing more; waits for a request that is on its way."""
+        for event in (self._closed, self._grown, self._enough):
+            event.set()
+        await self._pump
+
+    async def abandon(self) -> None:
+        """Show nothing more, and wait for nothing: what stands there is for another attempt to end."""
+        self._pump.cancel()
+        await asyncio.gather(self._pump, return_exceptions=True)
+
+    async def end(self, draft: MessageRequests, text: str, hold: Hold, choices: ButtonRow | None) -> bool:
+        """Close it with its last words, as this draft of it; False when it does not read so, and must be
+        rewritten."""
+        await self.close()
+        if not (self._whole and text.startswith(self._shown)):
+            return False
+        if self._streamed:
+            return await draft.stop(self.ts, text[len(self._shown) :], hold, choices)
+        await draft.rewrite(self.ts, text, hold, choices)
+        return True
+
+    async def _run(self) -> None:
+        while self._whole:
+            await self._grown.wait()
+            await self._draft.web.wait_until(self._enough, PACE)
+            if self._closed.is_set() or self._next is None:
+                return
+            self._grown.clear()
+            self._enough.clear()
+            self._said, hold = self._next
+            text = escape_settled_mentions(self._said, self._draft.keep, self._draft.named)
+            if not (text.startswith(self._shown) or self._shown.startswith(text)):
+                self._whole = False  # what was shown proved to be a part of a link that nobody named
+            elif len(text) > len(self._shown):
+                await self._step(text, hold)
+
+    async def _step(self, text: str, hold: Hold) -> None:
+        try:
+            if self._streamed:
+                await self._draft.append(self.ts, text[len(self._shown) :], hold)
+            else:
+                await self._draft.grow(self.ts, text, hold)
+            self._shown = text
+        except SlackApiError as refusal:
+            wait = retry_after(refusal)
+            if wait is None:
+                self._whole = False
+                return
+            self._grown.set()
+            await self._draft.web.wait_until(self._closed, wait)
+        except (FencedError, *OUT_OF_REACH):
+            self._whole = False
+
 
 NO_STREAM = LACKING | {
     LIMITED,
@@ -59,13 +350,17 @@ NO_STREAM = LACKING | {
     "user_not_found",
 }
 """Refusals that say: there can be no stream here now, and none was begun. Any other leaves it open."""
+
+
 GAP = "…"
 """How a message of ours reads that says nothing, and cannot be deleted."""
+
+
 PAGES = 10
+
+
 CARD_PATIENCE = 5
 """Seconds that a card waits for a rate limit, in all: what is to be said waits for it."""
-
-log = logging.getLogger(__name__)
 
 
 class SlackSpeaker:

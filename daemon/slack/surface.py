@@ -1,13 +1,34 @@
-"""The Slack surface as one thing with a lifetime: Bolt, the inbox, the voice."""
+"""The Slack surface as one thing with a lifetime: Bolt, the inbox, the voice.
+
+One WebSocket to Slack, from its handshake to its end; and how well the soul hears on all of them.
+
+All connections to Slack: each event comes on one of them, and each is replaced before it ends.
+
+A connection is one line after the other: a ticket that is good for once, then hello.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+import json
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import KW_ONLY, dataclass, replace
+from http import HTTPStatus
+from typing import Any
 
-from aiohttp import ClientSession, ClientTimeout
+from aiohttp import (
+    ClientConnectionError,
+    ClientSession,
+    ClientTimeout,
+    ClientWebSocketResponse,
+    ClientWSTimeout,
+    ServerTimeoutError,
+    WSMsgType,
+    WSServerHandshakeError,
+)
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.middleware.async_middleware import AsyncMiddleware
@@ -16,36 +37,422 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from daemon.engine.clock import Clock
 from daemon.engine.event import Entry
-from daemon.engine.journal import Journal
-from daemon.inner.neighbours import BotTraffic
+from daemon.engine.journal.journal import Journal
 from daemon.kinds import QuestionAsked
-from daemon.knowledge.forgotten import ForgottenPeople
-from daemon.knowledge.places import KnownChannels
-from daemon.ports import Button, Clock
-from daemon.slack.access import SlackAccess, authenticate, make_web_api, quiet_logger
+from daemon.knowledge.person_notes import BotTraffic
+from daemon.knowledge.visibility import ForgottenPeople, KnownChannels
+from daemon.ports import Button
 from daemon.slack.archive import ConversationArchive
-from daemon.slack.catch_up import BackfillTask
-from daemon.slack.channel_ids import ChannelIdTable
-from daemon.slack.doors import SlackConversationOpener
-from daemon.slack.guests import GuestTracker
-from daemon.slack.history import EarlierMessageReader
+from daemon.slack.backfill import BackfillTask
+from daemon.slack.block_text import count_at, first_text, parse_json, string_at
+from daemon.slack.directory import PATIENCE, AccessPolicy, GuestTracker, NameRegister, PeopleDirectory
+from daemon.slack.earlier_messages import EarlierMessageReader, SlackMessageDeleter
 from daemon.slack.inbox import Inbox
-from daemon.slack.journal_id import ensure_journal_id
-from daemon.slack.left_out import RefusedContent
-from daemon.slack.line import ConnectionHealth
-from daemon.slack.name_register import NameRegister
-from daemon.slack.names import PATIENCE, PeopleDirectory
-from daemon.slack.own_deletion import SlackMessageDeleter
-from daemon.slack.own_workspace import SlackWorkspace
-from daemon.slack.place import make_permalink
-from daemon.slack.policy import AccessPolicy, BotIdentity
-from daemon.slack.refusals import OUT_OF_REACH, ScopeStatus
-from daemon.slack.shared_files import SlackFileSource
-from daemon.slack.shelf import SlackSourceProvider
-from daemon.slack.sockets import ConnectionPool
+from daemon.slack.incoming import BotIdentity
+from daemon.slack.places import (
+    ChannelIdTable,
+    OtherDaemonDetector,
+    SlackConversationOpener,
+    SlackWorkspace,
+    ensure_journal_id,
+    make_permalink,
+)
+from daemon.slack.shared_files import SlackFileSource, SlackSourceProvider
 from daemon.slack.speaker import SlackSpeaker
-from daemon.slack.web import TIMEOUT, members
+from daemon.slack.web_api import (
+    OUT_OF_REACH,
+    TIMEOUT,
+    RefusedContent,
+    ScopeStatus,
+    SlackAccess,
+    WebApi,
+    authenticate,
+    describe_failure,
+    make_web_api,
+    members,
+    quiet_logger,
+    retry_pause,
+    socket_url,
+)
+
+Listen = Callable[[AsyncBoltRequest], Awaitable[bool]]
+"""Takes what is in an envelope; may that be acked?"""
+
+
+TAKEN = ("event_callback", "block_actions", "app_rate_limited")
+"""Types of payloads that the inbox takes. Forms, shortcuts and commands of Slack's are none of ours."""
+
+
+PARTS = ("type", "event", "actions", "user", "channel")
+"""What it reads of them."""
+
+
+BEAT = 10.0
+"""Seconds of silence after which a line is asked for a sign of life, which must come in half of them."""
+
+
+ACK = 3.0
+"""Seconds in which Slack wants its ack: what takes longer comes again, on another line."""
+
+
+log = logging.getLogger(__name__)
+
+
+class SlackConnection:
+    """A live WebSocket, on which each envelope is acked when `listen` has taken what is in it."""
+
+    def __init__(self, ws: ClientWebSocketResponse, listen: Listen, hearing: ConnectionHealth) -> None:
+        loop = asyncio.get_running_loop()
+        self.greeted: asyncio.Future[None] = loop.create_future()
+        """Done when Slack has said hello; fails when the line ends before."""
+        self.over: asyncio.Future[str] = loop.create_future()
+        """Why another line must take its place: Slack's word for it, or "closed" or "silent"."""
+        self.counted = 0
+        """How many sockets of the app Slack counted as this one began; 0: it did not say."""
+        self._said_hello = False
+        self._ws = ws
+        self._listen = listen
+        self._hearing = hearing
+        self._answers: set[asyncio.Task[None]] = set()
+        self._reading = asyncio.create_task(self._read())
+
+    @property
+    def is_alive(self) -> bool:
+        """Does Slack send events here, as far as we know?"""
+        return self._said_hello and not self._ws.closed
+
+    @property
+    def may_be_counted(self) -> bool:
+        """May Slack count it as a socket of ours?"""
+        return not self._ws.closed
+
+    async def close(self) -> None:
+        """Answer what came in, then hang up."""
+        if self._answers:
+            await asyncio.wait(self._answers, timeout=ACK)
+        await self._ws.close()
+        rest = (self._reading, *self._answers)
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
+
+    async def _read(self) -> None:
+        try:
+            async for frame in self._ws:
+                self._hearing.note_frame()
+                if frame.type is WSMsgType.PING:
+                    with suppress(ConnectionError):
+                        await self._ws.pong(frame.data)
+                elif frame.type is WSMsgType.TEXT:
+                    self._take(frame.data)
+        finally:
+            why = "closed"
+            if isinstance(self._ws.exception(), ServerTimeoutError):
+                why = "silent"
+            self._end(why)
+
+    def _take(self, text: str) -> None:
+        frame = _frame(text)
+        match frame.get("type"):
+            case "hello":
+                if not self.greeted.done():
+                    self._said_hello = True
+                    self.counted = count_at(frame.get("num_connections"))
+                    self.greeted.set_result(None)
+            case "disconnect":
+                self._end(first_text(frame, "reason"))
+            case _ if first_text(frame, "envelope_id"):
+                answer = asyncio.create_task(self._answer(frame))
+                self._answers.add(answer)
+                answer.add_done_callback(self._answers.discard)
+
+    async def _answer(self, frame: dict[str, Any]) -> None:
+        """Bolt's part, but for what nobody here takes: that is acked at once, or it would come again."""
+        payload = frame.get("payload")
+        request = _taken(payload)
+        if request is None:
+            if not isinstance(payload, Mapping) or payload.get("type") in TAKEN:
+                log.warning("Slack sent an envelope that cannot be read.")
+        else:
+            self._hearing.note_event(first_text(frame, "type"))
+            if not await self._listen(request):
+                return
+        await self._ack(first_text(frame, "envelope_id"))
+
+    async def _ack(self, envelope: str) -> None:
+        """Send it here, or where this line is dead, on one that is alive. Else Slack will ask again."""
+        for line in (self, *self._hearing.lines):
+            if not line._ws.closed:
+                with suppress(ConnectionError):
+                    return await line._ws.send_str(json.dumps({"envelope_id": envelope}))
+        return None
+
+    def _end(self, why: str) -> None:
+        if not self.over.done():
+            self.over.set_result(why)
+        if not self.greeted.done():
+            self.greeted.set_exception(ClientConnectionError(f"Slack said no hello ({why})"))
+
+
+class ConnectionHealth:
+    """Which lines are alive, what came in, and what that took, since the start. For /healthz and /metrics."""
+
+    def __init__(self, clock: Clock, wanted: int) -> None:
+        self._clock = clock
+        self._frame_at: float | None = None
+        self._event_at: float | None = None
+        self.wanted = wanted
+        self.was_deaf = False
+        """True if all lines had ended at a time since the last catching up was asked for."""
+        self.opening = 0
+        """Attempts at a line that are on their way."""
+        self.lines: set[SlackConnection] = set()
+        self.other = OtherDaemonDetector(clock)
+        """Whether another daemon uses the same app."""
+        self.events = Counter[str]()
+        """What Slack sent, by its type."""
+        self.opened = Counter[str]()
+        """Lines that began, by what made each necessary: "start", Slack's word, "closed" or "silent"."""
+        self.failed = Counter[str]()
+        """Attempts that came to nothing, by what they did not get: "ticket", "handshake" or "answer"."""
+
+    def note_frame(self) -> None:
+        """Something came in, if only the answer to a ping."""
+        self._frame_at = self._clock.steady()
+
+    def note_event(self, type: str) -> None:
+        """An event came in."""
+        self._event_at = self._clock.steady()
+        self.events[type] += 1
+
+    @property
+    def alive_count(self) -> int:
+        """How many lines are alive, as far as we know."""
+        return sum(line.is_alive for line in self.lines)
+
+    def compare_socket_count(self, line: SlackConnection) -> float | None:
+        """Compare what Slack counted as this line began with what is ours; seconds until the next look."""
+        if not line.counted:
+            return None
+        ours = self.opening + sum(one.may_be_counted for one in self.lines)
+        return self.other.compare_socket_count(line.counted, ours)
+
+    @property
+    def is_disconnected(self) -> bool:
+        """Is no line alive, or did nothing come in for longer than a live one is silent?"""
+        return not self.alive_count or (self.inbound_age or 0) > 2 * BEAT
+
+    @property
+    def inbound_age(self) -> float | None:
+        """Seconds since anything came in; None before the first time."""
+        return self._since(self._frame_at)
+
+    @property
+    def event_age(self) -> float | None:
+        """Seconds since an event came in; None before the first one. People may say nothing for a day."""
+        return self._since(self._event_at)
+
+    def _since(self, at: float | None) -> float | None:
+        if at is None:
+            return None
+        return self._clock.steady() - at
+
+
+def _frame(text: str) -> dict[str, Any]:
+    """A frame; of one that cannot be read only its envelope; empty, if it has none."""
+    frame = parse_json(text)
+    if isinstance(frame, dict):
+        return frame
+    return {"envelope_id": string_at(text, "envelope_id")}
+
+
+def _taken(payload: object) -> AsyncBoltRequest | None:
+    """What of this payload the inbox reads, as Bolt has it; None where it takes nothing of it.
+
+    Bolt looks for many things that nobody here needs, and takes each for what Slack promises: it gets no
+    more than these parts, and only where it can make a request of them.
+    """
+    if not isinstance(payload, Mapping) or payload.get("type") not in TAKEN:
+        return None
+    body = {name: payload[name] for name in PARTS if name in payload}
+    try:
+        request = AsyncBoltRequest(body=body, mode="socket_mode")
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
+        return None
+    if "actions" in body and not (body["actions"] and isinstance(body["actions"], list)):
+        return None
+    if body["type"] == "event_callback" and not isinstance(body.get("event"), Mapping):
+        return None
+    return request
+
+
+GOODBYE = 2.0
+"""Seconds that Slack has to answer our closing of a line."""
+
+
+FULL = "too_many_websockets"
+"""Slack's word for more sockets than it allows: there is no room for a new one beside the old."""
+
+
+RECOUNT = "recount"
+"""Why a line is replaced that is well: each new one brings Slack's count of all that are open."""
+
+
+STEADY = 60.0
+"""Seconds that a line must have lasted for the next one to be opened at once, whatever was before."""
+
+
+ADVICE = {
+    FULL: "Lower SLACK_CONNECTIONS, or stop what else uses this app.",
+    "link_disabled": "Switch Socket Mode on at https://api.slack.com/apps, your app, Socket Mode.",
+}
+
+
+@dataclass(eq=False)
+class ConnectionPool:
+    """As many connections as are wanted, each independent of the others, all for the same Bolt app.
+
+    `began` is called whenever one hears again after it may have missed something. A silent line is given up
+    after 1.5 beats.
+    """
+
+    app: AsyncApp
+    web: WebApi
+    access: SlackAccess
+    session: ClientSession
+    hearing: ConnectionHealth
+    began: Callable[[], None]
+    beat: float = BEAT
+
+    def __post_init__(self) -> None:
+        self._first = asyncio.Event()
+        self._keeping: list[asyncio.Task[None]] = []
+
+    async def connect(self) -> None:
+        """Begin to listen; returns when the first of them does. Raises ConfigError."""
+        for _ in range(self.hearing.wanted):
+            task = asyncio.create_task(self._keep_connected())
+            task.add_done_callback(self._ended)
+            self._keeping.append(task)
+        first = asyncio.create_task(self._first.wait())
+        try:
+            await asyncio.wait((self.web.died, first), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            first.cancel()
+        if self.web.died.done():
+            self.web.died.result()
+
+    async def close(self) -> None:
+        """Hang up, for good."""
+        for task in self._keeping:
+            task.cancel()
+        await asyncio.gather(*self._keeping, return_exceptions=True)
+        await asyncio.gather(*map(self._hang_up, self.hearing.lines))
+
+    async def _keep_connected(self) -> None:
+        """One connection: a line, and the next one as soon as it is needed, until cancelled.
+
+        The next one begins before the last is closed, so that nothing falls between them. Each attempt has a
+        ticket of its own. Raises ConfigError when Slack will not have us any more.
+        """
+        clock = self.web.clock
+        last: SlackConnection | None = None
+        reason = "start"
+        attempts = 0
+        while True:
+            if last and reason == FULL:
+                await self._hang_up(last)
+            attempts += 1
+            await clock.sleep(retry_pause(attempts))
+            self.hearing.opening += 1
+            try:
+                line = await self._open()
+            except (SlackApiError, *OUT_OF_REACH) as failure:
+                self.hearing.failed[_lacking(failure)] += 1
+                log.warning("No socket to Slack (%s); it is tried again.", describe_failure(failure))
+                continue
+            finally:
+                self.hearing.opening -= 1
+            again = self.hearing.compare_socket_count(line)
+            self.hearing.opened[reason] += 1
+            if last is None or not last.is_alive:
+                self._first.set()
+                self.began()
+            if last:
+                await self._hang_up(last)
+            last = line
+            since = clock.steady()
+            reason = await self._replacement_reason(line, again)
+            self.hearing.was_deaf |= not self.hearing.alive_count
+            if reason in ADVICE:
+                log.warning("Slack's socket is to be replaced (%s). %s", reason, ADVICE[reason])
+            if reason == RECOUNT or clock.steady() - since >= STEADY:
+                attempts = 0
+
+    async def _replacement_reason(self, line: SlackConnection, again: float | None) -> str:
+        """Why another line must take its place, if only so that Slack counts them again."""
+        if again is None:
+            return await line.over
+        pause = asyncio.create_task(self.web.clock.sleep(again))
+        try:
+            await asyncio.wait((line.over, pause), return_when=asyncio.FIRST_COMPLETED)
+            return line.over.result() if line.over.done() else RECOUNT
+        finally:
+            pause.cancel()
+            await asyncio.gather(pause, return_exceptions=True)
+
+    async def _open(self) -> SlackConnection:
+        """A line on which Slack has said hello.
+
+        Raises ConfigError when Slack will not have us any more, SlackApiError or OUT_OF_REACH when it
+        cannot be done now.
+        """
+        client = self.web.client
+        ws = await self.session.ws_connect(
+            await socket_url(self.web, self.access),
+            autoping=False,  # so that pongs are seen: they are life
+            heartbeat=self.beat,
+            proxy=client.proxy,
+            ssl=client.ssl or True,
+            timeout=ClientWSTimeout(ws_close=GOODBYE),
+        )
+        line = SlackConnection(ws, self._listen, self.hearing)
+        self.hearing.lines.add(line)
+        try:
+            async with asyncio.timeout(self.beat):
+                await line.greeted
+        except BaseException:
+            await self._hang_up(line)
+            raise
+        return line
+
+    async def _hang_up(self, line: SlackConnection) -> None:
+        await line.close()
+        self.hearing.lines.discard(line)
+
+    async def _listen(self, request: AsyncBoltRequest) -> bool:
+        response = await self.app.async_dispatch(request)
+        return response.status == HTTPStatus.OK
+
+    def _ended(self, keeping: asyncio.Task[None]) -> None:
+        """A connection ends by itself only when it must not go on."""
+        if keeping.cancelled():
+            return
+        error = keeping.exception()
+        if error:
+            self.web.give_up(error)
+
+
+def _lacking(failure: Exception) -> str:
+    """What an attempt did not get."""
+    if isinstance(failure, SlackApiError):
+        return "ticket"
+    if isinstance(failure, WSServerHandshakeError):
+        return "handshake"
+    return "answer"
+
 
 BOLT = "daemon.slack.bolt"
 

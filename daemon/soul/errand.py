@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from daemon.engine.event import Entry
-from daemon.engine.reading import JournalReader
+from daemon.engine.journal.reader import JournalReader
 from daemon.kinds import SoulTurnBegan, UnpromptedMessage, UnpromptedOutcome
 from daemon.process import Became
 from daemon.soul.scope import Scope

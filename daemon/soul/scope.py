@@ -10,8 +10,8 @@ from daemon.engine.context import Context
 from daemon.engine.event import Entry, seqs_of
 from daemon.engine.kinds import InputsReceived
 from daemon.kinds import IncomingMessage, StopRequest
-from daemon.soul import edits
 from daemon.soul.world import TurnDependencies
+from daemon.turn.input_policy import EDITS_STEP, overtaking_edits
 
 
 class Scope:
@@ -50,7 +50,7 @@ class Scope:
         """
         is_trunk = self.ctx.path == self.execution.path
         if self.may_be_overtaken and is_trunk and not self.overtaken_by:
-            found = await self.ctx.record_if_found(edits.EDITS_STEP, self._edits)
+            found = await self.ctx.record_if_found(EDITS_STEP, self._edits)
             if found:
                 self.overtaken_by += found.event.inputs
                 self.execution.mark_received(found.event.inputs)
@@ -58,14 +58,14 @@ class Scope:
         return bool(self.overtaken_by)
 
     def _edits(self) -> InputsReceived | None:
-        found = edits.overtaking_edits(self.execution)
+        found = overtaking_edits(self.execution)
         if not found:
             return None
         return InputsReceived(inputs=tuple(seqs_of(found)))
 
     def may_show_words(self) -> bool:
         """Return True if words of this run may be shown now; then no edit overtakes it any more."""
-        if self.overtaken_by or (self.may_be_overtaken and edits.overtaking_edits(self.execution)):
+        if self.overtaken_by or (self.may_be_overtaken and overtaking_edits(self.execution)):
             return False
         self.mark_shown()
         return True

@@ -12,8 +12,8 @@ from typing import Any, Self, TypeVar
 
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input, InputRank, in_seq_order, of_kind
+from daemon.engine.journal.reader import ALWAYS
 from daemon.engine.kinds import InputsReceived
-from daemon.engine.reading import ALWAYS
 from daemon.kinds import (
     INNER,
     DmContextImported,
@@ -33,30 +33,39 @@ from daemon.kinds import (
     SystemMessage,
     UnpromptedMessage,
 )
-from daemon.limits import ITERATIONS, Limits
+from daemon.kinds.conversation_kinds import TIMER_FIRED
 from daemon.memory import FORM, Memory, WorkingMemory, working_memory
-from daemon.mind.recall import recall_kept
-from daemon.mind.system_text import MADE_TEXTS
-from daemon.mind.wording import SOUL_TEXT, SYSTEM_TEXT
 from daemon.process import Answer, ExecutionFigures, Interrupt, Load, Question, Transition
-from daemon.soul import node, questions, wishes
-from daemon.soul.edits import edit_ts, with_edits, without_replaced_versions
-from daemon.soul.facts import execution_figures, last_execution
-from daemon.soul.reminding import TIMER_FIRED, reminder_as_json
-from daemon.soul.spent import resets_limit
-from daemon.soul.taking import (
+from daemon.prompts.prompt_catalogue import MADE_TEXTS, SOUL_TEXT, SYSTEM_TEXT
+from daemon.reading.reading_steps import run_root_reading
+from daemon.settings.limits import ITERATIONS, Limits
+from daemon.soul.voice import Voice
+from daemon.soul.world import TurnDependencies
+from daemon.turn.branches import Branches, branch_of, reminder_as_json
+from daemon.turn.execution_figures import execution_figures, last_execution
+from daemon.turn.history import plans_of_train
+from daemon.turn.input_policy import (
     THINKING_PROCESS,
     answers_open_question,
+    edit_ts,
     in_slack_order,
     internal_inputs,
     is_background_only,
     last_message_to_soul,
     messages_to_answer,
+    with_edits,
+    without_replaced_versions,
 )
-from daemon.soul.train_of_thought import plans_of_train
-from daemon.soul.tree import Branches, branch_of
-from daemon.soul.voice import Voice
-from daemon.soul.world import TurnDependencies
+from daemon.turn.questions import (
+    answer_branch,
+    answered_since,
+    ask,
+    branch_question,
+    wait_for_earlier_questions,
+    withdraw,
+)
+from daemon.turn.recall import recall_kept
+from daemon.turn.usage_limits import resets_limit
 
 T = TypeVar("T")
 
@@ -199,19 +208,19 @@ class Turn(Voice):
     @property
     def branch_question(self) -> Question | None:
         """What a branch wants to ask here, of those who can read it, if this turn is about that."""
-        return wishes.branch_question(self)
+        return branch_question(self)
 
     async def wait_for_earlier_questions(self) -> bool:
         """Until no other branch's wish is asked; False where this one's has ended. Raises Suspended."""
-        return await wishes.wait_for_earlier_questions(self)
+        return await wait_for_earlier_questions(self)
 
     async def answered_since(self, question: Question) -> Answer | None:
         """How the same bound was answered for another branch, after this one wished to ask."""
-        return await wishes.answered_since(self, question)
+        return await answered_since(self, question)
 
     async def answer_branch(self, answer: Answer) -> None:
         """Hand on what people answered to the branch that wished to ask it."""
-        await wishes.answer_branch(self, self.execution.id, answer)
+        await answer_branch(self, self.execution.id, answer)
 
     @property
     def deciders(self) -> Sequence[str]:
@@ -392,9 +401,7 @@ class Turn(Voice):
         """Answer a question about what `load` brings, however long it is."""
         if self.world.readings is None:
             raise LookupError("this soul has nowhere to run programs")
-        return await node.run_root_reading(
-            self, self.world.readings, question, load, interrupt, self._limited
-        )
+        return await run_root_reading(self, self.world.readings, question, load, interrupt, self._limited)
 
     # What came meanwhile
 
@@ -415,14 +422,14 @@ class Turn(Voice):
 
     async def ask(self, name: str, question: Question) -> Answer:
         """Ask, and go on when it is answered. Raises Suspended."""
-        answer = await questions.ask(self, name, question)
+        answer = await ask(self, name, question)
         self.began_at = answer.at
         self._was_told = self._was_told or bool(question.to)
         return answer
 
     async def withdraw(self) -> tuple[int, int]:
         """Let go of all that waits for answers in this thread, or goes on under it; how many of each."""
-        return await questions.withdraw(self)
+        return await withdraw(self)
 
     async def send_to_self(self, name: str, event: Input) -> None:
         """An input for this very thread: how anything goes on after this turn."""

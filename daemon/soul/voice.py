@@ -10,10 +10,9 @@ from functools import partial
 from typing import Any, Self, TypeVar, cast
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, Input, StepEvent, seqs_of
-from daemon.engine.keys import root_of
+from daemon.engine.event import Entry, Input, StepEvent, root_of, seqs_of
+from daemon.engine.journal.writer import Fence
 from daemon.engine.kinds import EntryMatch, InputsReceived, WaitBegan
-from daemon.engine.writer import Fence
 from daemon.errors import ContentRefused
 from daemon.kinds import (
     INNER_WAIT,
@@ -30,19 +29,18 @@ from daemon.kinds import (
     SpeechFinished,
     UnpromptedMessage,
 )
-from daemon.knowledge.views import Visibility
+from daemon.knowledge.visibility import Visibility
 from daemon.memory import Memory, WorkingMemory
-from daemon.mind.recall import entry_as_memory, recall_kept
-from daemon.mind.tags import SectionTags
-from daemon.mind.wording import fill_placeholders
-from daemon.ports import Hear, Role
+from daemon.model import Hear, Oddity, Role
 from daemon.process import Became, Kept
-from daemon.reply import Oddity
-from daemon.soul import calls, card, errand
-from daemon.soul.alarm import report_slack_refusal
+from daemon.prompts.elements import SectionTags, fill_placeholders
+from daemon.soul import errand
 from daemon.soul.scope import Scope
-from daemon.soul.speech import Speech
 from daemon.soul.world import TurnDependencies
+from daemon.turn.model_calls import CallRequest, call_interruptibly, call_once, report_slack_refusal
+from daemon.turn.plan_card import put_plan_card
+from daemon.turn.recall import entry_as_memory, recall_kept
+from daemon.turn.speech import Speech
 
 S = TypeVar("S", bound=StepEvent)
 SENTENCES = "prompts/sentences/"
@@ -269,7 +267,7 @@ class Voice(Scope):
         stop_sequences: Sequence[str] = (),
     ) -> Entry[ModelCall]:
         """One model call, tried once and recorded whatever came of it; a recorded one is never paid again."""
-        wanted = calls.CallRequest(
+        wanted = CallRequest(
             name=name,
             memory=memory,
             role=role,
@@ -280,7 +278,7 @@ class Voice(Scope):
             suffix=self.tag_suffix,
             stop_sequences=stop_sequences,
         )
-        return await calls.call_once(self.world, self.ctx, wanted)
+        return await call_once(self.world, self.ctx, wanted)
 
     async def call_interruptibly(
         self,
@@ -295,7 +293,7 @@ class Voice(Scope):
         private: bool = True,
     ) -> tuple[WorkingMemory, Entry[ModelCall]]:
         """One model call that can be spoken to while nobody answers it: the memory grows by that."""
-        wanted = calls.CallRequest(
+        wanted = CallRequest(
             name=name,
             memory=memory,
             role=role,
@@ -309,7 +307,7 @@ class Voice(Scope):
             private=private,
         )
         while True:
-            came = await calls.call_interruptibly(self.world, self.ctx, wanted)
+            came = await call_interruptibly(self.world, self.ctx, wanted)
             if isinstance(came, Entry):
                 return wanted.memory, came
             memory = wanted.memory.with_memory(*recall_kept(came, self.tag_suffix))
@@ -369,7 +367,7 @@ class Voice(Scope):
     async def show_plan(self, plan: PlanState) -> None:
         """The card of this conversation shows this plan from now on; where there is none, nothing does."""
         if self.addressed:
-            await card.put_plan_card(self, plan)
+            await put_plan_card(self, plan)
 
     async def whisper(self, name: str, person: str, text: str) -> None:
         """Tell one person something in this conversation that nobody else sees; perhaps twice."""

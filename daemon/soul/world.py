@@ -7,19 +7,20 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from daemon.claude.request_queue import RequestQueue
+from daemon.claude.availability import ModelAvailability
+from daemon.claude.requests import RequestQueue
+from daemon.engine.clock import Clock
 from daemon.engine.event import Entry
-from daemon.engine.journal import Journal
-from daemon.knowledge.person_models import PersonModels
-from daemon.mind.system_text import ConfiguredBehaviour, make_system_texts
-from daemon.ports import LLM, Clock, EarlierMessageSource, Onlookers, ReadingSetup, Speaker
+from daemon.engine.journal.journal import Journal
+from daemon.knowledge.person_notes import PersonModels
+from daemon.model import LLM
+from daemon.ports import EarlierMessageSource, Onlookers, ReadingSetup, Speaker
 from daemon.process import OwnAction, Process
-from daemon.soul.budget import DailyBudget
-from daemon.soul.first_word_waits import FirstWordWaits
-from daemon.soul.gauge import LimitChecker
-from daemon.soul.past import ThreadHistories
-from daemon.soul.reach import ModelAvailability
-from daemon.soul.texts import PromptFiles
+from daemon.prompts.prompt_catalogue import ConfiguredBehaviour, make_system_texts
+from daemon.turn.history import ThreadHistories
+from daemon.turn.input_policy import FirstWordWaits
+from daemon.turn.prompt_files import PromptFiles
+from daemon.turn.usage_limits import DailyBudget, LimitChecker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

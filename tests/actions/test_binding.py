@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from daemon.actions.action import ActionDefinition, Outcome
+from daemon.actions.action import ActionDefinition, Outcome, bind_action
 from daemon.actions.action import RunContext as AnyRun
-from daemon.actions.binding import bind_action
-from daemon.ism import FinishRun, ISMResult
+from daemon.ism import FinishRun
 from daemon.kinds import ActionObserved
+from daemon.prompts.chooser import ISMResult
 
 
 class Run:

@@ -7,12 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from daemon.actions.action import NoArguments, Perform, command
-from daemon.actions.commanding import WENT_WRONG, TickCommands
-from daemon.inner.carrying_out import CommandResult
-from daemon.inner.grammar import ParsedCommand
+from daemon.actions.action import NoArguments, Perform
+from daemon.inner_life.commands.command import WENT_WRONG, CommandResult, TickCommands, command
+from daemon.inner_life.grammar import ParsedCommand
 from daemon.kinds import CommandRan
-from daemon.knowledge.views import Visibility
+from daemon.knowledge.visibility import Visibility
 from daemon.process import Turn
 
 

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
-from daemon.actions.file_commands import file_commands
+from daemon.inner_life.commands.cycle_commands import file_commands
 from daemon.ism import ActionRefused
-from daemon.knowledge.folders import FolderLibrary
+from daemon.knowledge.library import FolderLibrary
 
 
 @pytest.fixture

@@ -10,19 +10,13 @@ from typing import Any, cast
 import pytest
 
 from daemon.actions.action import RunContext
-from daemon.actions.memory_actions import (
-    LETTERS,
-    read_thread,
-    remember,
-    search_memory,
-)
 from daemon.engine.event import Entry, StepEvent
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.kinds import SOUL_KINDS
-from daemon.knowledge.journal_index import FullTextIndex
-from daemon.knowledge.memories import SAID, MessageSearch
-from daemon.knowledge.places import KnownChannels
+from daemon.knowledge.search import SAID, FullTextIndex, MessageSearch
+from daemon.knowledge.visibility import KnownChannels
 from daemon.memory import Memory, WorkingMemory, working_memory
+from daemon.playbooks.built_in import LETTERS, read_thread, remember, search_memory
 from tests.clock import FakeClock
 from tests.knowledge.office import Office
 

@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 
 from daemon.actions.action import ActionDefinition, Outcome, RunContext
 from daemon.actions.registry import ActionRegistry
-from daemon.limits import Limits
-from daemon.mind.playbook import Playbook
+from daemon.prompts.prompt_catalogue import Playbook
+from daemon.settings.limits import Limits
 
 
 async def nothing(run: RunContext, args: Any) -> Outcome:

@@ -7,8 +7,8 @@ from typing import cast
 
 from daemon.actions.action import RunContext
 from daemon.actions.function import ActionDependencies
-from daemon.actions.research import research
-from daemon.knowledge.folders import FolderLibrary
+from daemon.knowledge.library import FolderLibrary
+from daemon.playbooks.built_in import research
 
 
 class Words:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from aiohttp import web
 
-from daemon.ports import Clock
+from daemon.engine.clock import Clock
 from tests.claude.raw import delta, frame
 
 COMMENT = b":\n\n"

@@ -11,7 +11,7 @@ from benchmarks.judged import judged, leaks
 from benchmarks.prompts import prompts, report
 from benchmarks.rehearsed_soul import Backend
 from benchmarks.sent_prompts import BEFORE, KINDS, figures, page, sent
-from daemon.processes import PROCESSES
+from daemon.app.discovery import PROCESSES
 
 ASKS = "Answer in the sections <aside>, <next>, <say>."
 ANSWER = "<aside>A quiet thought.</aside><next>conversation</next><say>It is late.</say>"

@@ -11,7 +11,7 @@ from benchmarks.ferry import found
 from benchmarks.ism import dollars, ism, uncached
 from benchmarks.seed import run_seed
 from daemon.ism import Action
-from daemon.reply import TokenUsage
+from daemon.settings.limits import TokenUsage
 from tests.soak import SOAK
 
 COLD = TokenUsage(input=100, cache_write=1_000, output=50)

@@ -14,8 +14,7 @@ from anthropic import AsyncAnthropic
 from daemon.claude.client import ClaudeClient
 from daemon.engine.event import canonical_json
 from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.ports import Hear
-from daemon.reply import ModelReply
+from daemon.model import Hear, ModelReply
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.attention import PATIENCE
 from tests.attention import until as until

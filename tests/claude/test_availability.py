@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from daemon.claude.answer_stream import failure_cause
 from daemon.claude.availability import RECENT_CALLS
 from daemon.claude.client import STALL, ClaudeClient
-from daemon.claude.failure import failure_cause
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.claude.conftest import MEMORY, MODELS, Build, ask, until
 from tests.claude.hasty import HastyClock

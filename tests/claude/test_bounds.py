@@ -8,10 +8,9 @@ import logging
 import pytest
 
 from daemon.claude.client import ClaudeClient
-from daemon.claude.models import LISTED_MODELS, THINKING
-from daemon.mind.answer_limits import ANSWER_LIMITS, SPOKEN, max_answer_tokens
-from daemon.ports import Hear
-from daemon.reply import ModelReply
+from daemon.claude.requests import LISTED_MODELS, THINKING
+from daemon.model import Hear, ModelReply
+from daemon.turn.model_calls import ANSWER_LIMITS, SPOKEN, max_answer_tokens
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.attention import PATIENCE
 from tests.claude.conftest import MEMORY, Build, free, until

@@ -12,8 +12,8 @@ from anthropic import AsyncAnthropic
 
 from daemon.claude.client import ClaudeClient
 from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.ports import Role
-from daemon.reply import TokenUsage
+from daemon.model import Role
+from daemon.settings.limits import TokenUsage
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.clock import FakeClock
 

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from daemon.claude.chat_completions import ChatCompletions
 from daemon.claude.client import ClaudeClient
-from daemon.claude.models import THINKING, ModelTable
+from daemon.claude.model_apis import ChatCompletions
+from daemon.claude.requests import THINKING, ModelTable
 from daemon.memory import Memory, working_memory
-from daemon.price import make_price
-from daemon.reply import TokenUsage
+from daemon.settings.limits import TokenUsage, make_price
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.backends.chat_completions import ChatServer, chunk, error, frames, text, usage
 from tests.claude.conftest import MEMORY, Build, ask, free, until

@@ -7,8 +7,9 @@ import asyncio
 import pytest
 from anthropic import AsyncAnthropic, DefaultAioHttpClient
 
-from daemon.claude.client import CONNECT, ClaudeClient
-from daemon.claude.retry import MOST_TRIES_OF_CALL
+from daemon.claude.availability import MOST_TRIES_OF_CALL
+from daemon.claude.client import ClaudeClient
+from daemon.claude.model_apis import CONNECT
 from daemon.engine.exceptions import FencedError
 from daemon.memory import Memory
 from rehearsal.claude.understudy import ClaudeUnderstudy

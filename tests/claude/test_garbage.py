@@ -7,7 +7,7 @@ import json
 import pytest
 
 from daemon.claude.client import ClaudeClient
-from daemon.reply import TokenUsage
+from daemon.settings.limits import TokenUsage
 from tests.claude.conftest import KEY, ask
 from tests.claude.raw import END, PING, START, STOP, Raw, delta, frame
 

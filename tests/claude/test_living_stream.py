@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from daemon.claude.answer_events import MOST_BYTES
-from daemon.claude.chat_completions import ChatCompletions
+from daemon.claude.answer_stream import MOST_BYTES, StreamDeadline, StreamTimeout
 from daemon.claude.client import FIRST, FIRST_UNLISTED, LONGEST, STALL, ClaudeClient
-from daemon.claude.patience import StreamDeadline, StreamTimeout
-from daemon.limits import WITHOUT_EVENT, StreamLimits
+from daemon.claude.model_apis import ChatCompletions
 from daemon.memory import Memory
-from daemon.reply import ModelReply
+from daemon.model import ModelReply
+from daemon.settings.limits import WITHOUT_EVENT, StreamLimits
 from tests.attention import rest, until
 from tests.backends.llama_server import COMMENT, COMMENT_EACH, llama_server
 from tests.claude.conftest import KEY, MEMORY, ask

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from daemon.claude.model_list import ModelList, is_same_model, models_in
-from daemon.claude.name_check import check_names
-from daemon.claude.server_look_up import ServerDescription
+from daemon.claude.backend import ModelList, ServerDescription, check_names, is_same_model, models_in
 
 SONNET, HAIKU = "claude-sonnet-5-5", "claude-haiku-5-5"
 SETTINGS = {SONNET: ["CLAUDE_MODEL"], HAIKU: ["CLAUDE_MODEL_FAST"]}

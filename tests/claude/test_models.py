@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from daemon.claude.models import LISTED_MODELS, cost_of, listed_model
-from daemon.price import ModelPrice
-from daemon.reply import TokenUsage
+from daemon.claude.requests import LISTED_MODELS, cost_of, listed_model
+from daemon.settings.limits import ModelPrice, TokenUsage
 
 PRICES = [(one.id, price) for one in LISTED_MODELS for price in (one.price, one.long) if price]
 MILLIONS = TokenUsage(input=1_000_000, cache_read=2_000_000, cache_write=3_000_000, output=4_000_000)

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from daemon.claude.client import FIRST, LONGEST, STALL, ClaudeClient
-from daemon.reply import ModelReply
+from daemon.model import ModelReply
 from tests.claude.conftest import ask, until
 from tests.claude.hasty import HastyClock
 from tests.claude.raw import END, PING, START, STOP, Raw, delta, frame

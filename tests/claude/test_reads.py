@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pydantic_monty import CollectString, Monty
 
-from daemon.documents.citing import check_citations
+from daemon.documents.citations import check_citations
 from daemon.documents.document import Document, clean_name, document_of_parts
-from daemon.mind.writing import parse_reader_answer
-from daemon.sandbox.syntax import needs_cpython
+from daemon.reading.loop import parse_reader_answer
+from daemon.sandbox.monty_gaps import needs_cpython
 from rehearsal.claude.long_reading import final
 from rehearsal.claude.report import findings
 from rehearsal.claude.script import answer

@@ -10,8 +10,16 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.claude.models import CHOSEN, LISTED_MODELS, ModelSpec, listed_model
-from daemon.claude.request import WORDLESS, build_request, with_schema_form, without_schema
+from daemon.claude.requests import (
+    CHOSEN,
+    LISTED_MODELS,
+    WORDLESS,
+    ModelSpec,
+    build_request,
+    listed_model,
+    with_schema_form,
+    without_schema,
+)
 from daemon.memory import Memory, WorkingMemory, working_memory
 from rehearsal.claude.bad_request import objection
 

@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
+from daemon.claude.answer_stream import StreamedAnswer
+from daemon.claude.availability import BACKOFF, MOST_TRIES_OF_CALL, call_retry_pause
 from daemon.claude.client import FIRST, LONGEST, ClaudeClient
-from daemon.claude.retry import BACKOFF, MOST_TRIES_OF_CALL, call_retry_pause
-from daemon.claude.streamed import StreamedAnswer
 from daemon.engine.exceptions import FencedError
-from daemon.reply import TokenUsage
+from daemon.settings.limits import TokenUsage
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.claude.conftest import MEMORY, Build, ask, free, reserved, until
 from tests.claude.hasty import HastyClock

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from config import Settings
-from daemon.connections import make_claude
-from daemon.ports import Role
+from daemon.app.wiring import make_claude
+from daemon.model import Role
 from tests.claude.conftest import MEMORY
 from tests.clock import FakeClock
 

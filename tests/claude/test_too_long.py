@@ -6,10 +6,9 @@ import json
 
 import pytest
 
+from daemon.claude.answer_stream import refused_sizes
 from daemon.claude.client import ClaudeClient
-from daemon.claude.failure import refused_sizes
-from daemon.claude.models import ModelTable
-from daemon.claude.windows import ModelWindows, estimate_tokens
+from daemon.claude.requests import ModelTable, ModelWindows, estimate_tokens
 from daemon.engine.event import canonical_json
 from daemon.memory import Memory, working_memory
 from rehearsal.claude.understudy import ClaudeUnderstudy

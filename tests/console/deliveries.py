@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from daemon.environment import CellResult, Function, Sandbox
+from daemon.app.discovery import PROCESSES
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import entry_as_memory
 from daemon.process import Process, Turn
-from daemon.processes import PROCESSES
+from daemon.sandbox.environment import CellResult, Function, Sandbox
+from daemon.turn.recall import entry_as_memory
 from rehearsal.claude.prompt import Body, texts
 from tests.sandbox.unboxed import open_unboxed
 

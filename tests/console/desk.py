@@ -11,17 +11,15 @@ from typing import Any
 from aiohttp import ClientSession, web
 from slack_sdk.web.async_client import AsyncWebClient
 
-from daemon.console.credentials import PageCredentials
-from daemon.console.guard import HEADER, install_guard
-from daemon.console.inside import InnerLifeView
+from daemon.app.wiring import make_index, make_state
+from daemon.console.access import HEADER, PageCredentials, install_guard
 from daemon.console.routes import ConsoleSetup, mount_console
-from daemon.engine.clock import SystemClock
+from daemon.engine.clock import Clock, SystemClock
 from daemon.engine.event import Event
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
+from daemon.inner_life.contexts import InnerLifeView
 from daemon.kinds import SOUL_KINDS, ConversationOpened
-from daemon.limits import InnerLimits
-from daemon.ports import Clock
-from daemon.within import make_index, make_state
+from daemon.settings.limits import InnerLimits
 from rehearsal.local_slack import LocalSlack
 from rehearsal.people import SOUL, TEAM
 from tests.console.site import rebuild

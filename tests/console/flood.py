@@ -10,14 +10,11 @@ from pathlib import Path
 
 from aiohttp import ClientSession, CookieJar, TCPConnector, web
 
-from daemon.console.credentials import PageCredentials
-from daemon.console.crowd import CROWD, ConnectionLimit
-from daemon.console.guard import install_guard
+from daemon.console.access import PageCredentials, install_guard, mount_sessions
 from daemon.console.routes import ConsoleSetup, mount_console
-from daemon.console.session_routes import mount_sessions
-from daemon.engine.journal import Journal
+from daemon.console.server import CROWD, ConnectionLimit, bind, serve_app, url_of_socket
+from daemon.engine.journal.journal import Journal
 from daemon.kinds import SOUL_KINDS
-from daemon.server import bind, serve_app, url_of_socket
 from tests.clock import FakeClock
 from tests.console.site import link, rebuild
 

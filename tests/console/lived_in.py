@@ -10,7 +10,7 @@ from pathlib import Path
 
 from daemon.engine.clock import SystemClock
 from daemon.engine.event import Event
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.kinds import (
     SOUL_KINDS,
     ActionObserved,
@@ -27,7 +27,7 @@ from daemon.kinds import (
     SpeechFinished,
     thread_key,
 )
-from daemon.reply import TokenUsage
+from daemon.settings.limits import TokenUsage
 from rehearsal.people import ALICE, BOB, CAROL, SOUL, TEAM, WorkspaceMember
 from tests.clock import FakeClock
 from tests.console.browser import daemon

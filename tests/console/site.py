@@ -13,23 +13,19 @@ from typing import Any
 
 from aiohttp import ClientResponse, ClientSession, CookieJar, web
 
-from daemon.console.answering import PageAnswers
-from daemon.console.background import AT_ONCE
-from daemon.console.credentials import PageCredentials
-from daemon.console.event_stream import LONGEST_STREAM
-from daemon.console.guard import HEADER, install_guard
-from daemon.console.overview import BudgetInfo, PageOverview, SlackLinks
-from daemon.console.overview_routes import mount_overview
-from daemon.console.readers import PATIENCE
-from daemon.console.routes import ConsoleSetup, mount_console
-from daemon.console.session_routes import mount_sessions
-from daemon.console.unrecorded import LiveCalls
+from daemon.console.access import HEADER, PageCredentials, install_guard, mount_sessions
+from daemon.console.folds import AT_ONCE
+from daemon.console.journal_view import LONGEST_STREAM, PATIENCE
+from daemon.console.overview import BudgetInfo, PageAnswers, PageOverview, SlackLinks
+from daemon.console.routes import ConsoleSetup, mount_console, mount_overview
+from daemon.engine.clock import Clock
 from daemon.engine.event import Entry
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.kinds import SOUL_KINDS, IncomingMessage, ModelCall, QuestionAsked
-from daemon.knowledge.places import KnownChannels
-from daemon.ports import Button, Clock
-from daemon.slack.place import make_permalink
+from daemon.knowledge.visibility import KnownChannels
+from daemon.ports import Button
+from daemon.slack.places import make_permalink
+from daemon.turn.model_calls import LiveCalls
 from rehearsal.people import ALICE
 from tests.clock import FakeClock
 from tests.signed_in import TOKEN as SHOWN

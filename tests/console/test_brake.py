@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientResponse, ClientSession, CookieJar, TCPConnector
 
-from daemon.console.address import rate_limit_key
-from daemon.console.brake import FORGOTTEN, FREE_FAILURES, KNOWN, LONGEST_DELAY, WAITING, LoginRateLimit
+from daemon.console.access import FORGOTTEN, FREE_FAILURES, KNOWN, LONGEST_DELAY, WAITING, LoginRateLimit
+from daemon.console.server import rate_limit_key
 from tests.attention import until
 from tests.clock import FakeClock
 from tests.console.site import Site, console

@@ -17,7 +17,7 @@ from daemon.kinds import (
     SelfCall,
     SystemMessage,
 )
-from daemon.slack.checklist import checklist
+from daemon.slack.pages import checklist
 from tests.console.browser import IN_A_BROWSER, Browsing
 from tests.console.desk import desk
 from tests.stories.stage import ALICE

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, ViewportSize, expect
 
-from daemon.app import RunningDaemon
+from daemon.app.daemon import RunningDaemon
 from daemon.kinds import (
     ButtonPress,
     DeleteRequested,

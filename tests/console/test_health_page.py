@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from playwright.async_api import ViewportSize, expect
 
-from daemon.claude.model_list import models_in
-from daemon.claude.probes import QUESTIONS
+from daemon.claude.backend import models_in
+from daemon.claude.requests import QUESTIONS
 from rehearsal.people import BOB
 from tests.attention import until
 from tests.backends.model_list import QWEN, model_server

@@ -19,7 +19,7 @@ from daemon.kinds import (
     ProgramStarted,
     TickLogged,
 )
-from daemon.project import project_root
+from daemon.settings.home import project_root
 from rehearsal.people import TEAM
 from tests.console.browser import IN_A_BROWSER, Browsing, Windows
 from tests.console.desk import Desk, desk

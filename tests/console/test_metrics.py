@@ -15,13 +15,12 @@ from prometheus_client import openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_families
 from prometheus_client.parser import text_string_to_metric_families as families
 
-from daemon.console.credentials import PageCredentials
-from daemon.console.guard import HEADER, install_guard
-from daemon.console.metrics import COUNTED_AT_ONCE, Metrics
+from daemon.console.access import HEADER, PageCredentials, install_guard
 from daemon.engine.event import Event
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.kinds import SOUL_KINDS, OverheardMessage, SoulTurnEnded
-from daemon.reply import TokenUsage
+from daemon.settings.limits import TokenUsage
+from daemon.telemetry.metrics import COUNTED_AT_ONCE, Metrics
 from tests.clock import FakeClock
 from tests.console.site import called, message
 

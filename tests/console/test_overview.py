@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.kinds import (
     SOUL_KINDS,
     IncomingMessage,

@@ -9,10 +9,10 @@ import pytest
 from playwright.async_api import Page, ViewportSize, expect
 
 from daemon.engine.event import Event
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import AttemptFailed, ExecutionRestarted, OutageBegan, OutageEnded, StepGivenUp
 from daemon.kinds import SOUL_KINDS, ClaimMade, PromptFault, SoulTurnEnded, SpeechDropped
-from daemon.project import project_root
+from daemon.settings.home import project_root
 from tests.clock import FakeClock
 from tests.console.browser import IN_A_BROWSER, Browsing, Windows, daemon
 from tests.console.site import called

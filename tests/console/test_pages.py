@@ -13,11 +13,10 @@ from typing import Any
 
 import pytest
 
-from daemon.console.paging import WEIGHT, JournalPager, PageRequest
-from daemon.console.readers import MOST_READERS, ROOM
-from daemon.engine.beside import BackgroundReader
-from daemon.engine.erasing import EntriesForgotten
+from daemon.console.journal_view import MOST_READERS, ROOM, WEIGHT, JournalPager, PageRequest
 from daemon.engine.event import entry_as_json
+from daemon.engine.journal.journal import BackgroundReader
+from daemon.engine.kinds import EntriesForgotten
 from daemon.kinds import ConversationOpened
 from tests.attention import PATIENCE
 from tests.console.site import Site, called, console, message

@@ -20,7 +20,7 @@ from daemon.kinds import (
     SoulTurnEnded,
     SystemMessage,
 )
-from daemon.project import project_root
+from daemon.settings.home import project_root
 from tests.console.browser import IN_A_BROWSER, Browsing, Windows
 from tests.console.deliveries import DELIVERIES, QUESTION, ROUNDS, cell, open_sandbox, pieces, reading
 from tests.console.desk import THREAD, Desk, desk

@@ -11,8 +11,7 @@ from urllib.parse import quote
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.console.paging import JournalPager, PageRequest
-from daemon.console.search import like_pattern, search_words
+from daemon.console.journal_view import JournalPager, PageRequest, like_pattern, search_words
 from tests.console.site import Site, called, message
 from tests.console.test_pages import said, told
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.console.event_stream import TAIL
+from daemon.console.journal_view import TAIL
+from daemon.console.server import url_of
 from daemon.kinds import ConversationOpened
-from daemon.server import url_of
 from tests.attention import PATIENCE
 from tests.console.site import Site, called, console, frames
 

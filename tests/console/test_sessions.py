@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientError
 
-from daemon.console.credentials import LINK_SECONDS, SESSION_IDLE_SECONDS, PageCredentials
+from daemon.console.access import LINK_SECONDS, SESSION_IDLE_SECONDS, PageCredentials
 from tests.attention import PATIENCE
 from tests.clock import FakeClock
 from tests.console.flood import OWNER, house

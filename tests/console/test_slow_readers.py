@@ -6,8 +6,7 @@ import asyncio
 import socket
 from pathlib import Path
 
-from daemon.console.event_stream import KEPT, MOST_STREAMS, EventFeed
-from daemon.console.readers import ROOM
+from daemon.console.journal_view import KEPT, MOST_STREAMS, ROOM, EventFeed
 from daemon.engine.event import Entry
 from daemon.kinds import IncomingMessage
 from tests.attention import until

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from benchmarks.lived import lived
-from daemon.console.inside import InnerLifeView
+from daemon.app.wiring import make_index, make_state
 from daemon.engine.clock import SystemClock
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
+from daemon.inner_life.contexts import InnerLifeView
 from daemon.kinds import SOUL_KINDS, ConversationOpened, IncomingMessage, ModelCall, SoulTurnEnded
-from daemon.limits import InnerLimits
-from daemon.within import make_index, make_state
+from daemon.settings.limits import InnerLimits
 from rehearsal.people import ALICE
 from tests.clock import FakeClock
 from tests.console.lived_in import Diary

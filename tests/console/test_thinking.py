@@ -12,8 +12,8 @@ from typing import Any
 from aiohttp import ClientResponse, ClientSession
 from playwright.async_api import Page, expect
 
-from daemon.console.readers import ROOM
-from daemon.console.unrecorded import LONGEST, LiveCalls
+from daemon.console.journal_view import ROOM
+from daemon.turn.model_calls import LONGEST, LiveCalls
 from rehearsal.people import SOUL
 from tests.attention import PATIENCE, until
 from tests.console.browser import IN_ITS_LOOP, WITH_CHROMIUM, Browsing

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.console.token_file import read_or_make_token, read_token
+from daemon.console.access import read_or_make_token, read_token
 from daemon.engine.exceptions import JournalError
-from daemon.errors import ConfigError
-from daemon.private import TOKEN
+from daemon.settings.home import TOKEN
+from daemon.settings.parse import ConfigError
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from playwright.async_api import Locator, Page, ViewportSize, expect
 from daemon.engine.event import Event
 from daemon.engine.kinds import ThreadEnded, ThreadSpawned
 from daemon.kinds import InternalMessage, PlanChanged, SelfCall, SoulTurnBegan, SystemMessage
-from daemon.project import project_root
+from daemon.settings.home import project_root
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.console.browser import IN_A_BROWSER, Browsing, Windows
 from tests.console.desk import THREAD, Desk, desk

@@ -11,11 +11,11 @@ from typing import Any
 from aiohttp import web
 
 from config import Settings
-from daemon.app import RunningDaemon, start_daemon
+from daemon.app.daemon import RunningDaemon, start_daemon
 from daemon.engine.clock import SystemClock
 from daemon.ports import Open
 from daemon.process import Process
-from daemon.project import project_root
+from daemon.settings.home import project_root
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from rehearsal.local_slack import LocalSlack
 from rehearsal.people import SOUL

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from daemon.engine.event import Entry, Event, Input
-from daemon.engine.journal import Journal
-from daemon.engine.keys import PART
+from daemon.app.journal_commands import verify_journal
+from daemon.engine.event import PART, Entry, Event, Input
+from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import (
     AttemptFailed,
     ExecutionRestarted,
@@ -21,8 +21,8 @@ from daemon.engine.kinds import (
     TurnEnded,
     TurnResumed,
     WaitBegan,
+    WorkerStopped,
 )
-from daemon.engine.lives import WorkerStopped
 from daemon.kinds import (
     SOUL_KINDS,
     CardShown,
@@ -35,7 +35,6 @@ from daemon.kinds import (
     SpeechBegan,
     SpeechFinished,
 )
-from daemon.rules import verify_journal
 from tests.core.living_checks import inner_waits
 from tests.core.outside import LOST, FileSlack, PhaseClock
 from tests.core.scenario import Scenario

@@ -9,16 +9,16 @@ from pathlib import Path
 
 from daemon.actions.action import ActionArguments, ActionDefinition
 from daemon.actions.action import RunContext as AnyRun
-from daemon.actions.run import PlaybookRun, play_to_end
-from daemon.actions.thinking import respond
 from daemon.engine.event import of_kind
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.kinds import SOUL_KINDS, ActionObserved, ActionStarted, ModelCall, RunMessage
 from daemon.memory import WorkingMemory
-from daemon.mind.playbook import PLAYBOOK_FOLDER, parse_playbook
+from daemon.model import ModelReply
+from daemon.playbooks.built_in import respond
+from daemon.playbooks.run import PlaybookRun, play_to_end
 from daemon.process import Process, Transition, Turn
 from daemon.processes.problem_solving import NAME
-from daemon.reply import ModelReply
+from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, parse_playbook
 from daemon.soul.turn import Turn as SoulTurn
 from tests.core.minds import once_effect
 from tests.core.outside import PhaseClock, echo

@@ -7,15 +7,15 @@ import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from daemon.app.discovery import PROCESSES
 from daemon.engine.exceptions import ExecutionSuspended
-from daemon.limits import CONTINUE, Limits
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import entry_as_memory
+from daemon.model import ModelReply
 from daemon.ports import Button
 from daemon.process import Process, Question, Transition, Turn
-from daemon.processes import PROCESSES
-from daemon.reply import ModelReply
+from daemon.settings.limits import CONTINUE, Limits
 from daemon.soul.voice import Voice
+from daemon.turn.recall import entry_as_memory
 from tests.core.outside import FileSlack, echo
 
 THOUGHTS = 5

@@ -12,10 +12,12 @@ from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import Any
 
-from daemon.claude.request_queue import RequestQueue
-from daemon.engine.journal import Journal
+from daemon.app.discovery import PROCESSES, prompt_catalogue
+from daemon.claude.availability import ModelAvailability
+from daemon.claude.requests import RequestQueue
+from daemon.engine.journal.journal import Journal
 from daemon.engine.worker import SWEEP, Worker
-from daemon.inner.notes import Notes
+from daemon.inner_life.notes import Notes
 from daemon.kinds import (
     INNER,
     SOUL_KINDS,
@@ -27,27 +29,23 @@ from daemon.kinds import (
     QuestionAsked,
     StopRequest,
 )
-from daemon.knowledge.person_models import PersonModels
-from daemon.knowledge.places import KnownChannels
+from daemon.knowledge.person_notes import PersonModels
+from daemon.knowledge.visibility import KnownChannels
 from daemon.lifetime import in_background
-from daemon.limits import PERSON, THREAD, TURN
 from daemon.mind.steps import STEP_TEXTS
-from daemon.mind.wording import prompt_catalogue
 from daemon.process import Process
-from daemon.processes import DELIBERATION_PROCESS, PROCESSES
-from daemon.processes.inner_life import INNER_LIFE_PROCESS as INNER_LIFE
 from daemon.processes.inner_life import InnerLifeProcess
-from daemon.slack.meant import resolve_thread
-from daemon.slack.message import SlackMessage as Shown
-from daemon.slack.policy import BotIdentity
-from daemon.soul import long_waits
-from daemon.soul.budget import DailyBudget
-from daemon.soul.gauge import LimitChecker
-from daemon.soul.past import ThreadHistories
-from daemon.soul.reach import ModelAvailability
-from daemon.soul.soul_program import SoulProgram
-from daemon.soul.texts import PromptFiles
+from daemon.settings.limits import PERSON, THREAD, TURN
+from daemon.slack.incoming import BotIdentity
+from daemon.slack.incoming import SlackMessage as Shown
+from daemon.slack.message_policy import resolve_thread
 from daemon.soul.world import TurnDependencies
+from daemon.turn.history import ThreadHistories
+from daemon.turn.input_policy import DELIBERATION_PROCESS
+from daemon.turn.input_policy import INNER_LIFE_PROCESS as INNER_LIFE
+from daemon.turn.prompt_files import PromptFiles
+from daemon.turn.soul_program import SoulProgram, watch_long_waits
+from daemon.turn.usage_limits import DailyBudget, LimitChecker
 from tests.core.living import PAUSE, asleep, begin, end_programs, life_of, living
 from tests.core.living_checks import check_folds
 from tests.core.outside import LOST, Event, FileModel, FileSlack, PhaseClock
@@ -192,7 +190,7 @@ async def live(home: Path, scenario: Scenario, phase: int, *, replays: bool) -> 
         )
         world = world_of(home, scenario, journal, clock, model, processes)
         if scenario.thinks_for:
-            await stack.enter_async_context(in_background(long_waits.watch_long_waits(world)))
+            await stack.enter_async_context(in_background(watch_long_waits(world)))
         asked = len(read(home / "llm.jsonl"))
         await people.send([e for e in scenario.events if e.phase <= phase and e.during <= asked])
         if scenario.plan:

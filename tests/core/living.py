@@ -13,22 +13,21 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.actions.commands import CommandDependencies, make_commands
-from daemon.actions.help_command import help_command
 from daemon.actions.registry import ActionRegistry
-from daemon.engine.journal import Journal
-from daemon.engine.keys import part_key
+from daemon.app.discovery import CommandDependencies, make_commands
+from daemon.app.wiring import make_index, make_inner_life, make_state
+from daemon.engine.clock import Clock
+from daemon.engine.event import part_key
+from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import WaitBegan
-from daemon.inner.neighbours import BotTraffic
-from daemon.inner.reaching import RecipientDirectory
+from daemon.inner_life.commands.cycle_commands import help_command
+from daemon.inner_life.contexts import InnerLifeSetup
+from daemon.inner_life.recipients import RecipientDirectory
 from daemon.kinds import INNER, InnerLifeStarted, ProgramEnded, ProgramStarted, TickLogged
-from daemon.knowledge.places import KnownChannels
-from daemon.limits import InnerLimits
-from daemon.ports import Clock
-from daemon.processes import InnerLifeSetup
-from daemon.recipe import AllowedProgram
-from daemon.reply import ModelReply
-from daemon.within import make_index, make_inner_life, make_state
+from daemon.knowledge.person_notes import BotTraffic
+from daemon.knowledge.visibility import KnownChannels
+from daemon.model import ModelReply
+from daemon.settings.limits import AllowedProgram, InnerLimits
 from tests.core.outside import Script, echo
 from tests.core.thinkers import final, written
 

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from daemon.app.wiring import make_index, make_state
 from daemon.engine.event import Entry
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal, Projection
 from daemon.engine.kinds import ExecutionRestarted, ThreadSpawned, WaitBegan
-from daemon.inner.record import RECORD_TEXT
-from daemon.inner.shelves import NoteIndex
-from daemon.inner.state import InnerLifeState
-from daemon.inner.taken import HandledNotes
+from daemon.inner_life.notes import HandledNotes, NoteIndex
+from daemon.inner_life.records import RECORD_TEXT
+from daemon.inner_life.tick_log import InnerLifeState
 from daemon.kinds import (
     INNER,
     SOUL_KINDS,
@@ -27,9 +27,7 @@ from daemon.kinds import (
     TickLogged,
     UnpromptedMessage,
 )
-from daemon.knowledge.projection import Projection
-from daemon.knowledge.views import PUBLIC
-from daemon.within import make_index, make_state
+from daemon.knowledge.visibility import PUBLIC
 from tests.core.outside import PhaseClock
 from tests.lives import read
 

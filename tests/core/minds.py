@@ -14,17 +14,16 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from daemon.app.discovery import PROCESSES
 from daemon.engine.event import Entry
 from daemon.kinds import CardIntended, MemoryNote, PlanChanged
 from daemon.memory import WorkingMemory
-from daemon.mind.newcomers import claim_newcomers
-from daemon.mind.pipeline import converse
-from daemon.mind.recall import entry_as_memory
+from daemon.mind.pipeline import claim_newcomers, converse
+from daemon.model import ModelReply
 from daemon.process import Process, Transition, Turn
-from daemon.processes import PROCESSES
 from daemon.processes.conversation import COGNITIVE_STEPS
 from daemon.processes.greeting import COGNITIVE_STEPS as GREETING_STEPS
-from daemon.reply import ModelReply
+from daemon.turn.recall import entry_as_memory
 from tests.core.outside import FileEarlier, echo, said
 from tests.lives import Boundary, lives_in, note, read
 

@@ -12,22 +12,13 @@ from typing import Any
 
 from daemon import kinds
 from daemon.engine.event import digest
-from daemon.engine.journal import Journal
+from daemon.engine.execution import Hold
+from daemon.engine.journal.journal import Journal
 from daemon.errors import ContentRefused, PostFailed
 from daemon.memory import WorkingMemory
-from daemon.mind.tags import SECTION_NAMES, SectionTags
-from daemon.ports import (
-    ButtonRow,
-    EarlierMessage,
-    EarlierMessages,
-    Hear,
-    Hold,
-    MessagePage,
-    PostedMessage,
-    Role,
-    Speaker,
-)
-from daemon.reply import ModelReply
+from daemon.model import Hear, ModelReply, Role
+from daemon.ports import ButtonRow, EarlierMessage, EarlierMessages, MessagePage, PostedMessage, Speaker
+from daemon.prompts.elements import SECTION_NAMES, SectionTags
 from tests.lives import Boundary, instant, note, read
 
 T0 = 1_790_000_000.0

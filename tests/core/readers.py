@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from daemon.limits import ReadingLimits
+from daemon.app.discovery import PROCESSES
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import entry_as_memory
+from daemon.model import ModelReply
 from daemon.ports import ReadingSetup
 from daemon.process import Process, Turn
-from daemon.processes import PROCESSES
-from daemon.reply import ModelReply
+from daemon.settings.limits import ReadingLimits
+from daemon.turn.recall import entry_as_memory
 from tests.sandbox.unboxed import open_unboxed
 
 TEXT = {"a.txt": "apples: 3\n", "b.txt": "pears: 4\n", "c.txt": "plums: 5\n"}

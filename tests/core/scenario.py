@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from daemon.app.discovery import PROCESSES
 from daemon.ports import EarlierMessageSource
 from daemon.process import Process
-from daemon.processes import PROCESSES
 from tests.core.living import Step
 from tests.core.outside import Event, NothingEarlier, Script, echo
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from daemon.app.discovery import PROCESSES
 from daemon.engine.event import Entry
 from daemon.kinds import BackgroundTask, MemoryNote, PersonMessage, StopRequest
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.mind.pipeline import converse
-from daemon.mind.recall import entry_as_memory
+from daemon.model import ModelReply
 from daemon.ports import Button
 from daemon.process import Process, Question, Transition, Turn
-from daemon.processes import PROCESSES
 from daemon.processes.conversation import COGNITIVE_STEPS
-from daemon.reply import ModelReply
+from daemon.turn.recall import entry_as_memory
 from tests.core.minds import rewritten
 from tests.core.outside import LEARN, echo, said
 from tests.lives import Boundary, lives_in, note

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import ExecutionRestarted
 from daemon.kinds import SOUL_KINDS
 from tests.cases import Case, problems, replay

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from daemon.engine.event import Event, StepEvent
+from daemon.engine.journal.reader import open_reader
 from daemon.engine.kinds import AttemptFailed, ExecutionRestarted, TurnEnded
-from daemon.engine.reading import open_reader
 from daemon.kinds import SOUL_KINDS
 from tests.core.golden import KEPT, read, scenario_of
 from tests.core.harness import SOUL

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from daemon.engine.journal import Journal
-from daemon.engine.kinds import TurnEnded
-from daemon.engine.lives import WorkerStopped
+from daemon.engine.journal.journal import Journal
+from daemon.engine.kinds import TurnEnded, WorkerStopped
 from daemon.kinds import SOUL_KINDS, IncomingMessage, SoulTurnBegan
 from tests.core.checks import finished
 from tests.core.outside import LOST, PhaseClock

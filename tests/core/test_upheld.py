@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from daemon.app.journal_commands import verify_journal
+from daemon.engine.journal.reader import JournalReader, open_reader
 from daemon.engine.kinds import (
     AttemptFailed,
     ExecutionRestarted,
@@ -17,9 +19,7 @@ from daemon.engine.kinds import (
     TurnEnded,
     WaitBegan,
 )
-from daemon.engine.reading import JournalReader, open_reader
 from daemon.kinds import SOUL_KINDS, QuestionAsked, SoulTurnBegan
-from daemon.rules import verify_journal
 from tests.core.harness import SOUL
 from tests.core.lives import home_for
 from tests.core.outside import FileSlack

@@ -6,7 +6,7 @@ import random
 import re
 
 from daemon.engine.event import digest
-from daemon.reply import ModelReply
+from daemon.model import ModelReply
 from tests.core.outside import Script, said
 
 OVER = "<aside>This wants some thought.</aside><next>deliberation</next><say></say><mood>calm</mood>"

@@ -11,19 +11,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from daemon.actions.action import ActionContext, ActionDefinition
-from daemon.actions.run import PlaybookRun, play_to_end
-from daemon.engine.journal import Journal
-from daemon.engine.reading import open_reader
+from daemon.app.discovery import PROCESSES
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.reader import open_reader
 from daemon.kinds import SOUL_KINDS, SuffixDrawn
 from daemon.memory import WorkingMemory
-from daemon.mind.playbook import PLAYBOOK_FOLDER, parse_playbook
-from daemon.mind.recall import entry_as_memory
+from daemon.model import ModelReply
+from daemon.playbooks.run import PlaybookRun, play_to_end
 from daemon.process import Process, Question, Transition, Turn
-from daemon.processes import PROCESSES
 from daemon.processes.problem_solving import NAME
-from daemon.reply import ModelReply
-from daemon.soul.tag_suffix import KEY
-from daemon.soul.texts import JOURNAL_THREAD
+from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, parse_playbook
+from daemon.turn.prompt_files import JOURNAL_THREAD, KEY
+from daemon.turn.recall import entry_as_memory
 from tests.core.harness import SOUL
 from tests.core.lives import home_for
 from tests.core.outside import PhaseClock, echo

@@ -7,16 +7,17 @@ from pathlib import Path
 
 from daemon.actions.action import ActionContext, ActionDefinition
 from daemon.actions.registry import ActionRegistry
-from daemon.engine.keys import root_of
-from daemon.engine.reading import open_reader
+from daemon.app.discovery import PROCESSES
+from daemon.app.wiring import with_open_thought
+from daemon.engine.event import root_of
+from daemon.engine.journal.reader import open_reader
 from daemon.kinds import SOUL_KINDS, BranchAnswer, BranchQuestion, IncomingMessage, QuestionAsked
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import entry_as_memory
+from daemon.model import ModelReply
 from daemon.ports import Button
 from daemon.process import Process, Question, Transition, Turn
-from daemon.processes import PROCESSES, with_open_thought
-from daemon.reply import ModelReply
 from daemon.soul.turn import Turn as SoulTurn
+from daemon.turn.recall import entry_as_memory
 from tests.core.minds import once_effect
 from tests.core.thinkers import OVER, SPOKEN, final, written
 from tests.lives import Boundary, note

@@ -8,9 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.documents.citing import ROUNDS, CheckedAnswer, CitationIndex, check_citations, check_citations_in
+from daemon.documents.citations import (
+    LONGEST_QUOTE,
+    MOST_TRIES,
+    ROUNDS,
+    CheckedAnswer,
+    CitationIndex,
+    check_citations,
+    check_citations_in,
+)
 from daemon.documents.document import Document, document_of_pages, document_of_parts
-from daemon.documents.quotation import LONGEST_QUOTE, MOST_TRIES
 from tests.mind.test_gate import grows_with
 
 REPORT = Document(

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.documents.confined import ChildLimits
 from daemon.documents.document import DocumentError
-from daemon.documents.extraction import MOST_REPORT, extract_in_child
+from daemon.documents.loading import MOST_REPORT, extract_in_child
+from daemon.documents.parsing_child import ChildLimits
 from tests.attention import until
 
 CHILDREN = "tests.documents.children"

@@ -12,11 +12,10 @@ from docx.opc.constants import RELATIONSHIP_TYPE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.documents.confined import ChildLimits
-from daemon.documents.decoding import PIECE
 from daemon.documents.document import Document, DocumentError, clean_name
-from daemon.documents.loading import MOST_BYTES, read_document
-from daemon.documents.office_package import MOST_FILES
+from daemon.documents.loading import MOST_BYTES, PIECE, read_document
+from daemon.documents.parsing_child import ChildLimits
+from daemon.documents.word_text import MOST_FILES
 from tests.documents.made import (
     endless_pdf,
     lying,

@@ -13,12 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from daemon.engine.attempts import MAX_FAILURES
 from daemon.engine.event import Entry
-from daemon.engine.journal import Journal
-from daemon.engine.kinds import StepResult, TurnBegan, TurnEnded, TurnResumed
-from daemon.engine.lives import WorkerStarted
-from daemon.engine.suspects import crash_record, record_worker_start
+from daemon.engine.journal.journal import Journal
+from daemon.engine.kinds import StepResult, TurnBegan, TurnEnded, TurnResumed, WorkerStarted
+from daemon.engine.retries import MAX_FAILURES, crash_record, record_worker_start
 from daemon.engine.worker import SWEEP
 
 PAUSE = 0.2

@@ -6,10 +6,10 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.reader import open_reader
+from daemon.engine.journal.verify import verify
 from daemon.engine.kinds import AnswerAwaited, ExecutionRestarted, WaitBegan
-from daemon.engine.reading import open_reader
-from daemon.engine.verify import verify
 from daemon.engine.worker import Worker
 from tests.cases import Case, Harness, replay
 from tests.clock import FakeClock

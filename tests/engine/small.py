@@ -8,11 +8,11 @@ from pathlib import Path
 
 from daemon.engine.context import Context
 from daemon.engine.event import Event
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.verify import verify
+from daemon.engine.journal.writer import JournalWriter
 from daemon.engine.program import Program
-from daemon.engine.verify import verify
 from daemon.engine.worker import Worker
-from daemon.engine.writer import JournalWriter
 from tests.clock import FakeClock
 from tests.engine.scenario import Pressed, Said
 

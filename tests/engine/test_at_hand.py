@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.engine.at_hand import MOST_RECENT_ENTRIES
 from daemon.engine.event import Event
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import MOST_RECENT_ENTRIES, Journal
 from daemon.engine.kinds import AnswerAwaited, Intent, Outcome, QuestionWithdrawn, ThreadOpened
 from tests.clock import FakeClock
 from tests.engine.scenario import Pressed, Said

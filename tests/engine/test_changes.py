@@ -10,7 +10,7 @@ from pathlib import Path
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input
 from daemon.engine.execution import Execution
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import (
     AnswerAwaited,
     CancelRequest,

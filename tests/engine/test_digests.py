@@ -12,15 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from daemon.engine.digests import DIGEST_BYTES
 from daemon.engine.exceptions import JournalVersionError
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.journal_file import VERSION, open_store
+from daemon.engine.journal.reader import open_reader
+from daemon.engine.journal.rows import DIGEST_BYTES, JournalTables
+from daemon.engine.journal.verify import VerifyResult, verify
+from daemon.engine.journal.writer import MIGRATION_PIECE, add_digests
 from daemon.engine.kinds import with_engine_kinds
-from daemon.engine.migration import MIGRATION_PIECE, add_digests
-from daemon.engine.opening import VERSION, open_store
-from daemon.engine.reading import open_reader
-from daemon.engine.store import JournalTables
-from daemon.engine.verify import VerifyResult, verify
 from tests.clock import FakeClock
 from tests.engine.scenario import Pressed, Said
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from daemon.engine.context import Context
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.verify import verify
 from daemon.engine.kinds import TurnEnded
-from daemon.engine.verify import verify
 from daemon.engine.worker import Worker
 from tests.clock import FakeClock
 

@@ -14,17 +14,14 @@ from typing import Any
 
 import pytest
 
-from daemon.engine.blanking import START
-from daemon.engine.erasing import EntriesErased, EntriesForgotten
-from daemon.engine.event import Entry
+from daemon.engine.event import START, Entry
 from daemon.engine.exceptions import JournalError
-from daemon.engine.journal import Journal
-from daemon.engine.kinds import EntryMatch, StepResult, WaitBegan
-from daemon.engine.overwriting import blank_bodies
-from daemon.engine.reading import open_reader
-from daemon.engine.store import JournalTables
-from daemon.engine.verify import verify
-from daemon.engine.writer import JournalWriter, WriterJob
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.reader import open_reader
+from daemon.engine.journal.rows import JournalTables
+from daemon.engine.journal.verify import verify
+from daemon.engine.journal.writer import JournalWriter, WriterJob, blank_bodies
+from daemon.engine.kinds import EntriesErased, EntriesForgotten, EntryMatch, StepResult, WaitBegan
 from tests.clock import FakeClock
 from tests.engine.scenario import Pressed, Said
 

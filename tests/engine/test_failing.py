@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.engine.attempts import MAX_ATTEMPTS, MAX_FAILURES, MOST_TRIES, SAME_PLACE
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, Input
+from daemon.engine.event import FAILED, Entry, Input, last_words_path
 from daemon.engine.exceptions import (
     ExecutionSuspended,
     FencedError,
@@ -20,8 +19,8 @@ from daemon.engine.exceptions import (
     ReplayRequested,
     most_severe_error,
 )
-from daemon.engine.journal import Journal
-from daemon.engine.keys import FAILED, last_words_path
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.verify import verify
 from daemon.engine.kinds import (
     AttemptFailed,
     CancelRequest,
@@ -38,7 +37,7 @@ from daemon.engine.kinds import (
     WaitEnded,
 )
 from daemon.engine.program import InputSelection
-from daemon.engine.verify import verify
+from daemon.engine.retries import MAX_ATTEMPTS, MAX_FAILURES, MOST_TRIES, SAME_PLACE
 from daemon.engine.worker import Worker
 from tests.clock import FakeClock
 from tests.engine.scenario import Said

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from daemon.engine.event import StepEvent
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import AttemptFailed, ExecutionRestarted, TurnEnded
-from daemon.engine.turns import TurnRunner
+from daemon.engine.worker import TurnRunner
 from tests.clock import FakeClock
 from tests.engine.changed import CHANGED
 from tests.engine.golden import read, restore

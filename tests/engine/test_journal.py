@@ -15,7 +15,8 @@ import pytest
 
 from daemon.engine.event import Entry, Event, Input
 from daemon.engine.exceptions import FencedError, JournalError, JournalLocked
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.writer import Fence, JournalWriter, PendingAppend, Result
 from daemon.engine.kinds import (
     AnswerAwaited,
     QuestionWithdrawn,
@@ -24,7 +25,6 @@ from daemon.engine.kinds import (
     TurnEnded,
     TurnResumed,
 )
-from daemon.engine.writer import Fence, JournalWriter, PendingAppend, Result
 from tests.attention import PATIENCE, until
 from tests.clock import FakeClock
 from tests.engine.scenario import Pressed, Said

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from daemon.engine.context import Context
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import StepResult
 from daemon.engine.worker import Worker
 from tests.cases import UNREACHED, Case, Way, replay

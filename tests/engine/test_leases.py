@@ -12,10 +12,10 @@ from daemon.engine.context import Context
 from daemon.engine.event import Entry
 from daemon.engine.exceptions import FencedError
 from daemon.engine.execution import Execution
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import OutageBegan, StepResult, TurnBegan, TurnEnded, TurnResumed
-from daemon.engine.outage import ExecutionServices
-from daemon.engine.turns import TurnRunner
+from daemon.engine.outages import ExecutionServices
+from daemon.engine.worker import TurnRunner
 from tests.clock import FakeClock
 from tests.engine.scenario import Said
 from tests.engine.small import Small, say

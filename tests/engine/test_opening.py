@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 from daemon.engine.exceptions import JournalDamaged, JournalError, JournalVersionError
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.journal_file import hold_lock, lock_holder
+from daemon.engine.journal.reader import open_reader
+from daemon.engine.journal.verify import verify
 from daemon.engine.kinds import TurnBegan, TurnEnded
-from daemon.engine.lock import hold_lock, lock_holder
 from daemon.engine.program import Program
-from daemon.engine.reading import open_reader
-from daemon.engine.verify import verify
 from tests.clock import FakeClock
 from tests.engine.scenario import Pressed, Said
 from tests.soak import SOAK

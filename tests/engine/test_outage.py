@@ -16,7 +16,7 @@ from daemon.engine.kinds import (
     StepGivenUp,
     StepResult,
 )
-from daemon.engine.outage import CHANCE
+from daemon.engine.outages import CHANCE
 from daemon.engine.worker import FEW
 from tests.clock import FakeClock
 from tests.engine.scenario import Said

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from daemon.engine.context import Context
-from daemon.engine.event import Entry, Input
-from daemon.engine.keys import part_key
+from daemon.engine.event import Entry, Input, part_key
 from daemon.engine.kinds import AnswerAwaited, AnswerReceived, ExecutionRestarted, StepResult
 from tests.clock import FakeClock
 from tests.engine.scenario import Pressed

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from daemon.engine.context import Context
 from daemon.engine.exceptions import Unavailable
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import (
     AnswerAwaited,
     CancelRequest,

@@ -12,9 +12,9 @@ import pytest
 from daemon.engine.context import Context
 from daemon.engine.event import Event, of_kind
 from daemon.engine.exceptions import JournalError
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.writer import JournalWriter, PendingAppend
 from daemon.engine.kinds import Intent, Outcome, StepResult
-from daemon.engine.writer import JournalWriter, PendingAppend
 from tests.attention import until
 from tests.cases import problems
 from tests.clock import FakeClock

@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 from daemon.engine.context import Context
-from daemon.engine.erasing import EntriesForgotten
 from daemon.engine.event import UNHASHED, StepEvent, fingerprint
 from daemon.engine.exceptions import JournalError
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.verify import verify
 from daemon.engine.kinds import (
     AnswerAwaited,
     AttemptFailed,
+    EntriesForgotten,
     ExecutionRestarted,
     Intent,
     Outcome,
@@ -27,7 +28,6 @@ from daemon.engine.kinds import (
     TurnBegan,
     TurnEnded,
 )
-from daemon.engine.verify import verify
 from daemon.engine.worker import Worker
 from tests.clock import FakeClock
 from tests.engine.scenario import Pressed, Said

@@ -11,9 +11,15 @@ from typing import Any
 
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Event, Input
-from daemon.engine.journal import Journal
-from daemon.engine.kinds import EntryMatch, QuestionWithdrawn, WaitBegan, WaitEnded, WaitReminder
-from daemon.engine.lives import ClockCorrected
+from daemon.engine.journal.journal import Journal
+from daemon.engine.kinds import (
+    ClockCorrected,
+    EntryMatch,
+    QuestionWithdrawn,
+    WaitBegan,
+    WaitEnded,
+    WaitReminder,
+)
 from daemon.engine.waits import STALE, WaitScheduler
 from daemon.engine.worker import Worker
 from tests.clock import FakeClock

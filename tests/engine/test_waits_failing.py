@@ -10,7 +10,7 @@ import pytest
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input
 from daemon.engine.exceptions import JournalError
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import EntryMatch, WaitBegan, WaitEnded, WaitReminder
 from daemon.engine.waits import WaitScheduler
 from tests.clock import FakeClock

@@ -7,7 +7,7 @@ import re
 import sys
 from random import Random
 
-from daemon.inner.grammar import MOST_COMMANDS, MOST_ITEMS, ParsedCommand, ParsedCommands, parse_commands
+from daemon.inner_life.grammar import MOST_COMMANDS, MOST_ITEMS, ParsedCommand, ParsedCommands, parse_commands
 from tests.inner.some_commands import KNOWN
 
 COMMANDS = (

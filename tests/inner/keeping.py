@@ -8,17 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from daemon.actions.record_commands import record_commands
 from daemon.engine.event import Entry
-from daemon.engine.journal import Journal
-from daemon.inner.record import InnerRecord
-from daemon.inner.record_words import RECORDS
-from daemon.inner.records import InnerRecords
+from daemon.engine.journal.journal import Journal
+from daemon.inner_life.commands.memory_commands import record_commands
+from daemon.inner_life.records import RECORDS, InnerRecord, InnerRecords
 from daemon.ism import ActionRefused
 from daemon.kinds import INNER, SOUL_KINDS, CommandRan
-from daemon.knowledge.journal_index import FullTextIndex
-from daemon.knowledge.places import KnownChannels
-from daemon.knowledge.views import PUBLIC, Visibility
+from daemon.knowledge.search import FullTextIndex
+from daemon.knowledge.visibility import PUBLIC, KnownChannels, Visibility
 from tests.clock import FakeClock
 from tests.knowledge.office import Office
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from daemon.actions.note_commands import note_commands
 from daemon.engine.event import Entry, Event
-from daemon.engine.journal import Journal
-from daemon.inner.carrying_out import CommandResult
-from daemon.inner.notes import Notes
+from daemon.engine.journal.journal import Journal
+from daemon.inner_life.commands.command import CommandResult
+from daemon.inner_life.commands.memory_commands import note_commands
+from daemon.inner_life.notes import Notes
 from daemon.kinds import (
     INNER,
     SOUL_KINDS,
@@ -25,8 +25,7 @@ from daemon.kinds import (
     SoulTurnBegan,
     SoulTurnEnded,
 )
-from daemon.knowledge.places import KnownChannels
-from daemon.knowledge.views import Visibility
+from daemon.knowledge.visibility import KnownChannels, Visibility
 from tests.clock import FakeClock
 
 E = TypeVar("E", bound=Event)

@@ -9,10 +9,10 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field
 
 from daemon.actions.action import ActionArguments, ActionDefinition
-from daemon.actions.help_command import help_command
 from daemon.actions.registry import ActionRegistry
-from daemon.inner.carrying_out import CommandResult, TickContext
-from daemon.inner.grammar import ParsedCommand
+from daemon.inner_life.commands.command import CommandResult, TickContext
+from daemon.inner_life.commands.cycle_commands import help_command
+from daemon.inner_life.grammar import ParsedCommand
 
 
 class Closed(ActionArguments):

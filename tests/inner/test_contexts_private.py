@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from daemon.engine.journal import Journal
-from daemon.inner.contexts import TickContexts, TickMoment
-from daemon.inner.state import InnerLifeState
+from daemon.app.wiring import make_index, make_state
+from daemon.engine.journal.journal import Journal
+from daemon.inner_life.contexts import TickContexts, TickMoment
+from daemon.inner_life.tick_log import InnerLifeState
 from daemon.kinds import INNER, SOUL_KINDS, CommandRan, ModelCall, ProgramEnded, ProgramStarted, TickLogged
-from daemon.knowledge.views import PUBLIC
-from daemon.limits import INNER as LIMITS
-from daemon.within import make_index, make_state
+from daemon.knowledge.visibility import PUBLIC
+from daemon.settings.limits import INNER as LIMITS
 from tests.clock import FakeClock
 from tests.knowledge.office import Office
 

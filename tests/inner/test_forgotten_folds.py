@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from daemon.engine.journal import Journal
-from daemon.inner.agent_log import RESPONSES, TickLog
-from daemon.inner.notes import Notes
-from daemon.inner.process_log import ProgramLog
-from daemon.inner.record_words import RECORDS
-from daemon.inner.records import InnerRecords
-from daemon.inner.said import DeliveryLog
+from daemon.engine.event import DAY
+from daemon.engine.journal.journal import Journal
+from daemon.inner_life.notes import Notes
+from daemon.inner_life.records import RECORDS, InnerRecords
+from daemon.inner_life.tick_log import RESPONSES, DeliveryLog, ProgramLog, TickLog
 from daemon.kinds import (
     INNER,
     SOUL_KINDS,
@@ -21,10 +19,8 @@ from daemon.kinds import (
     TickLogged,
     UnpromptedMessage,
 )
-from daemon.knowledge.journal_index import FullTextIndex
-from daemon.knowledge.places import KnownChannels
-from daemon.knowledge.views import Visibility, always_visible
-from daemon.limits import DAY
+from daemon.knowledge.search import FullTextIndex
+from daemon.knowledge.visibility import KnownChannels, Visibility, always_visible
 from tests.clock import FakeClock
 
 SECRET = "marzipan"

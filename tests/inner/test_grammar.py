@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daemon.inner.grammar import (
+from daemon.inner_life.grammar import (
     LONGEST,
     MOST_COMMANDS,
     MOST_ITEMS,

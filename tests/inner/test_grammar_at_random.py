@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.inner.grammar import ParsedCommand, parse_commands
+from daemon.inner_life.grammar import ParsedCommand, parse_commands
 from tests.inner.fuzz import PIECES, answer, problem
 from tests.inner.some_commands import KNOWN, rendered
 from tests.soak import shared

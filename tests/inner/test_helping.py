@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from daemon.actions.built_in import all_actions
-from daemon.actions.registry import ActionRegistry
-from daemon.inner.carrying_out import CommandResult
-from daemon.inner.grammar import parse_commands
-from daemon.inner.helping import ALIASES, argument_lines, help_line, help_text
+from daemon.actions.registry import ALIASES, ActionRegistry, argument_lines, help_line, help_text
+from daemon.app.discovery import all_actions
+from daemon.inner_life.commands.command import CommandResult
+from daemon.inner_life.grammar import parse_commands
 from daemon.ism import ActionRefused
-from daemon.limits import Limits
-from daemon.mind.playbook import Playbook
+from daemon.prompts.prompt_catalogue import Playbook
+from daemon.settings.limits import Limits
 from tests.inner.some_commands import KNOWN, REGISTRY, Entry, Idle, Ids, Link, Start
 from tests.source import ROOT
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.doctor.programs import examine_programs
-from daemon.inner.isolation import find_bwrap, isolated_argv
-from daemon.recipe import AllowedProgram, AllowedPrograms
+from daemon.app.doctor import examine_programs
+from daemon.inner_life.programs.supervisor import find_bwrap, isolated_argv
+from daemon.settings.limits import AllowedProgram, AllowedPrograms
 from tests.inner.workshop import Workshop, shell
 
 WORKS = 'echo "$@" >> {log}\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"'

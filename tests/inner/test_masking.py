@@ -6,10 +6,16 @@ import time
 
 import pytest
 
-from daemon.inner.masking import MASK, mask_head, mask_secrets, mask_tail, strip_control_characters
-from daemon.inner.process_folder import CapturedOutput
-from daemon.inner.process_outcome import output_in_words
-from daemon.inner.supervising import ProgramLimits
+from daemon.inner_life.programs.program_folder import (
+    MASK,
+    CapturedOutput,
+    mask_head,
+    mask_secrets,
+    mask_tail,
+    output_in_words,
+    strip_control_characters,
+)
+from daemon.inner_life.programs.supervisor import ProgramLimits
 from tests.inner.workshop import Workshop, python
 
 OURS = "a console word of ours"

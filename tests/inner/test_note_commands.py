@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from daemon.inner.note import NoteFilter
+from daemon.inner_life.note import NoteFilter
 from daemon.ism import ActionRefused
 from daemon.kinds import AudienceChanged, IncomingMessage
-from daemon.knowledge.views import always_visible
+from daemon.knowledge.visibility import always_visible
 from tests.inner.noting import Inbox
 
 EACH = ("notes.read", "notes.hide", "notes.tag", "notes.mark")

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from daemon.inner.note import NoteFilter, find_hashtags
-from daemon.inner.notes import Notes
+from daemon.inner_life.note import NoteFilter, find_hashtags
+from daemon.inner_life.notes import Notes
 from daemon.kinds import INNER, AmbientMessage, BackgroundTask, InternalMessage, SharedFile, StopRequest
-from daemon.knowledge.views import always_visible
+from daemon.knowledge.visibility import always_visible
 from tests.inner.noting import Inbox, everything
 from tests.knowledge.office import forget
 

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from daemon.inner.note import NoteFilter
+from daemon.inner_life.note import NoteFilter
 from daemon.kinds import INNER, AmbientMessage, CommandRan
-from daemon.knowledge.views import always_visible
+from daemon.knowledge.visibility import always_visible
 from tests.inner.noting import Inbox, inbox
 from tests.soak import SOAK
 

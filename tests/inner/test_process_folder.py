@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.inner.process_folder import end_and_remove, read_exit, wrapper_pid
-from daemon.inner.wrapper import grown
+from daemon.inner_life.programs.program_folder import end_and_remove, read_exit, wrapper_pid
+from daemon.inner_life.programs.wrapper import grown
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,17 @@ from typing import Any, cast
 
 import pytest
 
-from daemon.actions.cycle_commands import cycle_commands
-from daemon.actions.process_commands import program_commands
 from daemon.engine.context import Context
 from daemon.engine.event import StepEvent
+from daemon.engine.journal.verify import verify
 from daemon.engine.kinds import ThreadEnded, ThreadSpawned
 from daemon.engine.program import Program
-from daemon.engine.verify import verify
 from daemon.engine.worker import Worker
-from daemon.inner.carrying_out import CommandResult
-from daemon.inner.process_log import ProgramLog, ProgramRun
-from daemon.inner.supervising import ProgramSupervisor
+from daemon.inner_life.commands.command import CommandResult
+from daemon.inner_life.commands.cycle_commands import cycle_commands
+from daemon.inner_life.commands.program_commands import program_commands
+from daemon.inner_life.programs.supervisor import ProgramSupervisor
+from daemon.inner_life.tick_log import ProgramLog, ProgramRun
 from daemon.ism import ActionRefused
 from daemon.kinds import (
     INNER,
@@ -31,10 +31,9 @@ from daemon.kinds import (
     ProgramStarted,
     ProgramStopRequested,
 )
-from daemon.knowledge.places import KnownChannels
-from daemon.knowledge.views import Visibility
+from daemon.knowledge.visibility import KnownChannels, Visibility
 from daemon.process import Turn
-from daemon.recipe import AllowedProgram
+from daemon.settings.limits import AllowedProgram
 from tests.clock import FakeClock
 from tests.engine.small import working
 from tests.inner.workshop import Workshop, shell, until

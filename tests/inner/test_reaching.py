@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from daemon.engine.journal import Journal
-from daemon.inner.reaching import AddressBook
+from daemon.engine.journal.journal import Journal
+from daemon.inner_life.recipients import AddressBook
 from daemon.kinds import SOUL_KINDS
 from tests.clock import FakeClock
 from tests.knowledge.office import Office

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from daemon.recipe import LONGEST, AllowedProgram
+from daemon.settings.limits import LONGEST, AllowedProgram
 
 
 def filled(argv: str, **values: str) -> tuple[str, ...]:

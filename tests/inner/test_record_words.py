@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.engine.journal import Journal
-from daemon.inner.record_words import RECORDS, RecordSearch
+from daemon.engine.journal.journal import Journal
+from daemon.inner_life.records import RECORDS, RecordSearch
 from daemon.kinds import INNER, SOUL_KINDS, CommandRan
-from daemon.knowledge.journal_index import FullTextIndex
+from daemon.knowledge.search import FullTextIndex
 from tests.clock import FakeClock
 
 

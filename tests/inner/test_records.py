@@ -12,11 +12,19 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from daemon.actions.record_commands import record_commands
-from daemon.inner.record import CONCEPTS, DIARY, LINKS, LLM_MEMORY, RECORD_TEXT, record_element
-from daemon.inner.records import HITS, InnerRecords
+from daemon.inner_life.commands.memory_commands import record_commands
+from daemon.inner_life.records import (
+    CONCEPTS,
+    DIARY,
+    HITS,
+    LINKS,
+    LLM_MEMORY,
+    RECORD_TEXT,
+    InnerRecords,
+    record_element,
+)
 from daemon.kinds import INNER, CommandRan
-from daemon.knowledge.views import PUBLIC
+from daemon.knowledge.visibility import PUBLIC
 from tests.inner.keeping import Keeper, keeping
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from daemon.inner.record import CONCEPTS, DIARY, LINKS, LLM_MEMORY, RECORD_TEXT
-from daemon.knowledge.views import PUBLIC
+from daemon.inner_life.records import CONCEPTS, DIARY, LINKS, LLM_MEMORY, RECORD_TEXT
+from daemon.knowledge.visibility import PUBLIC
 from tests.inner.keeping import Keeper, keeping
 
 SECRET = "marzipan"

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.inner.reflex import (
+from daemon.engine.event import DAY
+from daemon.inner_life.reflex import (
     COMPARE_PROMPT,
     LADDER,
     OWNER_EVERY,
@@ -26,8 +27,8 @@ from daemon.inner.reflex import (
     verdict_from_reply,
 )
 from daemon.kinds import TickLogged
-from daemon.limits import DAY
-from daemon.mind.wording import WORDING, fill_placeholders
+from daemon.prompts.elements import fill_placeholders
+from daemon.prompts.prompt_catalogue import WORDING
 from tests.texts import path_of
 
 SAID = "I read note 5 about tea. I shall ask Alice tomorrow which tea she means, and write it down."

@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from daemon.inner import wrapper
-from daemon.inner.isolation import find_bwrap
-from daemon.inner.process_folder import program_folder_of
-from daemon.inner.supervising import ProgramLimits
+from daemon.inner_life.programs.program_folder import program_folder_of
+from daemon.inner_life.programs.supervisor import ProgramLimits, find_bwrap
+from daemon.inner_life.programs.wrapper import tasks as wrapper_tasks
 from daemon.kinds import INNER
-from daemon.recipe import AllowedProgram
+from daemon.settings.limits import AllowedProgram
 from tests.inner.workshop import Workshop, python, shell, until
 from tests.soak import SOAK
 
@@ -194,7 +193,7 @@ async def test_it_is_given_nothing_of_ours(workshop: Workshop, monkeypatch: pyte
     environment.pop("PWD", None)  # bwrap's own
     assert environment == {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": work, "LANG": "C.UTF-8"}
     assert (folder, heard, core, seconds) == (work, "", [0, 0], [31, 31])
-    assert 1_000 < tasks[0] < wrapper.tasks() + 1_500
+    assert 1_000 < tasks[0] < wrapper_tasks() + 1_500
     assert len(open_files) == 4  # one of them is the look itself
     assert leads or (await find_bwrap())[0]
     assert (workshop.home.stat().st_mode | workshop.folder(started).stat().st_mode) & 0o077 == 0

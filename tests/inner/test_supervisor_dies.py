@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 
 from config import Settings
-from daemon.connections import clear_after_forgetting
+from daemon.app.wiring import clear_after_forgetting
 from daemon.engine.event import Entry
-from daemon.engine.journal import Journal
-from daemon.inner.process_folder import program_folder_of, read_exit, read_output, wrapper_pid
-from daemon.inner.supervising import WRAPPER, ProgramLimits, ProgramSupervisor
-from daemon.inner.wrapper import claim
+from daemon.engine.journal.journal import Journal
+from daemon.inner_life.programs.program_folder import program_folder_of, read_exit, read_output, wrapper_pid
+from daemon.inner_life.programs.supervisor import WRAPPER, ProgramLimits, ProgramSupervisor
+from daemon.inner_life.programs.wrapper import claim
 from daemon.kinds import INNER, SOUL_KINDS, ProgramEnded, ProgramStarted
-from daemon.recipe import AllowedProgram
-from daemon.soul.eraser import ForgottenContent
+from daemon.knowledge.forgetting import ForgottenContent
+from daemon.settings.limits import AllowedProgram
 from tests.clock import FakeClock
 from tests.inner.workshop import PATIENCE, SHELL, Workshop, opened, shell, until
 from tests.lives import Boundary, MortalWriter, ended, fork

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from daemon.engine.event import Entry
-from daemon.engine.journal import Journal
-from daemon.inner.process_folder import program_folder_of
-from daemon.inner.supervising import ProgramLimits, ProgramSupervisor
+from daemon.engine.journal.journal import Journal
+from daemon.inner_life.programs.program_folder import program_folder_of
+from daemon.inner_life.programs.supervisor import ProgramLimits, ProgramSupervisor
 from daemon.kinds import INNER, SOUL_KINDS, ProgramEnded, ProgramStarted, ProgramStopRequested
-from daemon.recipe import AllowedProgram
+from daemon.settings.limits import AllowedProgram
 from tests.clock import FakeClock
 
 PATIENCE = 20.0

@@ -8,9 +8,16 @@ from itertools import pairwise
 from typing import Any
 
 from daemon import ism
-from daemon.ism import Action, ChooserPrompt, Invoke, ISMResult, RunInterruption, run_ism
-from daemon.mind.acting import Bound
-from daemon.mind.chooser import CheckInterrupt, FunctionChooser
+from daemon.ism import Action, run_ism
+from daemon.prompts.chooser import (
+    Bound,
+    CheckInterrupt,
+    ChooserPrompt,
+    FunctionChooser,
+    Invoke,
+    ISMResult,
+    RunInterruption,
+)
 
 CONTEXT = "Alice asked why the build is red."
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.mind.choice import ChoiceUnreadable, match_name, parse_choice
+from daemon.answers.choice import ChoiceUnreadable, match_name, parse_choice
 
 PLAIN = '{"why": "w", "actions": ["A", "B"]}'
 AB: list[tuple[str, object]] = [("A", None), ("B", None)]

@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from daemon.ism import ChooserTexts
-from daemon.mind.choice import parse_choice
-from daemon.mind.schemas import AS_TEXT, arguments_in_words, choice_schema
+from daemon.answers.choice import AS_TEXT, arguments_in_words, choice_schema, parse_choice
+from daemon.prompts.chooser import ChooserTexts
 from tests.ism.chooser import Chooser, Deeds, choose, run
 
 

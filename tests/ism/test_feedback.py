@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from daemon.ism import Action, ChooserTexts, ISMResult, PromptPart
+from daemon.ism import Action
+from daemon.prompts.chooser import ChooserTexts, ISMResult, PromptPart
 from tests.ism.chooser import CONTEXT, Chooser, Deeds, choose, run
 
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from daemon.ism import Action, FinishRun, ISMResult, RecurseFunction, run_ism
-from daemon.knowledge.folders import FolderLibrary
+from daemon.ism import Action, FinishRun, RecurseFunction, run_ism
+from daemon.knowledge.library import FolderLibrary
 from daemon.memory import Memory, working_memory
-from daemon.mind.recall import truncate
 from daemon.process import MentalProcess, Turn
 from daemon.processes import closing, problem_solving
+from daemon.prompts.chooser import ISMResult
+from daemon.prompts.elements import truncate
 from tests.ism.chooser import CONTEXT, Chooser, choose, grows
 
 THOUGHT = "The cache is stale."

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from daemon.engine.exceptions import FencedError
-from daemon.ism import Action, PromptPart, run_ism
+from daemon.ism import Action, run_ism
+from daemon.prompts.chooser import PromptPart
 from tests.ism.chooser import CONTEXT, Chooser, Deeds, choose, grows, in_turn, run
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.ism import ChooserTexts, PromptPart
+from daemon.prompts.chooser import ChooserTexts, PromptPart
 from tests.ism.chooser import CONTEXT, Chooser, Deeds, choose, grows, in_turn, run
 
 NAMES = st.sampled_from(["A", "B", "DONE", "Unknown"])

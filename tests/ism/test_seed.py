@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from daemon.ism import Action, ISMResult, run_ism
-from daemon.processes import PROCESSES, problem_solving
+from daemon.app.discovery import PROCESSES
+from daemon.ism import Action, run_ism
+from daemon.processes import problem_solving
+from daemon.prompts.chooser import ISMResult
 from tests.ism.chooser import Chooser
 
 

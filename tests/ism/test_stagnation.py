@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.mind.stagnation import RepetitionDetector
+from daemon.answers.repetition import RepetitionDetector
 from tests.ism.chooser import Chooser, Deeds, choose, in_turn, run
 
 NUDGE = "You have chosen the same before"

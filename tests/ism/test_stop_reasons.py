@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
-from daemon.ism import FinishRun, ISMResult
-from daemon.mind.acting import Bound
+from daemon.ism import FinishRun
+from daemon.prompts.chooser import Bound, ISMResult
 from tests.ism.chooser import Chooser, Deeds, choose, grows, run
 
 

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.kinds import SOUL_KINDS
-from daemon.knowledge.journal_index import FullTextIndex
-from daemon.knowledge.memories import SAID, MessageSearch
-from daemon.knowledge.places import KnownChannels
+from daemon.knowledge.search import SAID, FullTextIndex, MessageSearch
+from daemon.knowledge.visibility import KnownChannels
 from tests.clock import FakeClock
 from tests.knowledge.office import Office
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from daemon.engine.event import Entry, Event
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.kinds import (
     AudienceChanged,
     ConversationOpened,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from daemon.engine.reading import ALWAYS
-from daemon.knowledge.channel_audiences import ChannelAudiences, ChannelId
-from daemon.knowledge.places import KnownChannels
+from daemon.engine.journal.reader import ALWAYS
+from daemon.knowledge.visibility import ChannelAudiences, ChannelId, KnownChannels
 from tests.knowledge.office import Office
 
 HERE = ChannelId("T1", "C1")

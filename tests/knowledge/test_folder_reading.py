@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from daemon.errors import FileUnavailable
-from daemon.knowledge.folder_reading import MOST_WHOLE, read_library_file
-from daemon.knowledge.folders import FolderLibrary
+from daemon.knowledge.library import MOST_WHOLE, FolderLibrary, read_library_file
 from daemon.slack.shared_files import MOST
 from tests.attention import PATIENCE
 

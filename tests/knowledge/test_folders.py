@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.knowledge.folder_files import MOST_BYTES, FolderFile
-from daemon.knowledge.folders import MOST_LETTERS, FolderLibrary
-from daemon.knowledge.passages import LONGEST
+from daemon.knowledge.library import LONGEST, MOST_BYTES, MOST_LETTERS, FolderFile, FolderLibrary
 from tests.attention import PATIENCE
 
 

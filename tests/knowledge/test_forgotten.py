@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.kinds import SOUL_KINDS, ForgetRequested
-from daemon.knowledge.forgotten import ForgottenPeople
+from daemon.knowledge.visibility import ForgottenPeople
 from tests.clock import FakeClock
 from tests.knowledge.office import Office
 

@@ -15,13 +15,12 @@ from typing import Any
 
 import pytest
 
-from daemon.engine.journal import Journal
-from daemon.engine.reading import ALWAYS
-from daemon.engine.writer import JournalWriter
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.reader import ALWAYS
+from daemon.engine.journal.writer import JournalWriter
 from daemon.kinds import SOUL_KINDS, IncomingMessage
-from daemon.knowledge.journal_index import PATIENCE, SPAN, FullTextIndex, IndexPart
-from daemon.knowledge.memories import HITS, SAID, MessageSearch
-from daemon.knowledge.places import KnownChannels
+from daemon.knowledge.search import HITS, PATIENCE, SAID, SPAN, FullTextIndex, IndexPart, MessageSearch
+from daemon.knowledge.visibility import KnownChannels
 from tests.attention import until
 from tests.clock import FakeClock
 from tests.knowledge.office import Office

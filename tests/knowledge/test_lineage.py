@@ -10,7 +10,7 @@ from typing import TypeVar
 import pytest
 
 from daemon.engine.event import Entry, Event
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import ThreadEnded, ThreadSpawned, WaitBegan
 from daemon.engine.kinds import WaitEnded as Over
 from daemon.kinds import (
@@ -38,8 +38,7 @@ from daemon.kinds import (
     SpeechFinished,
     TickLogged,
 )
-from daemon.knowledge.lineage import ForgetScope, Provenance
-from daemon.knowledge.traces import QuotationFinder
+from daemon.knowledge.provenance import ForgetScope, Provenance, QuotationFinder
 from tests.clock import FakeClock
 from tests.knowledge.office import Office
 from tests.soul.spending import called

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from daemon.engine.event import Event
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import WaitEnded
 from daemon.kinds import (
     SOUL_KINDS,
@@ -21,10 +21,8 @@ from daemon.kinds import (
     SharedFile,
     StopRequest,
 )
-from daemon.knowledge.journal_index import FullTextIndex
-from daemon.knowledge.memories import HITS, PAGE, SAID, MessageSearch
-from daemon.knowledge.places import KnownChannels
-from daemon.ports import FoundMessage
+from daemon.knowledge.search import HITS, PAGE, SAID, FoundMessage, FullTextIndex, MessageSearch
+from daemon.knowledge.visibility import KnownChannels
 from tests.clock import FakeClock
 from tests.knowledge.office import Office, forget
 

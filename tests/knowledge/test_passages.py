@@ -7,10 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from daemon.documents.citing import check_citations
+from daemon.documents.citations import check_citations
 from daemon.documents.document import Document
-from daemon.knowledge.folders import HITS, MOST_LETTERS, FolderLibrary
-from daemon.knowledge.passages import LONGEST, MOST_LINES, format_passage, split_lines, split_passages
+from daemon.knowledge.library import (
+    HITS,
+    LONGEST,
+    MOST_LETTERS,
+    MOST_LINES,
+    FolderLibrary,
+    format_passage,
+    split_lines,
+    split_passages,
+)
 
 SENTENCES = " ".join(
     f"This is sentence {n} of one long line, and it says what {n} is for." for n in range(30)

@@ -6,8 +6,8 @@ import pytest
 
 from daemon.engine.event import Entry
 from daemon.kinds import PersonModelWritten
-from daemon.knowledge.person_models import MOST, PersonModels
-from daemon.knowledge.places import KnownChannels
+from daemon.knowledge.person_notes import MOST, PersonModels
+from daemon.knowledge.visibility import KnownChannels
 from tests.knowledge.office import Office, forget
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from daemon.kinds import AudienceChanged, ConversationOpened
-from daemon.knowledge.places import KnownChannels, may_know
+from daemon.knowledge.visibility import KnownChannels, may_know
 from tests.knowledge.office import Office
 
 AUDIENCES = ("public", "private", "group", "dm", "shared", "")

@@ -9,12 +9,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from daemon.engine.beside import BackgroundReader
 from daemon.engine.event import Entry, Event
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import PIECE, BackgroundReader, Journal, Projection
 from daemon.kinds import SOUL_KINDS, AudienceChanged, ConversationOpened, PersonModelWritten
-from daemon.knowledge.places import KnownChannels
-from daemon.knowledge.projection import PIECE, Projection
+from daemon.knowledge.visibility import KnownChannels
 from tests.clock import FakeClock
 from tests.soak import SOAK
 

@@ -12,9 +12,8 @@ from typing import Any, ClassVar
 import pytest
 
 from daemon.engine.event import Entry, Event
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import PIECE, Journal, Projection
 from daemon.kinds import SOUL_KINDS, MemoryNote, MoodChanged
-from daemon.knowledge.projection import PIECE, Projection
 from tests.clock import FakeClock
 
 

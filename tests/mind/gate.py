@@ -9,8 +9,8 @@ import re
 import sys
 from random import Random
 
-from daemon.mind.sections import SpeechGate
-from daemon.mind.tags import PRIVATE_TAGS, SAY_TAG, SECTION_NAMES, UNSUFFIXED_TAGS, SectionTags
+from daemon.answers.speech_gate import SpeechGate
+from daemon.prompts.elements import PRIVATE_TAGS, SAY_TAG, SECTION_NAMES, UNSUFFIXED_TAGS, SectionTags
 
 SECRET = "S3CRET"
 NAMES = ("think", "Thinking", "thought", "reasoning", "antThinking", "seed:think", "scratchpad", "reflection")

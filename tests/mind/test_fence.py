@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.actions.built_in import all_actions
+from daemon.app.discovery import all_actions
 from daemon.engine.event import Entry
 from daemon.kinds import ActionObserved
-from daemon.mind.payloads import PARTS, ROOT_TAGS, SYSTEM_TAGS, parse_payloads, tag_slug
-from daemon.mind.recall import entry_as_memory, escape_tags
-from daemon.mind.tags import SECTION_NAMES
+from daemon.open_thought.payloads import parse_payloads, tag_slug
+from daemon.prompts.elements import PARTS, ROOT_TAGS, SECTION_NAMES, SYSTEM_TAGS, escape_tags
+from daemon.turn.recall import entry_as_memory
 
 SLUGS = tuple(map(tag_slug, ("Claudius", "Dr. Ada Lovelace", "Ruby", "Send")))
 FRAMES = ("message", "notes", "result", *SECTION_NAMES, *SYSTEM_TAGS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.mind.open_thought import FinalAnswerReader, final_answer_in
+from daemon.open_thought.thought import FinalAnswerReader, final_answer_in
 
 SAID = {
     "alone": ("<ada-response>Yes.</ada-response>", "Yes."),

@@ -7,18 +7,17 @@ from time import process_time
 
 import pytest
 
+from daemon.answers.choice import ChoiceUnreadable, parse_choice
+from daemon.answers.plain_answer import parse_json_sections, spoken_part, spoken_part_so_far
+from daemon.answers.speech_gate import SpeechGate, split_sections, spoken_text
 from daemon.engine.event import Entry
 from daemon.kinds import ModelCall
-from daemon.mind.answer import PipelineAnswer, is_spoken
-from daemon.mind.choice import ChoiceUnreadable, parse_choice
-from daemon.mind.json_answer import parse_json_sections, spoken_part, spoken_part_so_far
-from daemon.mind.recall import entry_as_memory, escape_tags
-from daemon.mind.sections import SpeechGate, split_sections, spoken_text
-from daemon.mind.tags import PRIVATE_TAGS, SAY_TAG, SECTION_NAMES
+from daemon.prompts.elements import PRIVATE_TAGS, SAY_TAG, SECTION_NAMES, escape_tags
+from daemon.slack.block_text import spell_out_references
+from daemon.slack.markdown import escape_mentions, escape_settled_mentions
+from daemon.slack.message_policy import is_stop_word
 from daemon.slack.pages import page_break, pages
-from daemon.slack.quiet import escape_mentions, escape_settled_mentions
-from daemon.slack.text import spell_out_references
-from daemon.slack.words import is_stop_word
+from daemon.turn.recall import PipelineAnswer, entry_as_memory, is_spoken
 from rehearsal.claude.asked import MESSAGE, RESULT
 from tests.mind.gate import K7, garbled, problem
 from tests.soak import later, shared

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from daemon.mind.answer import PipelineAnswer
-from daemon.mind.recall import entry_as_memory
-from daemon.mind.sections import SpeechGate
-from daemon.mind.tags import PRIVATE_TAGS, SAY_TAG, SECTION_NAMES, SectionTags
+from daemon.answers.speech_gate import SpeechGate
+from daemon.prompts.elements import PRIVATE_TAGS, SAY_TAG, SECTION_NAMES, SectionTags
+from daemon.turn.recall import PipelineAnswer, entry_as_memory
 from tests.mind.test_gate import entry
 
 K7 = SectionTags(suffix="k7")

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from daemon.mind.misspelt_tags import MOST_MISSPELT
-from daemon.mind.payloads import parse_payloads
+from daemon.open_thought.markup import MOST_MISSPELT
+from daemon.open_thought.payloads import parse_payloads
 
 ACTIONS = ("SearchMemory", "ReadThread")
 ON = "<claudius>On.</claudius>"

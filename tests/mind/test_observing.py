@@ -11,18 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.environment import CellResult
-from daemon.mind.observing import (
+from daemon.prompts.elements import MOST, cut_middle
+from daemon.reading.notebook import (
     HEAD,
     LISTED,
-    MOST,
     cell_observation,
     context_as_text,
     context_shape,
     count_characters,
-    cut_middle,
     final_text,
 )
+from daemon.sandbox.environment import CellResult
 
 ROOM = 25_000
 """No shape and no observation has more characters, whatever it is about."""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.mind.payloads import (
+from daemon.open_thought.payloads import (
     DEEPEST,
     LONGEST,
     MOST_CHILDREN,
@@ -18,10 +18,10 @@ from daemon.mind.payloads import (
     MOST_PAYLOADS,
     ParsedAnswer,
     Payload,
-    make_element,
     parse_payloads,
     tag_slug,
 )
+from daemon.prompts.elements import make_element
 from tests.soak import later
 
 ACTIONS = ("Research", "ReadThread")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.limits import Limits
-from daemon.mind.playbook import PLAYBOOK_FOLDER, Playbook, parse_playbook
-from daemon.mind.wording import PromptCatalogue
+from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, Playbook, PromptCatalogue, parse_playbook
+from daemon.settings.limits import Limits
 from tests.texts import WORDS
 
 HEAD = "---\ngoal: Mend it.\nactions: [Think, Respond]\n"

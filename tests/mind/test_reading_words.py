@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.environment import CellResult
-from daemon.mind.observing import (
+from daemon.reading.loop import parse_reader_answer
+from daemon.reading.notebook import (
     canonical_text,
     cell_observation,
     context_as_text,
@@ -13,7 +13,7 @@ from daemon.mind.observing import (
     final_text,
     is_short_context,
 )
-from daemon.mind.writing import parse_reader_answer
+from daemon.sandbox.environment import CellResult
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.mind.sections import SpeechGate, split_sections
+from daemon.answers.speech_gate import SpeechGate, split_sections
 
 TAGS, PRIVATE = ("aside", "say", "mood"), ("aside",)
 TAGGED = "<aside> </aside> <say> </say> <mood> </mood> < > </ <sa y> <SAY> <aside secret <b> &lt; é 🙂"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.claude.windows import estimate_tokens
+from daemon.claude.requests import estimate_tokens
 from daemon.kinds import PromptShortened
 from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.mind.shortening import can_be_shortened, plan_shortening, shorten_memory
+from daemon.turn.recall import can_be_shortened, plan_shortening, shorten_memory
 
 MARK = Memory(role="user", content="<mark/>")
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.memory import Memory
-from daemon.mind.stagnation import (
+from daemon.answers.repetition import (
     RepetitionDetector,
     make_text_profile,
     normalized_text,
@@ -18,6 +17,7 @@ from daemon.mind.stagnation import (
     repeats_last_answer,
     text_hash,
 )
+from daemon.memory import Memory
 
 WORDS = ["tea", "note", "5", "the", "of", "A.", "b,", "«c»"]
 TEXTS = st.one_of(st.text(max_size=80), st.lists(st.sampled_from(WORDS)).map(" ".join))

@@ -10,17 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from daemon.mind.choosing import CHOOSING, ChooserTexts, parse_chooser_texts
+from daemon.app.discovery import PROCESSES, prompt_catalogue
 from daemon.mind.steps import STEP_TEXTS
-from daemon.mind.wording import (
-    MOODS_TEXT,
-    WORDING,
-    fill_placeholders,
-    parse_moods,
-    prompt_catalogue,
-    soul_name_in,
-)
-from daemon.processes import PROCESSES
+from daemon.prompts.chooser import CHOOSING, ChooserTexts, parse_chooser_texts
+from daemon.prompts.elements import fill_placeholders, parse_moods, soul_name_in
+from daemon.prompts.prompt_catalogue import MOODS_TEXT, WORDING
 from tests.source import ROOT, Module, modules
 from tests.texts import kept, path_of, whole
 

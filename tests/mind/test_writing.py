@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.mind.writing import ReaderAnswer, parse_reader_answer
+from daemon.reading.loop import ReaderAnswer, parse_reader_answer
 from tests.soak import but
 
 TICKS = "```"

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 
-from daemon.engine.durable_steps import StepContext
+from daemon.engine.context import StepContext
 from daemon.engine.execution import Execution
 from daemon.slack.inbox import Inbox
-from daemon.soul.ending import has_said_everything
-from daemon.soul.settling import finish_before_restart, finish_open_messages
-from daemon.soul.soul_program import SoulProgram
-from daemon.soul.speech import Speech
-from daemon.soul.unreachable import announce_outage
-from daemon.soul.utterance import OutgoingMessage, own_messages_since
+from daemon.turn.soul_program import (
+    SoulProgram,
+    announce_outage,
+    finish_before_restart,
+    finish_open_messages,
+    has_said_everything,
+)
+from daemon.turn.speech import OutgoingMessage, Speech, own_messages_since
 from tests.mutants.mutant import Case, Mutant
 from tests.mutants.places import call_of, condition, nth, returned, value_of
 from tests.slack.test_answered import test_its_own_words_are_not_perceived

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from daemon.actions.agreement import _safe
-from daemon.actions.binding import _agree, bind_action
+from daemon.actions.action import _agree, _safe, bind_action
 from daemon.engine.event import fingerprint
 from daemon.process import Question
-from daemon.soul.taking import _answered, may_answer
+from daemon.turn.input_policy import _answered, may_answer
 from tests.actions.test_agreement import test_nothing_in_a_value_ends_the_block_or_reads_like_another_name
 from tests.mutants.mutant import Case, Mutant
 from tests.mutants.places import call_of, condition, returned

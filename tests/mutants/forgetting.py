@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from daemon.console.event_stream import EventFeed
-from daemon.engine.at_hand import RecentEntries
-from daemon.engine.event import EventCodec
-from daemon.engine.journal import Journal
-from daemon.engine.keys import without_content_names
-from daemon.engine.overwriting import _without_names, clear_hashes, find_executions, finish_erasing
-from daemon.engine.store import JournalTables, delete_database
-from daemon.inner.process_folder import end_and_remove
-from daemon.inner.process_log import ProgramLog
-from daemon.kinds.thoughts import ModelCall
-from daemon.knowledge.journal_index import FullTextIndex
-from daemon.knowledge.projection import Projection
+from daemon.console.journal_view import EventFeed
+from daemon.engine.event import EventCodec, without_content_names
+from daemon.engine.journal.journal import Journal, Projection, RecentEntries
+from daemon.engine.journal.rows import JournalTables, delete_database
+from daemon.engine.journal.writer import _without_names, clear_hashes, find_executions, finish_erasing
+from daemon.inner_life.programs.program_folder import end_and_remove
+from daemon.inner_life.tick_log import ProgramLog
+from daemon.kinds.thought_kinds import ModelCall
+from daemon.knowledge.search import FullTextIndex
 from daemon.slack.inbox import Inbox
-from daemon.soul.dms import DmHistories, _read_on
-from daemon.soul.past import ThreadHistories
+from daemon.turn.history import DmHistories, ThreadHistories, _read_on
 from tests.console.test_pages import test_what_is_forgotten_while_a_page_is_read_does_not_stand_on_it
 from tests.console.test_slow_readers import test_what_is_forgotten_while_a_reader_takes_its_time_is_never_sent
 from tests.engine.test_erasing import test_the_words_are_gone_and_all_else_stays

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 
 from config import Settings
-from daemon.actions.cycle_commands import _idle, cycle_commands
 from daemon.engine.kinds import EntryMatch
-from daemon.inner.reflex import judge_answer
+from daemon.inner_life.commands.cycle_commands import _idle, cycle_commands
+from daemon.inner_life.reflex import judge_answer
 from daemon.processes.inner_life import TickRun
-from daemon.soul.reminding import input_of_ended_wait
 from daemon.soul.voice import Voice
+from daemon.turn.branches import input_of_ended_wait
 from tests.mutants.mutant import Mutant
 from tests.mutants.places import call_of, condition, nth, returned, value_of
 from tests.stories.test_inner_bounds import (

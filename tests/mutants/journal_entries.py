@@ -7,20 +7,14 @@ import contextlib
 
 from slack_bolt.response.response import BoltResponse
 
-from daemon.engine.asking import WaitContext
-from daemon.engine.at_hand import RecentEntries
-from daemon.engine.digests import digest_of_row
-from daemon.engine.durable_steps import StepContext
-from daemon.engine.event import EventCodec
-from daemon.engine.execution import Execution
-from daemon.engine.journal import Journal
-from daemon.engine.journal_rules import doubled
-from daemon.engine.opening import _version_of, rebuild_folded_tables
-from daemon.engine.recorded import ReplayLog
-from daemon.engine.store import JournalTables
-from daemon.engine.verify import DigestCheck, _findings, _folded
-from daemon.engine.writable import storable_json
-from daemon.engine.writer import JournalWriter
+from daemon.engine.context import StepContext, WaitContext
+from daemon.engine.event import EventCodec, storable_json
+from daemon.engine.execution import Execution, ReplayLog
+from daemon.engine.journal.journal import Journal, RecentEntries
+from daemon.engine.journal.journal_file import _version_of, rebuild_folded_tables
+from daemon.engine.journal.rows import JournalTables, digest_of_row
+from daemon.engine.journal.verify import DigestCheck, _findings, _folded, doubled
+from daemon.engine.journal.writer import JournalWriter
 from daemon.slack.inbox import Inbox
 from tests.engine.test_at_hand import (
     test_what_another_daemon_writes_is_seen,

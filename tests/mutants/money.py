@@ -6,18 +6,22 @@ import ast
 import asyncio
 from dataclasses import replace
 
-from daemon.actions.run import PlaybookRun
 from daemon.ism import _RunLoop
-from daemon.mind.asking_model import ask_for_person
-from daemon.mind.chooser import Chooser
+from daemon.mind.asking import ask_for_person
 from daemon.mind.pipeline import converse
-from daemon.mind.recursion import ReadingLoop
+from daemon.playbooks.run import PlaybookRun
 from daemon.process import Turn
 from daemon.processes.deliberation import _DeliberationTurn
-from daemon.soul.budget import DailyBudget, DailySpending
-from daemon.soul.gauge import LimitChecker
-from daemon.soul.ledger import ReadingAllowance
-from daemon.soul.spent import resets_limit, usage_of_execution
+from daemon.prompts.chooser import Chooser
+from daemon.reading.loop import ReadingLoop
+from daemon.turn.usage_limits import (
+    DailyBudget,
+    DailySpending,
+    LimitChecker,
+    ReadingAllowance,
+    resets_limit,
+    usage_of_execution,
+)
 from tests.mutants.mutant import Case, Mutant
 from tests.mutants.places import call_of, condition, nth, value_of
 from tests.processes.test_own_process import test_at_a_limit_an_owner_is_asked

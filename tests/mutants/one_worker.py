@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import fcntl
 
-from daemon.engine.answers import AnswerMatcher
-from daemon.engine.attempts import must_give_up
-from daemon.engine.durable_steps import StepContext
-from daemon.engine.execution import Execution
-from daemon.engine.journal import Journal
-from daemon.engine.lock import _taken
-from daemon.engine.suspects import CrashGuard
-from daemon.engine.turns import TurnRunner
-from daemon.engine.worker import Worker
-from daemon.engine.writer import Fence, JournalWriter
+from daemon.engine.context import StepContext
+from daemon.engine.execution import AnswerMatcher, Execution
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.journal_file import _taken
+from daemon.engine.journal.writer import Fence, JournalWriter
+from daemon.engine.retries import CrashGuard, must_give_up
+from daemon.engine.worker import TurnRunner, Worker
 from daemon.soul.voice import Voice
 from tests.engine.test_failing import test_code_that_swallows_the_end_of_its_turn_does_not_go_on
 from tests.engine.test_kills import test_an_execution_that_runs_again_after_each_step_comes_to_the_same

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 
-from daemon.console.address import rate_limit_key
-from daemon.console.brake import LoginRateLimit
-from daemon.console.credentials import PageCredentials, SecretStore, _bytes
-from daemon.console.crowd import ConnectionLimit
-from daemon.console.guard import AccessGuard, refuse_wrong_token
-from daemon.console.session_routes import SessionRoutes
-from daemon.console.token_file import _close_to_others
-from daemon.engine.journal import JournalClock
-from daemon.server import serve_app
-from daemon.setting import password_reader
+from daemon.console.access import (
+    AccessGuard,
+    LoginRateLimit,
+    PageCredentials,
+    SecretStore,
+    SessionRoutes,
+    _bytes,
+    _close_to_others,
+    refuse_wrong_token,
+)
+from daemon.console.server import ConnectionLimit, rate_limit_key, serve_app
+from daemon.engine.clock import JournalClock
+from daemon.settings.parse import password_reader
 from tests.console.test_brake import (
     test_nobody_else_is_locked_out_and_the_right_one_is_always_let_in,
     test_the_first_slips_are_free_and_then_each_one_waits_longer,

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from daemon.actions.deeds import PayloadExecutor
-from daemon.inner.contexts import TickContexts
-from daemon.knowledge.memories import MessageSearch
-from daemon.knowledge.person_models import PersonModels
-from daemon.knowledge.places import KnownChannel, KnownChannels, may_know
-from daemon.mind.answer import PipelineAnswer
-from daemon.mind.json_answer import _parts
+from daemon.answers.plain_answer import _parts
+from daemon.answers.speech_gate import SpeechGate
+from daemon.app.daemon import create_home
+from daemon.inner_life.contexts import TickContexts
+from daemon.knowledge.person_notes import PersonModels
+from daemon.knowledge.search import MessageSearch
+from daemon.knowledge.visibility import KnownChannel, KnownChannels, may_know
 from daemon.mind.pipeline import _DialogueReader
-from daemon.mind.sections import SpeechGate
-from daemon.private import restrict_permissions
+from daemon.open_thought.executor import PayloadExecutor
 from daemon.process import Turn as ProcessTurn
 from daemon.processes.tracing import tracing
-from daemon.project import create_home
-from daemon.slack.history import EarlierMessageReader
-from daemon.slack.names import PeopleDirectory
-from daemon.soul.calls import CallAttempt
-from daemon.soul.carrying import _waiting
-from daemon.soul.tree import Branches
+from daemon.settings.home import restrict_permissions
+from daemon.slack.directory import PeopleDirectory
+from daemon.slack.earlier_messages import EarlierMessageReader
 from daemon.soul.turn import Turn as SoulTurn
+from daemon.turn.branches import Branches
+from daemon.turn.model_calls import CallAttempt
+from daemon.turn.preparation import _waiting
+from daemon.turn.recall import PipelineAnswer
 from tests.inner.test_contexts_private import test_elsewhere_it_is_not
 from tests.knowledge.test_memories import test_a_secret_of_a_dm_is_known_in_that_dm_alone
 from tests.knowledge.test_people import test_what_was_learned_in_a_dm_is_used_in_that_dm_alone

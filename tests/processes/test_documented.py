@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from daemon.app.discovery import PROCESSES
+from daemon.app.journal_commands import verify_journal
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import entry_as_memory
 from daemon.mind.steps import instruction
 from daemon.ports import Button
 from daemon.process import Process, Question, Turn
-from daemon.processes import PROCESSES
-from daemon.rules import verify_journal
+from daemon.turn.recall import entry_as_memory
 from tests.soak import later
 from tests.source import ROOT
 from tests.stories.choosing import pressed, shown

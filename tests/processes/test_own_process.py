@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from daemon.limits import Limits
+from daemon.app.discovery import PROCESSES
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import entry_as_memory
 from daemon.mind.steps import (
     brainstorm,
     decision,
@@ -23,9 +22,10 @@ from daemon.mind.steps import (
     mental_query,
     summarize,
 )
-from daemon.mind.wording import fill_placeholders
 from daemon.process import MentalProcess, Placeholders, Question, Transition, Turn
-from daemon.processes import PROCESSES
+from daemon.prompts.elements import fill_placeholders
+from daemon.settings.limits import Limits
+from daemon.turn.recall import entry_as_memory
 from rehearsal.people import CAROL
 from tests.soak import SOAK, later, shared
 from tests.stories.choosing import pressed

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.processes import PROCESSES, offered_processes
+from daemon.app.discovery import PROCESSES
+from daemon.app.wiring import offered_processes
 from tests.stories.stage import ALICE, Stage, staged
 
 MENDING = "---\ngoal: Mend it.\nactions: [Respond]\nwhen: something is broken.\n---\n"

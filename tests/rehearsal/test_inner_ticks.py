@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from daemon.inner.grammar import parse_commands
-from daemon.inner.reflex import COMPARE_PROMPT, read_comparison
+from daemon.inner_life.grammar import parse_commands
+from daemon.inner_life.reflex import COMPARE_PROMPT, read_comparison
 from daemon.kinds import INNER
-from daemon.mind.recall import escape_tags
-from daemon.mind.wording import fill_placeholders
+from daemon.prompts.elements import escape_tags, fill_placeholders
 from rehearsal.claude.musing import mused
 from tests.soak import SOAK
 from tests.source import ROOT

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession, web
 
-from daemon.actions.built_in import BUILT_IN
+from daemon.app.discovery import BUILT_IN
 from rehearsal.claude.script import answer
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from rehearsal.claude.wished import LOOKS, TALKS

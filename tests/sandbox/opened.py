@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from daemon.environment import Function, SandboxLimits
 from daemon.sandbox.child import HostSocket, main
-from daemon.sandbox.cpython import open_cpython
+from daemon.sandbox.environment import Function, SandboxLimits
 from daemon.sandbox.host import ChildSandbox
+from daemon.sandbox.session import open_cpython
 
 AMPLE = SandboxLimits(seconds=60)
 FIND_WIRE = f"""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
-from daemon.environment import CellResult, Function, HostCallError, Sandbox, SandboxLimits
+from daemon.sandbox.environment import CellResult, Function, HostCallError, Sandbox, SandboxLimits
 
 
 class Caught:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from daemon.environment import CellResult
 from daemon.sandbox.child import HostSocket
+from daemon.sandbox.environment import CellResult
 
 MARK = "it-got-out-7f3a"
 VARIABLE = "PROBE_MARK"

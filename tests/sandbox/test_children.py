@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 
-from daemon.sandbox.cpython import ROOT, SpareChildren, describe_confinement
+from daemon.sandbox.session import ROOT, SpareChildren, describe_confinement
 from tests.attention import PATIENCE
 from tests.sandbox.opened import AMPLE, children, descriptors
 

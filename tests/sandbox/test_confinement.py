@@ -9,10 +9,10 @@ import sys
 
 import pytest
 
-from daemon.environment import SandboxError, SandboxLimits
 from daemon.sandbox.confinement import ALLOWED, seccomp_filter
-from daemon.sandbox.cpython import BOOT, FLAGS, ROOT, ChildProcess, pipe_with_word
+from daemon.sandbox.environment import SandboxError, SandboxLimits
 from daemon.sandbox.host import accept_child
+from daemon.sandbox.session import BOOT, FLAGS, ROOT, ChildProcess, pipe_with_word
 
 CHANGES = {
     "import platform; platform.machine = lambda: 'aarch64'": "and this is aarch64 linux",

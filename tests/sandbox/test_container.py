@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.doctor.programs import examine_sandbox
-from daemon.environment import SandboxError
-from daemon.sandbox.sandboxes import SandboxFactory
+from daemon.app.doctor import examine_sandbox
+from daemon.sandbox.environment import SandboxError
+from daemon.sandbox.session import SandboxFactory
 from tests.sandbox.opened import children
 from tests.source import ROOT
 from tests.stories.process import ended, start

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from daemon.environment import CellResult, Function, HostCallError, SandboxError, SandboxLimits
-from daemon.sandbox.cpython import ROOT, open_cpython
+from daemon.sandbox.environment import CellResult, Function, HostCallError, SandboxError, SandboxLimits
 from daemon.sandbox.host import LONGEST
+from daemon.sandbox.session import ROOT, open_cpython
 from tests.attention import PATIENCE
 from tests.sandbox.opened import FIND_WIRE, children, opened
 from tests.soak import SOAK, later

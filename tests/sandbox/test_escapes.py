@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 import pytest
 import pytest_asyncio
 
-from daemon.environment import CellResult, Function, Sandbox, SandboxLimits
-from daemon.sandbox.cpython import open_cpython
+from daemon.sandbox.environment import CellResult, Function, Sandbox, SandboxLimits
 from daemon.sandbox.monty import MontyPool
+from daemon.sandbox.session import open_cpython
 from tests.sandbox.probes import PROBES, Probe, escaped
 from tests.sandbox.surroundings import CALLS, FOREVER, Surroundings, surroundings
 from tests.sandbox.unconfined import Unconfined

@@ -10,7 +10,17 @@ from typing import Any
 
 import pytest
 
-from daemon.sandbox.frames import ALIKE, LIMIT, PARTS, FrameError, decode, encode, pack, read_frame, unpack
+from daemon.sandbox.environment import (
+    ALIKE,
+    LIMIT,
+    PARTS,
+    FrameError,
+    decode,
+    encode,
+    pack,
+    read_frame,
+    unpack,
+)
 
 Point = namedtuple("Point", "x y")
 

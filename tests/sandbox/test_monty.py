@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from daemon.environment import HostCallError, Sandbox, SandboxError, SandboxLimits
+from daemon.sandbox.environment import HostCallError, Sandbox, SandboxError, SandboxLimits
 from daemon.sandbox.monty import MontyPool
-from daemon.sandbox.subset import BUILTINS, MODULES, SHIMMED
+from daemon.sandbox.monty_gaps import BUILTINS, MODULES
+from daemon.sandbox.monty_run import SHIMMED
 
 
 async def echo(value: Any = None, **named: Any) -> Any:

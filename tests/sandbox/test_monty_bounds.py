@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from daemon.environment import SandboxError, SandboxLimits
+from daemon.sandbox.environment import SandboxError, SandboxLimits
 from daemon.sandbox.monty import MontyPool
 from tests.sandbox.test_monty import echo, run
 from tests.soak import SOAK, later

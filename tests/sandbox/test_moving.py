@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from daemon.environment import CellResult, Function, Sandbox, SandboxError, SandboxLimits
+from daemon.sandbox.environment import CellResult, Function, Sandbox, SandboxError, SandboxLimits
 from daemon.sandbox.monty import MontyPool
+from daemon.sandbox.monty_gaps import needs_cpython
 from daemon.sandbox.session import find_definitions, open_session
-from daemon.sandbox.syntax import needs_cpython
 from tests.sandbox.plain import Plain, open_plain
 
 MOVE = "class Own(ValueError):\n    pass\n"

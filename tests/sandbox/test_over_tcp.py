@@ -10,10 +10,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from daemon.environment import SandboxError, SandboxLimits
-from daemon.sandbox.cpython import ENVIRONMENT, ChildProcess, child_command, pipe_with_word
-from daemon.sandbox.frames import LIMIT
+from daemon.sandbox.environment import LIMIT, SandboxError, SandboxLimits
 from daemon.sandbox.host import ConfinedChild, accept_child
+from daemon.sandbox.session import ENVIRONMENT, ChildProcess, child_command, pipe_with_word
 from tests.sandbox.opened import FIND_WIRE
 
 BOUNDS = SandboxLimits(seconds=30)

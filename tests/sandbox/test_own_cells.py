@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from daemon.environment import Function, Sandbox, SandboxError, SandboxLimits
-from daemon.sandbox.cpython import describe_confinement, open_cpython
+from daemon.sandbox.environment import Function, Sandbox, SandboxError, SandboxLimits
 from daemon.sandbox.monty import MontyPool
-from daemon.sandbox.session import Opener, open_session
+from daemon.sandbox.session import Opener, describe_confinement, open_cpython, open_session
 from tests.sandbox.plain import Plain, open_plain
 from tests.soak import shared
 from tests.source import ROOT

@@ -10,12 +10,12 @@ from typing import Any, Self
 import pytest
 
 from config import Settings
-from daemon.connections import make_sandboxes
-from daemon.doctor.check import check_texts, find_owner_code
-from daemon.doctor.programs import examine_sandbox
-from daemon.environment import CellResult, Function, SandboxError, SandboxLimits
-from daemon.errors import ConfigError
-from daemon.project import project_root
+from daemon.app.check import check_texts, find_owner_code
+from daemon.app.doctor import examine_sandbox
+from daemon.app.wiring import make_sandboxes
+from daemon.sandbox.environment import CellResult, Function, SandboxError, SandboxLimits
+from daemon.settings.home import project_root
+from daemon.settings.parse import ConfigError
 
 HERE = "tests.sandbox.test_own_class"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daemon.environment import CellResult, Function, Sandbox, SandboxLimits
+from daemon.sandbox.environment import CellResult, Function, Sandbox, SandboxLimits
 from daemon.sandbox.monty import MontyPool
 from daemon.sandbox.session import open_session
 from tests.sandbox.plain import Plain, open_plain

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.sandbox.sandboxes import SandboxFactory
-from daemon.sandbox.session import Kind
+from daemon.sandbox.session import Kind, SandboxFactory
 
 
 @pytest.mark.parametrize("kind", ["auto", "monty", "cpython"])

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from daemon.environment import CellResult, Function, HostCallError, Sandbox
+from daemon.sandbox.environment import CellResult, Function, HostCallError, Sandbox
 
 
 async def open_unboxed(functions: Mapping[str, Function]) -> Sandbox:

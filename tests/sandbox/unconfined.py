@@ -10,9 +10,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from daemon.environment import CellResult
-from daemon.sandbox.cpython import ROOT, pipe_with_word
-from daemon.sandbox.frames import encode, pack, unpack
+from daemon.sandbox.environment import CellResult, encode, pack, unpack
+from daemon.sandbox.session import ROOT, pipe_with_word
 from tests.attention import PATIENCE
 
 BOOT = """

@@ -12,14 +12,14 @@ from typing import Any, TypeVar
 from aiohttp import ClientSession, web
 from slack_sdk.web.async_client import AsyncWebClient
 
+from daemon.engine.clock import Clock
 from daemon.engine.event import Entry, Event
 from daemon.engine.exceptions import JournalError
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.kinds import SOUL_KINDS, ConversationOpened, GrowingMessageSeen, PersonMessage
-from daemon.ports import Clock
-from daemon.slack.access import SlackAccess
-from daemon.slack.policy import AccessPolicy
+from daemon.slack.directory import AccessPolicy
 from daemon.slack.surface import SlackSurface
+from daemon.slack.web_api import SlackAccess
 from rehearsal.local_slack import LocalSlack
 from rehearsal.people import SOUL
 from tests.attention import PATIENCE, rest

@@ -11,8 +11,8 @@ from typing import Any
 from aiohttp import ClientSession, web
 
 from daemon.kinds import SharedFile
-from daemon.slack.access import SlackAccess, make_web_api
 from daemon.slack.shared_files import SlackFileSource
+from daemon.slack.web_api import SlackAccess, make_web_api
 from tests.clock import FakeClock
 
 TOKEN = "xoxb-a-secret"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from daemon.kinds import ConversationOpened
-from daemon.slack.sign import MOMENT
+from daemon.slack.status import MOMENT
 from tests.slack.office import GENERAL, ME, Office, until
 
 LINE, SESSION = "assistant.threads.setStatus", "agents.sessions.setStatus"

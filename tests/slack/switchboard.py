@@ -15,10 +15,8 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from daemon.slack.access import SlackAccess
-from daemon.slack.line import BEAT, ConnectionHealth
-from daemon.slack.sockets import ConnectionPool
-from daemon.slack.web import WebApi
+from daemon.slack.surface import BEAT, ConnectionHealth, ConnectionPool
+from daemon.slack.web_api import SlackAccess, WebApi
 from tests.attention import PATIENCE, until
 from tests.clock import FakeClock
 

@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from daemon.errors import ConfigError, PostFailed
-from daemon.server import bind, serve_app, url_of_socket
-from daemon.slack.policy import BotIdentity
+from daemon.console.server import bind, serve_app, url_of_socket
+from daemon.errors import PostFailed
+from daemon.settings.parse import ConfigError
+from daemon.slack.incoming import BotIdentity
 from daemon.slack.surface import SlackSurface
-from daemon.slack.web import AT_ONCE, LONGEST_PAUSE
+from daemon.slack.web_api import AT_ONCE, LONGEST_PAUSE
 from tests.attention import PATIENCE, until
 from tests.clock import FakeClock
 from tests.slack.office import OPEN, Notebook, Office, access, workspace

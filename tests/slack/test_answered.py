@@ -8,7 +8,7 @@ import pytest
 
 from daemon.engine.event import Input
 from daemon.kinds import ConversationOpened, IncomingMessage, OverheardMessage
-from daemon.slack.policy import AccessPolicy
+from daemon.slack.directory import AccessPolicy
 from rehearsal.people import ALICE, BOB, ECHO, TEAM
 from tests.slack.office import GENERAL, ME, RANDOM, Office, office
 

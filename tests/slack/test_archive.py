@@ -9,8 +9,8 @@ import pytest
 
 from daemon.kinds import BackfillCompleted
 from daemon.slack.archive import MINUTE, MOST, PATIENCE
-from daemon.slack.catch_up import DORMANT
-from daemon.slack.web import PAGE, SKEW
+from daemon.slack.backfill import DORMANT
+from daemon.slack.web_api import PAGE, SKEW
 from rehearsal.people import ALICE, SOUL
 from rehearsal.workspace_store import add_channel
 from tests.clock import FakeClock

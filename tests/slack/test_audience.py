@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from daemon.kinds import AudienceChanged, ConversationOpened, IncomingMessage
-from daemon.slack.names import FRESH
+from daemon.slack.directory import FRESH
 from rehearsal.people import BOB, CAROL, SOUL, TEAM
 from tests.clock import FakeClock
 from tests.slack.office import GENERAL, ME, RANDOM, Office, office

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from daemon.engine.verify import verify
+from daemon.engine.journal.verify import verify
 from daemon.kinds import AmbientMessage, GrowingMessageSeen, IncomingMessage, OverheardMessage
-from daemon.slack.bot_messages import LONGEST_GROWTH, STILL
-from daemon.slack.mark import speech_metadata
-from daemon.slack.policy import AccessPolicy
+from daemon.slack.archive import LONGEST_GROWTH, STILL
+from daemon.slack.directory import AccessPolicy
+from daemon.slack.places import speech_metadata
 from rehearsal.people import ALICE, ECHO, TEAM
 from tests.attention import rest
 from tests.clock import FakeClock

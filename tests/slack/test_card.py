@@ -11,7 +11,7 @@ from daemon.engine.event import digest
 from daemon.engine.exceptions import FencedError
 from daemon.errors import CardDeleted, CardRefused, PostFailed
 from daemon.kinds import CardShown, PlanState, StopRequest
-from daemon.slack.checklist import checklist
+from daemon.slack.pages import checklist
 from rehearsal.blocks import accepted
 from tests.slack.office import GENERAL, ME, Office, until
 from tests.slack.voice import KEY, called, lost, ours

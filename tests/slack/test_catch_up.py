@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from daemon.kinds import BackfillCompleted, ConversationOpened, IncomingMessage, OverheardMessage, SharedFile
-from daemon.slack.web import PAGE
+from daemon.slack.web_api import PAGE
 from rehearsal.people import ALICE, BOB, SOUL, TEAM
 from tests.clock import FakeClock
 from tests.slack.absence import DAY, addresses, before, later, post, post_many

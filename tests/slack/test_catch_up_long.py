@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from daemon.engine.event import Entry
-from daemon.engine.reading import JournalReader, open_reader
+from daemon.engine.journal.reader import JournalReader, open_reader
 from daemon.kinds import SOUL_KINDS, BackfillCompleted, BackfillProgress, IncomingMessage
 from daemon.slack.archive import MOST
-from daemon.slack.web import PAGE, SKEW
+from daemon.slack.web_api import PAGE, SKEW
 from tests.clock import FakeClock
 from tests.slack.absence import DAY, HOUR, addresses, asked, before, later, patiently, post, post_many
 from tests.slack.office import GENERAL, ME, RANDOM, Office, office, until

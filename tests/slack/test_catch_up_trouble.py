@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from daemon.kinds import BackfillCompleted, IncomingMessage, OverheardMessage
-from daemon.slack.policy import AccessPolicy
-from daemon.slack.web import SKEW
+from daemon.slack.directory import AccessPolicy
+from daemon.slack.web_api import SKEW
 from rehearsal.people import ALICE
 from tests.clock import FakeClock
 from tests.slack.absence import DAY, HOUR, addresses, asked, before, later, patiently, post, read

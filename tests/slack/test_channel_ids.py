@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from daemon.kinds import ChannelMoved, ConversationOpened, IncomingMessage
-from daemon.slack.policy import AccessPolicy
+from daemon.slack.directory import AccessPolicy
 from rehearsal.people import SOUL, TEAM
 from tests.clock import FakeClock
 from tests.slack.absence import addresses, before, later, post

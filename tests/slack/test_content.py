@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from daemon.kinds import AmbientMessage, ConversationOpened, IncomingMessage, OverheardMessage, SharedFile
-from daemon.slack.content import MOST
-from daemon.slack.policy import AccessPolicy
+from daemon.slack.directory import AccessPolicy
+from daemon.slack.incoming import MOST
 from rehearsal.people import ALICE, ECHO, SOUL
 from tests.clock import FakeClock
 from tests.slack.absence import before, later

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.slack.quiet import ZERO_WIDTH, escape_mentions, escape_settled_mentions
+from daemon.slack.markdown import ZERO_WIDTH, escape_mentions, escape_settled_mentions
 
 SHOWN = {
     "AT&amp;T &lt;3": "AT&T <3",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from daemon.kinds import AudienceChanged, ConversationOpened, IncomingMessage, OverheardMessage, PersonMessage
-from daemon.slack.names import FRESH, GROUP_MOST
+from daemon.slack.directory import FRESH, GROUP_MOST
 from rehearsal.people import ALICE, BOB, CAROL, SOUL
 from tests.clock import FakeClock
 from tests.slack.office import GENERAL, ME, RANDOM, Office, office

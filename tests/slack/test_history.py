@@ -8,8 +8,8 @@ import pytest
 
 from daemon.kinds import OWN_WORDS, ConversationOpened, IncomingMessage
 from daemon.ports import EarlierMessage
-from daemon.slack.history import ABOVE, LONGEST, LONGEST_THREAD, RECENT
-from daemon.slack.policy import AccessPolicy
+from daemon.slack.directory import AccessPolicy
+from daemon.slack.earlier_messages import ABOVE, LONGEST, LONGEST_THREAD, RECENT
 from rehearsal.people import ALICE, BOB, TEAM
 from tests.clock import FakeClock
 from tests.slack.absence import DAY, before, later, post, post_many

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from daemon.kinds import IncomingMessage
-from daemon.slack.names import A_MESSAGE, A_MINUTE, MINUTE, REFUSED
+from daemon.slack.directory import A_MESSAGE, A_MINUTE, MINUTE, REFUSED
 from tests.slack.office import ME, Office
 
 USER = "users.info"

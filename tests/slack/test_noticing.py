@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from daemon.app.journal_commands import find_thread
 from daemon.engine.event import Entry
-from daemon.engine.verify import verify
+from daemon.engine.journal.verify import verify
 from daemon.kinds import (
     AmbientMessage,
     AudienceChanged,
@@ -22,10 +23,8 @@ from daemon.kinds import (
     SoulTurnBegan,
     StopRequest,
 )
-from daemon.knowledge.places import KnownChannels
-from daemon.slack.names import FRESH
-from daemon.slack.policy import AccessPolicy
-from daemon.trace import find_thread
+from daemon.knowledge.visibility import KnownChannels
+from daemon.slack.directory import FRESH, AccessPolicy
 from rehearsal.people import ALICE, BOB, ECHO, SOUL, TEAM
 from tests.clock import FakeClock
 from tests.slack.absence import asked, post

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from daemon.slack.payload import string_at
+from daemon.slack.block_text import string_at
 from rehearsal.people import ALICE, SOUL, TEAM
 from tests.slack.office import GENERAL, ME, Office, until
 from tests.slack.switchboard import ours

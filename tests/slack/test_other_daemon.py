@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.kinds import SOUL_KINDS, JournalNamed
-from daemon.slack.other_daemon import OVERLAP, SECOND_LOOK
+from daemon.slack.places import OVERLAP, SECOND_LOOK
 from daemon.slack.surface import SlackSurface
 from rehearsal.people import SOUL
 from tests.clock import FakeClock

@@ -10,9 +10,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from daemon.ports import MessagePage
-from daemon.slack.code_spans import mask_code
+from daemon.slack.markdown import escape_mentions, escape_settled_mentions, mask_code
 from daemon.slack.pages import MOST, PARAGRAPH, page_break, pages
-from daemon.slack.quiet import escape_mentions, escape_settled_mentions
 from tests.slack.prose import CODE, PROSE, ROW, TABLE, long
 
 LIMIT = 11_000

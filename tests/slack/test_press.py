@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from daemon.kinds import ButtonPress, ConversationOpened
-from daemon.slack.policy import AccessPolicy
+from daemon.slack.directory import AccessPolicy
 from rehearsal.people import ALICE, BOB, CAROL, TEAM
 from tests.slack.asking import asked, press, presses
 from tests.slack.office import GENERAL, RANDOM, Office, office, until

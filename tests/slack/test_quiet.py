@@ -8,10 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from daemon.engine.writable import storable_text
-from daemon.mind.links import find_links
-from daemon.slack.code_spans import mask_code
-from daemon.slack.quiet import ZERO_WIDTH, escape_mentions, escape_settled_mentions
+from daemon.engine.event import storable_text
+from daemon.slack.markdown import ZERO_WIDTH, escape_mentions, escape_settled_mentions, find_links, mask_code
 
 PING = re.compile(
     r"<(?:@[UW][A-Z0-9]+|#C[A-Z0-9]+|!(?i:channel|here|everyone|subteam\^S1))(?:\|[^<>\n]*)?>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daemon.kinds import IncomingMessage, OverheardMessage
-from daemon.slack.salutation import SALUTATIONS
+from daemon.slack.message_policy import SALUTATIONS
 from rehearsal.people import BOB, CAROL, ECHO
 from tests.slack.office import GENERAL, ME, Office
 

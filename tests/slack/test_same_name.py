@@ -19,8 +19,9 @@ from daemon.kinds import (
     ReactionChanged,
     StopRequest,
 )
-from daemon.mind.recall import NAME_LENGTH, entry_as_memory
-from daemon.slack.name_register import name_skeleton
+from daemon.prompts.elements import NAME_LENGTH
+from daemon.slack.directory import name_skeleton
+from daemon.turn.recall import entry_as_memory
 from rehearsal.people import ALICE, BOB, CAROL
 from tests.clock import FakeClock
 from tests.slack.office import GENERAL, ME, Office, office

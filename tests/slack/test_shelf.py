@@ -7,11 +7,11 @@ import asyncio
 import pytest
 
 from daemon.documents.document import Document, DocumentError
+from daemon.engine.event import DAY
 from daemon.kinds import ConversationOpened
-from daemon.limits import DAY
-from daemon.slack.names import FRESH
-from daemon.slack.shelf import MOST_FILES, NO_FILES, NOWHERE, SlackSourceProvider
-from daemon.slack.web import PAGE
+from daemon.slack.directory import FRESH
+from daemon.slack.shared_files import MOST_FILES, NO_FILES, NOWHERE, SlackSourceProvider
+from daemon.slack.web_api import PAGE
 from rehearsal.people import ALICE, BOB, CAROL, ECHO, SOUL, TEAM_URL
 from tests.slack.absence import post_many
 from tests.slack.office import GENERAL, ME, RANDOM, Office

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from daemon.slack.line import BEAT
-from daemon.slack.web import LONGEST_PAUSE
+from daemon.slack.surface import BEAT
+from daemon.slack.web_api import LONGEST_PAUSE
 from tests.slack.office import until
 from tests.slack.switchboard import LOST, hears, ours
 

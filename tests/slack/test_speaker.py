@@ -8,7 +8,7 @@ import pytest
 
 from daemon.engine.event import digest
 from daemon.kinds import ConversationOpened
-from daemon.slack.stream import PACE
+from daemon.slack.speaker import PACE
 from rehearsal.people import ALICE, BOB, TEAM
 from tests.slack.absence import post_many
 from tests.slack.office import GENERAL, ME, Office, office

@@ -8,8 +8,8 @@ import pytest
 
 from daemon.engine.event import digest
 from daemon.errors import PostFailed
-from daemon.slack.stream import ENOUGH
-from daemon.slack.web import LONGEST_WAIT
+from daemon.slack.speaker import ENOUGH
+from daemon.slack.web_api import LONGEST_WAIT
 from tests.attention import PATIENCE, until
 from tests.slack.office import GENERAL, Office
 from tests.slack.voice import KEY, called, ours, texts, times

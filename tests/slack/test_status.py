@@ -8,8 +8,8 @@ from pathlib import Path
 
 from daemon.engine.exceptions import FencedError
 from daemon.kinds import SoulTurnBegan
-from daemon.slack.place import slack_place
-from daemon.slack.sign import MOMENT, ThreadStatus
+from daemon.slack.places import slack_place
+from daemon.slack.status import MOMENT, ThreadStatus
 from daemon.slack.surface import SlackSurface
 from tests.slack.office import OPEN, Office, access, office, until
 from tests.slack.signs import LINE, SESSION, called, lines, ours, sessions, show

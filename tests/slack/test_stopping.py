@@ -18,7 +18,7 @@ from daemon.kinds import (
     SpeechPosted,
     StopRequest,
 )
-from daemon.slack.policy import AccessPolicy
+from daemon.slack.directory import AccessPolicy
 from rehearsal.people import ALICE, BOB, CAROL, TEAM
 from tests.slack.office import GENERAL, ME, RANDOM, Office, office, until
 from tests.slack.signs import show

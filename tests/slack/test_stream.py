@@ -7,7 +7,7 @@ import pytest
 from daemon.engine.event import digest
 from daemon.engine.exceptions import FencedError
 from daemon.kinds import ConversationOpened
-from daemon.slack.stream import ENOUGH, PACE
+from daemon.slack.speaker import ENOUGH, PACE
 from tests.slack.office import Office, until
 from tests.slack.voice import KEY, called, lost, ours, pace, texts, times
 

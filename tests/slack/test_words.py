@@ -8,7 +8,7 @@ import pytest
 
 from daemon.engine.event import Input, InputRank
 from daemon.kinds import IncomingMessage, OverheardMessage, StopRequest
-from daemon.slack.words import ASIDE, STOP, is_stop_word
+from daemon.slack.message_policy import ASIDE, STOP, is_stop_word
 from tests.slack import work
 from tests.slack.office import GENERAL, ME, Office, until
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from daemon.kinds import BackfillCompleted, OverheardMessage
-from daemon.slack.place import record_workspace_note
+from daemon.slack.places import record_workspace_note
 from rehearsal.people import TEAM
 from tests.clock import FakeClock
 from tests.slack.absence import DAY, HOUR, addresses, before, later, post

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from daemon.engine.exceptions import FencedError
 from daemon.kinds import ConversationOpened
-from daemon.slack.stream import PACE
+from daemon.slack.speaker import PACE
 from tests.slack.office import GENERAL, ME, Office, until
 
 KEY = "sess-1@1/say#1"

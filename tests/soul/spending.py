@@ -8,14 +8,12 @@ from typing import Any, TypeVar, cast
 
 from daemon.engine.event import Entry, Event
 from daemon.engine.execution import Execution
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import OutageBegan
-from daemon.engine.outage import ExecutionServices
+from daemon.engine.outages import ExecutionServices
 from daemon.kinds import IncomingMessage, LimitReached, ModelCall, QuestionAnswered, SoulTurnBegan
-from daemon.limits import CONTINUE, Limits
-from daemon.reply import TokenUsage
-from daemon.soul.budget import DailyBudget
-from daemon.soul.gauge import LimitChecker
+from daemon.settings.limits import CONTINUE, Limits, TokenUsage
+from daemon.turn.usage_limits import DailyBudget, LimitChecker
 from tests.clock import FakeClock
 
 E = TypeVar("E", bound=Event)

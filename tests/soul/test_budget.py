@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from daemon.engine.event import Entry
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.kinds import SOUL_KINDS, ModelCall, QuestionAnswered
-from daemon.limits import CONTINUE
-from daemon.soul.budget import DailyBudget
+from daemon.settings.limits import CONTINUE
+from daemon.turn.usage_limits import DailyBudget
 from tests.clock import FakeClock
 from tests.soul.spending import called
 

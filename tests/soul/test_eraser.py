@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.kinds import SOUL_KINDS, ConversationOpened, ForgetCompleted, ForgetRequested, IncomingMessage
-from daemon.soul.eraser import ForgettingService, ForgottenContent
+from daemon.knowledge.forgetting import ForgettingService, ForgottenContent
 from tests.attention import until
 from tests.clock import FakeClock
 

@@ -9,8 +9,8 @@ from benchmarks.ground import ground, message
 from benchmarks.lived import lived
 from benchmarks.roots import Counting
 from daemon.kinds import ConversationOpened, thread_key
-from daemon.soul.budget import DailyBudget
-from daemon.soul.dms import DmHistories
+from daemon.turn.history import DmHistories
+from daemon.turn.usage_limits import DailyBudget
 
 TS = "1999999999.000100"
 

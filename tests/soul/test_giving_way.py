@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.reading import Place, Writer, place, read
 from daemon.memory import WorkingMemory
-from daemon.ports import LLM, Role
+from daemon.model import LLM, Role
 from tests.soak import SOAK
 
 PROMPTS = 60

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from daemon.engine.event import Input
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import TurnResumed
-from daemon.engine.suspects import CrashGuard, record_worker_start
+from daemon.engine.retries import CrashGuard, record_worker_start
 from daemon.kinds import (
     SOUL_KINDS,
     BackgroundTask,

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from daemon.engine.event import Entry
 from daemon.kinds import Ending, ModelCall
-from daemon.limits import ReadingLimits
-from daemon.soul.ledger import ReadingAllowance
+from daemon.settings.limits import ReadingLimits
+from daemon.turn.usage_limits import ReadingAllowance
 from tests.attention import PATIENCE
 from tests.clock import FakeClock
 from tests.soul.spending import called

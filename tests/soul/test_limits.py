@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import ExecutionRestarted, OutageBegan, OutageEnded, TurnResumed, WaitEnded
 from daemon.kinds import (
     SOUL_KINDS,
@@ -21,10 +21,8 @@ from daemon.kinds import (
     SoulTurnEnded,
     StopRequest,
 )
-from daemon.limits import CONTINUE, Limits
-from daemon.reply import TokenUsage
-from daemon.soul.budget import DailyBudget
-from daemon.soul.gauge import LimitChecker
+from daemon.settings.limits import CONTINUE, Limits, TokenUsage
+from daemon.turn.usage_limits import DailyBudget, LimitChecker
 from tests.clock import FakeClock
 from tests.soul.spending import Life, about
 

@@ -6,9 +6,8 @@ import asyncio
 from pathlib import Path
 from time import process_time
 
-from daemon.engine.journal import Journal
-from daemon.engine.kinds import WaitBegan, WaitReminder
-from daemon.engine.lives import ClockCorrected
+from daemon.engine.journal.journal import Journal
+from daemon.engine.kinds import ClockCorrected, WaitBegan, WaitReminder
 from daemon.engine.waits import WaitScheduler
 from daemon.kinds import SOUL_KINDS, RestartLog
 from tests.clock import FakeClock

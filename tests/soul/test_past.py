@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pytest
 
 from daemon.engine.event import Entry, Event
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.kinds import (
     SOUL_KINDS,
     ContextCleared,
@@ -21,8 +21,8 @@ from daemon.kinds import (
     SoulTurnBegan,
     SoulTurnEnded,
 )
-from daemon.soul.past import PIECE, ThreadHistories, ThreadHistory
-from daemon.soul.tag_suffix import draw_tag_suffix
+from daemon.turn.history import PIECE, ThreadHistories, ThreadHistory
+from daemon.turn.prompt_files import draw_tag_suffix
 from tests.clock import FakeClock
 from tests.soul.spending import called
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from daemon.engine.event import Input
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.kinds import SOUL_KINDS, BackgroundTask, IncomingMessage, OverheardMessage
-from daemon.soul.taking import in_slack_order, select_inputs
+from daemon.turn.input_policy import in_slack_order, select_inputs
 from tests.clock import FakeClock
 
 THREAD = "sess-00000001"

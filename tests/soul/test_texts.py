@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from daemon.engine.journal import Journal
-from daemon.engine.writer import JournalWriter
-from daemon.errors import ConfigError
+from daemon.app.discovery import PROCESSES, prompt_catalogue
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.writer import JournalWriter
 from daemon.kinds import SOUL_KINDS, PromptFault
 from daemon.mind.steps import STEP_TEXTS
-from daemon.mind.wording import PLAIN, WORDING, PromptCatalogue, prompt_catalogue
-from daemon.processes import PROCESSES
-from daemon.soul.texts import PromptFiles
+from daemon.prompts.prompt_catalogue import PLAIN, WORDING, PromptCatalogue
+from daemon.settings.parse import ConfigError
+from daemon.turn.prompt_files import PromptFiles
 from tests.clock import FakeClock
 from tests.texts import copied
 

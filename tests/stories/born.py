@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
-from daemon.project import project_root
+from daemon.settings.home import project_root
 
 LIMIT = 2**24
 """Bytes that a daemon may say before somebody reads them."""

@@ -9,12 +9,13 @@ from typing import Any
 
 from daemon.actions.action import ActionDefinition, Outcome, RunContext
 from daemon.actions.registry import ActionRegistry
-from daemon.actions.run import PlaybookPlayer
-from daemon.actions.thinking import respond, think
+from daemon.app.discovery import PROCESSES
+from daemon.app.wiring import with_playbooks
 from daemon.engine.event import Entry
 from daemon.kinds import ConversationOpened
-from daemon.processes import PROCESSES, with_playbooks
-from daemon.slack.sign import MOMENT
+from daemon.playbooks.built_in import respond, think
+from daemon.playbooks.run import PlaybookPlayer
+from daemon.slack.status import MOMENT
 from rehearsal import people
 from tests.stories.stage import Stage
 

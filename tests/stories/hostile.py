@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from daemon.inner.grammar import MOST_COMMANDS
-from daemon.inner.record import RECORD_TEXT
+from daemon.inner_life.grammar import MOST_COMMANDS
+from daemon.inner_life.records import RECORD_TEXT
 from rehearsal.claude.prompt import Body, texts
 from rehearsal.claude.script import answer
 

@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from daemon.claude.retry import BACKOFF, MOST_TRIES_OF_CALL
-from daemon.engine.outage import CHANCE
+from daemon.claude.availability import BACKOFF, MOST_TRIES_OF_CALL
+from daemon.engine.outages import CHANCE
 from tests.stories.stage import Stage
 
 AWAY = "I can't gather my thoughts"

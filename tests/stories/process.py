@@ -18,9 +18,9 @@ from typing import Any
 from aiohttp import ClientSession, web
 from slack_sdk.web.async_client import AsyncWebClient
 
+from daemon.console.server import bind, serve_app, url_of_socket
 from daemon.engine.clock import SystemClock
-from daemon.project import project_root
-from daemon.server import bind, serve_app, url_of_socket
+from daemon.settings.home import project_root
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from rehearsal.local_slack import LocalSlack
 from rehearsal.messages import FOREVER, StoredMessage, find, replies

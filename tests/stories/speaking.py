@@ -8,17 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from daemon.actions.action import ActionDefinition
-from daemon.actions.mesh_commands import mesh_commands
-from daemon.actions.message_commands import message_commands
-from daemon.inner.neighbours import BotTraffic
-from daemon.inner.reaching import RecipientDirectory, ShareableRecord
+from daemon.app.discovery import PROCESSES
+from daemon.inner_life.commands.message_commands import mesh_commands, message_commands
+from daemon.inner_life.recipients import RecipientDirectory, ShareableRecord
 from daemon.ism import ActionRefused
 from daemon.kinds import CommandRan, ConversationOpened, UnpromptedMessage, thread_key
-from daemon.knowledge.places import KnownChannels
-from daemon.knowledge.views import Visibility
+from daemon.knowledge.person_notes import BotTraffic
+from daemon.knowledge.visibility import KnownChannels, Visibility
 from daemon.memory import WorkingMemory
 from daemon.process import Turn
-from daemon.processes import PROCESSES
 from rehearsal.people import ECHO, TEAM
 from tests.stories.stage import GENERAL, Stage
 

@@ -13,12 +13,12 @@ from aiohttp import ClientSession, web
 from slack_sdk.web.async_client import AsyncWebClient
 
 from config import Settings
-from daemon.app import RunningDaemon, start_daemon
+from daemon.app.daemon import RunningDaemon, start_daemon
 from daemon.engine.event import Entry, Input
 from daemon.engine.kinds import TurnBegan
-from daemon.mind.tags import SectionTags
 from daemon.ports import Open
 from daemon.process import Process
+from daemon.prompts.elements import SectionTags
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from rehearsal.local_slack import LocalSlack
 from rehearsal.people import SOUL

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.engine.outage import CHANCE
+from daemon.engine.outages import CHANCE
 from rehearsal.people import BOB as BOB_HIMSELF
 from tests.soak import SOAK
 from tests.stories.choosing import ASKED, ON_IT, answers, choice, deciding, turning

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from daemon.limits import Limits
+from daemon.app.discovery import PROCESSES
 from daemon.memory import WorkingMemory
 from daemon.mind.steps import external_dialogue
 from daemon.process import Question, Turn
-from daemon.processes import PROCESSES
+from daemon.settings.limits import Limits
 from rehearsal.people import CAROL
 from tests.stories.outage import AWAY
 from tests.stories.stage import GENERAL, ME, Stage, reply

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from daemon.limits import CONTINUE
+from daemon.app.discovery import PROCESSES
 from daemon.memory import WorkingMemory
 from daemon.ports import Button
 from daemon.process import Question, Turn
-from daemon.processes import PROCESSES
+from daemon.settings.limits import CONTINUE
 from rehearsal.people import BOB, CAROL
 from tests.soak import later
 from tests.stories.choosing import press, whispers

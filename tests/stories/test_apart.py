@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from daemon.app import start_daemon
+from daemon.app.daemon import start_daemon
 from daemon.claude.client import ClaudeClient
 from daemon.slack.surface import SlackSurface
 from tests.soak import SOAK

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from daemon.actions.action import ActionDefinition, RunContext
+from daemon.app.discovery import PROCESSES
+from daemon.app.journal_commands import verify_journal
 from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.mind.recall import entry_as_memory
 from daemon.ports import Button
 from daemon.process import Process, Question, Turn
-from daemon.processes import PROCESSES
-from daemon.rules import verify_journal
+from daemon.turn.recall import entry_as_memory
 from rehearsal.people import CAROL
 from tests.soak import later
 from tests.stories.choosing import (

@@ -8,14 +8,14 @@ from typing import cast
 
 import pytest
 
-from daemon.engine.attempts import SAME_PLACE
+from daemon.app.discovery import PROCESSES
+from daemon.app.journal_commands import verify_journal
+from daemon.engine.retries import SAME_PLACE
 from daemon.kinds import IncomingMessage
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.ports import Button
 from daemon.process import Process, Question, Transition
 from daemon.process import Turn as Given
-from daemon.processes import PROCESSES
-from daemon.rules import verify_journal
 from daemon.soul.turn import Turn
 from tests.soak import SOAK
 from tests.stories.choosing import IDS, press, questions, shown, whispers

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from daemon.slack.sign import MOMENT
+from daemon.slack.status import MOMENT
 from rehearsal.people import ALICE as ALICE_HERSELF
 from tests.soak import SOAK, later
 from tests.stories.choosing import (

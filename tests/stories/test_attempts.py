@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from itertools import pairwise
 
-from daemon.engine.attempts import LONGEST_PAUSE
+from daemon.app.discovery import PROCESSES
 from daemon.engine.kinds import TurnResumed
+from daemon.engine.retries import LONGEST_PAUSE
 from daemon.memory import WorkingMemory
-from daemon.processes import PROCESSES
 from daemon.soul.turn import Turn
 from tests.stories.stage import ALICE, PATIENCE, Stage, reply
 

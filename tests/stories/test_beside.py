@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from daemon.app.discovery import PROCESSES
 from daemon.memory import WorkingMemory
 from daemon.process import Question, Turn
-from daemon.processes import PROCESSES
 from tests.stories.stage import ALICE, Stage
 
 

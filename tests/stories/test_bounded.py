@@ -6,7 +6,7 @@ from collections.abc import Set
 
 import pytest
 
-from daemon.limits import Limits
+from daemon.settings.limits import Limits
 from rehearsal.people import CAROL
 from tests.soak import SOAK, later
 from tests.stories.choosing import deciding, pressed, questions, shown

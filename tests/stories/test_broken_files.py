@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.soul.text_file import MOST_BYTES
+from daemon.settings.home import MOST_BYTES
 from tests.soak import later
 from tests.stories.choosing import deciding
 from tests.stories.stage import ALICE, Stage, reply

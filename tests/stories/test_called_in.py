@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import pytest
 
-from daemon.engine.writer import PendingAppend, Result
-from daemon.rules import verify_journal
-from daemon.soul.overhearing import PATIENCE as FETCHING
-from daemon.soul.overhearing import TRIES
+from daemon.app.journal_commands import verify_journal
+from daemon.engine.journal.writer import PendingAppend, Result
+from daemon.turn.preparation import PATIENCE as FETCHING
+from daemon.turn.preparation import TRIES
 from rehearsal.people import CAROL, SOUL
 from tests.attention import CountedWriter
 from tests.soak import SOAK

@@ -10,12 +10,12 @@ from typing import Any, cast
 
 import pytest
 
+from daemon.app.journal_commands import verify_journal
 from daemon.kinds import IncomingMessage, PlanChanged
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import entry_as_memory
 from daemon.process import Transition, Turn
-from daemon.rules import verify_journal
 from daemon.soul.turn import Turn as SoulTurn
+from daemon.turn.recall import entry_as_memory
 from rehearsal.people import SOUL
 from tests.soak import SOAK, later
 from tests.stories.stage import ALICE, Stage, staged

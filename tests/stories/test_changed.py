@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from daemon.app.discovery import PROCESSES
+from daemon.app.journal_commands import verify_journal
 from daemon.kinds import BackgroundTask
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import entry_as_memory
 from daemon.ports import Button
 from daemon.process import MentalProcess, Process, Question, Transition, Turn
-from daemon.processes import INITIAL_PROCESS, PROCESSES
-from daemon.rules import verify_journal
+from daemon.turn.input_policy import INITIAL_PROCESS
+from daemon.turn.recall import entry_as_memory
 from tests.soak import later
 from tests.stories.choosing import pressed, shown, turning, whispers
 from tests.stories.stage import ALICE, Stage, reply

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.engine.reading import open_reader
+from daemon.app.journal_commands import verify_journal
+from daemon.engine.journal.reader import open_reader
 from daemon.kinds import SOUL_KINDS
-from daemon.rules import verify_journal
 from tests.soak import later
 from tests.stories.choosing import ASKED, answers, choice, deciding, turning
 from tests.stories.process import ended, lived, start

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.ism import FinishRun, ISMResult
+from daemon.ism import FinishRun
+from daemon.prompts.chooser import ISMResult
 from rehearsal.people import CAROL
 from tests.soak import SOAK, later
 from tests.stories.choosing import (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.limits import Limits
+from daemon.settings.limits import Limits
 from tests.soak import SOAK
 from tests.stories.choosing import pressed, whispers
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply, staged

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from daemon.rules import verify_journal
-from daemon.soul.deleter import DELETION_CHUNK
+from daemon.app.journal_commands import verify_journal
+from daemon.knowledge.forgetting import DELETION_CHUNK
 from rehearsal.people import SOUL
 from tests.soak import later
 from tests.stories.choosing import IDS, press, pressed, questions, shown

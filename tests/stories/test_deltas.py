@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.slack.stream import ENOUGH
+from daemon.slack.speaker import ENOUGH
 from tests.stories.stage import ALICE, Stage, reply
 
 PIECES = 1_500

@@ -6,9 +6,8 @@ import html
 
 import pytest
 
-from daemon.actions.built_in import all_actions
-from daemon.mind.payloads import PARTS, ROOT_TAGS, SYSTEM_TAGS
-from daemon.mind.tags import SECTION_NAMES
+from daemon.app.discovery import all_actions
+from daemon.prompts.elements import PARTS, ROOT_TAGS, SECTION_NAMES, SYSTEM_TAGS
 from tests.soak import later
 from tests.stories.stage import ALICE, Stage
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession
 
-from daemon.engine.store import JournalTables
-from daemon.engine.writer import WrittenRow
+from daemon.engine.journal.rows import JournalTables, WrittenRow
 from tests.attention import CountedWriter
 from tests.stories.process import PATIENCE, Daemon, ended, into, running, visit
 from tests.stories.stage import ALICE, Stage, reply

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from daemon.mind.afterthoughts import DM_LONG
-from daemon.rules import verify_journal
-from daemon.soul.dms import MOST_DM_CHARACTERS
+from daemon.app.journal_commands import verify_journal
+from daemon.mind.pipeline import DM_LONG
+from daemon.turn.history import MOST_DM_CHARACTERS
 from tests.soak import SOAK
 from tests.stories.choosing import FAST, pressed
 from tests.stories.stage import ALICE, BOB, Stage, reply

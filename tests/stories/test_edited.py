@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from daemon.rules import verify_journal
+from daemon.app.journal_commands import verify_journal
 from tests.stories.choosing import outcomes
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.mind.tags import UNSUFFIXED_TAGS
+from daemon.prompts.elements import UNSUFFIXED_TAGS
 from tests.soak import later
 from tests.stories.choosing import ASKED as GOAL
 from tests.stories.choosing import ON_IT, answers, choice, deciding, turning

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from daemon.limits import Limits
+from daemon.settings.limits import Limits
 from tests.source import ROOT
 from tests.stories.choosing import choice, pressed, shown, turning
 from tests.stories.stage import ALICE, Stage, reply

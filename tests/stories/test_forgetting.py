@@ -8,11 +8,11 @@ from collections.abc import Collection
 
 from aiohttp import ClientSession
 
+from daemon.app.journal_commands import verify_journal
+from daemon.app.wiring import make_index
 from daemon.engine.event import entry_as_json
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.kinds import SOUL_KINDS
-from daemon.rules import verify_journal
-from daemon.within import make_index
 from tests.signed_in import SHOWN
 from tests.stories.choosing import FAST, IDS, pressed
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, RANDOM, Stage, reply

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 from aiohttp import ClientSession
 
+from daemon.app.journal_commands import verify_journal
 from daemon.engine.event import Entry, entry_as_json
 from daemon.kinds import ContextCleared, DmContextImported
-from daemon.rules import verify_journal
 from tests.signed_in import SHOWN
 from tests.soak import SOAK
 from tests.stories.choosing import FAST, press, pressed, questions

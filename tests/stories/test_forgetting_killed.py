@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from daemon.engine.writer import PendingAppend, Result, WriterJob
-from daemon.rules import verify_journal
+from daemon.app.journal_commands import verify_journal
+from daemon.engine.journal.writer import PendingAppend, Result, WriterJob
 from tests.stories.copying import Copying
 from tests.stories.stage import Stage, staged
 from tests.stories.test_forgetting import SECRETS, forgotten, hashes, indexed, left, lived, traces

@@ -12,12 +12,12 @@ from typing import Any
 from aiohttp import ClientSession
 
 from config import Settings
-from daemon.connections import clear_after_forgetting
+from daemon.app.journal_commands import verify_journal
+from daemon.app.wiring import clear_after_forgetting
 from daemon.engine.event import Entry
-from daemon.engine.store import JournalTables
+from daemon.engine.journal.rows import JournalTables
 from daemon.kinds import ButtonPress, ProgramStarted
-from daemon.rules import verify_journal
-from daemon.soul.eraser import ForgottenContent
+from daemon.knowledge.forgetting import ForgottenContent
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.rehearsed import RehearsalServers
 from tests.attention import CountedWriter

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from daemon.actions.action import ActionDefinition, RunContext
-from daemon.engine.writable import SurrogateJoiner, storable_json, storable_text
+from daemon.claude.answer_stream import SurrogateJoiner
+from daemon.engine.event import storable_json, storable_text
 from tests.soak import later
 from tests.stories.choosing import ASKED, ON_IT, answers, choice, deciding, offering, turning
 from tests.stories.stage import ALICE, Stage, reply

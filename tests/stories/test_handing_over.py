@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from daemon.app.discovery import PROCESSES
+from daemon.app.journal_commands import verify_journal
 from daemon.memory import working_memory
 from daemon.mind.pipeline import converse
 from daemon.process import MentalProcess, Turn
-from daemon.processes import PROCESSES, closing
-from daemon.rules import verify_journal
+from daemon.processes import closing
 from tests.stories.choosing import ASKED, answers, calls, choice, ended, pressed, told, turning
 from tests.stories.stage import ALICE, Stage, reply, staged
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.errors import ConfigError
 from daemon.lifetime import run_until_failure
+from daemon.settings.parse import ConfigError
 from tests.attention import PATIENCE
 from tests.soak import SOAK
 from tests.stories.stage import ALICE, Stage, staged

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from daemon.app.journal_commands import verify_journal
 from daemon.kinds import INNER
-from daemon.rules import verify_journal
 from tests.stories.stage import ALICE, Stage, reply, staged
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.limits import Limits
+from daemon.settings.limits import Limits
 from tests.soak import SOAK
 from tests.stories.stage import ALICE, GENERAL, Stage, reply
 from tests.stories.ticking import (

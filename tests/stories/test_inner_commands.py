@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from daemon.recipe import AllowedPrograms
+from daemon.settings.limits import AllowedPrograms
 from tests.inner.workshop import python
 from tests.soak import SOAK, shared
 from tests.stories.stage import Stage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.soul.unreachable import FEWER_TRIES
+from daemon.claude.availability import FEWER_TRIES
 from tests.soak import SOAK, later
 from tests.stories.stage import GENERAL, Stage
 from tests.stories.ticking import PAUSE, did, do, lines, live, note_of, passes, shown, thinks, tick, unlike

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from daemon.kinds import ProgramStopRequested
-from daemon.recipe import AllowedPrograms
+from daemon.settings.limits import AllowedPrograms
 from tests.soak import SOAK, later, shared
 from tests.stories.stage import ALICE, GENERAL, RANDOM, Stage, reply
 from tests.stories.ticking import (

@@ -8,8 +8,8 @@ import signal
 
 import pytest
 
-from daemon.inner.process_folder import wrapper_pid
-from daemon.recipe import AllowedProgram, AllowedPrograms
+from daemon.inner_life.programs.program_folder import wrapper_pid
+from daemon.settings.limits import AllowedProgram, AllowedPrograms
 from tests.inner.workshop import python, shell, until
 from tests.signed_in import TOKEN
 from tests.soak import SOAK, but, later

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from daemon.app.journal_commands import verify_journal
 from daemon.kinds import ModelCall
-from daemon.rules import verify_journal
 from rehearsal.people import CAROL as CAROL_HERSELF
 from tests.stories.choosing import pressed
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply, staged

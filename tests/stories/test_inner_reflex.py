@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.recipe import AllowedPrograms
+from daemon.settings.limits import AllowedPrograms
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import ECHO
 from tests.inner.workshop import python

@@ -9,7 +9,7 @@ import os
 import re
 from pathlib import Path
 
-from daemon.recipe import AllowedPrograms
+from daemon.settings.limits import AllowedPrograms
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import ECHO
 from tests.inner.workshop import python

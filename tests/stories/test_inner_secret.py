@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.actions.built_in import all_actions
-from daemon.inner.record import RECORD_TEXT
+from daemon.app.discovery import all_actions
+from daemon.inner_life.records import RECORD_TEXT
 from daemon.kinds import AudienceChanged
-from daemon.recipe import AllowedProgram, AllowedPrograms
+from daemon.settings.limits import AllowedProgram, AllowedPrograms
 from rehearsal.people import CAROL as CAROL_HERSELF
 from rehearsal.people import ECHO, TEAM
 from tests.stories.hostile import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.actions.interrupts import SET_ASIDE
+from daemon.mind.interruptions import SET_ASIDE
 from tests.soak import later
 from tests.stories.choosing import ON_IT, answers, calls, choice, deciding, ended, outcomes, questions, told
 from tests.stories.midway import POINTS, Point, amid, heard, points

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
+from daemon.app.journal_commands import verify_journal
 from daemon.engine.event import Entry
 from daemon.kinds import PersonModelWritten
-from daemon.limits import Limits
-from daemon.rules import verify_journal
+from daemon.settings.limits import Limits
 from tests.soak import SOAK, later
 from tests.stories.choosing import FAST, choice, deciding, turning
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, RANDOM, Stage, reply

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daemon.limits import Limits
+from daemon.settings.limits import Limits
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import BOB, CAROL
 from tests.soak import SOAK, later

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.haystack import CELLS, QUESTIONS, Haystack, haystack
-from daemon.processes import PROCESSES
+from daemon.app.discovery import PROCESSES
 from tests.soak import shared
 from tests.stories.stage import ALICE, Stage, staged
 from tests.stories.test_reading import cell, endings, reads

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from daemon.app.journal_commands import verify_journal
 from daemon.engine.event import Entry
-from daemon.engine.writer import PendingAppend, Result
-from daemon.rules import verify_journal
-from daemon.soul.stretches import EACH
+from daemon.engine.journal.writer import PendingAppend, Result
+from daemon.turn.model_calls import EACH
 from rehearsal.people import BOB as BOB_HIMSELF
 from tests.attention import CountedWriter
 from tests.soak import SOAK

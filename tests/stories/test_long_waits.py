@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.rules import verify_journal
+from daemon.app.journal_commands import verify_journal
 from rehearsal.statuses import LASTS
 from tests.stories.outage import AWAY
 from tests.stories.stage import ALICE, BOB, GENERAL, ME, Stage, reply

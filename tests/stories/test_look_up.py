@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
-from daemon.claude.capabilities import ModelCapabilities
-from daemon.claude.probes import QUESTIONS
-from daemon.errors import ConfigError
+from daemon.app.journal_commands import verify_journal
+from daemon.claude.requests import QUESTIONS, ModelCapabilities
 from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.price import FREE_PRICE, make_price
-from daemon.rules import verify_journal
+from daemon.settings.limits import FREE_PRICE, make_price
+from daemon.settings.parse import ConfigError
 from tests.backends.model_list import PROPS, QWEN, ModelServer, model_server
 from tests.soak import later
 from tests.stories.process import ended, start

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from daemon.app.journal_commands import verify_journal
 from daemon.engine.event import entry_as_json
-from daemon.rules import verify_journal
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import TEAM
 from tests.soak import SOAK, shared

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.rules import verify_journal
+from daemon.app.journal_commands import verify_journal
 from tests.stories.choosing import pressed
 from tests.stories.stage import ALICE, BOB, Stage, reply, staged
 from tests.stories.test_forgetting import traces, until_told

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from daemon.claude.availability import MOST_TRIES_OF_CALL
 from daemon.claude.client import STALL
-from daemon.claude.retry import MOST_TRIES_OF_CALL
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.soak import SOAK, but, shared
 from tests.stories.outage import AT_FAULT, AWAY, later, pauses

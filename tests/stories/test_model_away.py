@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daemon.soul.alarm import LASTING, LOOK
+from daemon.turn.model_calls import LASTING, LOOK
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.soak import SOAK, shared
 from tests.stories.mending import FAULTS, HAIKU, OWNERS, SONNET, meet, say, unasked

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from daemon.inner.reaching import ShareableRecord
+from daemon.inner_life.recipients import ShareableRecord
 from daemon.kinds import AudienceChanged
 from rehearsal.people import CAROL as CAROL_HERSELF
 from rehearsal.people import ECHO, SOUL, TEAM

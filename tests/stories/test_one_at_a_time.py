@@ -10,17 +10,15 @@ from typing import Any
 
 import pytest
 
-from daemon.claude.capabilities import ModelCapabilities
-from daemon.claude.capability_file import CapabilityFile, CapabilityFindings, ServedModel
-from daemon.claude.model_list import models_in
-from daemon.claude.probes import QUESTIONS
+from daemon.app.discovery import PROCESSES
+from daemon.app.journal_commands import verify_journal
+from daemon.claude.backend import CapabilityFile, CapabilityFindings, ServedModel, models_in
+from daemon.claude.requests import QUESTIONS, ModelCapabilities
 from daemon.engine.event import Entry
 from daemon.kinds import GAVE_WAY, ModelCall
-from daemon.price import ModelPrice
-from daemon.private import CAPABILITIES
 from daemon.process import Process
-from daemon.processes import PROCESSES
-from daemon.rules import verify_journal
+from daemon.settings.home import CAPABILITIES
+from daemon.settings.limits import ModelPrice
 from tests.attention import rest
 from tests.backends.llama_server import LlamaServer, last_text, llama_server
 from tests.stories.stage import ALICE, BOB, Stage, reply, staged

@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from daemon.actions.action import ActionArguments, ActionContext, ActionDefinition
-from daemon.actions.deeds import payload_arguments
 from daemon.actions.registry import ActionRegistry
-from daemon.limits import Limits
+from daemon.app.discovery import PROCESSES
+from daemon.app.wiring import with_open_thought
 from daemon.memory import WorkingMemory
-from daemon.mind.payloads import parse_payloads
+from daemon.open_thought.executor import payload_arguments
+from daemon.open_thought.payloads import parse_payloads
 from daemon.process import Transition, Turn
-from daemon.processes import DELIBERATION_PROCESS, PROCESSES, with_open_thought
+from daemon.settings.limits import Limits
+from daemon.turn.input_policy import DELIBERATION_PROCESS
 from tests.soak import SOAK, but
 from tests.stories.choosing import press, pressed
 from tests.stories.stage import ALICE, Stage

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from daemon.kinds import PlanChanged
-from daemon.mind.payloads import EXPLAIN_TAG, ROOT_TAGS, THOUGHT_TAG
-from daemon.mind.wording import split_by_headings
+from daemon.prompts.elements import EXPLAIN_TAG, ROOT_TAGS, THOUGHT_TAG
+from daemon.prompts.prompt_catalogue import split_by_headings
 from tests.source import ROOT
 from tests.stories.stage import ALICE, Stage, staged
 from tests.stories.test_open_thought import final, prompts, thinks

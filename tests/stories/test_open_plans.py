@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from daemon.kinds import PlanChanged
-from daemon.mind.open_thought import closes_new_step
+from daemon.open_thought.thought import closes_new_step
 from tests.soak import SOAK, later
 from tests.stories.stage import ALICE, Stage
 from tests.stories.test_open_repeating import codes

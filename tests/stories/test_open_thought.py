@@ -9,8 +9,8 @@ import asyncio
 
 import pytest
 
-from daemon.limits import Limits
-from daemon.slack.sign import MOMENT
+from daemon.settings.limits import Limits
+from daemon.slack.status import MOMENT
 from tests.soak import SOAK, later
 from tests.stories.choosing import press, pressed
 from tests.stories.stage import ALICE, BOB, Stage

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from config import Settings
-from daemon import terminal
-from daemon.claude.retry import MOST_TRIES_OF_CALL
-from daemon.price import FREE_PRICE, make_price
-from daemon.rules import verify_journal
+from daemon.app.journal_commands import verify_journal
+from daemon.app.read_command import read_in_terminal
+from daemon.claude.availability import MOST_TRIES_OF_CALL
+from daemon.settings.limits import FREE_PRICE, make_price
 from rehearsal.people import ALICE as ALICE_HERSELF
 from tests.backends.chat_completions import ChatServer, chunk, text, usage
 from tests.stories.choosing import ASKED, ON_IT, answers, calls, choice, ended, looking, turning
@@ -212,7 +212,7 @@ async def test_a_reading_in_a_terminal_asks_there(
     dormant.model.say(cell("print([l for l in context.splitlines() if 'magic' in l])"))
     dormant.model.say("FINAL(It is 77.)")
     settings = Settings(soul_home=dormant.home, **at(server))
-    assert await terminal.read_in_terminal(settings, [book], "What is the magic number?") == 0
+    assert await read_in_terminal(settings, [book], "What is the magic number?") == 0
     assert capsys.readouterr().out == "It is 77.\n"
     assert [body["model"] for body in server.asked] == [GPT, GPT]
 
@@ -224,7 +224,7 @@ async def test_a_reading_that_gets_no_answer_says_what_to_mend(
     book.write_text(BOOK)
     dormant.model.faults.switch("unauthorized")
     settings = Settings(soul_home=dormant.home, **at(server))
-    assert await terminal.read_in_terminal(settings, [book], "What is the magic number?") == 1
+    assert await read_in_terminal(settings, [book], "What is the magic number?") == 1
     said = capsys.readouterr().err
     assert "OPENAI_API_KEY is not taken. Get a key where that server gives them out" in said
     assert "ANTHROPIC" not in said

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.actions.own import find_owner_actions, with_samples
-from daemon.errors import ConfigError
-from daemon.rules import verify_journal
+from daemon.app.discovery import find_owner_actions, with_samples
+from daemon.app.journal_commands import verify_journal
+from daemon.settings.parse import ConfigError
 from rehearsal.people import CAROL
 from tests.stories.choosing import ASKED, answers, choice, ended, pressed, questions, told, turning
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged

@@ -10,8 +10,8 @@ from typing import Any, Self
 
 import pytest
 
-from daemon.environment import CellResult, Function, SandboxLimits
-from daemon.processes import PROCESSES
+from daemon.app.discovery import PROCESSES
+from daemon.sandbox.environment import CellResult, Function, SandboxLimits
 from tests.stories.stage import Stage, staged
 from tests.stories.test_reading import asked, cell, endings, observed, reads
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from daemon.mind.echoes import word_runs
-from daemon.price import FREE_PRICE
+from daemon.answers.private_words import word_runs
+from daemon.settings.limits import FREE_PRICE
 from tests.backends.weak_model import (
     FERRY,
     SECRET,

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import pytest
 
+from daemon.app.journal_commands import verify_journal
 from daemon.engine.exceptions import JournalError
-from daemon.engine.tables import EntryRow
-from daemon.engine.writer import PendingAppend, Result
-from daemon.rules import verify_journal
+from daemon.engine.journal.rows import EntryRow
+from daemon.engine.journal.writer import PendingAppend, Result
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import BOB as BOB_HIMSELF
 from rehearsal.people import CAROL as CAROL_HERSELF

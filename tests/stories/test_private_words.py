@@ -8,7 +8,7 @@ from unicodedata import normalize
 
 import pytest
 
-from daemon.mind.tags import UNSUFFIXED_TAGS
+from daemon.prompts.elements import UNSUFFIXED_TAGS
 from tests.soak import later
 from tests.stories.choosing import ASKED, ON_IT, answers, choice, deciding, turning
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply

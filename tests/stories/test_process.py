@@ -13,7 +13,7 @@ from pathlib import Path
 
 from aiohttp import ClientSession, web
 
-from daemon.server import bind, serve_app, url_of_socket
+from daemon.console.server import bind, serve_app, url_of_socket
 from tests.attention import until
 from tests.soak import SOAK
 from tests.stories.process import Daemon, address_in, around, ended, into, ready, running, start, start_anew

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from daemon.app.discovery import PROCESSES
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import entry_as_memory
 from daemon.process import Turn
-from daemon.processes import PROCESSES
 from daemon.processes.deep_reading import InterruptibleContext
+from daemon.turn.recall import entry_as_memory
 from tests.soak import SOAK, later
 from tests.stories.stage import ALICE, Stage, staged
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from daemon.environment import CellResult, Function, Sandbox
-from daemon.mind.observing import cut_middle
-from daemon.processes import PROCESSES
-from daemon.soul.notebook import LONGEST_FINAL_ANSWER
-from daemon.soul.spent import NO_USAGE
+from daemon.app.discovery import PROCESSES
+from daemon.prompts.elements import cut_middle
+from daemon.reading.notebook import LONGEST_FINAL_ANSWER
+from daemon.sandbox.environment import CellResult, Function, Sandbox
+from daemon.turn.usage_limits import NO_USAGE
 from tests.soak import SOAK, later
 from tests.source import ROOT
 from tests.stories.stage import ALICE, Stage, staged

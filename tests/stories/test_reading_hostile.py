@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.processes import PROCESSES
+from daemon.app.discovery import PROCESSES
 from tests.soak import SOAK
 from tests.stories.stage import ALICE, Stage, reply, staged
 from tests.stories.test_deep_reading import READING, shares, wanting

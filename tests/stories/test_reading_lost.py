@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.environment import Function, Sandbox, SandboxError, SandboxLimits
-from daemon.processes import PROCESSES
-from daemon.sandbox.sandboxes import SandboxFactory
-from daemon.sandbox.session import Kind
+from daemon.app.discovery import PROCESSES
+from daemon.sandbox.environment import Function, Sandbox, SandboxError, SandboxLimits
+from daemon.sandbox.session import Kind, SandboxFactory
 from tests.soak import SOAK, but, later
 from tests.stories.stage import ALICE, Stage, staged
 from tests.stories.test_reading import asked, cell, endings, observed, reads

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.actions.interrupts import SET_ASIDE
-from daemon.processes import PROCESSES
+from daemon.app.discovery import PROCESSES
+from daemon.mind.interruptions import SET_ASIDE
 from tests.soak import SOAK, later
 from tests.stories.choosing import questions
 from tests.stories.stage import ALICE, Stage, reply, staged

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.processes import PROCESSES
+from daemon.app.discovery import PROCESSES
 from tests.soak import SOAK, later
 from tests.stories.stage import Stage, staged
 from tests.stories.test_reading import asked, cell, endings, observed, reads

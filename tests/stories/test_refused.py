@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.errors import ConfigError
+from daemon.console.server import bind
 from daemon.lifetime import run_until_failure
-from daemon.server import bind
+from daemon.settings.parse import ConfigError
 from tests.soak import later
 from tests.stories.process import PATIENCE, ended, into, ready, running, start
 from tests.stories.stage import ALICE, Stage, reply, staged

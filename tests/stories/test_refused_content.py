@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from daemon.app.journal_commands import verify_journal
 from daemon.kinds import PlanState
-from daemon.rules import verify_journal
 from rehearsal.people import ALICE as ALICE_ID
 from rehearsal.people import CAROL as CAROL_ID
 from tests.soak import shared

@@ -10,8 +10,8 @@ import pytest
 
 from daemon.engine.exceptions import JournalError
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import entry_as_memory
 from daemon.process import Turn
+from daemon.turn.recall import entry_as_memory
 from tests.soak import SOAK
 from tests.stories.stage import ALICE, PATIENCE, Stage
 

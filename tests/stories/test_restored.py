@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from daemon.backup import backup_journal
+from daemon.app.journal_commands import backup_journal
 from daemon.kinds import ANSWERED, OWN_WORDS
 from rehearsal.people import SOUL
 from tests.stories.choosing import ASKED, ON_IT, choice, turning

@@ -7,7 +7,7 @@ import pytest
 from daemon.engine.event import Entry
 from daemon.errors import FileTemporarilyUnavailable, FileUnavailable
 from daemon.kinds import IncomingMessage
-from daemon.knowledge.places import KnownChannels, may_know
+from daemon.knowledge.visibility import KnownChannels, may_know
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 
 PLAN = b"%PDF-1.7\x00\xff the plan"

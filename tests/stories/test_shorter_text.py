@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from daemon.rules import verify_journal
+from daemon.app.journal_commands import verify_journal
 from daemon.slack.pages import pages
 from tests.soak import later
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from daemon.app.discovery import PROCESSES
 from daemon.memory import WorkingMemory
 from daemon.ports import Button
 from daemon.process import Question, Turn
-from daemon.processes import PROCESSES
-from daemon.slack.sign import MOMENT
+from daemon.slack.status import MOMENT
 from tests.attention import until
 from tests.soak import SOAK, later
 from tests.stories.process import around, ended, into, running

@@ -7,9 +7,9 @@ import html
 
 import pytest
 
+from daemon.app.journal_commands import verify_journal
 from daemon.memory import Memory
-from daemon.mind.afterthoughts import FEW, LONG, STEP, WHOLE, summary_due_until
-from daemon.rules import verify_journal
+from daemon.mind.pipeline import FEW, LONG, STEP, WHOLE, summary_due_until
 from tests.soak import SOAK
 from tests.stories.choosing import FAST, answers, choice, deciding, looking, turning
 from tests.stories.stage import ALICE, Stage, reply

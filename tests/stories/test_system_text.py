@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from daemon.mind.sections import split_sections
-from daemon.mind.tags import PRIVATE_TAGS, SECTION_NAMES
-from daemon.mind.wording import MOODS_TEXT, parse_moods
+from daemon.answers.speech_gate import split_sections
+from daemon.prompts.elements import PRIVATE_TAGS, SECTION_NAMES, parse_moods
+from daemon.prompts.prompt_catalogue import MOODS_TEXT
 from rehearsal.claude.prompt import texts, tokens
 from tests.source import ROOT
 from tests.stories.choosing import ASKED, SPEAK, answers, calls, choice, deciding, ended, looking, turning

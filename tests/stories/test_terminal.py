@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from config import Settings
-from daemon import terminal
-from daemon.engine.reading import open_reader
-from daemon.errors import ConfigError
+from daemon.app.journal_commands import find_thread, trace_lines, verify_journal
+from daemon.app.read_command import read_in_terminal
+from daemon.engine.journal.reader import open_reader
 from daemon.kinds import SOUL_KINDS, ModelCall
-from daemon.rules import verify_journal
-from daemon.trace import find_thread, trace_lines
+from daemon.settings.parse import ConfigError
 from tests.soak import SOAK
 from tests.stories.process import ended, start
 from tests.stories.stage import Stage, staged
@@ -47,7 +46,7 @@ async def test_the_answer_stands_on_stdout_and_its_citations_hold(
     stage.model.say(
         'FINAL(It is 77 [book.txt:1234 "the magic number is 77"], not 78 [book.txt:7 "the number is 78"].)'
     )
-    status = await terminal.read_in_terminal(settings(stage), [book(stage)], QUESTION)
+    status = await read_in_terminal(settings(stage), [book(stage)], QUESTION)
     out, err = capsys.readouterr()
     assert status == 0
     assert out == 'It is 77 [book.txt:1234 "the magic number is 77"], not 78.\n'
@@ -60,14 +59,14 @@ async def test_nothing_in_the_answer_is_obeyed_by_the_terminal(
     stage: Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stage.model.say("FINAL(so\x1b]52;c;cm0=\x07, \x1b[2Jthen\r\n\tthat: \x1b\u200d[2J👩\u200d💻)")
-    assert await terminal.read_in_terminal(settings(stage), [book(stage)], QUESTION) == 0
+    assert await read_in_terminal(settings(stage), [book(stage)], QUESTION) == 0
     assert capsys.readouterr().out == "so, then\n\tthat: \u200d[2J👩\u200d💻\n"
 
 
 async def test_several_files_are_known_by_their_names(stage: Stage) -> None:
     stage.model.say(cell("FINAL(sorted(context))"))
     paths = [book(stage), book(stage, "copy.txt")]
-    assert await terminal.read_in_terminal(settings(stage), paths, QUESTION) == 0
+    assert await read_in_terminal(settings(stage), paths, QUESTION) == 0
     assert "context['book.txt']" in stage.asked()[0]
 
 
@@ -76,7 +75,7 @@ async def test_what_is_read_in_part_is_told_and_ends_with_two(
 ) -> None:
     stage.model.say(cell("print(1)"))
     stage.model.say("This much.", asks="no more room")
-    status = await terminal.read_in_terminal(settings(stage, rlm_max_iterations=1), [book(stage)], QUESTION)
+    status = await read_in_terminal(settings(stage, rlm_max_iterations=1), [book(stage)], QUESTION)
     out, err = capsys.readouterr()
     assert (status, out) == (2, "This much.\n")
     assert "Read in part: it came to its bound of rounds (RLM_MAX_ITERATIONS)." in err
@@ -85,20 +84,20 @@ async def test_what_is_read_in_part_is_told_and_ends_with_two(
 async def test_what_cannot_be_read_is_said_and_ends_with_one(
     stage: Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status = await terminal.read_in_terminal(settings(stage), [Path("nowhere.txt")], QUESTION)
+    status = await read_in_terminal(settings(stage), [Path("nowhere.txt")], QUESTION)
     assert status == 1
     assert "nowhere.txt cannot be read (No such file or directory)" in capsys.readouterr().err
 
 
 async def test_without_a_model_it_says_what_to_do(stage: Stage) -> None:
     with pytest.raises(ConfigError, match="ANTHROPIC_API_KEY is missing"):
-        await terminal.read_in_terminal(Settings(soul_home=stage.home), [book(stage)], QUESTION)
+        await read_in_terminal(Settings(soul_home=stage.home), [book(stage)], QUESTION)
 
 
 async def test_the_same_question_is_read_anew_once_it_was_answered(stage: Stage) -> None:
     for _ in range(2):
         stage.model.say("FINAL(so)")
-        assert await terminal.read_in_terminal(settings(stage), [book(stage)], QUESTION) == 0
+        assert await read_in_terminal(settings(stage), [book(stage)], QUESTION) == 0
     assert len(list((stage.home / "reads").glob("*.db"))) == 2
 
 
@@ -143,7 +142,7 @@ async def test_its_journal_can_be_traced_and_keeps_the_rules(
     stage.model.say(cell("print(llm_query('Is it?'))"))
     stage.model.say("yes", asks="Is it?")
     stage.model.say("FINAL(so)")
-    assert await terminal.read_in_terminal(settings(stage), [book(stage)], QUESTION) == 0
+    assert await read_in_terminal(settings(stage), [book(stage)], QUESTION) == 0
     [path] = (stage.home / "reads").glob("*.db")
     with open_reader(path, SOUL_KINDS) as journal:
         assert not verify_journal(journal).violations
@@ -158,13 +157,13 @@ async def test_what_did_not_get_to_begin_is_begun(
     place = tmp_path / "mine.db"
     place.touch()
     stage.model.say("FINAL(so)")
-    assert await terminal.read_in_terminal(settings(stage), [book(stage)], QUESTION, place) == 0
+    assert await read_in_terminal(settings(stage), [book(stage)], QUESTION, place) == 0
     stage.model.say("FINAL(so)")
-    assert await terminal.read_in_terminal(settings(stage), [book(stage)], QUESTION) == 0
+    assert await read_in_terminal(settings(stage), [book(stage)], QUESTION) == 0
     [path] = (stage.home / "reads").glob("*.db")
     path.write_bytes(b"")
     stage.model.say("FINAL(so)")
-    assert await terminal.read_in_terminal(settings(stage), [book(stage)], QUESTION) == 0
+    assert await read_in_terminal(settings(stage), [book(stage)], QUESTION) == 0
     assert [*(stage.home / "reads").glob("*.db")] == [path]
 
 
@@ -181,21 +180,21 @@ async def test_its_journal_stands_where_it_is_told_and_goes_on_there(stage: Stag
     first.kill()
     await ended(first)
     with pytest.raises(ConfigError, match="name a new file"):
-        await terminal.read_in_terminal(settings(stage), [book(stage)], "What else?", place)
+        await read_in_terminal(settings(stage), [book(stage)], "What else?", place)
     held.set()
     stage.model.say("yes", asks="Is it?")
     stage.model.say("FINAL(so)")
-    assert await terminal.read_in_terminal(settings(stage), [book(stage)], QUESTION, place) == 0
+    assert await read_in_terminal(settings(stage), [book(stage)], QUESTION, place) == 0
     assert not (stage.home / "reads").exists()
     with open_reader(place, SOUL_KINDS) as journal:
         assert [call.event.name for call in journal.entries_of_kind(ModelCall)].count("recurse") == 2
     with pytest.raises(ConfigError, match="a reading that is over"):
-        await terminal.read_in_terminal(settings(stage), [book(stage)], QUESTION, place)
+        await read_in_terminal(settings(stage), [book(stage)], QUESTION, place)
 
 
 async def test_an_empty_answer_is_none(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
     stage.model.say("FINAL('')")
-    assert await terminal.read_in_terminal(settings(stage), [book(stage)], QUESTION) == 1
+    assert await read_in_terminal(settings(stage), [book(stage)], QUESTION) == 1
     out, err = capsys.readouterr()
     assert out == ""
     assert "No answer: the model's final answer was empty." in err
@@ -205,5 +204,5 @@ async def test_what_was_guessed_of_a_file_is_said(stage: Stage, capsys: pytest.C
     path = book(stage)
     path.write_bytes(b"caf\xe9\n" + BOOK.encode())
     stage.model.say("FINAL(so)")
-    assert await terminal.read_in_terminal(settings(stage), [path], QUESTION) == 0
+    assert await read_in_terminal(settings(stage), [path], QUESTION) == 0
     assert path.name in capsys.readouterr().err.splitlines()[0]

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from daemon import terminal
-from daemon.engine.reading import open_reader
+from daemon.app.read_command import read_in_terminal
+from daemon.engine.journal.reader import open_reader
 from daemon.kinds import SOUL_KINDS, ModelCall, ReadingEnded
 from tests.attention import PATIENCE, rest
 from tests.soak import later, shared
@@ -54,9 +54,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 @pytest.fixture
 def read(stage: Stage) -> Read:
     async def read(**more: object) -> int:
-        return await terminal.read_in_terminal(
-            settings(stage, **more), [book(stage)], QUESTION, clock=stage.clock
-        )
+        return await read_in_terminal(settings(stage, **more), [book(stage)], QUESTION, clock=stage.clock)
 
     return read
 
@@ -170,9 +168,7 @@ async def test_where_nothing_listens_it_says_so_at_each_try(
     stage: Stage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nowhere = replace(settings(stage, rlm_max_time=30.0), anthropic_base_url="http://127.0.0.1:9")
-    running = asyncio.create_task(
-        terminal.read_in_terminal(nowhere, [book(stage)], QUESTION, clock=stage.clock)
-    )
+    running = asyncio.create_task(read_in_terminal(nowhere, [book(stage)], QUESTION, clock=stage.clock))
     assert await passing(stage, running, asked=0) == 1
     err = capsys.readouterr().err
     assert err.count("the server cannot be reached (the connection is refused)") >= 3

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from daemon.rules import verify_journal
+from daemon.app.journal_commands import verify_journal
 from rehearsal.people import BOB as BOB_HIMSELF
 from rehearsal.people import SOUL
 from tests.stories.choosing import FAST

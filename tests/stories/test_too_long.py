@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from daemon.app.discovery import PROCESSES
+from daemon.app.journal_commands import verify_journal
 from daemon.engine.event import digest
-from daemon.mind.afterthoughts import LONG
-from daemon.processes import PROCESSES
+from daemon.mind.pipeline import LONG
 from daemon.processes.inner_life import FAILED
-from daemon.rules import verify_journal
 from rehearsal.claude.prompt import pieces
 from tests.soak import shared
 from tests.stories.choosing import ASKED, answers, choice, deciding, turning

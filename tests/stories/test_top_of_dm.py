@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.processes import PROCESSES
+from daemon.app.discovery import PROCESSES
 from rehearsal import people
 from tests.stories.choosing import ASKED, answers, choice, deciding, ended, turning
 from tests.stories.midway import POINTS, amid, heard

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.actions.own import ACTIONS
-from daemon.project import project_root
+from daemon.app.discovery import ACTIONS
+from daemon.settings.home import project_root
 from rehearsal.people import SOUL
 from rehearsal.tour import FILES, OWNER, SAMPLES, TourStop, sample, stops
 from tests.rehearsal.test_inner_ticks import pass_by

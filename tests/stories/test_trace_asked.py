@@ -9,9 +9,9 @@ from pathlib import Path
 from slack_sdk.web.async_client import AsyncWebClient
 
 from daemon.actions.action import ActionContext, ActionDefinition
+from daemon.app.journal_commands import trace_lines
 from daemon.engine.event import Entry
 from daemon.kinds import ActionObserved, ModelCall, SoulTurnEnded
-from daemon.trace import trace_lines
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import BOB
 from tests.attention import until

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from daemon.engine.outage import CHANCE
+from daemon.engine.outages import CHANCE
 from tests.stories.stage import ALICE, BOB, Stage, reply
 
 AWAY = "I can't gather my thoughts"

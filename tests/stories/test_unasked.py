@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from daemon.app.discovery import PROCESSES
 from daemon.memory import WorkingMemory
 from daemon.process import Turn
-from daemon.processes import PROCESSES
 from rehearsal.people import CAROL
 from tests.soak import SOAK, later
 from tests.stories.mending import unasked

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from daemon.app.discovery import PROCESSES
+from daemon.app.journal_commands import verify_journal
 from daemon.memory import WorkingMemory, working_memory
 from daemon.process import MentalProcess, Turn
-from daemon.processes import PROCESSES
-from daemon.rules import verify_journal
 from tests.stories.choosing import whispers
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
 

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from daemon.engine.tables import ROW
+from daemon.engine.journal.rows import ROW
 
 
 class Forgery:

@@ -10,15 +10,13 @@ from typing import Any
 import pytest
 
 from config import Settings
-from daemon.actions.built_in import all_actions
-from daemon.actions.own import find_owner_actions
 from daemon.actions.registry import ActionRegistry
-from daemon.doctor.check import OwnerCode, check_texts, find_owner_code, has_known_owner
+from daemon.app.check import OwnerCode, check_texts, find_owner_code, has_known_owner
+from daemon.app.discovery import PROCESSES, all_actions, find_owner_actions
 from daemon.memory import WorkingMemory
-from daemon.mind.playbook import PLAYBOOK_FOLDER
 from daemon.process import MentalProcess, Placeholders, Turn
-from daemon.processes import PROCESSES
-from daemon.project import project_root
+from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER
+from daemon.settings.home import project_root
 from tests.actions.test_registry import action
 from tests.texts import copied
 from tests.tools.test_commands import run

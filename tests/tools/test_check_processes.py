@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.doctor.check import OwnerCode, check_texts
+from daemon.app.check import OwnerCode, check_texts
+from daemon.app.discovery import PROCESSES, find_processes
 from daemon.process import MentalProcess
-from daemon.processes import PROCESSES, find_processes
 from tests.pages.following import Command, printed
 from tests.project_copy import copied as project_copied
 from tests.soak import SOAK

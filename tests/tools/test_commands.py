@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.backup import backup_journal
+from daemon.app.journal_commands import backup_journal, write_atomically
 from daemon.engine.exceptions import JournalError
-from daemon.private import write_atomically
-from daemon.project import project_root
+from daemon.settings.home import project_root
 from tests.engine.test_digests import made_older
 from tests.soak import SOAK, later
 from tests.tools.forgeries import (

@@ -14,12 +14,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from config import Settings
-from daemon.doctor.doctor import app_link, settings_findings
-from daemon.doctor.finding import Finding, finding_line
-from daemon.doctor.machine import LONG, examine_disk, examine_python
-from daemon.price import FREE_PRICE
-from daemon.private import restrict_permissions
-from daemon.project import project_root
+from daemon.app.check import Finding, finding_line
+from daemon.app.doctor import LONG, app_link, examine_disk, examine_python, settings_findings
+from daemon.settings.home import project_root, restrict_permissions
+from daemon.settings.limits import FREE_PRICE
 from rehearsal.people import ECHO, SOUL
 from tests.attention import PATIENCE
 from tests.clock import FakeClock

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from daemon.doctor.doctor import settings_findings
-from daemon.price import FREE_PRICE, make_price
+from daemon.app.doctor import settings_findings
+from daemon.settings.limits import FREE_PRICE, make_price
 from tests.backends.chat_completions import ChatServer, error
 from tests.claude.hasty import HastyClock
 from tests.stories.stage import Stage, staged

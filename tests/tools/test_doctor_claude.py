@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from daemon.server import bind, serve_app, url_of_socket
+from daemon.console.server import bind, serve_app, url_of_socket
 from tests.soak import SOAK
 from tests.stories.stage import ALICE, Stage, staged
 from tests.tools.test_doctor import found, ill

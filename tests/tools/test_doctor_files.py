@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from daemon.doctor.finding import finding_line, ill_finding
-from daemon.doctor.machine import LONG, examine_file_modes
-from daemon.doctor.machine import examine_journal as look_at
-from daemon.private import restrict_permissions
+from daemon.app.check import finding_line, ill_finding
+from daemon.app.doctor import LONG, examine_file_modes
+from daemon.app.doctor import examine_journal as look_at
+from daemon.settings.home import restrict_permissions
 from tests.tools.forgery import opened, spoil
 
 

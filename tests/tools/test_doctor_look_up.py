@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from daemon.doctor.doctor import settings_findings
-from daemon.doctor.finding import Finding, finding_line
-from daemon.price import FREE_PRICE
+from daemon.app.check import Finding, finding_line
+from daemon.app.doctor import settings_findings
+from daemon.settings.limits import FREE_PRICE
 from tests.attention import until
 from tests.backends.model_list import QWEN, ModelServer, model_server
 from tests.clock import FakeClock

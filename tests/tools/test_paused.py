@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from daemon.engine.journal import Journal
-from daemon.engine.opening import LOG_BYTES
-from daemon.engine.reading import open_reader
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.journal_file import LOG_BYTES
+from daemon.engine.journal.reader import open_reader
 from daemon.kinds import SOUL_KINDS, ConversationOpened, PromptFault
-from daemon.project import project_root
+from daemon.settings.home import project_root
 from tests.clock import FakeClock
 
 LONG = "word " * 4_000

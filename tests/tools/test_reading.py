@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from daemon.app.journal_commands import verify_journal
 from daemon.engine.exceptions import JournalError
-from daemon.engine.opening import open_readonly
-from daemon.engine.reading import open_reader
-from daemon.engine.tables import EntryRow
+from daemon.engine.journal.journal_file import open_readonly
+from daemon.engine.journal.reader import open_reader
+from daemon.engine.journal.rows import EntryRow
 from daemon.kinds import SOUL_KINDS
-from daemon.rules import verify_journal
 from tests.stories.stage import ALICE, Stage
 from tests.tools.forgery import opened
 

@@ -13,11 +13,11 @@ import pytest
 import yaml
 
 from config import APP_TOKEN_HINT, BOT_TOKEN_HINT, Settings
-from daemon.backup import backup_journal
-from daemon.engine.journal import Journal
-from daemon.engine.reading import open_reader
+from daemon.app.journal_commands import backup_journal
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.reader import open_reader
 from daemon.kinds import SOUL_KINDS, PromptFault
-from daemon.settings_table import setting_lines, settings_table
+from daemon.settings.home import setting_lines, settings_table
 from rehearsal import people
 from tests.clock import FakeClock
 from tests.source import ROOT

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from daemon.app.journal_commands import DEEPEST, find_thread, list_threads, trace_lines
 from daemon.engine.event import Entry, Event
 from daemon.engine.exceptions import JournalError
-from daemon.engine.journal import Journal
-from daemon.engine.reading import JournalReader, open_reader
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.reader import JournalReader, open_reader
 from daemon.kinds import SOUL_KINDS, ConversationOpened, IncomingMessage, SpeechFinished
-from daemon.trace import DEEPEST, find_thread, list_threads, trace_lines
 from tests.clock import FakeClock
 from tests.tools.damages import DAMAGES, damage
 from tests.tools.forgery import opened

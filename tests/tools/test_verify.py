@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.engine.journal_rules import RULES
-from daemon.engine.reading import open_reader
-from daemon.engine.verify import VerifyResult
+from daemon.app.journal_commands import SoulRules, verify_journal
+from daemon.engine.journal.reader import open_reader
+from daemon.engine.journal.verify import RULES, VerifyResult
 from daemon.kinds import SOUL_KINDS
-from daemon.rules import SoulRules, verify_journal
 from tests.tools.damages import DAMAGES, damage
 from tests.tools.forgeries import FORGERIES, Forge
 from tests.tools.forgery import opened

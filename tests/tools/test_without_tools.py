@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from daemon.project import project_root
+from daemon.settings.home import project_root
 
 NO_TOOLS = """
 import sys

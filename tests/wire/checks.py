@@ -11,9 +11,10 @@ from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
+from daemon.app.journal_commands import verify_journal
 from daemon.engine.event import Entry, InputRank, digest
+from daemon.engine.journal.reader import JournalReader, open_reader
 from daemon.engine.kinds import ExecutionRestarted, InputsReceived, QuestionWithdrawn
-from daemon.engine.reading import JournalReader, open_reader
 from daemon.kinds import (
     SOUL_KINDS,
     ModelCall,
@@ -26,8 +27,7 @@ from daemon.kinds import (
     StopRequest,
     moment_of,
 )
-from daemon.project import project_root
-from daemon.rules import verify_journal
+from daemon.settings.home import project_root
 from rehearsal.people import SOUL, TEAM
 from rehearsal.workspace_store import open_store, ts_of
 from tests.core.waiting import UNREACHABLE

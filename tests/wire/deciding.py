@@ -14,12 +14,13 @@ from aiohttp import ClientSession
 
 from daemon.actions.action import ActionDefinition, RunContext
 from daemon.actions.registry import ActionRegistry
-from daemon.actions.run import PlaybookPlayer
-from daemon.actions.thinking import respond, think
-from daemon.limits import Limits
-from daemon.mind.playbook import Playbook
+from daemon.app.discovery import PROCESSES
+from daemon.app.wiring import with_playbooks
+from daemon.playbooks.built_in import respond, think
+from daemon.playbooks.run import PlaybookPlayer
 from daemon.process import Process
-from daemon.processes import PROCESSES, with_playbooks
+from daemon.prompts.prompt_catalogue import Playbook
+from daemon.settings.limits import Limits
 from rehearsal.claude.prompt import Body, texts
 from rehearsal.people import CAROL
 from tests.stories.choosing import EXPERT, choice, looking, turning

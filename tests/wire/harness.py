@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from daemon.engine.event import Input
-from daemon.engine.reading import open_reader
+from daemon.engine.journal.reader import open_reader
 from daemon.kinds import SOUL_KINDS
 from tests.cases import UNREACHED, Case, Unreached, tried
 from tests.lives import ended, paused, wake

@@ -20,15 +20,14 @@ from pathlib import Path
 from aiohttp import ClientSession
 
 from config import Settings
-from daemon.app import RunningDaemon, start_daemon
-from daemon.engine.clock import SystemClock
+from daemon.app.daemon import RunningDaemon, start_daemon
+from daemon.engine.clock import Clock, SystemClock
 from daemon.engine.event import Input
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import OutageBegan, TurnBegan, WaitBegan
 from daemon.kinds import SOUL_KINDS, GrowingMessageSeen
 from daemon.lifetime import run_until_failure
-from daemon.ports import Clock
-from daemon.soul.texts import PromptFiles
+from daemon.turn.prompt_files import PromptFiles
 from rehearsal.people import SOUL
 from tests.attention import PATIENCE, run
 from tests.lives import fork

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from daemon.engine.writer import JournalWriter, PendingAppend, Result
+from daemon.engine.journal.writer import JournalWriter, PendingAppend, Result
 from tests.lives import instant, note, read
 from tests.wire.board import Board
 

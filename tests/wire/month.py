@@ -19,13 +19,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from daemon.app import start_daemon
+from daemon.app.daemon import start_daemon
 from daemon.engine.event import Input
+from daemon.engine.journal.reader import open_reader
 from daemon.engine.kinds import TurnBegan
-from daemon.engine.reading import open_reader
 from daemon.kinds import SOUL_KINDS
 from daemon.lifetime import run_until_failure
-from daemon.limits import Limits
+from daemon.settings.limits import Limits
 from tests.lives import ended, fork, read
 from tests.texts import whole
 from tests.wire.board import Board, SwiftClock

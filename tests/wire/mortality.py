@@ -15,11 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from daemon.engine.reading import open_reader
+from daemon.app.discovery import PROCESSES
+from daemon.engine.journal.reader import open_reader
 from daemon.kinds import SOUL_KINDS, IncomingMessage
 from daemon.memory import WorkingMemory
 from daemon.process import Process, Transition, Turn
-from daemon.processes import PROCESSES
 from tests.engine.dying import short
 from tests.lives import ended
 from tests.stories.stage import ALICE, BOB, CAROL

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from aiohttp import ClientSession
 
 from daemon.memory import WorkingMemory
-from daemon.mind.recall import entry_as_memory
 from daemon.process import Process, Turn
+from daemon.turn.recall import entry_as_memory
 from rehearsal.claude.prompt import Body
 from rehearsal.people import ALICE as OWNER
 from rehearsal.people import ECHO

@@ -17,7 +17,7 @@ from typing import Any
 
 from aiohttp import web
 
-from daemon.limits import Limits
+from daemon.settings.limits import Limits
 from rehearsal.claude.prompt import Body
 from rehearsal.people import PEOPLE
 from tests.lives import ended

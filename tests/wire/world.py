@@ -14,8 +14,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from daemon.claude.models import CHOSEN, SPOKEN, ModelTable
-from daemon.claude.request import asks_for_schema
+from daemon.claude.requests import CHOSEN, SPOKEN, ModelTable, asks_for_schema
 from daemon.engine.event import digest
 from rehearsal.claude.cue import NO_CREDIT
 from rehearsal.claude.prompt import Body, texts

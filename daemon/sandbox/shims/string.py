@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 whitespace = " \t\n\r\v\f"
+
+
 ascii_lowercase = "abcdefghijklmnopqrstuvwxyz"
+
+
 ascii_uppercase = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
 ascii_letters = ascii_lowercase + ascii_uppercase
+
+
 digits = "0123456789"
+
+
 hexdigits = digits + "abcdef" + "ABCDEF"
+
+
 octdigits = "01234567"
+
+
 punctuation = r"""!"#$%&'()*+,-./:;<=>?@[\]^_`{|}~"""
+
+
 printable = digits + ascii_letters + punctuation + whitespace
 
 

@@ -5,9 +5,17 @@ from __future__ import annotations
 import re
 
 WORD = r"[\w!\"'&.,?]"
+
+
 LETTER = r"[^\d\W]"
+
+
 SPACE = r"[\t\n\x0b\x0c\r ]"
+
+
 OTHER = r"[^\t\n\x0b\x0c\r ]"
+
+
 PIECES = (
     rf"({SPACE}+|(?<={WORD})-{{2,}}(?=\w)|{OTHER}+?(?:"
     rf"-(?:(?<={LETTER}{{2}}-)|(?<={LETTER}-{WORD}-))(?={LETTER}-?{LETTER})"

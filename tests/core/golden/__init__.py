@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from daemon.engine.event import Entry
-from daemon.engine.journal import Journal
-from daemon.engine.reading import open_reader
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.reader import open_reader
 from daemon.kinds import SOUL_KINDS, PromptVersion, SuffixDrawn
-from daemon.soul.tag_suffix import KEY
-from daemon.soul.texts import JOURNAL_THREAD
+from daemon.turn.prompt_files import JOURNAL_THREAD, KEY
 from tests.core.harness import SOUL
 from tests.core.lives import home_for
 from tests.core.outside import PhaseClock

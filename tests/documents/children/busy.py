@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from daemon.documents.confined import ChildLimits, run_child
+from daemon.documents.parsing_child import ChildLimits, run_child
 
 
 def turn(data: bytes, room: ChildLimits) -> tuple[str, Mapping[str, int]]:

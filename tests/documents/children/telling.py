@@ -6,7 +6,7 @@ import resource
 from collections.abc import Mapping
 from pathlib import Path
 
-from daemon.documents.confined import ChildLimits, run_child
+from daemon.documents.parsing_child import ChildLimits, run_child
 
 
 def tell(data: bytes, room: ChildLimits) -> tuple[str, Mapping[str, int]]:

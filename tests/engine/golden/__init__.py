@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from daemon.engine.event import Entry, Event
-from daemon.engine.journal import Journal
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.reader import open_reader
 from daemon.engine.kinds import with_engine_kinds
-from daemon.engine.reading import open_reader
 from tests.engine.harness import ENGINE
 from tests.engine.scenario import Scenario
 from tests.machine import folder

@@ -1,0 +1,223 @@
+"""Looks up what the server behind a base URL can do: its list at the start, the rest beside people's calls.
+
+Only a model without a listed price is asked anything; what that costs is an entry like any other call. The
+server is asked again as long as the daemon lives: it may come to serve another model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from daemon.claude.answer_stream import StreamDeadline
+from daemon.claude.availability import PASSING_FAILURES
+from daemon.claude.client import ClaudeClient
+from daemon.claude.requests import TEXTS, RequestQueue, RequestUrgency, Schema, ask_probe
+from daemon.engine.clock import Clock
+from daemon.engine.event import canonical_json
+from daemon.engine.exceptions import JournalError
+from daemon.engine.journal.journal import Journal
+from daemon.kinds import LookUpCall
+from daemon.model import ACCOUNT, ModelReply
+from daemon.settings.parse import ConfigError
+from daemon.turn.prompt_files import JOURNAL_THREAD, PromptFiles
+from daemon.turn.usage_limits import DailyBudget
+
+START = 3.0
+"""Seconds for which the start waits for the server's list."""
+
+
+ANSWERING = 20.0
+"""Seconds after which a server counts as silent that is asked for its list."""
+
+
+AGAIN = 60.0
+"""Seconds from one look at the server to the next."""
+
+
+LOOK = 5.0
+"""Seconds for which no call must be on its way before a model is asked what it can do."""
+
+
+CRASHES = frozenset({"server-error", "unreachable", "broken-stream"})
+"""Words of Reply.failure that may mean that a server fails at this very question, if it shows its list."""
+
+
+AWAY = ACCOUNT | PASSING_FAILURES - {"server-error"}
+"""Words of Reply.failure after which a question is asked again, however often."""
+
+
+log = logging.getLogger(__name__)
+
+
+class BackendWatch:
+    """While inside, the server of `claude` is looked up. Without a base URL nothing is done."""
+
+    def __init__(
+        self,
+        claude: ClaudeClient,
+        queue: RequestQueue,
+        journal: Journal,
+        budget: DailyBudget,
+        texts: PromptFiles,
+        clock: Clock,
+    ) -> None:
+        self._claude = claude
+        self._queue = queue
+        self._backend = claude.backend
+        self._journal = journal
+        self._budget = budget
+        self._texts = texts
+        self._clock = clock
+        self._is_known = asyncio.Event()
+        self._is_late = False
+        """True if the start went on without the server's list."""
+        self._stopping = asyncio.Event()
+        self._is_put_off = False
+        """True if the last question was not answered, for a reason that tells nothing of the model."""
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        if self._backend.has_server:
+            self._task = asyncio.create_task(self._watch())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stopping.set()
+        if self._task:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def wait_for_list(self) -> None:
+        """Wait for the server's list, for three seconds at the most.
+
+        Raises ConfigError where it lacks a model that the settings name.
+        """
+        if self._task is None:
+            return
+        self._is_late = not await _in_time(self._clock, START, self._is_known.wait())
+        if self._is_late:
+            log.info("The start goes on without the server's list of models, which takes longer.")
+        check_server_models(self._claude)
+
+    async def _watch(self) -> None:
+        await self._look_up()
+        self._is_known.set()
+        if self._is_late:
+            for sentence in self._backend.check.wrong:
+                log.error("%s", sentence)
+        while self._backend.unlisted_models:
+            for model in self._backend.unlisted_models:
+                await self._ask_all(model)
+            await self._rest()
+            await self._look_up()
+
+    async def _look_up(self) -> None:
+        await _in_time(self._clock, ANSWERING, self._backend.look_up())
+
+    async def _rest(self) -> None:
+        """Wait until the server is to be looked at again: soon after a model answers that did not."""
+        availability = self._claude.availability
+        until, was_away = self._clock.steady() + AGAIN, bool(availability.failing_models)
+        while self._clock.steady() < until:
+            await self._clock.sleep(LOOK)
+            if was_away and not availability.failing_models:
+                return
+            was_away = was_away or bool(availability.failing_models)
+
+    async def _ask_all(self, model: str) -> None:
+        """Ask this model what is not known yet; what comes to nothing is asked another time."""
+        for question in self._backend.open_questions(model):
+            try:
+                await self._ask_one(model, question)
+            except JournalError as error:
+                log.info("%s is asked later what it can do: %s", model, error)  # the journal said why
+                return
+
+    async def _ask_one(self, model: str, question: str) -> None:
+        if self._backend.note_server_statement(model, question, self._clock.now()):
+            return
+        text = self._texts.newest_text(TEXTS[question])
+        await self._quiet()
+        self._is_put_off = False
+        found = await ask_probe(question, model, text, self._sent)
+        if not self._is_put_off:
+            self._backend.note_finding(model, question, found, self._clock.now())
+            log.info("Asked %s what it can do (%s): %s", model, question, dict(found or {}) or "unclear")
+
+    async def _quiet(self) -> None:
+        """Wait until nobody else has asked a model anything for a moment."""
+        quiet_since = self._clock.steady()
+        while self._clock.steady() < quiet_since + LOOK:
+            await self._clock.sleep(LOOK)
+            if self._claude.availability.is_busy:
+                quiet_since = self._clock.steady()
+
+    async def _sent(self, name: str, request: Mapping[str, Any], form: Schema | None) -> ModelReply:
+        """The reply to a question, which is paid from the day's budget and gives way to others."""
+        amount = self._claude.highest_cost(request, len(canonical_json(request)))
+        if not self._budget.can_spend(amount):  # a reservation that is refused would be told to the owner
+            self._is_put_off = True
+            return ModelReply(outcome="over-budget", model=request["model"])
+        async with self._budget.reserve(amount, self._stopping):
+            reply = await self._giving_way(request, form)
+            self._is_put_off = reply.outcome == "cancelled" or self._is_away(reply)
+            key = f"look-up:{name}:{self._journal.last_seq_of_all()}"
+            await self._journal.append(JOURNAL_THREAD, _event(name, reply), key=key, author="core")
+        return reply
+
+    def _is_away(self, reply: ModelReply) -> bool:
+        """True if the failure tells nothing of the model. Where the server has just shown its list, one that
+        breaks off fails at the question."""
+        server = self._backend.server
+        if reply.failure in CRASHES and server and not server.why:
+            return False
+        return reply.failure in AWAY
+
+    async def _giving_way(self, request: Mapping[str, Any], form: Schema | None) -> ModelReply:
+        """Ask when nobody else does; whoever waits for an answer goes first."""
+        model = str(request["model"])
+        async with self._queue.admitted(
+            model, RequestUrgency.BACKGROUND, JOURNAL_THREAD, self._stopping
+        ) as place:
+            return await self._claude.probe(request, form, place.over)
+
+
+async def look_up_server(claude: ClaudeClient, clock: Clock) -> None:
+    """Look up the server's list. Raises ConfigError where it lacks a model that the settings name."""
+    await _in_time(clock, START, claude.backend.look_up())
+    check_server_models(claude)
+
+
+def check_server_models(claude: ClaudeClient) -> None:
+    """Raise ConfigError where the server's list lacks a model that the settings name."""
+    if claude.backend.check.wrong:
+        raise ConfigError("\n".join(claude.backend.check.wrong))
+
+
+async def _in_time(clock: Clock, seconds: float, work: Awaitable[object]) -> bool:
+    """Wait for this so long; return whether it came to its end."""
+    try:
+        async with StreamDeadline(clock, clock.steady() + seconds, asyncio.Event()):
+            await work
+    except TimeoutError:
+        return False
+    return True
+
+
+def _event(question: str, reply: ModelReply) -> LookUpCall:
+    return LookUpCall(
+        question=question,
+        model=reply.model,
+        outcome=reply.outcome,
+        failure=reply.failure,
+        usage=reply.usage,
+        cost=reply.cost,
+        worth=reply.worth,
+        seconds=reply.seconds,
+    )

@@ -1,0 +1,467 @@
+"""`python -m daemon check`: can the soul's texts be used, and does each process lead anywhere, and one to it?
+
+It needs files alone; no key, no journal, no network. The owner's actions are run as far as they stand at the
+top of their files.
+
+What leads where, for `check`: what is never entered, never offered, or never agreed to.
+
+What was found out about one thing that the daemon needs.
+
+Faults of a text or a process that is sound by itself: names of actions and processes that there are not,
+and commands that no process answers, or two.
+
+For the running daemon, which keeps the version before, and for `check`.
+"""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import inspect
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import get_args
+
+from config import Settings
+from daemon.actions.registry import ActionRegistry
+from daemon.app.discovery import (
+    PROCESS_FAULTS,
+    PROCESSES,
+    STOP,
+    OwnerActions,
+    find_owner_actions,
+    prompt_catalogue,
+)
+from daemon.app.discovery import all_actions as every_action
+from daemon.errors import escaped_line
+from daemon.kinds import MessageCommand
+from daemon.mind.steps import STEP_TEXTS
+from daemon.process import MentalProcess
+from daemon.prompts.prompt_catalogue import (
+    ABILITIES_TEXT,
+    PLAYBOOK_FOLDER,
+    WORDING,
+    Playbook,
+    PromptCatalogue,
+    condition_names,
+    parse_playbook,
+)
+from daemon.sandbox.session import Kind, load_sandbox_class
+from daemon.settings.home import read_text_file
+from daemon.settings.parse import ConfigError
+from daemon.turn.input_policy import DELIBERATION_PROCESS, EXPERT_PROCESS, INITIAL_PROCESS
+
+ESCALATE = "Escalate"
+"""The action that goes over into a process by itself: into EXPERT."""
+
+
+LONGEST_NAME = 60
+"""Characters of a name from a file that are shown: it may be anything."""
+
+
+def playbook_faults(
+    one: Playbook, registry: ActionRegistry, processes: Mapping[str, MentalProcess], known: Collection[str]
+) -> Iterator[str]:
+    """Yield a sentence for each name that there is not, for lack of an end, and for one that nobody reads.
+
+    `registry` holds every action that there could be, `known` the names of all processes and playbooks.
+    """
+    actions = registry.named
+    for name in one.actions:
+        if name not in actions:
+            yield f"there is no action {_short(name)}; {suggest_or_list(name, actions)}"
+    for name in dict.fromkeys((*one.transitions, one.then)):
+        if name not in known:
+            yield f"there is no process {_short(name)}; {suggest_or_list(name, known)}"
+    offered = registry.offered_by(one)
+    leads_on = one.name == DELIBERATION_PROCESS or target_processes(
+        one
+    )  # open thought ends by its final answer
+    if not leads_on and not any(action.terminal for action in offered):
+        ends = [name for name, action in actions.items() if action.terminal]
+        yield f"it has no way to end: offer {' or '.join(ends)}, or write a transition"
+    process = processes.get(one.name)
+    if process and f"{PLAYBOOK_FOLDER}{one.name}" not in process.texts:
+        yield f"{one.name} has fixed steps and takes no playbook: give the file another name"
+
+
+def command_faults(processes: Mapping[str, MentalProcess]) -> Iterator[tuple[str, str]]:
+    """Yield each command that not exactly one process answers, and what to do about it."""
+    recorded = [command for command in get_args(MessageCommand) if command not in ("", STOP)]
+    answering: dict[str, list[str]] = {command: [] for command in recorded}
+    for name, process in processes.items():
+        for command in dict.fromkeys(process.commands):
+            answering.setdefault(command, []).append(name)
+    for command, names in answering.items():
+        if not names:
+            yield (
+                f"!{command}",
+                f'no process answers it: write `commands=("{command}",)` into the one that does',
+            )
+        elif len(names) > 1:
+            yield f"!{command}", f"{' and '.join(names)} both answer it: leave it to one of them"
+
+
+def ability_faults(text: str, registry: ActionRegistry, known: Collection[str]) -> Iterator[str]:
+    """Yield a sentence for each process or action that a line of what the soul can do names in vain."""
+    there = {*registry.named, *known}
+    for name in condition_names(text):
+        if name not in there:
+            yield f"there is no process or action {_short(name)}; {suggest_or_list(name, there)}"
+
+
+def target_processes(one: Playbook) -> Sequence[str]:
+    """List the processes that it goes over into, by its transitions and by its actions."""
+    goes = [*one.transitions]
+    if ESCALATE in one.actions:
+        goes.append(EXPERT_PROCESS)
+    return goes
+
+
+def suggest_or_list(name: str, known: Collection[str]) -> str:
+    """Suggest what might have been meant, or all that may be."""
+    return suggest_name(name, known) or f"there are {', '.join(sorted(known))}"
+
+
+def suggest_name(name: str, known: Collection[str]) -> str:
+    """Suggest what might have been meant; empty where nothing is alike."""
+    alike = get_close_matches(name, known, n=1)
+    if not alike:
+        return ""
+    return f"is it {alike[0]}?"
+
+
+def _short(name: str) -> str:
+    if len(name) <= LONGEST_NAME:
+        return name
+    return f"{name[:LONGEST_NAME]}…"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What was looked at, what is to be said of it, and whether it is well; if it is not, with the fix.
+
+    `doubtful`: it may be well, and nobody can tell.
+    """
+
+    name: str
+    said: str
+    ok: bool = True
+    doubtful: bool = False
+
+
+def well_finding(name: str, said: str) -> Finding:
+    """Nothing to mend."""
+    return Finding(name=name, said=said)
+
+
+def ill_finding(name: str, said: str) -> Finding:
+    """Something to mend."""
+    return Finding(name=name, said=said, ok=False)
+
+
+def doubtful_finding(name: str, said: str) -> Finding:
+    """Something to look at, with which the daemon starts all the same."""
+    return Finding(name=name, said=said, doubtful=True)
+
+
+def finding_line(finding: Finding, width: int = 10) -> str:
+    """A finding for a person; its name takes `width` characters."""
+    mark = "✓"
+    if not finding.ok:
+        mark = "✗"
+    elif finding.doubtful:
+        mark = "!"
+    return f"{mark} {escaped_line(finding.name):<{width}} {escaped_line(finding.said)}"
+
+
+def all_well(findings: Sequence[Finding]) -> bool:
+    """Is there nothing to mend?"""
+    return all(finding.ok for finding in findings)
+
+
+def unknown_targets(processes: Mapping[str, MentalProcess], known: Collection[str]) -> Iterator[Finding]:
+    """Where a process goes over into that there is not."""
+    for process in processes.values():
+        for name in dict.fromkeys((*process.leads_to, *_transition_targets(process))):
+            if name not in known:
+                yield ill_finding(
+                    f"processes/{process.name}", f"there is no process {name}; {suggest_or_list(name, known)}"
+                )
+
+
+def unreachable_texts(
+    playbooks: Sequence[Playbook], processes: Mapping[str, MentalProcess]
+) -> Iterator[Finding]:
+    """Processes and playbooks that are never entered."""
+    entered = _reachable_names(playbooks, processes)
+    for name in processes:
+        if name not in entered:
+            said = "nothing leads to it: say in its file when one goes there, or take the file away"
+            yield ill_finding(f"processes/{name}", said)
+    for one in playbooks:
+        if one.name not in entered and one.name not in processes:
+            said = "nothing leads to it: write `when: …` into its front matter, or take the file away"
+            yield ill_finding(f"{PLAYBOOK_FOLDER}{one.name}", said)
+
+
+def unanswered(processes: Mapping[str, MentalProcess]) -> Iterator[Finding]:
+    """Yield a finding for each command that not exactly one process answers."""
+    for command, said in command_faults(processes):
+        yield ill_finding(command, said)
+
+
+def _transition_targets(process: MentalProcess) -> Iterator[str]:
+    """The processes that `Transition(to="…")` or a returned `[memory, "…", {…}]` names in this one's file."""
+    module = inspect.getmodule(process.run)
+    if module is None or getattr(module, "PROCESS", None) is not process:
+        return
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Transition":
+            for given in node.keywords:
+                if given.arg == "to" and isinstance(given.value, ast.Constant):
+                    yield str(given.value.value)
+        elif isinstance(node, ast.Return) and isinstance(node.value, ast.List | ast.Tuple):
+            match node.value.elts:
+                case [_, ast.Constant(value=str(name)), ast.Dict()]:
+                    yield name
+
+
+def _reachable_names(
+    playbooks: Sequence[Playbook], processes: Mapping[str, MentalProcess]
+) -> Collection[str]:
+    """Where a thread can come to: from its first process, and from what the model or the daemon chooses."""
+    goes: defaultdict[str, list[str]] = defaultdict(list)
+    for name, process in processes.items():
+        goes[name] += process.leads_to
+    for one in playbooks:
+        goes[one.name] += (*target_processes(one), one.then)
+    coming = [INITIAL_PROCESS]
+    coming += [name for name, one in processes.items() if one.when or one.commands or one.called]
+    coming += [one.name for one in playbooks if one.when]
+    entered: set[str] = set()
+    while coming:
+        name = coming.pop()
+        if name not in entered:
+            entered.add(name)
+            coming += goes[name]
+    return entered
+
+
+def undescribed_actions(
+    registry: ActionRegistry, processes: Mapping[str, MentalProcess]
+) -> Iterator[Finding]:
+    """What nobody could tell the use of."""
+    for action in (*registry.named.values(), *registry.commands):
+        if not action.description.strip():
+            yield ill_finding(
+                action.name, "it is not described: write a sentence by which the model chooses it"
+            )
+    for process in processes.values():
+        if not inspect.getdoc(process.run):
+            yield ill_finding(
+                f"processes/{process.name}", "it is not described: give its function a docstring"
+            )
+
+
+def unoffered_actions(
+    playbooks: Sequence[Playbook], own: OwnerActions, known: Collection[str]
+) -> Iterator[Finding]:
+    """The owner's actions that cannot be read, or that none of the `known` playbooks offers."""
+    for name, faults in own.faults.items():
+        for said in faults:
+            yield ill_finding(name, said)
+    named: set[str] = set()
+    for one in playbooks:
+        named.update(one.actions)
+    for action in own.actions:
+        for name in action.playbooks:
+            if name not in known:
+                yield ill_finding(action.name, f"there is no playbook {name}; {suggest_or_list(name, known)}")
+        if not action.playbooks and action.name not in named:
+            said = f"no playbook offers it: write {action.name} into the `actions` of one"
+            yield ill_finding(action.name, f"{said}, or say in its file which (`playbooks=[…]`)")
+
+
+def approvals_without_owner(playbooks: Sequence[Playbook], registry: ActionRegistry) -> Iterator[Finding]:
+    """What needs the yes of an owner, where there is none."""
+    for one in playbooks:
+        approved = [action.name for action in registry.offered_by(one) if action.approval]
+        if approved:
+            said = f"nobody can agree to {', '.join(approved)}: set OWNER_USER_IDS, or do not offer it"
+            yield ill_finding(f"{PLAYBOOK_FOLDER}{one.name}", said)
+
+
+def playbook_cycles(playbooks: Sequence[Playbook]) -> Iterator[Finding]:
+    """Ways from playbook to playbook that come back to where they began."""
+    goes: dict[str, set[str]] = {}
+    hands: set[str] = set()
+    for one in playbooks:
+        goes[one.name] = set(target_processes(one))
+        if one.name != EXPERT_PROCESS:
+            hands.add(one.name)
+    goes |= dict.fromkeys(("conversation", "greeting"), hands)  # what a conversation may go over into
+    while True:
+        try:
+            graphlib.TopologicalSorter(goes).prepare()
+        except graphlib.CycleError as error:
+            # The sorter takes where one goes for what comes before it, and so tells the way backwards.
+            circle = error.args[1][::-1]
+            said = f"{' → '.join(circle)}: they hand it to each other for ever; take one transition away"
+            yield ill_finding(f"{PLAYBOOK_FOLDER}{circle[0]}", said)
+            goes[circle[0]].discard(circle[1])
+        else:
+            return
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerCode:
+    """What stands in a folder of the owner's, as far as it is code: its processes and its actions.
+
+    `broken`: of each file that should be a process and is none, why not. `owned`: is there anybody who owns
+    the soul? `sandbox` is what RLM_SANDBOX says.
+    """
+
+    registry: ActionRegistry
+    processes: Mapping[str, MentalProcess]
+    broken: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    own: OwnerActions = field(default_factory=OwnerActions)
+    owned: bool = True
+    sandbox: str = ""
+
+
+def find_owner_code(folder: Path, *, owned: bool, sandbox: str = "") -> OwnerCode:
+    """The project's own processes and actions, and those actions that stand in this folder."""
+    own = find_owner_actions(folder)
+    registry = every_action(own.actions)
+    return OwnerCode(
+        registry=registry, processes=PROCESSES, broken=PROCESS_FAULTS, own=own, owned=owned, sandbox=sandbox
+    )
+
+
+def has_known_owner(settings: Settings) -> bool:
+    """Does anybody own this soul? Where the model is a script somebody of the rehearsed workspace does."""
+    return bool(settings.owner_user_ids) or settings.claude == "rehearsed"
+
+
+def check_texts(folder: Path, code: OwnerCode) -> int:
+    """Print what is found about the texts of this folder; 1 if something is to mend."""
+    findings = [*find_text_findings(folder, code)]
+    width = max(len(one.name) for one in findings)
+    for one in findings:
+        print(finding_line(one, width))
+    return int(not all_well(findings))
+
+
+def find_text_findings(folder: Path, code: OwnerCode) -> Iterator[Finding]:
+    """All findings: the prompts, each playbook, how they go over into each other, then the code."""
+    if not folder.is_dir():
+        yield ill_finding(
+            "folder", f"{folder} is none: name the one that holds soul.md, prompts/ and playbooks/"
+        )
+        return
+    needed = (action.texts for action in code.own.actions)
+    texts = prompt_catalogue(code.processes.values(), STEP_TEXTS, *needed)
+    wrong = [*_prompts(folder, texts, code)]
+    yield from wrong or [well_finding("prompts", f"{len(texts.prompts)} texts can be used")]
+    files = {*texts.playbooks, *_files(folder, f"{PLAYBOOK_FOLDER}[!.]*.md")}
+    playbooks = sorted(file.removeprefix(PLAYBOOK_FOLDER) for file in files)
+    known = {*code.processes, *code.broken, *playbooks, EXPERT_PROCESS}
+    usable: list[Playbook] = []
+    for name in playbooks:
+        file = f"{PLAYBOOK_FOLDER}{name}"
+        said = _unusable(folder, file, texts)
+        if said:
+            yield ill_finding(file, said)
+        else:
+            usable.append(parse_playbook(name, _read(folder, file)))
+    yield from _unknown_abilities(folder, texts, code, known)
+    for one in usable:
+        yield from _playbook_findings(one, code, known)
+    yield from playbook_cycles(usable)
+    for name, faults in code.broken.items():
+        for said in faults:
+            yield ill_finding(f"processes/{name}", said)
+    yield from unknown_targets(code.processes, known)
+    if len(usable) == len(playbooks) and not code.broken:  # else nobody can tell what leads where
+        yield from unreachable_texts(usable, code.processes)
+        yield from unanswered(code.processes)
+    yield from undescribed_actions(code.registry, code.processes)
+    yield from unoffered_actions(usable, code.own, playbooks)
+    if not code.owned:
+        yield from approvals_without_owner(usable, code.registry)
+    if code.sandbox and code.sandbox not in get_args(Kind):
+        try:
+            load_sandbox_class(code.sandbox)
+        except ConfigError as error:
+            yield ill_finding("sandbox", str(error).rstrip("."))
+
+
+def _prompts(folder: Path, texts: PromptCatalogue, code: OwnerCode) -> Iterator[Finding]:
+    """Those that cannot be used, and files that nobody reads."""
+    for name in texts.prompts:
+        there = (folder / f"{name}.md").exists()
+        if name in texts.defaults and not there:
+            continue
+        said = _unusable(folder, name, texts)
+        if name not in WORDING and not there:
+            said = f"it is not there, and {_needing(name, code)} needs it: write it"
+        if said:
+            yield ill_finding(name, said)
+    if code.broken or code.own.faults:
+        return  # what these would read cannot be told
+    for name in _files(folder, "prompts/**/[!.]*.md"):
+        if name not in texts.texts:
+            yield ill_finding(name, f"nobody reads it: {suggest_name(name, texts.texts) or 'take it away'}")
+
+
+def _unknown_abilities(
+    folder: Path, texts: PromptCatalogue, code: OwnerCode, known: Collection[str]
+) -> Iterator[Finding]:
+    """What the soul could do, if there were that process or action."""
+    if not _unusable(folder, ABILITIES_TEXT, texts):
+        for said in ability_faults(_read(folder, ABILITIES_TEXT), code.registry, known):
+            yield ill_finding(ABILITIES_TEXT, said)
+
+
+def _needing(text: str, code: OwnerCode) -> str:
+    """What says that it needs this text."""
+    for name, process in code.processes.items():
+        if text in process.texts:
+            return f"processes/{name}"
+    if text in STEP_TEXTS:
+        return "a cognitive step"
+    return next(one.name for one in code.own.actions if text in one.texts)
+
+
+def _playbook_findings(one: Playbook, code: OwnerCode, known: Collection[str]) -> Iterator[Finding]:
+    """What is to be said of a playbook that can be used by itself."""
+    name = f"{PLAYBOOK_FOLDER}{one.name}"
+    wrong = [*playbook_faults(one, code.registry, code.processes, known)]
+    for said in wrong:
+        yield ill_finding(name, said)
+    if not wrong:
+        ways = [action.name for action in code.registry.offered_by(one)]
+        ways += [f"→ {to}" for to in one.transitions]
+        yield well_finding(name, ", ".join(ways))
+
+
+def _files(folder: Path, pattern: str) -> Sequence[str]:
+    """The names of the texts that there are."""
+    files = folder.glob(pattern)
+    return sorted(file.relative_to(folder).with_suffix("").as_posix() for file in files)
+
+
+def _read(folder: Path, name: str) -> str:
+    return read_text_file(folder / f"{name}.md")
+
+
+def _unusable(folder: Path, name: str, texts: PromptCatalogue) -> str | None:
+    """What is wrong with a text of the owner's by itself."""
+    try:
+        return texts.fault(name, _read(folder, name))
+    except ValueError as error:
+        return str(error)

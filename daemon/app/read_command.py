@@ -1,0 +1,552 @@
+"""`python -m daemon read FILE… -q "…"`: one reading in a terminal, with a journal of its own.
+
+It needs no workspace and no daemon. What was begun and cut off goes on where it was, when the same is asked
+of the same files: no call that is recorded is paid again.
+
+The model as `python -m daemon read` asks it: who waits at a terminal is told of each try that failed.
+
+An outage is waited for as long as the reading may take; what only an owner can mend ends the reading at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import math
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn, TextIO
+
+from config import KEY_HINT, Settings
+from daemon.app.backend_watch import look_up_server
+from daemon.app.daemon import create_home
+from daemon.app.discovery import PROCESSES, prompt_catalogue
+from daemon.app.wiring import (
+    make_claude,
+    make_reading_setup,
+    make_request_queue,
+    make_sandboxes,
+    models_by_role,
+)
+from daemon.claude.answer_stream import TOO_LONG, CallStopped, StreamDeadline, StreamedAnswer
+from daemon.claude.availability import PASSING_FAILURES, ModelAvailability
+from daemon.claude.availability import REASONS
+from daemon.claude.client import ClaudeClient
+from daemon.claude.requests import RequestQueue
+from daemon.documents.citations import check_citations
+from daemon.documents.document import Document, DocumentError
+from daemon.documents.loading import read_document
+from daemon.engine.clock import Clock, SystemClock
+from daemon.engine.event import Entry, is_part, storable_text
+from daemon.engine.execution import Hold
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.reader import open_reader
+from daemon.engine.worker import Worker
+from daemon.errors import PostFailed, escaped_line
+from daemon.inner_life.programs.program_folder import strip_control_characters
+from daemon.kinds import (
+    SOUL_KINDS,
+    CellBegan,
+    ConversationOpened,
+    IncomingMessage,
+    ModelCall,
+    ReadingEnded,
+    SoulTurnEnded,
+)
+from daemon.knowledge.person_notes import PersonModels
+from daemon.knowledge.visibility import KnownChannels
+from daemon.memory import WorkingMemory
+from daemon.mind.steps import STEP_TEXTS
+from daemon.model import LLM, Hear, ModelReply, Role, settings_naming_model
+from daemon.ports import EarlierMessages, MessagePage, Open, PostedMessage, Speaker
+from daemon.process import Process, Turn
+from daemon.settings.home import READS, project_root
+from daemon.settings.limits import Limits
+from daemon.settings.parse import ConfigError
+from daemon.soul.voice import TERMINAL_PLACE
+from daemon.soul.world import TurnDependencies
+from daemon.turn.history import ThreadHistories
+from daemon.turn.prompt_files import PromptFiles
+from daemon.turn.soul_program import SoulProgram
+from daemon.turn.usage_limits import DailyBudget, LimitChecker
+
+PAUSE = 5.0
+"""Seconds between the first tries of an outage and the next ones; doubled each time."""
+
+
+LONGEST_PAUSE = 60.0
+
+
+DOCTOR = "`python -m daemon doctor` looks at the way there."
+
+
+AGAIN = "Then ask the same again: it goes on where it was."
+
+
+ADVICE = {
+    "unauthorized": (
+        "{account.key} is not taken. Get a key {account.keys}, and put it into .env or the environment."
+        f" {AGAIN} {DOCTOR}"
+    ),
+    "no-credit": (
+        "the account of {account.key} has no credit left, or has reached its own limit. Add credit, or raise"
+        f" the limit, {{account.billing}}. {AGAIN}"
+    ),
+    "forbidden": (
+        "{account.key} may not use the model {model}. Allow it to {account.site}, or name another one in"
+        f" {{settings}}. {AGAIN} {DOCTOR}"
+    ),
+    "unknown-model": (
+        "there is no model {model} for this account. Correct {settings}, or {account.address} where another"
+        f" server is asked. {AGAIN} {DOCTOR}"
+    ),
+    "bad-request": (
+        "{model} does not understand what it is asked{cause}. Another model may: it is named in {settings}."
+        f" {DOCTOR}"
+    ),
+}
+"""Sentences on what is wrong and what to do, by those words of Reply.failure that no other try changes."""
+
+
+AWAY = (
+    f"{{reason}}{{cause}} until RLM_MAX_TIME was over ({{model}}). Ask the same again later: it goes on where"
+    f" it was. {DOCTOR}"
+)
+
+
+TRY = "No answer yet (try {tries}). {model}: {reason}{cause}.{pause} It is tried again until RLM_MAX_TIME."
+
+
+LEFT_ALONE = " It asks to be left alone for {seconds:.0f} s."
+
+
+class FailedTryLog:
+    """Counts the tries that failed, and says each in a line."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._tries = 0
+
+    def __call__(self, model: str, answer: StreamedAnswer) -> None:
+        """One failed. What is the same at each try is said once, at the end, and not here."""
+        if answer.failure not in PASSING_FAILURES:
+            return
+        self._tries += 1
+        pause = LEFT_ALONE.format(seconds=answer.after) if answer.after else ""
+        self._say(
+            TRY.format(
+                tries=self._tries,
+                model=model,
+                reason=REASONS[answer.failure],
+                cause=_in_brackets(answer.cause),
+                pause=pause,
+            )
+        )
+
+
+class TerminalModel:
+    """Implements LLM over `claude`, the models of which are `models`."""
+
+    def __init__(self, claude: ClaudeClient, clock: Clock, models: Mapping[Role, str]) -> None:
+        self._claude = claude
+        self._clock = clock
+        self._models = models
+        self.gave_up: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        """Set when no model will answer: why, and what to do. Calls then wait until they are cancelled."""
+        self.request = claude.request
+        self.bounded_request = claude.bounded_request
+        self.highest_cost = claude.highest_cost
+        self.window = claude.window
+        self.excess_tokens = claude.excess_tokens
+
+    async def call(
+        self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
+    ) -> ModelReply:
+        """Send it until it is answered, or `stop` is set."""
+        failed: ModelReply | None = None
+        pause = PAUSE
+        while True:
+            reply = await self._claude.call(request, hear, hold, stop)
+            if reply.outcome == "cancelled" and failed:
+                await self._leave_unanswered(AWAY, failed)
+            if reply.outcome != "failed" or reply.failure == TOO_LONG:
+                return reply
+            if reply.failure not in PASSING_FAILURES:
+                await self._leave_unanswered(ADVICE.get(reply.failure, ADVICE["bad-request"]), reply)
+            failed = reply
+            with suppress(CallStopped):
+                async with StreamDeadline(self._clock, math.inf, stop):
+                    await self._clock.sleep(max(pause, reply.after))
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _leave_unanswered(self, why: str, reply: ModelReply) -> NoReturn:
+        """Say so, and leave this call unanswered, as a kill would: the journal can go on from there."""
+        if not self.gave_up.done():
+            model = reply.model
+            self.gave_up.set_result(
+                why.format(
+                    model=model,
+                    reason=REASONS.get(reply.failure, reply.failure),
+                    cause=_in_brackets(reply.cause),
+                    account=self._claude.account,
+                    settings=" or ".join(settings_naming_model(model, self._models)) or "RLM_MODELS",
+                )
+            )
+        while True:
+            await asyncio.Event().wait()
+
+
+def _in_brackets(cause: str) -> str:
+    return f" ({cause})" if cause else ""
+
+
+ANSWERED, FAILED, PARTIAL = 0, 1, 2
+"""Exit statuses."""
+
+
+HERE = ConversationOpened(
+    team="",
+    channel="terminal",
+    ts="1.000000",
+    where=TERMINAL_PLACE,
+    place="a terminal",
+    audience="dm",
+    user="terminal",
+    called_by="1.000000",
+)
+
+
+ALONE = "context"
+"""What a single file is called by programs, and so in citations."""
+
+
+JOINED = re.compile("[^\u200c\u200d]+")
+"""What stands between joiners, which nobody sees, and without which many scripts and emojis read wrong."""
+
+
+GRACE = 0.5
+"""Seconds that the reading gets to end when it is left: what is half done goes on when it is asked again."""
+
+
+BAR = 24
+"""Characters of the bar that shows how many of its rounds are over."""
+
+
+REASONS = {
+    "iterations": "it came to its bound of rounds (RLM_MAX_ITERATIONS)",
+    "calls": "it came to its bound of calls (RLM_MAX_CALLS)",
+    "money": "it came to its bound of dollars (RLM_MAX_USD, or BUDGET_DAILY_USD)",
+    "time": "it came to its bound of time (RLM_MAX_TIME)",
+    "stuck": "it went in circles, or wrote nothing that could be run",
+    "stopped": "it was stopped",
+    "failed": "the model refused, or was asked for more than it can take (its journal says which)",
+    "answered": "the model's final answer was empty",
+}
+
+
+async def read_in_terminal(
+    settings: Settings,
+    paths: Sequence[Path],
+    question: str,
+    place: Path | None = None,
+    open: Open | None = None,
+    clock: Clock | None = None,
+) -> int:
+    """Answer a question about these files: the answer on stdout, progress on stderr; returns the status.
+
+    Its journal stands at `place`, or in `SOUL_HOME/reads/`. Raises ConfigError where there is no model, or
+    something else stands there; JournalError where nothing can be written down.
+    """
+    if settings.claude == "rehearsed":
+        raise ConfigError(f"ANTHROPIC_API_KEY is missing; a script reads nothing. {KEY_HINT}")
+    try:
+        documents = [await read_document(path.name, _bytes(path)) for path in paths]
+    except DocumentError as error:
+        print(escaped_line(str(error)), file=sys.stderr)
+        return FAILED
+    if len({document.name for document in documents}) < len(documents):
+        raise ConfigError(
+            "Two of the files have one name: rename one, so that it can be said which is meant."
+        )
+    for document in documents:
+        for note in document.notes:
+            print(escaped_line(note), file=sys.stderr)
+    asked = ReadingInput(documents=documents, question=storable_text(question))
+    async with make_sandboxes(settings) as sandboxes:
+        where = _usable_path(place, asked) if place else _journal_place(settings, asked)
+        ended = await _run_reading(settings, where, asked, open or sandboxes.open, clock or SystemClock())
+    return _print_outcome(ended, documents)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingInput:
+    """What is read, and what for."""
+
+    documents: Sequence[Document]
+    question: str
+
+    @property
+    def digest(self) -> str:
+        """Stands for all of it."""
+        whole = hashlib.sha256(self.question.encode())
+        for document in self.documents:
+            whole.update(f"\0{document.name}\0{document.text}".encode(errors="surrogatepass"))
+        return whole.hexdigest()[:12]
+
+    @property
+    def key(self) -> str:
+        """The key of the question in its journal."""
+        return f"asked:{self.digest}"
+
+    async def load(self) -> Any:
+        """The text of a single file, or a text by each file's name."""
+        if len(self.documents) == 1:
+            return self.documents[0].text
+        return {document.name: document.text for document in self.documents}
+
+    async def process(self, turn: Turn) -> WorkingMemory:
+        """The one process that there is in a terminal."""
+        await turn.read_deeply(self.question, self.load)
+        return turn.memory
+
+
+def _print_outcome(ended: ReadingEnded | str | None, documents: Sequence[Document]) -> int:
+    """Print what the reading came to, or why no model answers; returns the status."""
+    if isinstance(ended, str):
+        print(escaped_line(f"No model answered: {ended}"), file=sys.stderr)
+        return FAILED
+    if ended is None:
+        print("Nothing came of it: its journal says why.", file=sys.stderr)
+        return FAILED
+    why = REASONS.get(ended.reason, ended.reason)
+    if not ended.answer:
+        print(escaped_line(f"No answer: {why}."), file=sys.stderr)
+        return FAILED
+    _print_answer(ended.answer, documents)
+    if not ended.partial:
+        return ANSWERED
+    print(escaped_line(f"Read in part: {why}."), file=sys.stderr)
+    return PARTIAL
+
+
+def _print_answer(answer: str, documents: Sequence[Document]) -> None:
+    """With those of its citations that hold."""
+    citable = [*documents]
+    if len(documents) == 1:
+        citable.append(replace(documents[0], name=ALONE))
+    checked = check_citations(answer, citable)
+    print(JOINED.sub(_printable_part, checked.text))
+    if checked.dropped:
+        print(f"citations left out that do not hold: {checked.dropped}", file=sys.stderr)
+
+
+def _printable_part(part: re.Match[str]) -> str:
+    return strip_control_characters(part[0].encode())
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or error.__class__.__name__
+        raise DocumentError(f"{path} cannot be read ({reason}): name another file.") from error
+
+
+async def _run_reading(
+    settings: Settings, place: Path, asked: ReadingInput, open: Open, clock: Clock
+) -> ReadingEnded | str | None:
+    """The reading in this journal: one that was cut off goes on. A text says why no model answers."""
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        journal = await enter(Journal(place, clock, SOUL_KINDS))
+        progress = ReadingProgress(settings.reading.iterations, sys.stderr)
+        claude = await enter(make_claude(settings, clock, "", FailedTryLog(progress.say)))
+        await look_up_server(claude, clock)
+        model = TerminalModel(claude, clock, models_by_role(settings))
+        world = _make_terminal_dependencies(
+            settings, journal, model, make_request_queue(settings, claude), clock, asked.process, open
+        )
+        opened, _ = await journal.open_thread("thread:terminal", HERE)
+        words = IncomingMessage(
+            user="terminal", name="terminal", text=asked.question, ts=HERE.ts, address="dm"
+        )
+        await journal.append(opened.thread, words, key=asked.key, author="terminal", cause=opened.seq)
+        following = asyncio.create_task(progress.follow(journal))
+        async with Worker(journal, clock, SoulProgram(world), grace=GRACE) as worker:
+            worker.wake(opened.thread)
+            ends: set[asyncio.Future[Any]] = {following, journal.died, model.gave_up}
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        if following.done():
+            following.result()
+        following.cancel()
+        progress.say(f"{place}: `python -m daemon trace {opened.thread} --journal {place}` shows how.")
+        if model.gave_up.done():
+            return model.gave_up.result()
+        return _last_ending(journal)
+
+
+def _last_ending(journal: Journal) -> ReadingEnded | None:
+    """Return the end of the reading that all others were part of."""
+    for ended in reversed(journal.entries_of_kind(ReadingEnded)):
+        if not is_part(ended.key):
+            return ended.event
+    return None
+
+
+def _journal_place(settings: Settings, asked: ReadingInput) -> Path:
+    """Where the journal of this reading is: that of one that was cut off, or a new one."""
+    folder = settings.soul_home / READS
+    create_home(settings.soul_home)
+    create_home(folder)
+    digest = asked.digest
+    number = 1
+    while True:
+        path = folder / f"{digest}-{number}.db"
+        if not _is_there(path) or _is_cut_off(path):
+            return path
+        number += 1
+
+
+def _usable_path(path: Path, asked: ReadingInput) -> Path:
+    """The path, if nothing stands there, or this reading, which was cut off. Raises ConfigError."""
+    if not _is_there(path):
+        return path
+    with open_reader(path, SOUL_KINDS) as journal:
+        keys = [entry.key for entry in journal.entries_of_kind(IncomingMessage)]
+    if keys == [asked.key] and _is_cut_off(path):
+        return path
+    raise ConfigError(f"{path} holds another journal, or a reading that is over: name a new file.")
+
+
+def _is_there(path: Path) -> bool:
+    """Does anything stand there? A file that is empty was made by one who did not get to begin."""
+    return path.exists() and path.stat().st_size > 0
+
+
+def _is_cut_off(path: Path) -> bool:
+    """Did the reading in this journal not come to its end? Then it goes on, and says so."""
+    with open_reader(path, SOUL_KINDS) as journal:
+        if journal.entries_of_kind(SoulTurnEnded):
+            return False
+    print("Going on where it was cut off.", file=sys.stderr)
+    return True
+
+
+def _make_terminal_dependencies(
+    settings: Settings,
+    journal: Journal,
+    model: LLM,
+    queue: RequestQueue,
+    clock: Clock,
+    process: Process,
+    open: Open,
+) -> TurnDependencies:
+    """What a turn can reach in a terminal: a model, and nobody to speak to."""
+    budget = DailyBudget(journal, clock, settings.budget_daily_usd)
+    nothing = Limits()
+    return TurnDependencies(
+        journal=journal,
+        llm=model,
+        speaker=NullSpeaker(),
+        clock=clock,
+        budget=budget,
+        gauge=LimitChecker(journal, clock, budget, turn=nothing, thread=nothing, person=nothing),
+        pasts=ThreadHistories(journal),
+        people=PersonModels(journal, KnownChannels(journal)),
+        reach=ModelAvailability(journal, clock, models_by_role(settings)),
+        texts=PromptFiles(project_root(), journal, prompt_catalogue(PROCESSES.values(), STEP_TEXTS)),
+        surroundings=NullSpeaker(),
+        processes={"reading": process},
+        initial="reading",
+        readings=make_reading_setup(settings, open),
+        queue=queue,
+    )
+
+
+class NullSpeaker(Speaker):
+    """Implements Speaker and Surroundings where there is no workspace: nothing can be said."""
+
+    async def earlier_messages(self, thread: str) -> EarlierMessages:
+        return EarlierMessages()
+
+    def status(self, *_: object) -> None:
+        """Nobody sees it."""
+
+    def pages(self, text: str, *_: object) -> Sequence[MessagePage]:
+        return [MessagePage(text=text, upto=len(text))] if text else []
+
+    def page_end(self, text: str, since: int) -> int:
+        return len(text)
+
+    async def own_messages(self, *_: object) -> Sequence[PostedMessage]:
+        return ()
+
+    async def name(self, person: str) -> str:
+        return ""
+
+    async def start(self, *_: object, **__: object) -> Any:
+        raise PostFailed("there is nobody to speak to")
+
+    def report_left_out(self, thread: str, word: str) -> None:
+        """Nothing is said, so nothing is left out."""
+
+    extend = finish = leave_message = replace = retract = show_card = whisper = open_dm = start
+
+
+class ReadingProgress:
+    """Shows how far a reading is: one line that changes, in a terminal; else a line for each round."""
+
+    def __init__(self, rounds: int, out: TextIO) -> None:
+        self._rounds = rounds
+        self._out = out
+        self._lively = out.isatty()
+        self._done = self._pieces = self._cells = 0
+        self._usd = 0.0
+
+    async def follow(self, journal: Journal) -> None:
+        """Until the reading is over."""
+        async for entries in journal.follow_entries(0):
+            for entry in entries:
+                self._count(entry)
+                if isinstance(entry.event, SoulTurnEnded):
+                    if self._lively:
+                        print(file=self._out)
+                    return
+            self._show()
+
+    def say(self, line: str) -> None:
+        """Print a line of its own, in place of the one that changes; that comes again below it."""
+        if self._lively:
+            print("\r\x1b[K", end="", file=self._out)
+        print(escaped_line(line), file=self._out, flush=True)
+
+    def _count(self, entry: Entry[Any]) -> None:
+        event = entry.event
+        if isinstance(event, CellBegan):
+            self._cells += 1
+        if not isinstance(event, ModelCall):
+            return
+        self._usd += event.cost
+        if event.name == "llm_query":
+            self._pieces += 1
+            return
+        if event.name == "recurse" and not is_part(entry.key):
+            self._done += 1
+        if not self._lively:
+            print(self._line(), file=self._out, flush=True)
+
+    def _line(self) -> str:
+        return (
+            f"reading · round {self._done} of {self._rounds} · programs: {self._cells}"
+            f" · pieces: {self._pieces} · ${self._usd:.2f}"
+        )
+
+    def _show(self) -> None:
+        if self._lively:
+            filled = min(self._done * BAR // self._rounds, BAR)
+            bar = "█" * filled + "░" * (BAR - filled)
+            print(f"\r{bar} {self._line()}\x1b[K", end="", file=self._out, flush=True)

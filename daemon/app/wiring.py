@@ -1,0 +1,531 @@
+"""How the soul of these settings behaves: its processes, what they choose from, how far they go.
+
+The inner life of these settings: what it knows, may do and may use; and how it begins.
+
+What the settings say of the world: which model, which workspace, who is answered. For app and doctor.
+
+What a daemon has, once for all who need it: made by app, used by what behaves and what is shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, fields, replace
+from typing import Protocol
+
+from aiohttp import ClientError, ClientSession, ClientTimeout, web
+
+from config import Settings
+from daemon.actions.function import ActionDependencies, ActionFunction, Expert, SourceProvider
+from daemon.actions.registry import ActionRegistry, help_text
+from daemon.answers.speech_gate import strip_thoughts
+from daemon.app.discovery import PROCESSES, CommandDependencies, make_commands, make_registry
+from daemon.claude.availability import AnswerForms, ModelAvailability
+from daemon.claude.backend import CapabilityFile, ModelBackend
+from daemon.claude.client import ClaudeClient, Tried
+from daemon.claude.model_apis import ChatCompletions
+from daemon.claude.requests import RequestQueue
+from daemon.console.access import HEADER
+from daemon.engine.clock import Clock
+from daemon.engine.journal.journal import Journal
+from daemon.inner_life.commands.program_commands import make_branch_programs
+from daemon.inner_life.contexts import InnerLifeSetup
+from daemon.inner_life.notes import Notes
+from daemon.inner_life.programs.program_folder import end_and_remove, program_folder_of
+from daemon.inner_life.programs.supervisor import ProgramLimits, ProgramSupervisor
+from daemon.inner_life.recipients import PersonRecords, RecipientDirectory
+from daemon.inner_life.records import RECORDS, InnerRecords
+from daemon.inner_life.tick_log import DeliveryLog, InnerLifeState, ProgramLog, TickLog
+from daemon.kinds import INNER, InnerLifeStarted
+from daemon.knowledge.forgetting import Clear, ForgottenContent
+from daemon.knowledge.library import FolderLibrary
+from daemon.knowledge.person_notes import PersonModels, PersonNotes, PersonNoteSource
+from daemon.knowledge.search import SAID, FullTextIndex, MessageSearch
+from daemon.knowledge.visibility import KnownChannels, Visibility
+from daemon.model import Role
+from daemon.playbooks.run import PlaybookPlayer
+from daemon.ports import Library, Open, ReadingSetup
+from daemon.process import MentalProcess, OwnAction, Process
+from daemon.processes.deep_reading import DeepReadingProcess
+from daemon.processes.deliberation import DeliberationProcess
+from daemon.processes.inner_life import InnerLifeProcess
+from daemon.processes.remembering import RememberingProcess
+from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, WHEN_FOLDER
+from daemon.sandbox.session import SandboxFactory
+from daemon.settings.limits import InnerLimits
+from daemon.slack.directory import AccessPolicy
+from daemon.slack.surface import SlackSurface
+from daemon.slack.web_api import SlackAccess
+from daemon.soul.world import TurnDependencies
+from daemon.turn.history import ThreadHistories
+from daemon.turn.input_policy import (
+    DEEP_READING_PROCESS,
+    DELIBERATION_PROCESS,
+    EXPERT_PROCESS,
+    INITIAL_PROCESS,
+    INNER_LIFE_PROCESS,
+    REMEMBERING_PROCESS,
+    SELF_CALL_TEXT,
+)
+from daemon.turn.model_calls import LiveCalls
+from daemon.turn.prompt_files import PromptFiles
+from daemon.turn.usage_limits import DailyBudget, LimitChecker
+
+
+class RehearsalMount(Protocol):
+    """What of Slack and Claude is rehearsed on this machine. `__main__` loads it, only where it is asked for.
+
+    The tokens are those of the soul's app in the rehearsed Slack.
+    """
+
+    @property
+    def bot_token(self) -> str: ...
+    @property
+    def app_token(self) -> str: ...
+    def mounted(self, app: web.Application) -> AbstractAsyncContextManager[None]:
+        """While inside, this application plays them. Raises OSError where it cannot be."""
+
+
+def make_claude(settings: Settings, clock: Clock, here: str, tried: Tried | None = None) -> ClaudeClient:
+    """The model of these settings; `here` is where it is rehearsed, `tried` is told of tries that failed."""
+    if settings.claude == "rehearsed":
+        return ClaudeClient(
+            api_key="rehearsal",
+            base_url=here,
+            headers=_headers(settings),
+            models=models_by_role(settings),
+            clock=clock,
+            rehearsed=True,
+            table=settings.table,
+            limits=settings.stream,
+        )
+    key, api = settings.anthropic_api_key, None
+    if settings.openai_base_url:
+        key = settings.openai_api_key
+        api = ChatCompletions(base_url=settings.openai_base_url, api_key=key)
+    return ClaudeClient(
+        api_key=key,
+        base_url=settings.anthropic_base_url,
+        api=api,
+        models=models_by_role(settings),
+        clock=clock,
+        table=settings.table,
+        tried=tried,
+        backend=ModelBackend(settings.named_models, CapabilityFile(settings.capabilities_path)),
+        limits=settings.stream,
+    )
+
+
+def make_request_queue(settings: Settings, claude: ClaudeClient) -> RequestQueue:
+    """Return the queue before models that take few requests at a time."""
+    return RequestQueue(settings.model_concurrency, lambda model: claude.capabilities(model).slots)
+
+
+def make_answer_forms(settings: Settings, claude: ClaudeClient) -> AnswerForms:
+    """Return the choice of the form in which each of these models answers."""
+    return AnswerForms(
+        models_by_role(settings), settings.model_form, lambda role: claude.capabilities(role).keeps_sections
+    )
+
+
+def models_by_role(settings: Settings) -> Mapping[Role, str]:
+    """The name of the model of each role; where no fallback is set, the model that speaks stands in."""
+    models: dict[Role, str] = {
+        "speak": settings.claude_model,
+        "fast": settings.claude_model_fast,
+        "fallback": settings.claude_model_fallback or settings.claude_model,
+    }
+    if settings.claude_model_expert:
+        models["expert"] = settings.claude_model_expert
+    return models
+
+
+def make_sandboxes(settings: Settings) -> SandboxFactory:
+    """Where the small programs run with which it reads. Raises ConfigError for a class that is none."""
+    return SandboxFactory(settings.rlm_sandbox)
+
+
+def make_slack_access(
+    settings: Settings, rehearsal: RehearsalMount | None = None, here: str = ""
+) -> SlackAccess:
+    """The way into the Slack of these settings, or into the rehearsed one, which stands at `here`."""
+    if rehearsal is None or settings.slack == "real":
+        return SlackAccess(
+            bot_token=settings.slack_bot_token,
+            app_token=settings.slack_app_token,
+            base_url=settings.slack_api_url,
+        )
+    return SlackAccess(
+        bot_token=rehearsal.bot_token,
+        app_token=rehearsal.app_token,
+        base_url=f"{here}/api/",
+        headers=_headers(settings),
+    )
+
+
+def make_slack(
+    settings: Settings, access: SlackAccess, journal: Journal, clock: Clock, wake: Callable[[str], None]
+) -> SlackSurface:
+    """The workspace; nobody is heard there, and so no thread wakes, before it is told to connect."""
+    allowed = AccessPolicy(
+        users=settings.allowed_users,
+        channels=settings.allowed_channels,
+        bots=settings.allowed_bots,
+        daily=settings.mesh_daily,
+    )
+    return SlackSurface(
+        access,
+        allowed,
+        journal=journal,
+        wake=wake,
+        clock=clock,
+        connections=settings.slack_connections,
+        max_age=settings.catch_up_max_age,
+        owners=settings.owner_user_ids,
+        notes=settings.inner is not None,
+    )
+
+
+def clear_after_forgetting(
+    settings: Settings, rehearsal: RehearsalMount | None, here: str
+) -> Sequence[Clear]:
+    """What is cleared beside the journal when something is forgotten; what is rehearsed stands at `here`."""
+
+    async def folders(gone: ForgottenContent) -> None:
+        for started in gone.started:
+            folder = program_folder_of(settings.processes_path, started)
+            await asyncio.to_thread(end_and_remove, folder)
+
+    async def workspace(gone: ForgottenContent) -> None:
+        if not gone.all:
+            return
+        said = [list(one) for one in gone.said]
+        asked = {"user": gone.person, "until": gone.until, "messages": said}
+        try:
+            async with ClientSession(headers=_headers(settings), timeout=ClientTimeout(total=60)) as session:
+                await session.post(f"{here}/rehearsal/forget", json=asked, raise_for_status=True)
+        except (ClientError, TimeoutError) as error:
+            raise OSError(f"The rehearsed workspace did not forget ({error}).") from error
+
+    if rehearsal and settings.slack == "rehearsed":
+        return [folders, workspace]
+    return [folders]
+
+
+def _headers(settings: Settings) -> dict[str, str]:
+    """What the daemon shows to its own port."""
+    if not settings.console_token:
+        return {}
+    return {HEADER: settings.console_token}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonServices:
+    """What these settings come to. It answers at `url`; `queue` stands before the models; `thinking` is
+    what a page sees of a thought that is not recorded yet, and `library` what stands in the owner's folders,
+    where there are any.
+    """
+
+    settings: Settings
+    clock: Clock
+    url: str
+    journal: Journal
+    index: FullTextIndex
+    texts: PromptFiles
+    claude: ClaudeClient
+    queue: RequestQueue
+    slack: SlackSurface
+    budget: DailyBudget
+    reach: ModelAvailability
+    thinking: LiveCalls
+    library: FolderLibrary | None
+
+
+def with_open_thought(
+    processes: Mapping[str, MentalProcess], registry: ActionRegistry, capacity: str
+) -> Mapping[str, MentalProcess]:
+    """All of these, where open thought has these actions and goes so far."""
+    run = DeliberationProcess(registry=registry, capacity=capacity)
+    return {**processes, DELIBERATION_PROCESS: replace(processes[DELIBERATION_PROCESS], run=run)}
+
+
+def with_deep_reading(
+    processes: Mapping[str, MentalProcess], shelf: SourceProvider, folders: Library | None
+) -> Mapping[str, MentalProcess]:
+    """All of these, where what people share can be read, and what stands in the owner's folders."""
+    run = DeepReadingProcess(shelf=shelf, folders=folders)
+    return {**processes, DEEP_READING_PROCESS: replace(processes[DEEP_READING_PROCESS], run=run)}
+
+
+def with_inner_life(
+    processes: Mapping[str, MentalProcess], life: InnerLifeSetup
+) -> Mapping[str, MentalProcess]:
+    """All of these, where the soul thinks on its own, too."""
+    return {
+        **processes,
+        INNER_LIFE_PROCESS: replace(processes[INNER_LIFE_PROCESS], run=InnerLifeProcess(life=life)),
+    }
+
+
+def with_person_notes(
+    processes: Mapping[str, Process], notes: PersonNoteSource, *, local: bool
+) -> Mapping[str, Process]:
+    """All of these, where people can see what is noted about them, and have it forgotten.
+
+    `local`: the workspace is rehearsed, and forgets as well.
+    """
+    run = RememberingProcess(notes=notes, local=local)
+    return {**processes, REMEMBERING_PROCESS: replace(PROCESSES[REMEMBERING_PROCESS], run=run)}
+
+
+def with_playbooks(
+    known: Mapping[str, MentalProcess], player: PlaybookPlayer, playbooks: Iterable[str], *, expert: bool
+) -> Mapping[str, MentalProcess]:
+    """These processes, where those that have a playbook find their own way.
+
+    `expert`: is there a model for the expert?
+    """
+    roles: dict[str, Role] = {name: "speak" for name in playbooks if name != DELIBERATION_PROCESS}
+    if expert:
+        roles[EXPERT_PROCESS] = "expert"
+    processes = dict(known)
+    for name, role in roles.items():
+        run = player.process(name, role)
+        fixed = processes.get(name, MentalProcess(name=name, run=run))
+        processes[name] = replace(fixed, run=run)
+    return processes
+
+
+def offered_processes(
+    processes: Mapping[str, Process], playbooks: Iterable[str], *, iterates: bool = True
+) -> Mapping[str, tuple[str, ...]]:
+    """What one may go over into: name to the texts that say when, the first that does.
+
+    A soul that does not iterate by itself thinks in the open only where it is asked to.
+    """
+    books = set(playbooks)
+    ways: dict[str, tuple[str, ...]] = {}
+    for name in dict.fromkeys((INITIAL_PROCESS, *sorted(processes), *sorted(books))):
+        sources = []
+        if name in books:
+            sources.append(f"{PLAYBOOK_FOLDER}{name}")
+        process = processes.get(name)
+        if not isinstance(process, MentalProcess):
+            process = PROCESSES.get(name)
+        if process and process.when:
+            sources.append(f"{WHEN_FOLDER}{name}")
+        if name == DELIBERATION_PROCESS and not iterates:
+            sources = [SELF_CALL_TEXT]
+        if sources:
+            ways[name] = tuple(sources)
+    return ways
+
+
+def make_index(journal: Journal) -> FullTextIndex:
+    """All that can be looked up in this journal by its words. One serves all who do."""
+    return FullTextIndex(journal, (SAID, RECORDS))
+
+
+def make_state(
+    journal: Journal, index: FullTextIndex, places: KnownChannels | None = None, call: str = ""
+) -> InnerLifeState:
+    """All that it knows, folded from the journal whenever it is asked; `call` is its name in Slack."""
+    views = Visibility(places or KnownChannels(journal))
+    return InnerLifeState(
+        log=TickLog(journal),
+        notes=Notes(journal, call),
+        records=InnerRecords(journal, views, index),
+        processes=ProgramLog(journal),
+        said=DeliveryLog(journal),
+        views=views,
+    )
+
+
+def make_person_records(journal: Journal, index: FullTextIndex, places: KnownChannels) -> PersonRecords:
+    """What it keeps about people, to be shown to them: folded only when somebody asks."""
+    return PersonRecords(journal, places, InnerRecords(journal, Visibility(places), index))
+
+
+def make_command_dependencies(
+    services: DaemonServices, limits: InnerLimits, library: Library | None
+) -> CommandDependencies:
+    """What it has to do with: what it knows, whom it reaches, and what its owner gave it."""
+    journal, slack, settings = services.journal, services.slack, services.settings
+    return CommandDependencies(
+        state=make_state(journal, services.index, slack.places, slack.name),
+        reach=RecipientDirectory(journal, services.clock, slack.doors, slack.neighbours, slack.meetings),
+        limits=limits,
+        meetings=settings.mesh_daily,
+        library=library,
+        recipes=settings.process_commands,
+    )
+
+
+def make_inner_life(
+    means: CommandDependencies, registry: ActionRegistry, journal: Journal, neighbours: Iterable[str]
+) -> InnerLifeSetup:
+    """Its life, by the commands of this registry."""
+
+    def said(seq: int) -> str:
+        """Without its thoughts; nothing where that is damaged: no tick fails of it for ever."""
+        return "".join(strip_thoughts(call.event.text) for call in journal.readable_entries([seq]))
+
+    return InnerLifeSetup(
+        state=means.state,
+        definitions={one.name: one for one in registry.commands},
+        help=help_text(registry.commands),
+        limits=means.limits,
+        said=said,
+        programs=[*_program_slots(means)],
+        neighbours=tuple(sorted(neighbours)),
+    )
+
+
+def _program_slots(means: CommandDependencies) -> Iterator[str]:
+    """What it may start: a name each, with its slots."""
+    for name, recipe in means.recipes.items():
+        yield f"{name}({', '.join(recipe.slots)})"
+    for name, own in make_branch_programs(folders=means.library is not None).items():
+        yield f"{name}({', '.join(own.slots)})"
+
+
+def make_supervisor(
+    settings: Settings, journal: Journal, clock: Clock, wake: Callable[[str], None]
+) -> ProgramSupervisor:
+    """What runs its programs. None of our own secrets stands in what they come to."""
+    values = [getattr(settings, one.name) for one in fields(settings) if not one.repr]
+    secrets = [value for value in values if isinstance(value, str) and value]
+    return ProgramSupervisor(
+        journal,
+        clock,
+        settings.process_commands,
+        settings.processes_path,
+        secrets,
+        wake,
+        bounds=ProgramLimits(seconds=settings.process_timeout),
+    )
+
+
+async def record_start(journal: Journal, limits: InnerLimits) -> None:
+    """The daemon was started with an inner life: it is told so before anything else comes to it."""
+    began = InnerLifeStarted(reads_dms=limits.reads_dms)
+    await journal.append(INNER, began, key=f"inner-began:{journal.last_seq_of_all()}")
+
+
+def make_processes(services: DaemonServices, own: Sequence[ActionFunction]) -> Mapping[str, Process]:
+    """Fixed steps and open thought, and where the owner allows it playbooks and an inner life."""
+    settings, slack, journal = services.settings, services.slack, services.journal
+    library, given = services.library, _action_dependencies(services)
+    if settings.inner:
+        means = make_command_dependencies(services, settings.inner, library)
+        registry = make_registry(given, own, inner=make_commands(means))
+        processes = with_inner_life(PROCESSES, make_inner_life(means, registry, journal, slack.neighbours))
+    else:
+        processes = PROCESSES
+        registry = make_registry(given, own)
+    processes = with_open_thought(processes, registry, settings.iteration_capacity)
+    processes = with_deep_reading(processes, slack.shelf, library)
+    if not settings.ism_enabled:
+        return processes
+    player = PlaybookPlayer(registry=registry, loops=settings.ism_max_loops)
+    return with_playbooks(
+        processes, player, services.texts.playbooks, expert=bool(settings.claude_model_expert)
+    )
+
+
+def _action_dependencies(services: DaemonServices) -> ActionDependencies:
+    """Make what the actions of this soul are given."""
+    slack, settings = services.slack, services.settings
+    return ActionDependencies(
+        memories=MessageSearch(services.journal, slack.places, services.index, slack.name),
+        library=services.library,
+        shelf=slack.shelf,
+        expert=Expert(bool(settings.claude_model_expert)),
+        soul_home=settings.soul_home,
+    )
+
+
+def _shown_own_actions(services: DaemonServices, own: Sequence[ActionFunction]) -> list[OwnAction]:
+    """List the owner's actions that the soul is told of before it chooses among them."""
+    given = _action_dependencies(services)
+    return [
+        OwnAction(name=one.name, about=one.description, playbooks=one.playbooks)
+        for one in own
+        if one.works_with(given)
+    ]
+
+
+def make_reading_setup(settings: Settings, open: Open) -> ReadingSetup:
+    """How this soul reads what is long: how far, by which models, and where its programs run."""
+    models, table = models_by_role(settings), settings.table
+    windows: dict[str, int] = {}
+    for role, model in models.items():
+        windows[role] = windows[model] = table.model(model).most_prompt_bytes
+    for model in settings.rlm_models:
+        windows.setdefault(model, table.model(model).most_prompt_bytes)
+    names = {str(role): model for role, model in models.items()}
+    return ReadingSetup(
+        limits=settings.reading,
+        open=open,
+        models=settings.rlm_models,
+        windows=windows,
+        names=[names.get(one, one) for one in settings.rlm_models],
+    )
+
+
+def make_turn_dependencies(
+    services: DaemonServices, own: Sequence[ActionFunction], processes: Mapping[str, Process], open: Open
+) -> TurnDependencies:
+    """What its turns can reach, how it behaves, and how far it goes by itself."""
+    settings, journal, slack = services.settings, services.journal, services.slack
+    kept = make_person_records(journal, services.index, slack.places)
+    people = PersonModels(journal, slack.places)
+    notes = PersonNotes(journal, people, slack.speaker.open_dm, kept)
+    processes = with_person_notes(processes, notes, local=settings.slack == "rehearsed")
+    playbooks, own_actions = list[str](), list[OwnAction]()
+    actions = make_registry(_action_dependencies(services), own).named
+    if settings.ism_enabled:
+        own_actions = _shown_own_actions(services, own)
+        playbooks = [name for name in services.texts.playbooks if name != EXPERT_PROCESS]
+    return TurnDependencies(
+        journal=journal,
+        llm=services.claude,
+        speaker=slack.speaker,
+        clock=services.clock,
+        budget=services.budget,
+        gauge=_make_usage_meter(services),
+        pasts=ThreadHistories(journal),
+        people=people,
+        reach=services.reach,
+        texts=services.texts,
+        surroundings=slack.surroundings,
+        processes=processes,
+        initial=INITIAL_PROCESS,
+        offered=offered_processes(processes, playbooks, iterates=settings.iteration_capacity != "none"),
+        at_once=frozenset([*playbooks, DELIBERATION_PROCESS, DEEP_READING_PROCESS]),
+        own_actions=own_actions,
+        actions=frozenset(actions),
+        owners=tuple(sorted(settings.owner_user_ids)),
+        console=settings.page(services.url),
+        depth=settings.spawn_max_depth,
+        readings=make_reading_setup(settings, open),
+        onlookers=services.thinking,
+        queue=services.queue,
+        fits=Notes(journal).fits,
+    )
+
+
+def _make_usage_meter(services: DaemonServices) -> LimitChecker:
+    """What measures how far it may go."""
+    settings = services.settings
+    return LimitChecker(
+        services.journal,
+        services.clock,
+        services.budget,
+        turn=settings.limit_turn,
+        thread=settings.limit_thread,
+        person=settings.limit_person,
+        inner=settings.inner.usd if settings.inner else 0.0,
+    )

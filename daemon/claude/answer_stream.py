@@ -1,0 +1,805 @@
+"""What went wrong in a model call, as one word for the journal.
+
+How long one waits for the other side of a stream, on a clock that tests can move.
+
+One try at an answer as it streams in: its text, its tokens, how it ended.
+
+The server-sent events of an answer, as the bytes of a response bring them. Each byte is a sign of life.
+
+The SDK's reader takes quadratic time for many lines, and any memory; this one is linear and bounded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+import socket
+import ssl
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import aiohttp
+import anthropic
+import httpx2
+
+from daemon.engine.clock import Clock
+from daemon.engine.event import FIRST_HALF, storable_text
+from daemon.engine.exceptions import recorded_name
+from daemon.model import ENDED, REPEATING, Oddity
+from daemon.settings.limits import STREAM, StreamLimits, TokenUsage
+
+
+class SurrogateJoiner:
+    """Text that comes in pieces: a character that they split is one, wherever the cut was."""
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def feed(self, piece: str) -> str:
+        """What can be written by now; the first half of a character waits for the second one."""
+        text = self._half + piece
+        self._half = text[-1:] if FIRST_HALF.search(text) else ""
+        return storable_text(text.removesuffix(self._half))
+
+    def end(self) -> str:
+        """No more will come."""
+        half, self._half = self._half, ""
+        return storable_text(half)
+
+
+LOOK = 60.0
+"""Seconds between two looks at a wait that has no end."""
+
+
+class CallStopped(Exception):
+    """Someone stopped the soul: nobody waits for this any more."""
+
+    recorded_name = "Stopped"
+
+
+class StreamTimeout(TimeoutError):
+    """A stream reached one of its limits. Its text says which one, with the seconds."""
+
+    recorded_name = "Overdue"
+
+
+class StreamDeadline:
+    """While inside, a wait ends in Overdue when it takes too long, and in Stopped when `stop` is set.
+
+    A stream has not begun before its first event. From then on each byte is a sign of life, and an event must
+    come now and then, whatever bytes come. `until` is when all of it ends, on the steady clock.
+    What is done at `rest` is never cut off; who stops us then closes the stream, and the next wait ends.
+    One watcher for each of both, not a timer for each event: that would cost more than the event.
+    """
+
+    def __init__(
+        self, clock: Clock, until: float, stop: asyncio.Event, limits: StreamLimits | None = None
+    ) -> None:
+        self._clock = clock
+        self._until = until
+        self._stop = stop
+        self._limits = limits or STREAM
+        self._entered = self._heard = clock.steady()
+        """When it was entered, and when the last bytes came."""
+        self._first_event = math.inf
+        self._begun = False
+        self._bytes_due = math.inf
+        self._event_due = math.inf
+        self._close: Callable[[], Awaitable[None]] | None = None
+        self._resting = False
+        self._over: Exception | None = None
+        self._cut = False
+
+    # What the stream tells
+
+    def begin_request(self, first_event: float) -> None:
+        """A request is sent now; its first event must come within so many seconds. Raises Stopped."""
+        self._raise_if_over()
+        self._first_event = first_event
+        self._event_due = self._clock.steady() + first_event
+
+    def note_bytes(self) -> None:
+        """Bytes came, of whatever kind."""
+        self._heard = self._clock.steady()
+        self._bytes_due = self._heard + self._limits.stall
+
+    def note_event(self) -> None:
+        """An event came with the last bytes."""
+        self._begun = True
+        self._event_due = self._heard + self._limits.events
+
+    def pause(self, close: Callable[[], Awaitable[None]]) -> None:
+        """From now on it waits for us; `close` ends the stream."""
+        self._resting, self._close = True, close
+
+    def resume(self) -> None:
+        """From now on we wait for the stream again, as long as at first. Raises Stopped and Overdue."""
+        self._raise_if_over()
+        self._resting = False
+        self.note_bytes()
+        self.note_event()
+
+    def _raise_if_over(self) -> None:
+        if self._over:
+            raise self._over
+
+    # Inside
+
+    async def __aenter__(self) -> Self:
+        task = asyncio.current_task()
+        assert task is not None
+        self._task, self._cancelling = task, task.cancelling()
+        self._watchers = [asyncio.create_task(self._watch()), asyncio.create_task(self._watch_stop())]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        ours = self._cut and self._task.uncancel() <= self._cancelling
+        for watcher in self._watchers:
+            watcher.cancel()
+        await asyncio.gather(*self._watchers, return_exceptions=True)
+        if ours and self._over and kind is asyncio.CancelledError:
+            raise self._over from error
+
+    @property
+    def _deadline(self) -> float:
+        """When the wait takes too long, as far as is known now."""
+        if self._resting:
+            return math.inf
+        due = min(self._event_due, self._until)
+        if self._begun:
+            due = min(due, self._bytes_due)
+        return due
+
+    async def _watch(self) -> None:
+        look = min(LOOK, self._limits.stall)
+        left = self._deadline - self._clock.steady()
+        while left > 0:
+            await self._clock.sleep(min(left, look))
+            left = self._deadline - self._clock.steady()
+        self._end(StreamTimeout(self._reached_limit()))
+
+    def _reached_limit(self) -> str:
+        """The limit that was reached, in words for the log and for Health."""
+        now = self._clock.steady()
+        if not self._begun and now >= self._event_due:
+            return f"no first event within {self._first_event:g} s, MODEL_FIRST_TOKEN"
+        if now >= self._bytes_due:
+            return f"no byte for {self._limits.stall:g} s, MODEL_STALL"
+        if now >= self._event_due:
+            return f"no event for {self._limits.events:g} s, though the connection lives"
+        return f"not whole after {self._until - self._entered:g} s"
+
+    async def _watch_stop(self) -> None:
+        await self._stop.wait()
+        self._end(CallStopped())
+        if self._resting and self._close:
+            await self._close()
+
+    def _end(self, why: Exception) -> None:
+        """Ends the wait at once, and not a pass later: by then it may be at rest."""
+        if self._over is None:
+            self._over, self._cut = why, not self._resting
+            if self._cut:
+                self._task.cancel()
+
+
+STATUS = {
+    401: "unauthorized",
+    402: "no-credit",
+    403: "forbidden",
+    404: "unknown-model",
+    408: "unreachable",
+    429: "rate-limited",
+    529: "overloaded",
+}
+
+
+PAGE = "page"
+"""The kind of what is no answer of an API, but a page of a website."""
+
+
+OPEN = (HTTPStatus.FORBIDDEN, HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.TOO_MANY_REQUESTS)
+"""Statuses that gateways give to several faults, which their words tell apart."""
+
+
+STREAMED = {
+    PAGE: "unreachable",
+    "authentication_error": "unauthorized",
+    "billing_error": "no-credit",
+    "permission_error": "forbidden",
+    "not_found_error": "unknown-model",
+    "overloaded_error": "overloaded",
+    "rate_limit_error": "rate-limited",
+    "api_error": "server-error",
+    "server-error": "server-error",
+    "server_error": "server-error",
+    "overloaded": "overloaded",
+}
+
+
+CODES = {
+    "insufficient_quota": "no-credit",
+    "billing_not_active": "no-credit",
+    "billing_hard_limit_reached": "no-credit",
+    "budget_exceeded": "no-credit",
+    "invalid_api_key": "unauthorized",
+    "account_deactivated": "unauthorized",
+    "model_not_found": "unknown-model",
+    "invalid_model": "unknown-model",
+    "DeploymentNotFound": "unknown-model",
+    "context_length_exceeded": "too-long",
+    "exceed_context_size_error": "too-long",
+    "rate_limit_exceeded": "rate-limited",
+}
+"""Codes of errors in OpenAI's form, which say more than the status that they come with."""
+
+
+SAID = (
+    (re.compile(r"credit balance is too low|reached your specified .*usage limit", re.I), "no-credit"),
+    (re.compile(r"organization has been disabled", re.I), "unauthorized"),
+    (re.compile(r"insufficient (?:balance|credit|fund)|budget has been exceeded", re.I), "no-credit"),
+    (re.compile(r"(?:incorrect|invalid) api key|api key not valid", re.I), "unauthorized"),
+    (
+        re.compile(
+            r"^invalid model name|invalid model name passed|not a valid model|model not exist"
+            r"|model\W.{0,200}(?:not found|does not exist)",
+            re.I,
+        ),
+        "unknown-model",
+    ),
+)
+"""What a refusal says that is the account's fault, and not the request's."""
+
+
+CAUSES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
+    (socket.gaierror, "its name cannot be resolved"),
+    (ssl.SSLCertVerificationError, "its certificate is not valid"),
+    (ssl.SSLError, "TLS fails"),
+    (ConnectionRefusedError, "the connection is refused"),
+    ((TimeoutError, httpx2.TimeoutException), "it is silent for too long"),
+    ((ConnectionError, aiohttp.ServerDisconnectedError), "the connection breaks"),
+    (OSError, "there is no way through the network"),
+)
+"""Errors of the transport, and what each means to an owner; the first that fits."""
+
+
+TOO_LONG = "too-long"
+"""The word for a request that was refused for its size: as it is, it is refused again."""
+
+
+TOO_LARGE = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+
+
+SPACE = "[ _-]?"
+
+
+CONTEXT = f"context{SPACE}(?:length|window|size|limit)"
+
+
+REFUSED_FOR_SIZE = re.compile(
+    rf"""
+    (?:prompt|input|request|message|context|payload|body|entity)s?[ _](?:\w+[ _])?too[ _](?:long|large|big)
+  | (?:exceed|overflow|greater\ than|longer\ than|larger\ than|beyond|reached|maximum)[^.]{{0,80}}{CONTEXT}
+  | {CONTEXT}[^.]{{0,80}}(?:exceed|overflow|not\ enough|is\ full|was\ reached|too\ small)
+  | context\ (?:the\ )?overflow | maximum\ (?:allowed\ )?(?:prompt|input|model|sequence)?\ ?length
+  | reduce\ the\ length\ of\ the | token\ (?:count|limit)[^.]{{0,80}}exceed | exceed[^.]{{0,60}}token\ limit
+  | too\ many\ (?:\w+\ )?tokens(?!\ per) | string[_ ](?:too[_ ]long|above[_ ]max) | max_new_tokens\W+must\ be
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""How Anthropic, gateways and local servers say it: see tests/claude/test_too_long.py."""
+
+
+READ = 2_000
+"""Characters of an error that are searched for it: some servers send the whole prompt back."""
+
+
+WINDOWS = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"> (\d+)",
+        r"n_ctx\W+(\d+)",
+        rf"{CONTEXT}(?!\ by)\D{{0,30}}?(\d+)",
+        r"maximum\D{0,60}?(\d+)",
+        r"(\d+) maximum",
+        r"limit\D{0,12}(\d+)",
+    )
+]
+"""Where such an error names the window, the surest way first."""
+
+
+COUNTS = re.compile(
+    r"(\d+) tokens? >|(\d+) \+ \d+ >|n_prompt_tokens\W+(\d+)|\((\d+) in (?:the|your) (?:messages|prompt)"
+    r"|(\d+) input tokens|(?:contains|count|resulted in|keep the first|request|input|length|requested tokens)"
+    r" \(?(\d+)",
+    re.IGNORECASE,
+)
+"""Where it names the tokens of the prompt."""
+
+
+LEAST_WINDOW = 1_000
+"""Tokens; a smaller number in such an error is something else."""
+
+
+class StreamBroken(Exception):
+    """A stream ended with an error of this kind, or in the middle of an answer.
+
+    `ours`: the words are ours, and not the server's.
+    """
+
+    recorded_name = "Broken"
+
+    def __init__(self, said: str, kind: str = "", *, ours: bool = False) -> None:
+        super().__init__(said)
+        self.kind = kind
+        self.ours = ours
+
+
+FAILURES = (
+    anthropic.AnthropicError,
+    httpx2.HTTPError,
+    aiohttp.ClientError,
+    TimeoutError,
+    ValueError,
+    RecursionError,
+    StreamBroken,
+)
+"""All that the SDK and its transports raise for what a network or a server can do; ValueError is for
+answers that are not JSON, RecursionError for those that are nested too deeply."""
+
+
+def failure_word(error: BaseException) -> str:
+    """One of the words of Reply.failure."""
+    if isinstance(error, anthropic.APIConnectionError):
+        return "unreachable"
+    if isinstance(error, StreamBroken):
+        return _account_fault_meant(str(error)) or _word_for_broken_stream(error)
+    if not isinstance(error, anthropic.APIStatusError):
+        return "broken-stream"
+    if error.status_code < HTTPStatus.BAD_REQUEST:  # a redirect, which is not followed
+        return "unreachable"
+    coded = CODES.get(str(error.type))
+    if coded:
+        return coded
+    if error.status_code == HTTPStatus.BAD_REQUEST:
+        return _account_fault_meant(_server_words(error)) or _refused_for_size(error) or "bad-request"
+    if error.status_code in OPEN and _account_fault_meant(_server_words(error)):
+        return _account_fault_meant(_server_words(error))
+    if error.status_code in STATUS:
+        return STATUS[error.status_code]
+    size = _refused_for_size(error)
+    if size:
+        return size
+    if error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return "server-error"
+    return "bad-request"
+
+
+def _word_for_broken_stream(error: StreamBroken) -> str:
+    """The word for an error in the middle of a stream."""
+    known = STREAMED.get(error.kind) or CODES.get(error.kind) or _word_for_status(error.kind)
+    if known in ("", "server-error") and REFUSED_FOR_SIZE.search(refusal_text(error)):
+        return TOO_LONG
+    return known or "broken-stream"
+
+
+def _word_for_status(kind: str) -> str:
+    """The word for an error that a gateway passes on in a stream with its status, if this is one."""
+    if not re.fullmatch("[45][0-9]{2}", kind):
+        return ""
+    status = int(kind)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return STATUS.get(status, "server-error")
+    return STATUS.get(status, "")
+
+
+def _refused_for_size(error: anthropic.APIStatusError) -> str:
+    if error.status_code == TOO_LARGE or REFUSED_FOR_SIZE.search(refusal_text(error)):
+        return TOO_LONG
+    return ""
+
+
+def refusal_text(error: BaseException) -> str:
+    """The beginning of all that the server said of an error: its words, and its codes."""
+    if isinstance(error, anthropic.APIStatusError):
+        return str(error.response.text)[:READ]
+    if isinstance(error, StreamBroken):
+        return f"{error.kind}: {error}"[:READ]
+    return ""
+
+
+def refused_sizes(said: str) -> tuple[int, int]:
+    """The window, and the tokens of the prompt, that a refusal for size names; 0 where it names none."""
+    plain = re.sub(r"(?<=\d)[,_](?=\d{3})", "", said)
+    window = 0
+    for pattern in WINDOWS:
+        found = pattern.search(plain)
+        if found and int(found[1][:9]) >= LEAST_WINDOW:
+            window = int(found[1][:9])
+            break
+    counted = COUNTS.search(plain)
+    if counted is None:
+        return window, 0
+    [tokens] = [group for group in counted.groups() if group]
+    return window, int(tokens[:9])
+
+
+def _server_words(error: anthropic.APIStatusError) -> str:
+    """The server's own words; gateways put there whatever they were told themselves."""
+    said: object = error.api_message
+    return str(said or "")
+
+
+def _account_fault_meant(said: str) -> str:
+    """The fault of the account that the server's own words tell of, if they do."""
+    for words, word in SAID:
+        if words.search(said[:300]):
+            return word
+    return ""
+
+
+def failure_cause(error: BaseException) -> str:
+    """Return what the network or the server did, in a few words without its own text; empty if unknown."""
+    if isinstance(error, anthropic.APIStatusError) and error.status_code != HTTPStatus.OK:
+        if HTTPStatus.MULTIPLE_CHOICES <= error.status_code < HTTPStatus.BAD_REQUEST:
+            return f"HTTP {error.status_code}: it leads to another address, which nobody has set"
+        return f"HTTP {error.status_code}"
+    if isinstance(error, StreamTimeout) or (isinstance(error, StreamBroken) and error.ours):
+        return str(error)
+    if isinstance(error, StreamBroken) and error.kind == PAGE:
+        return "a page came, as from a website, in place of an answer"
+    for one in _error_chain(error):
+        for kind, words in CAUSES:
+            if isinstance(one, kind):
+                return words
+    return ""
+
+
+def _error_chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield the error that stands behind all others first."""
+    behind = error.__cause__
+    if behind is not None:
+        yield from _error_chain(behind)
+    yield error
+
+
+def retry_after_seconds(error: BaseException) -> float:
+    """The seconds for which the server wants to be left alone; 0 if it names none."""
+    if not isinstance(error, anthropic.APIStatusError):
+        return 0.0
+    asked = error.response.headers.get("retry-after", "")
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)?", asked):
+        return 0.0
+    return float(asked)
+
+
+def failure_detail(error: BaseException, secret: str) -> str:
+    """What the log says about it, without the secret: the server's own words and request id."""
+    if isinstance(error, anthropic.APIStatusError):
+        said = _server_words(error).replace(secret, "…")[:300]
+        return f"{error.status_code} {error.type} {error.request_id}: {said}"
+    if isinstance(error, StreamBroken):
+        return f"{error.kind}: {error}".replace(secret, "…")[:300].removeprefix(": ")
+    if isinstance(error, StreamTimeout):
+        return str(error)
+    return recorded_name(error)
+
+
+FULL_ANSWER = "model_context_window_exceeded"
+
+
+OVERLONG = "max_tokens"
+"""The reason to stop of an answer with all the tokens that it may have; ours, too, where a server goes on."""
+
+
+CUT = frozenset({OVERLONG, REPEATING, FULL_ANSWER, "pause_turn"})
+"""Reasons to stop that leave an answer unfinished."""
+
+
+MOST = 1_000_000_000
+"""Tokens of one call that are believed: a server that tells of more counts something else."""
+
+
+CHARACTERS = 3
+"""Characters to a token, at the least: what came but was never counted is reckoned so."""
+
+
+MOST_CHARACTERS = 8
+"""Characters to a token, at the most: an answer that has more than was asked for is surely too long."""
+
+
+TAIL = 1_000
+"""The last characters of an answer, which are searched for a text that goes in circles."""
+
+
+FIRST = 20
+"""The first characters of an answer, in which a thought begins that is a part of the text."""
+
+
+STEP = 200
+"""Characters that come between two searches."""
+
+
+LONGEST_PIECE = 200
+"""Characters of a piece that is written again and again."""
+
+
+@dataclass(slots=True)
+class StreamedAnswer:
+    """What has come so far. `failure` is one of the words of Reply.failure, if it came to nothing.
+
+    `stopped`: we broke it off. `closed`: we ended it, with what had come, for no more of it was wanted. It is
+    to have at most `most` tokens, and to end at one of the `stop_sequences`; the text then has it, whoever
+    ended it. With `in_circles`, an answer that says the same again and again is ended, too.
+    """
+
+    most: int | None = None
+    stop_sequences: Sequence[str] = ()
+    in_circles: bool = False
+
+    texts: list[str] = field(default_factory=list)
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    stop_reason: str | None = None
+    ended: bool = False
+    """Did the server say that nothing more comes? Some gateways name no reason then."""
+    first_text: float | None = None
+    failure: str = ""
+    cause: str = ""
+    """What the network or the server did, in a few words for the owner; empty where nobody can tell."""
+    stopped: bool = False
+    quiet: bool = False
+    """True if its failure is told to nobody."""
+    closed: bool = False
+    odd: Oddity | None = None
+    """The reason for which we had to end it, where the server should have."""
+    named_end: str = ""
+    """The stop sequence at which the server says that it ended."""
+    thought: int = 0
+    """Characters of thoughts, which are no text."""
+    size: int = 0
+    """Characters of text."""
+    tail: str = ""
+    """The last of these."""
+    looked_at: int = 0
+    """Its characters when it was last searched for a text that goes in circles."""
+    joining: SurrogateJoiner = field(default_factory=SurrogateJoiner)
+    after: float = 0.0
+    """Seconds that the server wants to be left alone."""
+
+    @property
+    def text(self) -> str:
+        """All that came."""
+        return "".join(self.texts)
+
+    @property
+    def outcome(self) -> Literal["ok", "cut", "refused", "cancelled", "failed"]:
+        """How it ended, as in Reply."""
+        if self.stopped:
+            return "cancelled"
+        if self.failure:
+            return "failed"
+        if self.stop_reason == "refusal":
+            return "refused"
+        if self.stop_reason in CUT:
+            return "cut"
+        return "ok"
+
+    @property
+    def is_complete(self) -> bool:
+        """True if the server ended the answer: what breaks after that breaks nothing.
+
+        An end that names no reason counts only where some text came: else a proxy has ended it.
+        """
+        return self.stop_reason is not None or (self.ended and bool(self.texts))
+
+    def take_event(self, data: str) -> str:
+        """Take one event in, as JSON; returns the text that it brought. Thoughts and noise bring none."""
+        if not data:
+            return ""
+        event = json.loads(data)
+        match event:
+            case {"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": str(text)}}:
+                self.thought += len(text)
+            case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(text)}}:
+                return self._add(self.joining.feed(text))
+            case {"type": "content_block_start", "content_block": {"type": "text", "text": str(text)}}:
+                return self._add(self.joining.feed(text))
+            case {
+                "type": "content_block_delta",
+                "delta": {"type": "input_json_delta", "partial_json": str(text)},
+            }:
+                return self._add(self.joining.feed(text))  # of the tool that stands for a grammar
+            case {"type": "content_block_stop"}:
+                return self._add(self.joining.end())
+            case {"type": "message_start", "message": {"usage": {**counted}}}:
+                self._count(counted)
+            case {"type": "message_delta", "delta": {**delta}}:
+                reason = delta.get("stop_reason")
+                if isinstance(reason, str):
+                    self.stop_reason = reason
+                self.named_end = str(delta.get("stop_sequence") or "")
+                self._count(event.get("usage"))
+            case {"type": "message_stop"}:
+                self.ended = True
+            case {"type": "error", "error": {"type": kind, **said}}:
+                raise StreamBroken(str(said.get("message")), str(kind))
+            case {"error": {"message": words, **more}}:  # as gateways pass on what OpenAI's API says
+                raise StreamBroken(str(words), str(more.get("code") or more.get("type") or ""))
+            case {"error": str(words), **more} if not more:
+                raise StreamBroken(words)
+        return ""
+
+    def _add(self, text: str) -> str:
+        if text:
+            self.texts.append(text)
+        return text
+
+    @property
+    def has_thoughts(self) -> bool:
+        """True if thoughts came, of their own or in the text."""
+        return self.thought > 0 or self.text[:FIRST].lstrip().startswith("<think")
+
+    def bounded_delta(self, delta: str) -> str:
+        """Return what of the newest text is wanted, and close the answer where that ends it."""
+        for stop in self.stop_sequences:
+            near = (self.tail + delta)[-len(stop) - len(delta) + 1 :]
+            at = near.find(stop)
+            if at >= 0:
+                delta = delta[: len(delta) - (len(near) - at - len(stop))]
+                self.texts[-1:] = [delta]
+                self._cut(ENDED, "endless")
+                break
+        self.size += len(delta)
+        self.tail = (self.tail + delta)[-TAIL:]
+        if self.most is not None and self.size + self.thought > self.most * MOST_CHARACTERS:
+            self._cut(OVERLONG, "too-long")
+        elif self.in_circles and self.size - self.looked_at >= STEP:
+            self.looked_at = self.size
+            if repeats_itself(self.tail):
+                self._cut(REPEATING, "repeating")
+        return delta
+
+    def _cut(self, why: str, odd: Oddity) -> None:
+        if self.stop_reason is None:
+            self.odd = odd
+        self.close(why)
+
+    def close(self, why: str) -> None:
+        """No more of it is wanted: it is whole with what has come, and ends for this reason."""
+        if not self.closed and self.stop_reason is None:
+            self.closed, self.stop_reason = True, why
+
+    def end_by_server(self) -> None:
+        """The server ended it. The end that it was asked for belongs to the text.
+
+        Some servers end there and name another reason: then an element that was begun is closed.
+        """
+        if self.outcome != "ok":
+            return
+        for stop in self.stop_sequences:
+            begun = self.text.rfind(stop.replace("</", "<", 1))
+            if self.named_end == stop or begun > self.text.rfind(stop):
+                self.texts.append(stop)
+                return
+
+    def break_off(self, prompt: int) -> None:
+        """We broke it off. A prompt of which the server had not counted the tokens yet has this many."""
+        self.stopped = not self.closed
+        if self.usage == TokenUsage():
+            self.usage = TokenUsage(input=prompt)
+
+    def billed_usage(self) -> TokenUsage:
+        """The tokens to pay for; of an answer that we broke off, the server never told how many."""
+        if self.is_complete and not self.closed:
+            return self.usage
+        came = len(self.text) + self.thought
+        return replace(self.usage, output=max(self.usage.output, came // CHARACTERS))
+
+    def _count(self, counted: Any) -> None:
+        """Counts only grow; local backends leave some of them, or all, empty."""
+        if not isinstance(counted, Mapping):
+            return
+        was = self.usage
+        self.usage = TokenUsage(
+            input=max(was.input, counted_tokens(counted, "input_tokens")),
+            cache_read=max(was.cache_read, counted_tokens(counted, "cache_read_input_tokens")),
+            cache_write=max(was.cache_write, counted_tokens(counted, "cache_creation_input_tokens")),
+            output=max(was.output, counted_tokens(counted, "output_tokens")),
+        )
+
+
+def repeats_itself(text: str) -> bool:
+    """Return True if the text is nothing but one piece, of a few lines at the most, again and again."""
+    if len(text) < TAIL:
+        return False
+    return any(text[piece:] == text[:-piece] for piece in range(1, LONGEST_PIECE + 1))
+
+
+def counted_tokens(counted: Mapping[str, Any], name: str) -> int:
+    """How many tokens a server counted under this name; 0 for what is no number that can be believed."""
+    found = counted.get(name)
+    if isinstance(found, int) and found <= MOST:
+        return found
+    return 0
+
+
+def estimate_prompt_tokens(request: Mapping[str, Any]) -> int:
+    """Return about how many tokens a prompt has that nobody has counted."""
+    return len(json.dumps(request, ensure_ascii=False)) // CHARACTERS
+
+
+MOST_BYTES = 1_000_000
+"""Bytes of one line, and of one event; an answer whole in a single event has far less."""
+
+
+NEWLINES = (b"\n", b"\r")
+
+
+PING = b"ping"
+"""The name of events that say no more than that the connection lives."""
+
+
+async def answer_events(response: httpx2.Response, patience: StreamDeadline) -> AsyncGenerator[str, None]:
+    """Yield the data of each event, and tell `patience` of all bytes and events.
+
+    Comments, pings and events without data are signs of life, and not yielded. Raises Broken for what is too
+    long, and ValueError for what is not UTF-8.
+    """
+    lines, name, data, size = _LineSplitter(), b"", list[bytes](), 0
+    async for chunk in response.aiter_bytes():
+        patience.note_bytes()
+        for line in lines.feed(chunk):
+            if not line:
+                if data and name != PING:
+                    patience.note_event()
+                    yield b"\n".join(data).decode()
+                name, data, size = b"", [], 0
+                continue
+            field, _, value = line.partition(b":")
+            value = value.removeprefix(b" ")
+            if field == b"data":
+                data.append(value)
+                size += len(value)
+                _check_event_size(size)
+            elif field == b"event":
+                name = value
+
+
+def _check_event_size(size: int) -> None:
+    if size > MOST_BYTES:
+        raise StreamBroken(f"an event has more than {MOST_BYTES:,} bytes", ours=True)
+
+
+class _LineSplitter:
+    """Cuts bytes into lines, which may end in LF, CR or both."""
+
+    def __init__(self) -> None:
+        self._rest: list[bytes] = []
+        """The pieces of the line that has not ended."""
+        self._size = 0
+        self._after_cr = False
+
+    def feed(self, chunk: bytes) -> Sequence[bytes]:
+        """Return the lines that end in this chunk, without their ends. Raises Broken."""
+        if self._after_cr:
+            chunk = chunk.removeprefix(b"\n")
+            self._after_cr = False
+        if not chunk:
+            return ()
+        self._after_cr = chunk.endswith(b"\r")
+        lines, ends = chunk.splitlines(), chunk.endswith(NEWLINES)
+        if self._rest and (ends or len(lines) > 1):
+            lines[0] = b"".join([*self._rest, lines[0]])
+            self._rest, self._size = [], 0
+        if not ends:
+            self._rest.append(lines.pop())
+            self._size += len(self._rest[-1])
+            _check_event_size(self._size)
+        return lines

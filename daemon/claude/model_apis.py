@@ -1,0 +1,669 @@
+"""How a request reaches Claude: as the SDK sends it, but for what is the same each time.
+
+The SDK makes URL, headers and timeouts anew for every request, which takes it longer than sending it. Here it
+makes them once; what it made is sent with each body, over the connection that it was given.
+
+The thoughts with which an answer begins, between tags such as `<think>`, are taken away from its text.
+
+The port between the client and the API that a server speaks: how it is asked, and how its answer is read.
+
+Retries, deadlines, windows, the budget and the call itself are the client's, and the same for every API.
+
+Chat completions, the API of OpenAI that most other servers speak too: requests and answers, translated.
+
+Everywhere else a request has Anthropic's form. What only Claude knows of it (thinking, effort, marks of its
+cache) is left out here. What a model thinks before it speaks is counted, and goes nowhere.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import aiohttp
+import httpx2
+from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic, DefaultAioHttpClient
+
+from daemon.claude.answer_stream import (
+    CHARACTERS,
+    FULL_ANSWER,
+    PAGE,
+    StreamBroken,
+    StreamedAnswer,
+    counted_tokens,
+    estimate_prompt_tokens,
+    refusal_text,
+)
+from daemon.claude.backend import ServerLookUp
+from daemon.model import ANTHROPIC, OPENAI, ProviderAccount
+from daemon.settings.limits import TokenUsage
+
+
+class ModelAPI(Protocol):
+    """One server, over connections that are kept until `close`.
+
+    What fails is raised as the errors of `failure.FAILURES`: `APIConnectionError` where nobody answers,
+    `APIStatusError` where the server refuses.
+    """
+
+    @property
+    def account(self) -> ProviderAccount:
+        """The server in words of owners."""
+
+    async def send(self, request: Mapping[str, Any]) -> httpx2.Response:
+        """Return the answer, a stream of server-sent events that has only begun: close it.
+
+        The request is in Anthropic's form, without `stream`.
+        """
+
+    def begin(self, request: Mapping[str, Any]) -> StreamedAnswer:
+        """Return an empty answer, which takes in the events of such a stream."""
+
+    async def get(self, path: str, within: float) -> httpx2.Response:
+        """Return what the API says of this path below its root (`models`), within so many seconds."""
+
+    def server_look_up(self) -> ServerLookUp:
+        """Return what asks this server for its models and its version."""
+
+    async def close(self) -> None:
+        """Give the connections back."""
+
+
+OF_THE_BODY = "content-length"
+
+
+OF_THE_TRANSFER = frozenset({"content-length", "content-encoding", "transfer-encoding"})
+
+
+MOST_OF_AN_ERROR = 100_000
+"""Bytes that are read of a refusal: some servers send the whole prompt back, or never end."""
+
+
+class RequestSender:
+    """Implements ModelAPI for the Messages API: as this SDK client would, over the same HTTP client."""
+
+    account = ANTHROPIC
+
+    def __init__(self, sdk: AsyncAnthropic, http: httpx2.AsyncClient) -> None:
+        self._sdk = sdk
+        self._http = http
+        self._form: httpx2.Request | None = None
+
+    async def send(self, request: Mapping[str, Any]) -> httpx2.Response:
+        """The answer, which has only begun: close it. Raises the SDK's errors."""
+        if self._form is None:
+            self._form = await request_form(self._sdk)
+        body = json.dumps({**request, "stream": True}, ensure_ascii=False, separators=(",", ":"))
+        made = httpx2.Request(
+            self._form.method,
+            self._form.url,
+            headers=self._form.headers,
+            extensions=self._form.extensions,
+            content=body.encode(),
+        )
+        try:
+            response = await self._http.send(made, stream=True)
+            if not response.is_success:
+                response = await with_bounded_body(response)
+        except (httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
+            raise APIConnectionError(request=made) from error
+        if not response.is_success:
+            raise refusal_body(response)
+        return response
+
+    def begin(self, request: Mapping[str, Any]) -> StreamedAnswer:
+        """An empty answer."""
+        return StreamedAnswer()
+
+    async def get(self, path: str, within: float) -> httpx2.Response:
+        """Return what the API says of this path."""
+        return await self._sdk.get(f"/v1/{path}", cast_to=httpx2.Response, options={"timeout": within})
+
+    def server_look_up(self) -> ServerLookUp:
+        """Return what asks the server for more than this API does, with the same headers."""
+        headers = {name: one for name, one in self._sdk.default_headers.items() if isinstance(one, str)}
+        return ServerLookUp(self._http, str(self._sdk.base_url), headers)
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        await self._sdk.close()
+
+
+async def request_form(sdk: AsyncAnthropic) -> httpx2.Request:
+    """A request for a streamed answer as this client makes it, without what depends on the body."""
+    made: list[httpx2.Request] = []
+
+    def keep(request: httpx2.Request) -> httpx2.Response:
+        made.append(request)
+        return httpx2.Response(200)
+
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(keep)) as nowhere:
+        beside = sdk.with_options(http_client=nowhere)
+        await beside.messages.create(model="", max_tokens=1, messages=[], stream=True)
+    [request] = made
+    del request.headers[OF_THE_BODY]
+    return request
+
+
+async def with_bounded_body(response: httpx2.Response) -> httpx2.Response:
+    """Return the response with no more of its body than is looked at."""
+    body = bytearray()
+    async with aclosing(response):
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > MOST_OF_AN_ERROR:
+                break
+    kept = [(name, value) for name, value in response.headers.items() if name not in OF_THE_TRANSFER]
+    content = bytes(body[:MOST_OF_AN_ERROR])
+    return httpx2.Response(response.status_code, headers=kept, content=content, request=response.request)
+
+
+def refusal_body(response: httpx2.Response) -> APIStatusError:
+    """What the server says instead of an answer; words that are no JSON are kept as they are."""
+    said = response.text.strip()
+    body: object = said
+    if said.startswith("{"):
+        try:
+            body = json.loads(said)
+        except (ValueError, RecursionError):
+            body = said
+    return APIStatusError(said, response=response, body=body)
+
+
+OPENING = re.compile(r"<(think(?:ing)?|thought|reasoning)>|\[(think)\]", re.IGNORECASE)
+
+
+OPENINGS = ("<think>", "<thinking>", "<thought>", "<reasoning>", "[think]")
+
+
+LONGEST_CLOSING = len("</reasoning>")
+
+
+class LeadingThoughtFilter:
+    """Takes the thoughts away from one answer, piece by piece; what may still become one is held back."""
+
+    def __init__(self) -> None:
+        self.length = 0
+        """Characters that were thoughts."""
+        self._held = ""
+        self._closing: re.Pattern[str] | None = None
+        """The end of the thought that is open."""
+        self._has_thought = False
+        self._is_over = False
+        """True once the answer itself has begun."""
+
+    def feed(self, text: str) -> str:
+        """Return what of the answer is surely none, now that this has come, too."""
+        if self._is_over:
+            return text
+        self._held += text
+        while self._closing is None or self._has_closed(self._closing):
+            bare = self._held.lstrip()
+            opened = OPENING.match(bare)
+            if opened is None:
+                return self._begin(bare)
+            self._held = bare[opened.end() :]
+            self._has_thought = True
+            self._closing = re.compile(rf"</{opened[1]}\s*>|\[/{opened[2]}\]", re.IGNORECASE)
+        return ""
+
+    def end(self) -> str:
+        """Return what is held back still, and was no thought."""
+        if self._is_over or self._closing:
+            return ""
+        self._is_over = True
+        return self._held
+
+    def _has_closed(self, closing: re.Pattern[str]) -> bool:
+        found = closing.search(self._held)
+        if found is None:
+            kept = self._held[-LONGEST_CLOSING:]
+            self.length += len(self._held) - len(kept)
+            self._held = kept
+            return False
+        self.length += found.start()
+        self._held = self._held[found.end() :].lstrip()
+        self._closing = None
+        return True
+
+    def _begin(self, bare: str) -> str:
+        """Begin with the answer, unless what has come of it may still become a thought."""
+        if any(opening.startswith(bare.casefold()) for opening in OPENINGS):
+            return ""
+        self._is_over = True
+        return bare if self._has_thought else self._held
+
+
+CONNECT = httpx2.Timeout(None, connect=10)
+"""What comes after the connection is made is watched by Patience."""
+
+
+log = logging.getLogger(__name__)
+
+
+DONE = "[DONE]"
+"""The last event of a stream, which is no JSON."""
+
+
+MOST_STOPS = 4
+"""Texts at which an answer may be told to stop; OpenAI refuses more."""
+
+
+REASONS = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "max_tokens": "max_tokens",
+    "model_length": FULL_ANSWER,
+    "content_filter": "refusal",
+    "safety": "refusal",
+}
+"""Why an answer ended, and what Anthropic calls that. All other words are kept as they are."""
+
+
+FAILED = {"error": "server-error", "abort": "server-error", "insufficient_system_resource": "overloaded"}
+"""Ends that are failures, and the kind of each."""
+
+
+THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+"""Fields with a thought in a piece: as DeepSeek (vLLM, llama-server), OpenRouter (Ollama) name them."""
+
+
+VERSION = re.compile(r"/v\d+\w*(/|$)")
+"""The version in the path of an address: `/v1`, `/v1beta/openai`, `/api/paas/v4`."""
+
+
+OBJECTIONS = (400, 405, 422, 500, 501)
+"""Statuses with which servers refuse a part of a request; templates of chats do it with a 500."""
+
+
+NO_FORMAT = re.compile(
+    r"response.?format|json.?(?:schema|object|mode)|structured.?output|grammar", re.IGNORECASE
+)
+
+
+NO_STOP = re.compile(r"""["'`]stop["'`]|stop.?sequences?""", re.IGNORECASE)
+
+
+NO_SYSTEM = re.compile(
+    r"system (?:role|message|prompt|instruction)|['\"]system['\"] with this model|roles must alternate"
+    r"|only user and assistant roles|developer instruction",
+    re.IGNORECASE,
+)
+
+
+def api_roots(base_url: str) -> list[str]:
+    """Return where the API may stand, the likeliest first: an address without a version may leave it out."""
+    base = re.sub(r"(/chat/completions)?/*$", "", base_url)
+    if VERSION.search(urlsplit(base).path):
+        return [base]
+    return [f"{base}/v1", base]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatRequestForm:
+    """The form of requests to one model of a server, where servers differ."""
+
+    limit: str = "max_tokens"
+    format: str = "json_schema"
+    """The type of `response_format`; empty: none."""
+    has_system: bool = True
+    has_stop: bool = True
+    has_usage: bool = True
+
+    def request_body(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the request as this API has it."""
+        body: dict[str, Any] = {
+            "model": request["model"],
+            "messages": self._messages(request),
+            self.limit: request["max_tokens"],
+            "stream": True,
+        }
+        if self.has_usage:
+            body["stream_options"] = {"include_usage": True}
+        if "temperature" in request:
+            body["temperature"] = request["temperature"]
+        stops = request.get("stop_sequences", ())[:MOST_STOPS]
+        if stops and self.has_stop:
+            body["stop"] = [*stops]
+        form = request.get("output_config", {}).get("format")
+        if form and self.format:
+            body["response_format"] = _response_format(self.format, form["schema"])
+        return body
+
+    def _messages(self, request: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The system text is the first message, or stands before the first words of a user."""
+        system = [*request.get("system", ())]
+        messages = request["messages"]
+        if system and not self.has_system:
+            first = {**messages[0], "content": [*system, *messages[0]["content"]]}
+            messages = [first, *messages[1:]]
+        elif system:
+            messages = [{"role": "system", "content": system}, *messages]
+        return [{"role": one["role"], "content": _content(one["content"])} for one in messages]
+
+    def form_after_refusal(self, body: Mapping[str, Any], said: str) -> ChatRequestForm | None:
+        """Return how to ask instead where a server refuses this body with these words; None: no other way."""
+        if "max_completion_tokens" in said and self.limit == "max_tokens":
+            return replace(self, limit="max_completion_tokens")
+        if "stream_options" in said and self.has_usage:
+            return replace(self, has_usage=False)
+        if "response_format" in body and NO_FORMAT.search(said):
+            return replace(self, format="json_object" if self.format == "json_schema" else "")
+        if "stop" in body and NO_STOP.search(said):
+            return replace(self, has_stop=False)
+        if self.has_system and body["messages"][0]["role"] == "system" and NO_SYSTEM.search(said):
+            return replace(self, has_system=False)
+        return None
+
+
+def _response_format(kind: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    if kind != "json_schema":
+        return {"type": kind}
+    form = {"name": "answer", "schema": schema, "strict": _names_all(schema)}
+    return {"type": kind, "json_schema": form}
+
+
+def _names_all(schema: object) -> bool:
+    """True if every object in it needs all its properties: OpenAI enforces no other schema."""
+    if isinstance(schema, list):
+        return all(map(_names_all, schema))
+    if not isinstance(schema, Mapping):
+        return True
+    properties = schema.get("properties")
+    if isinstance(properties, Mapping) and {*properties} != {*schema.get("required", ())}:
+        return False
+    return all(map(_names_all, schema.values()))
+
+
+def _content(blocks: Iterable[Mapping[str, Any]]) -> str | list[dict[str, Any]]:
+    """One text, which every server takes; parts only where there are images among them."""
+    parts = [_part(block) for block in blocks]
+    if any(part["type"] != "text" for part in parts):
+        return parts
+    return "\n\n".join(part["text"] for part in parts)
+
+
+def _part(block: Mapping[str, Any]) -> dict[str, Any]:
+    if block["type"] != "image":
+        return {"type": "text", "text": block["text"]}
+    source = block["source"]
+    return {"type": "image_url", "image_url": {"url": f"data:{source['media_type']};base64,{source['data']}"}}
+
+
+class ChatCompletions:
+    """Implements ModelAPI for chat completions. What a server refuses once it is not asked for again."""
+
+    account = OPENAI
+
+    def __init__(self, *, base_url: str, api_key: str) -> None:
+        self._roots = api_roots(base_url)
+        self._key = api_key
+        # A redirect would lead prompts to an address that nobody has set.
+        self._http = DefaultAioHttpClient(timeout=CONNECT, follow_redirects=False)
+        self._manners: dict[str, ChatRequestForm] = {}
+        """By model, where the usual one was refused."""
+
+    async def send(self, request: Mapping[str, Any]) -> httpx2.Response:
+        """Return the answer, which has only begun; a part of the request that is refused is left out."""
+        model = request["model"]
+        while True:
+            manner = self._manners.get(model, ChatRequestForm())
+            body = manner.request_body(request)
+            try:
+                return _as_stream(await self._ask("POST", "chat/completions", body))
+            except APIStatusError as error:
+                other = (
+                    manner.form_after_refusal(body, refusal_text(error))
+                    if error.status_code in OBJECTIONS
+                    else None
+                )
+                if other is None:
+                    raise
+                log.info("%s is asked in another way from now on: %s", model, other)
+                self._manners[model] = other
+
+    def begin(self, request: Mapping[str, Any]) -> StreamedAnswer:
+        """An empty answer."""
+        return ChatAnswer(request=request)
+
+    async def get(self, path: str, within: float) -> httpx2.Response:
+        """Return what the API says of this path."""
+        return await self._ask("GET", path, within=within)
+
+    def server_look_up(self) -> ServerLookUp:
+        """Return what asks this server for its models and its version, with the same key."""
+        return ServerLookUp(self._http, self._roots[0], {"authorization": f"Bearer {self._key}"})
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        await self._http.aclose()
+
+    async def _ask(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, within: float | None = None
+    ) -> httpx2.Response:
+        """Ask at each root until one has the API; from then on at that one alone."""
+        missing: APIStatusError | StreamBroken | None = None
+        for root in list(self._roots):
+            try:
+                response = await self._request(method, f"{root}/{path}", body, within)
+            except (APIStatusError, StreamBroken) as error:
+                if not _is_elsewhere(error):
+                    raise
+                missing = missing or error
+            else:
+                self._roots = [root]
+                return response
+        assert missing is not None
+        raise missing
+
+    async def _request(
+        self, method: str, url: str, body: Mapping[str, Any] | None, within: float | None
+    ) -> httpx2.Response:
+        """Send one request; what comes is read to its end, unless it is a stream."""
+        headers = {b"authorization": f"Bearer {self._key}".encode()}
+        content = None
+        if body is not None:
+            headers[b"content-type"] = b"application/json"
+            content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        made = self._http.build_request(method, url, content=content, headers=[*headers.items()])
+        if within is not None:
+            made.extensions["timeout"] = httpx2.Timeout(within).as_dict()
+        try:
+            response = await self._http.send(made, stream=True)
+            kind = response.headers.get("content-type", "").casefold()
+            if not response.is_success or "html" in kind:
+                response = await with_bounded_body(response)
+            elif body is None or "json" in kind:
+                await response.aread()
+        except (httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
+            raise APIConnectionError(request=made) from error
+        if not response.is_success:
+            raise _refusal_of(response)
+        if "html" in kind:
+            raise StreamBroken("a page came in place of an answer", PAGE)
+        return response
+
+
+def _is_elsewhere(error: APIStatusError | StreamBroken) -> bool:
+    """True if the API does not stand where this came from."""
+    if isinstance(error, StreamBroken):
+        return error.kind == PAGE
+    return error.status_code in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
+
+
+def _as_stream(response: httpx2.Response) -> httpx2.Response:
+    """The answer of a server that does not stream, as one event of a stream."""
+    if "json" not in response.headers.get("content-type", "").casefold():
+        return response
+    event = json.dumps(json.loads(response.text))
+    return httpx2.Response(200, content=f"data: {event}\n\ndata: {DONE}\n\n".encode())
+
+
+def _refusal_of(response: httpx2.Response) -> APIStatusError:
+    """Return a refusal, whatever form the server gave it, in the form that `failure` reads."""
+    said = response.text.strip()
+    body: object = said
+    try:
+        words, kind = _error_words(json.loads(said))
+        body = {"error": {"message": words, "type": kind}}
+    except (ValueError, RecursionError):
+        pass
+    return APIStatusError(said, response=response, body=body)
+
+
+def _error_words(body: object) -> tuple[str, str]:
+    """The words of an error and its kind. Raises ValueError where the body has none.
+
+    OpenAI has an object `error`, Gemini a list of them, LM Studio and xAI a text, vLLM had them outside, and
+    FastAPI has a `detail`.
+    """
+    if isinstance(body, list) and body:
+        body = body[0]
+    if not isinstance(body, Mapping):
+        raise ValueError("no error")
+    error = body.get("error") or body.get("detail") or body
+    if isinstance(error, list) and error:
+        error = error[0]
+    if isinstance(error, str):
+        return error, _error_kind(body)
+    if not isinstance(error, Mapping):
+        raise ValueError("no error")
+    return str(error.get("message") or error.get("msg") or ""), _error_kind(error)
+
+
+def _error_kind(error: Mapping[str, Any]) -> str:
+    """The code of an error, or its type where the code is none or a status."""
+    code, kind = error.get("code"), error.get("type") or error.get("status")
+    if isinstance(code, str) and not code.isdecimal():
+        return code
+    return str(kind or code or "")
+
+
+@dataclass(slots=True)
+class ChatAnswer(StreamedAnswer):
+    """An answer of chat completions; `request` is what it answers, for servers that do not count tokens."""
+
+    request: Mapping[str, Any] = field(default_factory=dict)
+    leading: LeadingThoughtFilter = field(default_factory=LeadingThoughtFilter)
+    is_refused: bool = False
+
+    def take_event(self, data: str) -> str:
+        """Take one event in, as JSON; returns the text that it brought. Thoughts and noise bring none."""
+        if data.strip() == DONE:
+            self.ended = True
+            return self._add(self._flush())
+        event = json.loads(data) if data else None
+        if isinstance(event, list) and event:  # as Gemini sends errors
+            [event, *_] = event
+        if not isinstance(event, Mapping):
+            return ""
+        if event.get("error") or event.get("object") == "error":
+            words, kind = _error_words(event)
+            raise StreamBroken(words, kind)
+        self._count(event.get("usage"))
+        choices = event.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        if not isinstance(choice, Mapping):
+            return ""
+        self._count(choice.get("usage"))  # Moonshot has it there
+        said = self._take_delta(choice.get("delta") or choice.get("message"))
+        return self._add(said + self._end(choice.get("finish_reason")))
+
+    def _take_delta(self, delta: object) -> str:
+        """Take a piece of the answer in; returns what of it is no thought."""
+        if not isinstance(delta, Mapping):
+            return ""
+        self.thought += len(_thought_text(delta))
+        self.is_refused = self.is_refused or bool(delta.get("refusal"))
+        before = self.leading.length
+        spoken = self.leading.feed(_answer_text(delta.get("content")))
+        self.thought += self.leading.length - before
+        return self.joining.feed(spoken)
+
+    def _end(self, reason: object) -> str:
+        if not isinstance(reason, str) or reason.casefold() in ("", "null"):
+            return ""
+        word = reason.casefold()
+        if word in FAILED:
+            raise StreamBroken(f"the answer ended with {word}", FAILED[word])
+        self.stop_reason = "refusal" if self.is_refused else REASONS.get(word, word)
+        return self._flush()
+
+    def _flush(self) -> str:
+        """Return what was held back, at the end."""
+        return self.joining.feed(self.leading.end()) + self.joining.end()
+
+    def _count(self, counted: Any) -> None:
+        """The newest count is the whole one; servers leave parts of it, or all, empty."""
+        if not isinstance(counted, Mapping):
+            return
+        prompt = counted_tokens(counted, "prompt_tokens")
+        # Some leave thoughts out of `completion_tokens`, but not out of the total.
+        output = max(
+            counted_tokens(counted, "completion_tokens"), counted_tokens(counted, "total_tokens") - prompt
+        )
+        read, written = _cached_tokens(counted)
+        read = min(read, prompt)
+        written = min(written, prompt - read)
+        usage = TokenUsage(input=prompt - read - written, cache_read=read, cache_write=written, output=output)
+        if usage.total >= self.usage.total:
+            self.usage = usage
+
+    def billed_usage(self) -> TokenUsage:
+        """The tokens to pay for; what a server did not count is reckoned."""
+        usage = super(ChatAnswer, self).billed_usage()  # dataclasses with slots break a bare super()
+        came = len(self.text) + self.thought
+        if not (came or self.is_complete):
+            return usage
+        if not usage.output:
+            usage = replace(usage, output=came // CHARACTERS)
+        if not usage.prompt:
+            usage = replace(usage, input=estimate_prompt_tokens(self.request))
+        return usage
+
+
+def _thought_text(delta: Mapping[str, Any]) -> str:
+    """Return the thought in this piece; servers name it by one of several words, some by two at once."""
+    for name in THOUGHTS:
+        thought = delta.get(name)
+        if thought and isinstance(thought, str):
+            return thought
+    content = delta.get("content")
+    if isinstance(content, list):  # as Mistral has it
+        return "".join(str(part.get("thinking", "")) for part in content if isinstance(part, Mapping))
+    return ""
+
+
+def _answer_text(content: object) -> str:
+    """The text of a piece: most servers send a string, Mistral also a list of parts."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    parts = [part for part in content if isinstance(part, Mapping) and part.get("type") == "text"]
+    return "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+
+
+def _cached_tokens(counted: Mapping[str, Any]) -> tuple[int, int]:
+    """The tokens of a prompt that were read from a cache, and written to one, under any of their names."""
+    details = counted.get("prompt_tokens_details")
+    if not isinstance(details, Mapping):
+        details = {}
+    read = (
+        counted_tokens(details, "cached_tokens"),  # OpenAI
+        counted_tokens(counted, "cached_tokens"),  # Moonshot
+        counted_tokens(counted, "prompt_cache_hit_tokens"),  # DeepSeek
+        counted_tokens(counted, "cache_read_input_tokens"),  # LiteLLM
+    )
+    written = (
+        counted_tokens(details, "cache_write_tokens"),  # OpenRouter
+        counted_tokens(counted, "cache_creation_input_tokens"),  # LiteLLM
+    )
+    return max(read), max(written)

@@ -1,0 +1,603 @@
+"""Who may talk to our port: no foreign Host or Origin, and nobody without the token or a session.
+
+It stands before the whole application: the console, and the rehearsal's /api/, /v1/ and /link/.
+
+What a wrong token costs: time, and more with each one, for the address that it came from alone.
+
+Whoever shows the right token never meets it, wherever they are: many may share an address behind a proxy.
+
+The lasting token of the page in `SOUL_HOME/console-token`: made once, for the daemon's user alone.
+
+A file that somebody else could have put there is refused; one that others could read is closed to them.
+
+What opens the page: the lasting token, links that work once, and the sessions that these open.
+
+Of a link or a session only a hash is kept, keyed with the token: under a new token none of them holds.
+
+The small JSON objects that the page posts, read within bounds.
+
+How a browser signs in and out: a link is exchanged for a session, and a session is ended.
+
+The page's script does the exchange, by a POST: whoever only looks at a link does not use it up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import hmac
+import json
+import logging
+import math
+import os
+import re
+import secrets
+import stat
+from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from daemon.console.server import CROWD, ConnectionLimit, rate_limit_key
+from daemon.engine.clock import Clock
+from daemon.engine.exceptions import JournalError
+from daemon.settings.home import OTHERS, TOKEN, write_private
+from daemon.settings.parse import ConfigError
+
+FREE_FAILURES = 3
+"""Wrong tokens that cost nothing: anybody mistypes."""
+
+
+LONGEST_DELAY = 30.0
+"""Seconds that an answer is held back at the most."""
+
+
+FORGOTTEN = 600.0
+"""Seconds without a wrong token after which an address begins anew."""
+
+
+WAITING = 4
+"""Answers that are held back for one address at once."""
+
+
+WAITING_IN_ALL = 64
+
+
+KNOWN = 1_000
+"""Addresses that are remembered; the one that was quiet for the longest is forgotten first."""
+
+
+@dataclass(slots=True)
+class TokenFailures:
+    """The wrong tokens of one address: how many, when the last one came, how many answers wait."""
+
+    wrong: int = 0
+    at: float = 0.0
+    waiting: int = 0
+
+
+class LoginRateLimit:
+    """Holds back the answers to wrong tokens."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._known: dict[str, TokenFailures] = {}
+        self._waiting = 0
+
+    async def delay_wrong_token(self, address: str) -> float:
+        """A wrong token came from there. Returns 0 when it has cost its time.
+
+        Where too many wait already it returns at once, with the seconds after which to try again.
+        """
+        guesses = self._failures_of(address)
+        guesses.wrong += 1
+        guesses.at = self._clock.steady()
+        seconds = delay_seconds(guesses.wrong)
+        if not seconds:
+            return 0.0
+        if guesses.waiting >= WAITING or self._waiting >= WAITING_IN_ALL:
+            return seconds
+        guesses.waiting += 1
+        self._waiting += 1
+        try:
+            await self._clock.sleep(seconds)
+        finally:
+            guesses.waiting -= 1
+            self._waiting -= 1
+        return 0.0
+
+    def _failures_of(self, address: str) -> TokenFailures:
+        """The guesses of this address, which is now the last one in the table."""
+        guesses = self._known.pop(address, None) or TokenFailures()
+        if self._clock.steady() - guesses.at >= FORGOTTEN:
+            guesses.wrong = 0
+        if len(self._known) >= KNOWN:
+            del self._known[next(iter(self._known))]
+        self._known[address] = guesses
+        return guesses
+
+
+def delay_seconds(wrong: int) -> float:
+    """The seconds that this wrong token costs, the first being 1."""
+    if wrong <= FREE_FAILURES:
+        return 0.0
+    return min(2.0 ** min(wrong - FREE_FAILURES - 1, 10), LONGEST_DELAY)
+
+
+LINK_SECONDS = 600.0
+"""Seconds in which a link may be opened."""
+
+
+SESSION_IDLE_SECONDS = 7 * 86_400.0
+"""Seconds without use after which a session ends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretStore:
+    """Random secrets of one kind: each is an empty file that is named by its keyed hash, and ends at the time
+    of its last change.
+
+    A copy of such a file that is made without its times has ended.
+    """
+
+    folder: Path
+    key: str
+
+    def hashed_name(self, secret: str) -> str:
+        """Return what a secret is kept as; nothing leads back from it."""
+        return hmac.new(_bytes(self.key), _bytes(secret), "sha256").hexdigest()
+
+    def add(self, now: float, seconds: float) -> str:
+        """Return a new secret that ends then; those that have ended are removed. Raises JournalError."""
+        secret = secrets.token_urlsafe(32)
+        path = self.folder / self.hashed_name(secret)
+        try:
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            self._sweep(now)
+            path.touch(mode=0o600, exist_ok=False)
+            os.utime(path, (now + seconds, now + seconds))
+        except OSError as error:
+            raise _unusable(self.folder, error) from error
+        return secret
+
+    def end_of(self, name: str) -> float:
+        """Return when the secret of this name ends, in Unix seconds; 0 where there is none."""
+        try:
+            return os.lstat(self.folder / name).st_mtime
+        except FileNotFoundError:
+            return 0.0
+        except OSError as error:
+            raise _unusable(self.folder, error) from error
+
+    def move_end(self, name: str, ends: float) -> None:
+        """Let it end then; where that cannot be written it ends as it was to."""
+        with suppress(OSError):
+            os.utime(self.folder / name, (ends, ends))
+
+    def remove(self, name: str) -> bool:
+        """End it now. Was it there? Of several who remove it only one is told so."""
+        try:
+            (self.folder / name).unlink()
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise _unusable(self.folder, error) from error
+        return True
+
+    def _sweep(self, now: float) -> None:
+        for path in self.folder.iterdir():
+            if self.end_of(path.name) <= now:
+                path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageCredentials:
+    """All that opens the page of one home. `now` gives Unix seconds."""
+
+    token: str
+    links: SecretStore
+    sessions: SecretStore
+    now: Callable[[], float]
+
+    @classmethod
+    def open_home(cls, home: Path, token: str, now: Callable[[], float]) -> Self:
+        """Return those of this home under this lasting token."""
+        links = SecretStore(folder=home / "console-links", key=token)
+        sessions = SecretStore(folder=home / "console-sessions", key=token)
+        return cls(token=token, links=links, sessions=sessions, now=now)
+
+    def is_token(self, shown: str) -> bool:
+        """True if this is the lasting token."""
+        return hmac.compare_digest(_bytes(shown), _bytes(self.token))
+
+    def session_of(self, shown: str) -> str:
+        """Return the name of the session with this secret, which is used now; empty where there is none."""
+        name = self.sessions.hashed_name(shown)
+        if self.sessions.end_of(name) <= self.now():
+            return ""
+        self.sessions.move_end(name, self.now() + SESSION_IDLE_SECONDS)
+        return name
+
+    def make_link(self) -> str:
+        """Return the secret of a new link. Raises JournalError where none can be kept."""
+        return self.links.add(self.now(), LINK_SECONDS)
+
+    def open_session(self, shown: str) -> str:
+        """Return the secret of a new session for a link, which is used up, or for the lasting token.
+
+        Empty where this is neither, or not any more. Raises JournalError.
+        """
+        if self.is_token(shown):
+            return self.sessions.add(self.now(), SESSION_IDLE_SECONDS)
+        link = self.links.hashed_name(shown)
+        if self.links.end_of(link) <= self.now():
+            return ""
+        session = self.sessions.add(
+            self.now(), SESSION_IDLE_SECONDS
+        )  # where that fails, the link can be opened later
+        if self.links.remove(link):
+            return session
+        self.sessions.remove(self.sessions.hashed_name(session))
+        return ""
+
+
+def _bytes(text: str) -> bytes:
+    """Whatever a header or a request held, halves of characters included."""
+    return text.encode(errors="surrogatepass")
+
+
+def _unusable(folder: Path, error: OSError) -> JournalError:
+    return JournalError(f"{folder} cannot be used ({error.strerror}): nobody can sign in on the page.")
+
+
+SHORTEST_TOKEN = 20
+"""Characters of a token that nobody guesses."""
+
+
+LONGEST_TOKEN = 4_096
+"""Bytes that are read of the file."""
+
+
+OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""Neither follow a link, nor wait for someone who writes into a pipe."""
+
+
+FIX = "Remove it, and the next start makes a new one; or set CONSOLE_TOKEN."
+
+
+log = logging.getLogger(__name__)
+
+
+def read_or_make_token(home: Path) -> str:
+    """Return the lasting token, a new one where there is none yet.
+
+    Raises ConfigError where the file cannot be trusted, JournalError where none can be made.
+    """
+    try:
+        with _locked(home):
+            token = read_token(home)
+            if not token:
+                token = secrets.token_urlsafe(32)
+                write_private(home / TOKEN, f"{token}\n")
+            return token
+    except OSError as error:
+        raise JournalError(f"{home / TOKEN} cannot be made ({error.strerror}).") from error
+
+
+def read_token(home: Path) -> str:
+    """Return the lasting token; empty where none was made. Raises ConfigError: it cannot be trusted."""
+    path = home / TOKEN
+    try:
+        descriptor = os.open(path, OPEN)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read ({error.strerror}). {FIX}") from error
+    try:
+        _check(path, os.fstat(descriptor), home)
+        _close_to_others(path, descriptor)
+        token = os.read(descriptor, LONGEST_TOKEN).decode(errors="replace").strip()
+    finally:
+        os.close(descriptor)
+    if token and (
+        len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token
+    ):
+        raise ConfigError(f"{path} holds no token of {SHORTEST_TOKEN} or more letters and digits. {FIX}")
+    return token
+
+
+def _check(path: Path, found: os.stat_result, home: Path) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise ConfigError(f"{path} is no plain file. {FIX}")
+    if found.st_uid not in (0, os.geteuid(), home.stat().st_uid):
+        raise ConfigError(f"{path} belongs to another user, who may know what it holds. {FIX}")
+
+
+def _close_to_others(path: Path, descriptor: int) -> None:
+    mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+    if not mode & OTHERS:
+        return
+    os.fchmod(descriptor, mode & ~OTHERS)
+    log.warning(
+        "Other users could read %s until now, and the token in it opens the page. If one of them may have, "
+        "remove it and start the daemon again: that makes a new one.",
+        path,
+    )
+
+
+@contextmanager
+def _locked(home: Path) -> Iterator[None]:
+    """Two daemons that share a home make one token."""
+    folder = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+MOST_POSTED_BYTES = 8_192
+"""Bytes that a request may have."""
+
+
+POST_PATIENCE = 5.0
+"""Seconds that a request may take to come."""
+
+
+async def read_posted_json(request: web.Request) -> Mapping[str, Any]:
+    """Return the JSON object in this request; empty where it is none, too long, or does not come in time."""
+    if request.content_length is None or request.content_length > MOST_POSTED_BYTES:
+        return {}
+    try:
+        async with asyncio.timeout(POST_PATIENCE):
+            said = json.loads(await request.read())
+    except (TimeoutError, ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+HEADER = "X-Console-Token"
+"""What a program shows the token in, and the page the secret of its session."""
+
+
+FORMER_COOKIE = "console_token"
+"""Held CONSOLE_TOKEN, and went to every port of this machine: it is taken away wherever it still comes."""
+
+
+LOCAL = frozenset({"localhost", "127.0.0.1", "::1", "[::1]"})
+
+
+PORT = re.compile(r":\d+$")
+
+
+USUAL = {"http": ":80", "https": ":443"}
+"""The port that a browser names in no header."""
+
+
+POLICY = (
+    "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+
+
+SESSION = "/console/session"
+"""Where a link is exchanged for a session, and a session is ended."""
+
+
+PATHS_WITHOUT_TOKEN = ("/healthz", "/link/", "/", SESSION)
+
+
+STATIC = "/static/"
+"""What needs no token: a health check holds none, a socket opens with its single-use ticket, and the page's
+own files contain no data."""
+
+
+WORLD = ("/api/", "/link/", "/upload/", "/files-pri/", "/rehearsal/", "/v1/")
+"""The rehearsed world, which everybody on this machine may use, as long as the port is for them alone."""
+
+
+FOREIGN_HOST = (
+    "This port answers only to localhost, 127.0.0.1, [::1] and the HOST of the daemon's .env. "
+    "Open it under one of these names."
+)
+
+
+FOREIGN_ORIGIN = (
+    "Another web page sent this request. Only the console's own page may; behind a proxy, CONSOLE_URL in the "
+    "daemon's .env says where that is."
+)
+
+
+NO_TOKEN = (
+    "This needs the console's token in the header X-Console-Token: the CONSOLE_TOKEN of the daemon's .env, "
+    "or where there is none, what SOUL_HOME/console-token contains. A browser comes in by the link in the "
+    "last line that the daemon prints at its start; `python -m daemon link` prints a new one."
+)
+
+
+WRONG_TOKEN = "This is not the token, or its time is over."
+
+
+TOO_MANY = "Too many wrong tokens came from your address. Wait {seconds} seconds; the right one still works."
+
+
+NOTHING_HERE = "There is nothing under this address."
+
+
+def install_guard(
+    app: web.Application,
+    *,
+    host: str,
+    clock: Clock,
+    credentials: PageCredentials | None,
+    world_is_open: bool = True,
+    url: str = "",
+) -> None:
+    """Put the guard before every route of this application, also of those mounted below it.
+
+    `host` is what the port is bound to. `credentials` open what is not free; without them there is nothing
+    but a rehearsed world, and all is. Where the world is not open (CONSOLE_TOKEN is set) others may reach the
+    port: then `url`, CONSOLE_URL, is the page's address at a proxy, whose requests may name it or us as the
+    host.
+    """
+    crowd = app[CROWD] = ConnectionLimit()
+    brake = app[BRAKE] = LoginRateLimit(clock)
+    page = ""
+    if not world_is_open:
+        at = urlsplit(url)
+        page = at.netloc.lower().removesuffix(USUAL.get(at.scheme, ""))
+    named = {host, PORT.sub("", page)} - {""}
+    hosts: Set[str] | None = LOCAL | named
+    if not world_is_open and host not in LOCAL:
+        hosts = None
+    world = WORLD if world_is_open else ()
+    gate = AccessGuard(hosts=hosts, page=page, credentials=credentials, world=world, brake=brake, crowd=crowd)
+    app.middlewares.append(web.middleware(gate))
+    app.on_response_prepare.append(_prepare)
+
+
+@dataclass(kw_only=True)
+class AccessGuard:
+    """The middleware: refuses with one plain sentence, asks for the token, or lets the request pass."""
+
+    hosts: Set[str] | None
+    page: str
+    credentials: PageCredentials | None
+    world: tuple[str, ...]
+    brake: LoginRateLimit
+    crowd: ConnectionLimit
+
+    async def __call__(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        host = PORT.sub("", request.host)
+        if self.hosts is not None and host not in self.hosts:
+            return json_error(403, FOREIGN_HOST)
+        if _is_foreign(request, self.page):
+            return json_error(403, FOREIGN_ORIGIN)
+        self.crowd.begin_request(request.protocol)
+        try:
+            return await self._admit(request, handler)
+        except web.HTTPNotFound:
+            return json_error(404, NOTHING_HERE)
+        except JournalError as error:  # damaged, or not to be read now; its text is meant for the owner
+            return json_error(503, str(error))
+        except ConnectionResetError:
+            return web.Response()  # they are gone: nobody reads it
+        finally:
+            self.crowd.end_request(request.protocol)
+
+    async def _admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        shown = request.headers.get(HEADER, "")
+        if self._holds(request, shown) or self._is_free(request.path):
+            return await handler(request)
+        if shown:
+            return await refuse_wrong_token(request, self.brake, NO_TOKEN)
+        return json_error(401, NO_TOKEN)
+
+    def _holds(self, request: web.Request, shown: str) -> bool:
+        """True if this is the token, or the secret of a session; whoever showed it is known from now on."""
+        session = ""
+        if self.credentials and not (shown and self.credentials.is_token(shown)):
+            session = shown and self.credentials.session_of(shown)
+            if not session:
+                return False
+        self.crowd.mark_trusted(request.protocol, session)
+        return True
+
+    def _is_free(self, path: str) -> bool:
+        return path in PATHS_WITHOUT_TOKEN or path.startswith((STATIC, *self.world))
+
+
+async def refuse_wrong_token(request: web.Request, brake: LoginRateLimit, how: str = "") -> web.Response:
+    """Refuse a wrong token, which costs whoever is there a while. `how` says how to come by the right one."""
+    seconds = await brake.delay_wrong_token(rate_limit_key(request.remote))
+    if not seconds:
+        return json_error(401, f"{WRONG_TOKEN} {how}".strip())
+    response = json_error(429, TOO_MANY.format(seconds=math.ceil(seconds)))
+    response.headers["Retry-After"] = str(math.ceil(seconds))
+    return response
+
+
+def json_error(status: int, sentence: str) -> web.Response:
+    """An error as one plain sentence, in JSON."""
+    return web.json_response({"ok": False, "error": sentence}, status=status)
+
+
+def _is_foreign(request: web.Request, page: str) -> bool:
+    """Did another web page send this? Programs send neither header; a browser always sends one of them."""
+    origin = request.headers.get("Origin")
+    if origin is not None:
+        sender = origin.partition("://")[2]
+        return not sender or sender not in (request.host, page)
+    if request.path == "/" and request.headers.get("Sec-Fetch-Mode") == "navigate":
+        return False  # a link on another page may lead here
+    return request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none")
+
+
+async def _prepare(request: web.Request, response: web.StreamResponse) -> None:
+    if response.status == HTTPStatus.SWITCHING_PROTOCOLS:  # its ticket was good
+        request.app[CROWD].mark_trusted(request.protocol)
+    headers, caching = response.headers, "no-store"
+    if isinstance(response, web.FileResponse):
+        caching = "no-cache"
+    if FORMER_COOKIE in request.headers.get("Cookie", ""):
+        headers.add("Set-Cookie", f'{FORMER_COOKIE}=""; Max-Age=0; Path=/')
+    headers.setdefault("Content-Security-Policy", POLICY)
+    headers.setdefault("X-Content-Type-Options", "nosniff")
+    headers.setdefault("Referrer-Policy", "no-referrer")
+    headers.setdefault("Cache-Control", caching)
+
+
+BRAKE = web.AppKey("brake", LoginRateLimit)
+"""Where an application keeps it."""
+
+
+NO_JSON = 'Send {"token": "…"}: the token of a link, or the lasting one.'
+
+
+NO_SESSION = "This is no session that could be ended."
+
+
+def mount_sessions(app: web.Application, credentials: PageCredentials) -> None:
+    """Add the route to this application, after its guard."""
+    routes = SessionRoutes(credentials=credentials, brake=app[BRAKE])
+    app.router.add_post(SESSION, routes.open)
+    app.router.add_delete(SESSION, routes.end)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRoutes:
+    """What answers it."""
+
+    credentials: PageCredentials
+    brake: LoginRateLimit
+
+    async def open(self, request: web.Request) -> web.Response:
+        """Open a session for the token of a link, which is used up, or for the lasting one."""
+        token = await _token(request)
+        if not token:
+            return json_error(400, NO_JSON)
+        secret = self.credentials.open_session(token)
+        if not secret:
+            return await refuse_wrong_token(request, self.brake)
+        return web.json_response({"ok": True, "session": secret})
+
+    async def end(self, request: web.Request) -> web.Response:
+        """End the session that is shown, with all that is sent to it now."""
+        shown = request.headers.get(HEADER, "")
+        name = shown and self.credentials.session_of(shown)
+        if not name:
+            return json_error(401, NO_SESSION)
+        self.credentials.sessions.remove(name)
+        request.app[CROWD].close_session(name, request.protocol)
+        return web.json_response({"ok": True})
+
+
+async def _token(request: web.Request) -> str:
+    """What stands in the request; empty where it is none of ours."""
+    token = (await read_posted_json(request)).get("token")
+    return token.strip() if isinstance(token, str) else ""

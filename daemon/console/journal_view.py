@@ -1,0 +1,581 @@
+"""The journal as server-sent events: a stream for each open page, ended when the daemon stops.
+
+A page that comes back goes on where it was. Beside the entries it is told what is thought at this moment.
+
+Whoever reads what the console sends: little waits for each, and who takes nothing is dropped.
+
+So a reader that never reads holds up nobody, and little memory. A page that lives comes back by itself.
+
+Pages of the journal: some hundred entries at a time, and what stands in all of them, for routes.
+
+They are read in a thread beside the loop, by a connection of its own. What was forgotten meanwhile is read
+anew: no page is handed out with words that were forgotten before.
+
+Words that are looked for in what happened: as patterns for SQLite, and in an entry, to be sure.
+
+Each word may stand anywhere, also within another one, in capitals or not. What a model saw is not looked
+through: there everything stands again and again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import socket
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from aiohttp import hdrs, web
+
+from daemon.engine.event import Entry, Event, entry_as_json, root_of
+from daemon.engine.journal.journal import BackgroundReader, Journal
+from daemon.engine.journal.reader import ALWAYS
+from daemon.kinds import ModelCall, PersonMessage, SpeechFinished, is_context
+from daemon.turn.model_calls import LiveCalls
+
+PATIENCE = 20.0
+"""Seconds in which a reader must take something of what waits for it."""
+
+
+ROOM = 64 * 1024
+"""Bytes that may wait for a reader in our hands, and as many in the system's."""
+
+
+MOST_READERS = 50
+"""Readers of answers at once; the next one waits for its answer until one of them has his."""
+
+
+class ResponseWriter:
+    """Who asked this, and is sent a response of this type piece by piece."""
+
+    def __init__(self, request: web.Request, content_type: str, patience: float = PATIENCE) -> None:
+        self._request = request
+        self._patience = patience
+        self._writing = asyncio.Lock()
+        self._response = web.StreamResponse(headers={"Content-Type": content_type})
+
+    async def begin(self) -> web.StreamResponse:
+        """The response, which has begun."""
+        await self._response.prepare(self._request)
+        transport = self._request.transport
+        if transport is not None:
+            transport.set_write_buffer_limits(high=ROOM)
+            transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, ROOM)
+        return self._response
+
+    async def send(self, piece: bytes) -> None:
+        """Write it as there is room for it, and nothing in between. Raises TimeoutError where nothing is
+        taken."""
+        async with self._writing:
+            for start in range(0, len(piece), ROOM):
+                await self._patiently(self._response.write(piece[start : start + ROOM]))
+
+    async def end(self) -> None:
+        """That was all. Raises TimeoutError as well."""
+        await self._patiently(self._response.write_eof())
+
+    async def _patiently(self, written: Awaitable[None]) -> None:
+        async with asyncio.timeout(self._patience):
+            await written
+
+    def drop(self) -> None:
+        """Break the connection: what still waits for them is forgotten."""
+        if self._request.transport is not None:
+            self._request.transport.abort()
+
+
+class JsonResponses:
+    """Sends long answers in JSON. What is made for so many readers at once is bounded, too."""
+
+    def __init__(self, patience: float = PATIENCE) -> None:
+        self._patience = patience
+        self._places = asyncio.Semaphore(MOST_READERS)
+
+    async def send(self, request: web.Request, pieces: AsyncGenerator[bytes]) -> web.StreamResponse:
+        """Send these pieces, each of which is made when the one before is sent."""
+        reader = ResponseWriter(request, "application/json; charset=utf-8", self._patience)
+        async with self._places, aclosing(pieces):
+            first = await anext(pieces)  # what goes wrong here is an answer of its own
+            response = await reader.begin()
+            if request.method == hdrs.METH_HEAD:
+                return response
+            try:
+                await reader.send(first)
+                async for piece in pieces:
+                    await reader.send(piece)
+                await reader.end()
+            except TimeoutError:
+                reader.drop()
+        return response
+
+
+TAIL = 300
+"""How many entries a page sees that asks for no place to begin."""
+
+
+BEAT = 15.0
+"""Seconds between two heartbeats: how soon a closed page is noticed."""
+
+
+LONGEST_STREAM = 3_600.0
+"""Seconds after which a stream ends: a page comes back, and shows that its session still holds."""
+
+
+BITE = 20
+"""Entries that are read at once for one reader."""
+
+
+MOST_STREAMS = 50
+"""Streams at once; a new one takes the place of the oldest."""
+
+
+KEPT = 4 * 1024 * 1024
+"""Bytes of events that are kept, so that each is made once for all readers."""
+
+
+HEAD = 2_000
+"""Characters of a prompt that a page is sent with the journal: a reading has hundreds of long ones."""
+
+
+class EventStreams:
+    """The open streams; their owner, who ends them with the application."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        thinking: LiveCalls,
+        patience: float = PATIENCE,
+        longest: float = LONGEST_STREAM,
+    ) -> None:
+        self._journal = journal
+        self._thinking = thinking
+        self._patience = patience
+        self._longest = longest
+        self._events = EventFeed(journal)
+        self._open: dict[asyncio.Task[None], ResponseWriter] = {}
+
+    async def serve(self, request: web.Request, since: int) -> web.StreamResponse:
+        """Send the entries after `since` (ALWAYS: the last hundreds), and what comes, until the page goes."""
+        last = self._journal.last_seq_of_all()
+        if since > last:  # also where the page remembers another journal
+            since = max(0, last - TAIL)
+        reader = ResponseWriter(request, "text/event-stream", self._patience)
+        response = await reader.begin()
+        sending = asyncio.create_task(self._send(reader, since))
+        self._begin(sending, reader)
+        try:
+            await self._beat(sending, reader)
+            if sending.done() and not sending.cancelled():
+                sending.result()  # it follows for ever: it can only have failed
+        except ConnectionResetError:
+            pass  # the page was closed
+        except TimeoutError:
+            reader.drop()
+        finally:
+            self._open.pop(sending, None)
+            sending.cancel()
+        return response
+
+    async def close(self) -> None:
+        """End all streams, or the server would wait for them to end by themselves."""
+        for sending in self._open:
+            sending.cancel()
+
+    def _begin(self, sending: asyncio.Task[None], reader: ResponseWriter) -> None:
+        self._open[sending] = reader
+        if len(self._open) > MOST_STREAMS:
+            oldest = next(iter(self._open))
+            self._open.pop(oldest).drop()
+            oldest.cancel()
+
+    async def _beat(self, sending: asyncio.Task[None], reader: ResponseWriter) -> None:
+        """Show now and then that this stream lives, until it is over or has lasted long enough."""
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + self._longest
+        while not (await asyncio.wait({sending}, timeout=min(BEAT, ends - loop.time())))[0]:
+            if loop.time() >= ends:
+                return
+            await reader.send(b": beat\n\n")
+
+    async def _send(self, reader: ResponseWriter, since: int) -> None:
+        thinking = asyncio.create_task(self._send_live_calls(reader))
+        try:
+            async for event in self._events.follow(since):
+                await reader.send(event)
+        finally:
+            thinking.cancel()
+            await asyncio.gather(thinking, return_exceptions=True)
+
+    async def _send_live_calls(self, reader: ResponseWriter) -> None:
+        """What is thought goes beside the entries: a long thought holds none of them up."""
+        try:
+            async for event in self._thinking.follow():
+                await reader.send(event)
+        except ConnectionResetError:
+            pass  # the page was closed
+        except TimeoutError:
+            reader.drop()
+
+
+class EventFeed:
+    """The entries as events; the latest that were made are kept.
+
+    They cannot be stale: an entry never changes but when its words are forgotten, and then none is kept.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._erasures = 0
+        self._made: dict[int, bytes] = {}
+        self._size = 0
+
+    async def follow(self, since: int) -> AsyncIterator[bytes]:
+        """All after this seq, for ever. What was forgotten while a reader took its time is read anew."""
+        while True:
+            changed = self._journal.next_change
+            erasures = self._journal.erasures
+            bite = self._after(since)
+            if not bite:
+                await changed.wait()
+            for seq, event in bite:
+                if erasures != self._journal.erasures:
+                    break
+                yield event
+                since = seq
+            await asyncio.sleep(0)  # who reads fast must not keep the loop
+
+    def _after(self, since: int) -> Sequence[tuple[int, bytes]]:
+        """The next few: no more than may wait for one reader, but for the last of them."""
+        if self._erasures != self._journal.erasures:
+            self._erasures = self._journal.erasures
+            self._made = {}
+            self._size = 0
+        bite: list[tuple[int, bytes]] = []
+        size = 0
+        for entry in self._journal.entries_since(since, BITE):
+            event = self.event_of(entry)
+            bite.append((entry.seq, event))
+            size += len(event)
+            if size > ROOM:
+                break
+        return bite
+
+    def event_of(self, entry: Entry[Event]) -> bytes:
+        """This entry as an event, made when it is asked for first."""
+        if entry.seq not in self._made:
+            event = f"id: {entry.seq}\ndata: {json.dumps(entry_for_page(entry))}\n\n".encode()
+            self._made[entry.seq] = event
+            self._size += len(event)
+            while self._size > KEPT and len(self._made) > 1:
+                self._size -= len(self._made.pop(next(iter(self._made))))
+        return self._made[entry.seq]
+
+
+def entry_for_page(entry: Entry[Event]) -> dict[str, Any]:
+    """An entry as the page is sent it: a model call with the beginning of its prompt alone.
+
+    All that the model saw is sent when somebody looks at it: GET /console/calls/{seq}.
+    """
+    told = entry_as_json(entry)
+    if isinstance(entry.event, ModelCall):
+        told["body"]["trailing"] = truncated(entry.event.trailing, HEAD)
+        told["body"]["wording"] = {}
+    return told
+
+
+def message_lines(said: Any) -> list[str]:
+    """What was said, and what files came with it."""
+    files = [f"📎 {file.name}" for file in getattr(said, "files", ())]
+    return [said.text, *files]
+
+
+def truncated(text: str, most: int) -> str:
+    """A text as the page is sent it: of a longer one so many characters."""
+    if len(text) <= most:
+        return text
+    return f"{text[:most]} …"
+
+
+MOST_SEARCH_WORDS = 8
+"""Words that are looked for at once."""
+
+
+LONGEST_SEARCH = 200
+"""Characters of all of them."""
+
+
+SEEN = ("trailing", "wording", "texts", "saw")
+"""The fields of a model call that say what it saw."""
+
+
+MEANT = re.compile("[~%_]")
+"""Signs that mean something in a pattern, but for `~` before them."""
+
+
+def search_words(asked: str) -> Sequence[str]:
+    """What is looked for."""
+    return asked[:LONGEST_SEARCH].casefold().split()[:MOST_SEARCH_WORDS]
+
+
+def like_pattern(word: str) -> str:
+    """What each body with this word is like, as json.dumps writes it; others may be, too."""
+    return f"%{''.join(_like(letter) for letter in word)}%"
+
+
+def _like(letter: str) -> str:
+    """One letter, as it may be written: SQLite itself only knows the capitals of ASCII."""
+    written = _written(letter)
+    if letter.isascii():
+        return MEANT.sub(r"~\g<0>", written)
+    others = [_written(letter.lower()), _written(letter.upper()), _written(letter.title())]
+    if any(len(other) != len(written) for other in others):
+        return "%"
+    like = ""
+    for signs in zip(written, *others, strict=True):
+        if len(set(signs)) == 1:
+            like += signs[0]
+        else:
+            like += "_"
+    return like
+
+
+def _written(letter: str) -> str:
+    return json.dumps(letter)[1:-1]
+
+
+def entry_contains(entry: Entry[Event], words: Sequence[str]) -> bool:
+    """Do all these words stand in it?"""
+    body = entry_for_page(entry)["body"]
+    if isinstance(entry.event, ModelCall):
+        for name in SEEN:
+            del body[name]
+    return contains_all("\n".join(_texts(body)), words)
+
+
+def contains_all(text: str, words: Iterable[str]) -> bool:
+    """Do all these words stand in this text, in capitals or not?"""
+    text = text.casefold()
+    return all(word in text for word in words)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            yield from _texts(one)
+    elif isinstance(value, Sequence):
+        for one in value:
+            yield from _texts(one)
+
+
+Span = Callable[..., list[int]]
+"""Which entries there are, of those that are paged through."""
+
+
+PAGE = 200
+"""Entries of a page, where nobody asks for another number."""
+
+
+MOST_PAGE_ENTRIES = 500
+"""Entries of a page at the most."""
+
+
+WEIGHT = 512 * 1024
+"""Characters of a page at the most, but for its first entry."""
+
+
+SLICE = 10_000
+"""Entries that are searched in one go."""
+
+
+SEARCHED = 100_000
+"""Entries that are searched for one answer …"""
+
+
+LOOKED_AT = 4_000
+"""… and of them those that are like what is looked for: to be sure takes longer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRequest:
+    """Which page: the newest one, or that before, after or around an entry. `root`: of the tree of this
+    thread; `path`: of what its keys begin with; neither: of all threads. `words`: of what holds them."""
+
+    root: str = ""
+    path: str = ""
+    before: int = ALWAYS
+    after: int | None = None
+    around: int | None = None
+    limit: int = PAGE
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalPage:
+    """Entries as JSON, in their order. `older` and `newer` are what to ask on with, `before` or `after` it;
+    None where nothing more is there."""
+
+    entries: Sequence[str]
+    older: int | None = None
+    newer: int | None = None
+
+
+class JournalPager:
+    """Reads them. `searched` and `looked_at` bound what one answer searches through."""
+
+    def __init__(self, journal: Journal, *, searched: int = SEARCHED, looked_at: int = LOOKED_AT) -> None:
+        self._journal = journal
+        self._searched = searched
+        self._looked_at = looked_at
+        self._searching = asyncio.Lock()
+
+    async def page(self, place: PageRequest) -> JournalPage:
+        """This page."""
+        if not place.words:
+            return await self._journal.read_in_background(partial(_page, place=place))
+        async with self._searching:  # all of them together take one core at the most
+            return await self._journal.read_in_background(partial(self._search, place=place))
+
+    async def threads_where_said(self, place: PageRequest) -> Collection[str]:
+        """Return the conversations in which somebody said all these words: those of one such page. What only
+        stood above a call was said elsewhere."""
+        async with self._searching:
+            return await self._journal.read_in_background(partial(self._said_in, place=place))
+
+    def _said_in(self, past: BackgroundReader, place: PageRequest) -> Collection[str]:
+        words = search_words(place.words)
+        found = set()
+        for text in self._search(past, place).entries:
+            entry = json.loads(text)
+            is_said = entry["kind"] in past.kinds.kind_names(
+                [PersonMessage, SpeechFinished]
+            ) and not is_context(entry["key"])
+            if is_said and contains_all(entry["body"]["text"], words):  # an id is nothing that is said
+                found.add(root_of(entry["thread"]))
+        return found
+
+    def _search(self, past: BackgroundReader, place: PageRequest) -> JournalPage:
+        """The newest entries with all these words: as many as are asked for, or those of a part of it all."""
+        words = search_words(place.words)
+        texts: list[str] = []
+        looked_at = weight = 0
+        low = min(place.before, past.last_seq_of_all() + 1)
+        for first, some in self._slices(past, place, [like_pattern(word) for word in words]):
+            low = first
+            for entry in some:
+                looked_at += 1
+                if entry_contains(entry, words):
+                    text = _text(entry)
+                    texts.append(text)
+                    weight += len(text)
+                if len(texts) == place.limit or looked_at == self._looked_at or weight > WEIGHT:
+                    return _found(texts, entry.seq)
+        return _found(texts, low)
+
+    def _slices(
+        self, past: BackgroundReader, place: PageRequest, patterns: Sequence[str]
+    ) -> Iterator[tuple[int, Iterator[Entry[Event]]]]:
+        """What is like these patterns, the newest first, slice by slice, each with where it begins: 1 where
+        nothing is left. Of a thread only what its index names is looked at."""
+        end = min(place.before, past.last_seq_of_all() + 1)
+        if not place.root:
+            for high in range(end, max(end - self._searched, 1), -SLICE):
+                low = max(high - SLICE, end - self._searched, 1)
+                yield low, past.entries_like(patterns, since=low - 1, before=high)
+            return
+        seqs = past.seqs_between(place.root, before=end, limit=self._searched, newest=True)
+        first = 1
+        if len(seqs) == self._searched:
+            first = seqs[0]
+        for upto in range(len(seqs), 0, -SLICE):
+            some = seqs[max(upto - SLICE, 0) : upto]
+            yield (first if upto <= SLICE else some[0]), past.entries_like_among(patterns, some)
+
+
+def _found(texts: list[str], low: int) -> JournalPage:
+    """What was found, the newest first, from the entry `low` on."""
+    entries = texts[::-1]
+    if low <= 1:
+        return JournalPage(entries=entries)
+    return JournalPage(entries=entries, older=low)
+
+
+def _page(past: BackgroundReader, place: PageRequest) -> JournalPage:
+    span = partial(past.seqs_between, place.root, path=place.path)
+    if place.after is not None:
+        return _newer(past, span, place.after, place.limit)
+    if place.around is None:
+        return _older(past, span, place.before, place.limit)
+    half = max(place.limit // 2, 1)
+    upto = _older(past, span, place.around + 1, half)
+    since = _newer(past, span, place.around, half)
+    if not upto.entries:
+        return since
+    if not since.entries:
+        return upto
+    entries = [*upto.entries, *since.entries]
+    return JournalPage(entries=entries, older=upto.older, newer=since.newer)
+
+
+def _older(past: BackgroundReader, span: Span, before: int, limit: int) -> JournalPage:
+    """The newest entries before this one."""
+    seqs = span(before=before, limit=limit + 1, newest=True)
+    if not seqs:
+        return JournalPage(entries=[])
+    texts, last = _told(past, seqs[-limit:], newest=True)
+    older = newer = None
+    if last > seqs[0]:
+        older = last
+    if before < ALWAYS and span(since=before - 1, limit=1):
+        newer = seqs[-1]
+    return JournalPage(entries=texts[::-1], older=older, newer=newer)
+
+
+def _newer(past: BackgroundReader, span: Span, after: int, limit: int) -> JournalPage:
+    """The first entries after this one."""
+    seqs = span(since=after, limit=limit + 1)
+    if not seqs:
+        return JournalPage(entries=[])
+    texts, last = _told(past, seqs[:limit])
+    older = newer = None
+    if span(before=after + 1, limit=1, newest=True):
+        older = seqs[0]
+    if last < seqs[-1]:
+        newer = last
+    return JournalPage(entries=texts, older=older, newer=newer)
+
+
+def _told(past: BackgroundReader, seqs: Sequence[int], *, newest: bool = False) -> tuple[list[str], int]:
+    """These entries as JSON, from the newest on or from the oldest, as long as they have no more characters
+    than a page; and the last one that was looked at."""
+    texts: list[str] = []
+    weight = last = 0
+    for entry in past.iterate_entries(seqs, newest=newest):
+        text = _text(entry)
+        weight += len(text)
+        if texts and weight > WEIGHT:
+            return texts, last
+        texts.append(text)
+        last = entry.seq
+    if newest:
+        return texts, seqs[0]
+    return texts, seqs[-1]
+
+
+def _text(entry: Entry[Event]) -> str:
+    return json.dumps(entry_for_page(entry))

@@ -1,0 +1,608 @@
+"""Checks what an answer cites before it is said: the quoted words stand in the text, at that place.
+
+A model is told to cite so: [report.txt:120 "the quoted words"], [report.txt:120-124 "…"], [paper.pdf p.3 "…"]
+or [https://team.slack.com/archives/C1/p17 "…"]; several in one bracket are parted by semicolons. A quotation
+may leave out words by "…", and run on. What stands there once, at another place, is cited with that.
+
+Whether a passage holds what is quoted of it, as a reader would say: word by word, not letter by letter.
+
+Puts a text together again where something was left out, so that nobody sees a gap.
+
+An index that finds the lines of a document in which a quotation stands, whatever place it was given.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from daemon.documents.document import BAR, Document, without_line_numbers
+from daemon.engine.event import normalized
+
+SPACE = " \t"
+
+
+OPENED = {"(": ")", "[": "]"}
+
+
+PARTING = (",", ";")
+
+
+CLOSING = ".,;:!?)]}\n"
+
+
+EMPHASIS = "*_~"
+"""Ends here what it stands at, if no space is before it."""
+
+
+DEEPEST = 3
+"""So many brackets around nothing go with it."""
+
+
+BULLET = re.compile(r"[ \t]*(?:[-*+•]|\d{1,4}[.)])?[ \t]*")
+
+
+class TextSplicer:
+    """Pieces of a text, in order, some of them with something left out between them."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._gap = False
+        """Was the last thing left out?"""
+        self._spaced = False
+        """Was there space beside it?"""
+
+    def add(self, piece: str) -> None:
+        """The text goes on so."""
+        if self._gap:
+            piece = self._closed(piece)
+        if piece:
+            self._pieces.append(piece)
+
+    def leave_out(self) -> None:
+        """Something stood here that is left out."""
+        self._spaced = self._strip() or (self._gap and self._spaced)
+        self._gap = True
+
+    def text(self) -> str:
+        """The whole of it."""
+        if self._gap:
+            self._without_bullet()
+        return "".join(self._pieces)
+
+    def _closed(self, piece: str) -> str:
+        """How a piece goes on after the gap; if it is but space, the gap goes on."""
+        rest = piece.lstrip(SPACE)
+        self._spaced = self._spaced or len(rest) < len(piece)
+        for _ in range(DEEPEST):
+            rest = self._without_brackets(rest)
+        if not rest:
+            return ""
+        self._gap = False
+        if rest[0] == "\n" and self._without_bullet():
+            return rest[1:]
+        closing = CLOSING
+        if piece[0] not in SPACE:
+            closing += EMPHASIS
+        if self._last_piece() in ("", "\n", *OPENED) or rest[0] in closing or not self._spaced:
+            return rest
+        return f" {rest}"
+
+    def _without_brackets(self, rest: str) -> str:
+        """The rest without what parts nothing from something, and without the end of an empty bracket."""
+        if self._last_piece() in OPENED and rest.startswith(PARTING):
+            rest = rest[1:].lstrip(SPACE)
+        if self._last_piece() in PARTING and rest.startswith((")", "]")):
+            self._cut(1)
+            self._strip()
+        if rest and OPENED.get(self._last_piece()) == rest[0]:
+            self._cut(1)
+            self._spaced = self._strip()
+            after = rest[1:].lstrip(SPACE)
+            self._spaced = self._spaced or len(after) < len(rest) - 1
+            return after
+        return rest
+
+    def _without_bullet(self) -> bool:
+        """Take away the line that stands at the end, if there is nothing in it any more."""
+        last = ""
+        if self._pieces:
+            last = self._pieces[-1].rpartition("\n")[2]
+        if not BULLET.fullmatch(last):
+            return False
+        if last:
+            self._cut(len(last))
+        return True
+
+    def _last_piece(self) -> str:
+        if not self._pieces:
+            return ""
+        return self._pieces[-1][-1]
+
+    def _cut(self, letters: int) -> None:
+        """Without the last letters, of the last piece."""
+        self._pieces[-1] = self._pieces[-1][:-letters]
+        if not self._pieces[-1]:
+            self._pieces.pop()
+
+    def _strip(self) -> bool:
+        """Without spaces at the end; whether there were any."""
+        stripped = False
+        while self._pieces and self._pieces[-1][-1] in SPACE:
+            self._pieces[-1] = self._pieces[-1].rstrip(SPACE)
+            stripped = True
+            if not self._pieces[-1]:
+                self._pieces.pop()
+        return stripped
+
+
+LONGEST_QUOTE = 4_000
+
+
+MOST_TRIES = 200
+"""So often the words may be found in the midst of others before they are given up."""
+
+
+QUOTES = re.compile('["\u201c-\u201f\u00ab\u00bb\u2033\u2018-\u201b`\u00b4\u2032]')
+
+
+DASHES = re.compile("[\u2010-\u2015\u2212]")
+
+
+UNSEEN = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
+"""Quotation marks are alike, dashes are alike, and what cannot be seen is not there."""
+
+
+BROKEN = re.compile(r"(?<=[^\W\d_])-\s*(?=[^\W\d_])")
+"""A hyphen within a word: it may stand there for the end of a line alone."""
+
+
+ELLIPSIS = re.compile(r"\[\s?\.{3,}\s?\]|\(\s?\.{3,}\s?\)|\.{3,}")
+
+
+EDGES = " .,;:!?"
+"""What may stand at the edge of a quotation for the sake of the sentence around it."""
+
+
+LETTER = re.compile(r"[^\W_]")
+"""A letter or a digit."""
+
+
+INSIDE = re.compile(r"[.,']?\d")
+
+
+def normal_form(text: str) -> str:
+    """A text as it is compared: case, white space, and the shape of quotes and dashes do not matter.
+
+    Nor does how a bracket is written: whoever quotes was shown `&lt;` where a tag begins.
+    """
+    text = text.replace("&lt;", "<")
+    text = QUOTES.sub("'", text)
+    text = DASHES.sub("-", text)
+    text = UNSEEN.sub("", text)
+    text = normalized("NFKC", text).casefold()
+    return " ".join(BROKEN.sub("", text).split())
+
+
+def passage_holds(passage: str, quote: str, begins: int) -> bool:
+    """Whether a normal passage holds all parts of this quotation, in order, each beginning and ending a word.
+    The first one has to begin before the letter `begins`.
+
+    What quotes no letter and no digit quotes nothing.
+    """
+    parts = _parts(quote)
+    at = 0
+    for number, part in enumerate(parts):
+        at = _find_whole(passage, part, at)
+        if at < 0 or (number == 0 and at - len(part) >= begins):
+            return False
+    return bool(parts)
+
+
+def quotation_starts(passage: str, quote: str) -> Iterator[int]:
+    """Find each place of a normal passage where the first part of this quotation begins, up to a bound."""
+    at = 0
+    for first in _parts(quote)[:1]:
+        for _ in range(MOST_TRIES):
+            end = _find_whole(passage, first, at)
+            if end < 0:
+                return
+            yield end - len(first)
+            at = end
+
+
+def _parts(quote: str) -> list[str]:
+    """Return the parts of a quotation between its ellipses, as compared; none if it quotes nothing."""
+    if len(quote) > LONGEST_QUOTE:
+        return []
+    parts = [part.strip(EDGES) for part in ELLIPSIS.split(normal_form(quote))]
+    return [part for part in parts if LETTER.search(part)]
+
+
+def _find_whole(passage: str, part: str, at: int) -> int:
+    """Where the first whole occurrence of this part ends, from there on; -1 where there is none."""
+    for _ in range(MOST_TRIES):
+        found = passage.find(part, at)
+        if found < 0:
+            return -1
+        end = found + len(part)
+        if not (_cuts_word_before(passage, found) or _cuts_word_after(passage, end)):
+            return end
+        at = found + 1
+    return -1
+
+
+def _cuts_word_before(passage: str, at: int) -> bool:
+    """Whether a word or a number goes on before its first letter here. Scripts without case part no words."""
+    first = passage[at]
+    before = passage[max(at - 2, 0) : at]
+    if first.isdigit():
+        return bool(re.search(r"\d[.,']?$", before))
+    return first.islower() and before[-1:].islower()
+
+
+def _cuts_word_after(passage: str, end: int) -> bool:
+    """Whether a word or a number goes on after its last letter here."""
+    if passage[end - 1].isdigit():
+        return INSIDE.match(passage, end) is not None
+    return passage[end - 1].islower() and passage[end : end + 1].islower()
+
+
+class QuotationIndex:
+    """The text of a document as quotations are compared, and where each of its lines begins in that.
+
+    What stands between pages, or messages, is no text of theirs. Takes time as the document is long.
+    """
+
+    def __init__(self, document: Document) -> None:
+        self._starts: list[int] = []
+        self._numbers: list[int] = []
+        pieces: list[str] = []
+        size = 0
+        for number, line in _lines(document):
+            piece = normal_form(line)
+            if not piece:
+                continue
+            if pieces and _goes_on(pieces[-1], piece):
+                pieces[-1] = pieces[-1][:-1]
+                size -= 1
+            elif pieces:
+                pieces.append(" ")
+                size += 1
+            self._starts.append(size)
+            self._numbers.append(number)
+            pieces.append(piece)
+            size += len(piece)
+        self._text = "".join(pieces)
+
+    def lines_with(self, quote: str, run: int) -> Iterator[int]:
+        """Each line in which this quotation begins, if all of it stands there and in `run` lines more."""
+        before = 0
+        for begins in quotation_starts(self._text, quote):
+            at = bisect_right(self._starts, begins) - 1
+            end = len(self._text)
+            if at + run + 1 < len(self._starts):
+                end = self._starts[at + run + 1]
+            if self._numbers[at] != before and passage_holds(self._text[begins:end], quote, 1):
+                before = self._numbers[at]
+                yield before
+
+
+def _lines(document: Document) -> Iterator[tuple[int, str]]:
+    """The lines of a document with their numbers; of one with parts, those of the parts."""
+    spans = [(part.first, part.last) for part in document.parts] or [(1, document.line_count)]
+    for first, last in spans:
+        text = document.passage(first, last).removesuffix("\n")
+        yield from enumerate(text.split("\n"), first)
+
+
+def _goes_on(before: str, after: str) -> bool:
+    """True if a hyphen at the end of the first line parts a word."""
+    return before[-1:] == "-" and before[-2:-1].isalpha() and after[:1].isalpha()
+
+
+NEAR = 1
+"""Lines after its place at which a quotation may begin, and is cited there: programs count from 0."""
+
+
+RUN = 4
+"""So many lines after its place a quotation may run on."""
+
+
+MOST_LINES = 200
+"""Lines that one citation may name."""
+
+
+LONGEST_PASSAGE = 200_000
+"""Characters of a passage that are looked through: a file may be one line."""
+
+
+MOST_CORRECTED = 20_000_000
+"""Characters of the documents in which a quotation is looked for that does not stand at its place."""
+
+
+MOST_SEARCHED = 100_000_000
+"""Characters that are looked through for all citations of an answer; those after that do not hold."""
+
+
+ROUNDS = 4
+"""What is left out may leave a citation that was hidden in it; nobody but an attacker nests them deeper."""
+
+
+OPEN, CLOSE = '"“„«', '"”“»'
+
+
+HEAD = re.compile(rf'\[([^\[\]"“”„«»\n]{{1,400}})([{OPEN}\]])')
+
+
+NEXT = re.compile(rf'\s?[;,]\s?([^\[\]"“”„«»\n]{{1,400}})([{OPEN}])')
+
+
+END = re.compile(rf"[{CLOSE}]\s?([\];,])")
+
+
+LINES = re.compile(r"(.+?)(?::l?|#l|,? lines? )(\d+)(?:[-\u2013]l?(\d+))?")
+
+
+PAGE = re.compile(r"(.+?),? (?:p|pp|page|pages)\.? ?(\d+)(?:[-\u2013]\d+)?")
+
+
+LINK = re.compile(r"https?://\S+")
+
+
+NAMELESS = "context"
+"""The name of a text that a reading was given without one: a part of any of the documents."""
+
+
+BARE = re.compile(r"l?\d+(?:[-\u2013]l?\d+)?")
+"""A place that is the number of a line alone, as it stands before the lines that a model reads."""
+
+
+AROUND = f" <>,:-\u2013{BAR}"
+"""What may stand around the name of a place."""
+
+
+TARGET = re.compile(r"\([^()\s]{0,500}\)")
+"""What makes a link of the bracket before it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedAnswer:
+    """An answer whose citations all hold; how many do, and how many were left out."""
+
+    text: str
+    held: int
+    dropped: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Citation:
+    """One place of a bracket: what it names, what it quotes, and how it is written."""
+
+    head: str
+    quote: str
+    raw: str
+
+    def at(self, place: str) -> str:
+        """Return it as it is written with this place, without the numbers that were copied with its lines."""
+        marks = self.raw[len(self.head) :].replace(self.quote, without_line_numbers(self.quote))
+        if _lookup_key(place) == _lookup_key(self.head):
+            return self.head.replace(BAR, "") + marks
+        return f"{place} {marks}"
+
+
+def check_citations(text: str, documents: Sequence[Document]) -> CheckedAnswer:
+    """The answer, without the citations that do not hold.
+
+    What is in brackets and cites nothing stays as it is. Takes time as the answer is long, and as what is
+    cited is: where that is much, call it in a thread.
+    """
+    return check_citations_in(text, CitationIndex(documents))
+
+
+def check_citations_in(text: str, library: CitationIndex) -> CheckedAnswer:
+    """The same, where the library is at hand: what was looked up in it already is not looked up again."""
+    dropped = 0
+    for _ in range(ROUNDS):
+        checked = _check_round(text, library)
+        dropped += checked.dropped
+        if not checked.dropped:
+            return CheckedAnswer(text=checked.text, held=checked.held, dropped=dropped)
+        text = checked.text
+    text = text.replace("[", "(").replace("]", ")")
+    return CheckedAnswer(text=text, held=0, dropped=dropped + checked.held)
+
+
+def _check_round(text: str, library: CitationIndex) -> CheckedAnswer:
+    starts = [one for one in HEAD.finditer(text) if library.is_cited(one[1], quoted=one[2] != "]")]
+    bounds = [start.start() for start in starts[1:]]
+    bounds.append(len(text))
+    kept = TextSplicer()
+    at = held = dropped = 0
+    for start, bound in zip(starts, bounds, strict=False):
+        found, end = _bracket(text, start, bound, library)
+        good = [right for one in found if (right := library.correct(one))]
+        kept.add(text[at : start.start()])
+        at = end
+        held += len(good)
+        dropped += max(len(found), 1) - len(good)
+        if good:
+            kept.add(f"[{'; '.join(good)}]")
+        else:
+            target = TARGET.match(text, end)
+            if target:
+                at = target.end()
+            kept.leave_out()
+    kept.add(text[at:])
+    return CheckedAnswer(text=kept.text(), held=held, dropped=dropped)
+
+
+def _bracket(
+    text: str, start: re.Match[str], bound: int, library: CitationIndex
+) -> tuple[list[Citation], int]:
+    """The citations of a bracket, and where it ends; without a quotation, or an end, it has none."""
+    if start[2] == "]":
+        return [], start.end()
+    found: list[Citation] = []
+    head = start
+    for end in END.finditer(text, start.end(), bound):
+        if end.start() < head.end():
+            continue
+        more = NEXT.match(text, end.start() + 1, bound)
+        if more is None and end[1] != "]":
+            continue
+        if more and not library.is_cited(more[1], quoted=True):
+            continue
+        quote = text[head.end() : end.start()]
+        raw = text[head.start(1) : end.start() + 1]
+        found.append(Citation(head=head[1], quote=quote, raw=raw))
+        if more is None:
+            return found, end.end()
+        head = more
+    return [], _end_of_unclosed(text, start.end(), bound)
+
+
+def _end_of_unclosed(text: str, since: int, bound: int) -> int:
+    """What ends a bracket whose last quotation never ends: a bracket's end, or that of its line."""
+    closed = text.find("]", since, bound)
+    if closed >= 0:
+        return closed + 1
+    line = text.find("\n", since, bound)
+    if line >= 0:
+        return line
+    return bound
+
+
+class CitationIndex:
+    """The documents that may be cited, by the names of their places. For one answer.
+
+    Quotations at a wrong place are looked for in so many characters of them (`most_corrected`).
+    """
+
+    def __init__(self, documents: Sequence[Document], most_corrected: int = MOST_CORRECTED) -> None:
+        self._documents = documents
+        self._named: dict[str, list[Document]] = {}
+        self._parts: dict[str, list[tuple[Document, int]]] = {}
+        for document in documents:
+            self._named.setdefault(_lookup_key(document.name), []).append(document)
+            for number, part in enumerate(document.parts):
+                self._parts.setdefault(_lookup_key(part.name), []).append((document, number))
+        self._left = MOST_SEARCHED
+        self._passages: dict[tuple[int, int, int], str] = {}
+        self._places: dict[tuple[str, str], str] = {}
+        """What was looked up already, and is not again in the next round."""
+        self._indexed: dict[int, QuotationIndex] = {}
+        self._left_to_index = most_corrected
+
+    def is_cited(self, head: str, *, quoted: bool) -> bool:
+        """Whether a bracket that begins so cites something, rightly or wrongly."""
+        key = self._cited(head) if quoted else _lookup_key(head)
+        found = LINES.match(key) or PAGE.match(key)
+        known = key in self._parts or (found is not None and found[1] in self._named)
+        if not quoted:
+            return known
+        place = LINES.fullmatch(key) or PAGE.fullmatch(key) or LINK.fullmatch(key)
+        return known or place is not None or key in self._named
+
+    def correct(self, citation: Citation) -> str:
+        """The citation, at the right place where the words stand at another; empty: it does not hold."""
+        key, quote = self._cited(citation.head), without_line_numbers(citation.quote)
+        if (key, quote) not in self._places:
+            self._places[key, quote] = self._place(key, quote)
+        place = self._places[key, quote]
+        return place and citation.at(place)
+
+    def _cited(self, head: str) -> str:
+        """Return the place that a head with a quotation names; a line's number alone is one of NAMELESS."""
+        key = _lookup_key(head)
+        if BARE.fullmatch(key) and key not in self._named and key not in self._parts:
+            return f"{NAMELESS}:{key}"
+        return key
+
+    def _place(self, key: str, quote: str) -> str:
+        """The place at which these words stand: the given one, or the only one; empty where there is none."""
+        for place, passage, begins in self._named_passages(key):
+            if self._spend_search(len(passage)) and passage_holds(passage, quote, begins):
+                return place
+        found: list[str] = []
+        for document in self._named_documents(key):
+            found += [document.place(line) for line in self._lines(document, quote)]
+            if len(found) > 1:
+                return ""
+        return "".join(found)
+
+    def _named_documents(self, key: str) -> Sequence[Document]:
+        """The documents in one of which a quotation is looked for that does not stand at this place."""
+        place = LINES.match(key) or PAGE.match(key)
+        name = place[1] if place else key
+        if name == NAMELESS:
+            return self._documents
+        parts = [document for document, _ in self._parts.get(key, ())]
+        return self._named.get(name) or parts
+
+    def _lines(self, document: Document, quote: str) -> Sequence[int]:
+        """The first two lines in which these words begin, wherever; none in what is too long to be looked
+        through."""
+        known = id(document)
+        if known not in self._indexed:
+            if len(document.text) > self._left_to_index:
+                return ()
+            self._left_to_index -= len(document.text)
+            self._indexed[known] = QuotationIndex(document)
+        return [*islice(self._indexed[known].lines_with(quote, RUN), 2)]
+
+    def _named_passages(self, key: str) -> Iterator[tuple[str, str, int]]:
+        """The passages of this name: each with its place, and where in it the quotation has to begin."""
+        page = PAGE.fullmatch(key)
+        named = f"{page[1]} p.{int(page[2])}" if page else key
+        for passage, begins in self._of_part(named):
+            yield key, passage, begins
+        lines = LINES.fullmatch(key)
+        if lines:
+            first, last = int(lines[2]), int(lines[3] or lines[2])
+            for passage, begins in self._of_lines(lines[1], first, last):
+                yield key, passage, begins
+            for document in self._named.get(lines[1], ()):
+                for passage, begins in self._of_lines(lines[1], last + NEAR, last + NEAR):
+                    yield f"{document.name}:{last + NEAR}", passage, begins
+
+    def _of_part(self, key: str) -> Iterator[tuple[str, int]]:
+        """A message, or a page: a quotation may run on into the next one."""
+        for document, number in self._parts.get(key, ()):
+            part = document.parts[number]
+            own = self._normal(document, part.first, part.last)
+            yield own, len(own)
+            if document.kind == "pdf" and number + 1 < len(document.parts):
+                after = document.parts[number + 1]
+                more = self._normal(document, after.first, min(after.first + RUN, after.last))
+                yield f"{own} {more}", len(own)
+
+    def _of_lines(self, name: str, first: int, last: int) -> Iterator[tuple[str, int]]:
+        if not 1 <= first <= last:
+            return
+        last = min(last, first + MOST_LINES)
+        for document in self._named.get(name, ()):
+            own = self._normal(document, first, last)
+            yield self._normal(document, first, last + RUN), len(own)
+
+    def _normal(self, document: Document, first: int, last: int) -> str:
+        """These lines as they are compared; nothing, once too much was looked through."""
+        key = (id(document), first, last)
+        if key not in self._passages:
+            raw = document.passage(first, last)[:LONGEST_PASSAGE]
+            self._passages[key] = ""
+            if self._spend_search(len(raw)):
+                self._passages[key] = normal_form(raw)
+        return self._passages[key]
+
+    def _spend_search(self, letters: int) -> bool:
+        self._left -= letters
+        return self._left > 0
+
+
+def _lookup_key(name: str) -> str:
+    """A name as it is looked up."""
+    return " ".join(name.strip(AROUND).split()).casefold()

@@ -1,0 +1,247 @@
+"""How a journal's file is opened: is it one, of this version, and do the folded tables fit its entries?
+
+The lock that lets one daemon at a time hold a journal. It dies with the process that holds it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import FileIO
+from pathlib import Path
+from urllib.parse import quote
+
+from daemon.engine.event import EventCodec
+from daemon.engine.exceptions import JournalDamaged, JournalError, JournalLocked, JournalVersionError
+from daemon.engine.journal.rows import DIGESTS, FOLDED_TABLES, TABLES, JournalTables, _text
+from daemon.engine.kinds import LEASES
+
+VERSION = 4
+"""Of the tables. A journal of another one was written by another program, and is not touched."""
+
+
+UNDIGESTED = 3
+"""The version before entries had digests. Such a journal is read as it is; whoever opens it to write turns it
+into today's, and no older program opens it any more: that would write, and forget, without digests."""
+
+
+DAMAGE = frozenset(
+    {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FORMAT}
+)
+"""SQLite's codes for a file, or a disk, that does not hold what was written."""
+
+
+RESTORE = (
+    "put a copy of the journal back, without the -wal and -shm of this one,"
+    " or move it away to begin a new one"
+)
+"""What to do about a damaged journal: the end of a sentence."""
+
+
+NO_JSON = "malformed JSON"
+"""What SQLite says where what an entry closes is not what was written: that alone is read as JSON by it."""
+
+
+HELD = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL})
+"""SQLite's codes for a file that another program is writing to, and has not let go of."""
+
+
+LOG_BYTES = 4 * 2**20
+"""Bytes that the write-ahead log keeps after a checkpoint; it grows while somebody reads a snapshot."""
+
+
+log = logging.getLogger(__name__)
+
+
+@contextmanager
+def as_journal_errors() -> Iterator[None]:
+    """What goes wrong with the file while it is read is a JournalError, or a JournalDamaged."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise journal_error(error) from error
+
+
+def journal_error(error: sqlite3.Error) -> JournalError:
+    """What SQLite says of a file that is read, as ours."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is not None and (code & 0xFF in DAMAGE or NO_JSON in str(error)):
+        return damage_error(str(error))
+    return JournalError(f"The journal could not be read ({error}).")
+
+
+def damage_error(why: str) -> JournalDamaged:
+    """The error that says so, and what to do."""
+    return JournalDamaged(f"The journal is damaged ({why}). Stop the daemon, and {RESTORE}.")
+
+
+def open_store(path: Path) -> JournalTables:
+    """The tables in this file, made where there are none. Raises JournalError for what is no journal."""
+    mend = " Make it this user's, make room on its disk, put a copy back, or move it away to begin a new one."
+    with _as_journal(path, "opened", mend):
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=2.0)
+        connection.text_factory = _text
+        version = _version_of(connection)  # before anything is written to what may be no journal
+        for pragma in ("journal_mode = wal", "synchronous = full", f"journal_size_limit = {LOG_BYTES}"):
+            connection.execute(f"pragma {pragma}")
+        connection.execute("begin immediate")
+        if version == 0:
+            _create(connection, TABLES)
+        else:
+            _create(connection, FOLDED_TABLES)  # what is lost of them is folded again
+        if version == UNDIGESTED:
+            _create(connection, DIGESTS)
+        if version != VERSION:
+            connection.execute(f"pragma user_version = {VERSION}")
+        connection.execute("commit")
+    return JournalTables(connection, path)
+
+
+def open_readonly(path: Path, *, snapshot: bool = True) -> JournalTables:
+    """Open the tables so that nothing can be written. Raises JournalError for what is no journal.
+
+    `snapshot`: all that is read is of one moment. As long as it is open, the log of whoever writes the
+    journal cannot be emptied, so it is not for a reader who may pause.
+    """
+    if not os.path.isfile(path):  # noqa: PTH113  Path.is_file raises where a folder is closed to us
+        raise JournalError(f"There is no journal at {path}. Name the file, or start the daemon to make one.")
+    with _as_journal(path, "read", ""):
+        connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, isolation_level=None)
+        connection.text_factory = _text
+        if snapshot:
+            connection.execute("begin")
+        digested = _version_of(connection) > UNDIGESTED
+        store = JournalTables(connection, path, digested=digested)
+        store.last()
+    return store
+
+
+def rebuild_folded_tables(store: JournalTables, kinds: EventCodec) -> None:
+    """Compare the folded tables with a replay of the entries, and make them anew where they differ.
+
+    Raises JournalDamaged where the entries cannot be read; then all is left as it was.
+    """
+    for table, names in folded_kinds(kinds).items():
+        with as_journal_errors():
+            stored, replayed = set(store.folded(table)), set(store.replay(table, names))
+            if stored == replayed:
+                continue
+            store.replace(table, replayed)
+        log.warning(
+            "The journal's table %s was not what its entries say (%d rows in place of %d, %d wrong):"
+            " it was made anew from them.",
+            *(table, len(stored), len(replayed), len(stored ^ replayed)),
+        )
+
+
+def folded_kinds(kinds: EventCodec) -> Mapping[str, Sequence[str]]:
+    """Which kinds each folded table is made from."""
+    return {"pending": [each.kind for each in kinds if each.pending], "lease": kinds.kind_names(LEASES)}
+
+
+@contextmanager
+def _as_journal(path: Path, done: str, hint: str) -> Iterator[None]:
+    """What goes wrong while the file is opened names it."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in HELD:
+            hint = " Another program holds it: end that one, or wait for it, and start again."
+        raise JournalError(f"{path} cannot be {done} as a journal ({error}).{hint}") from error
+    except JournalError as error:
+        raise type(error)(f"{path} cannot be {done} as a journal. {error}") from error
+
+
+def _version_of(connection: sqlite3.Connection) -> int:
+    """The version of this journal; 0 for a new one."""
+    [version] = connection.execute("pragma user_version").fetchone()
+    tables = [name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")]
+    if version not in (0, UNDIGESTED, VERSION):
+        raise JournalVersionError(
+            f"It is of version {version}, and this program reads version {VERSION}."
+            " Run the version that wrote it, or name another journal."
+        )
+    if "entry" not in tables and (tables or version):
+        raise JournalError("It has no table of entries.")
+    if tables and not version:
+        raise JournalError("It has tables of another program.")
+    return int(version)
+
+
+def _create(connection: sqlite3.Connection, tables: str) -> None:
+    for statement in tables.split(";"):
+        connection.execute(statement)
+
+
+PRIVATE = 0o600
+"""Read and written by its owner alone, whatever the umask: private thoughts are in it."""
+
+
+MOMENT = 0.05
+"""Seconds for which it may be held by one who only looks whether it is."""
+
+
+@contextmanager
+def hold_lock(journal: Path) -> Iterator[None]:
+    """Hold `journal`'s lock file; raises JournalHeld when another process does, JournalError if none can."""
+    path = journal.with_name(journal.name + ".lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for made in (path, journal):
+            if not made.exists():
+                made.touch(mode=PRIVATE)  # SQLite gives its other files the mode of this one
+        file = path.open("a+b", buffering=0)  # what a full disk did not take is not written when it is closed
+    except OSError as error:
+        raise _useless(path, error) from error
+    with file:
+        try:
+            _take(file, journal)
+        except OSError as error:
+            raise _useless(path, error) from error
+        yield
+
+
+def _take(file: FileIO, journal: Path) -> None:
+    if not _taken(file):
+        time.sleep(MOMENT)
+        if not _taken(file):
+            file.seek(0)
+            holder = file.read().decode(errors="replace").strip() or "unknown"
+            raise JournalLocked(
+                f"Another daemon (process {holder}) holds the journal {journal}."
+                " Stop it first, or give this one a journal of its own."
+            )
+    file.truncate(0)
+    file.write(str(os.getpid()).encode())
+
+
+def _taken(file: FileIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _useless(path: Path, error: OSError) -> JournalError:
+    return JournalError(
+        f"The lock {path} cannot be used ({error.strerror})."
+        " Make it and its folder this user's, make room on the disk, or put the journal in another folder."
+    )
+
+
+def lock_holder(journal: Path) -> str:
+    """The process that holds `journal`, as far as it is known; empty when nobody does."""
+    try:
+        with journal.with_name(journal.name + ".lock").open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return journal.with_name(journal.name + ".lock").read_text().strip() or "unknown"
+    except OSError:
+        return ""
+    return ""

@@ -1,0 +1,439 @@
+"""How often a turn was tried: how long its thread rests before the next attempt, and when it is given up.
+
+All of it is read from the journal.
+
+Of which half turn may the worker have died? One that it dies of again and again is given up.
+
+Every start is an entry, LifeBegan, which says what each half turn is suspected of by then; attempts name the
+life that made them. Those at work at two kills in a row are suspects, until they come further. One suspect
+at a time runs beside everybody else; and a kill counts only after a control: others have lived without the
+suspect for three times as long.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from daemon.engine.clock import JournalClock
+from daemon.engine.event import Entry, Event, InputRank, StepEvent, in_seq_order, of_kind
+from daemon.engine.exceptions import JournalDamaged, JournalError
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.reader import JournalReader
+from daemon.engine.kinds import (
+    AttemptFailed,
+    CrashControlPassed,
+    TurnBegan,
+    TurnEnded,
+    TurnNotBegun,
+    TurnResumed,
+    WorkerHeartbeat,
+    WorkerStarted,
+    WorkerStopped,
+    turn_id,
+)
+
+LONGEST_PAUSE = 300.0
+"""Seconds between two attempts at a turn, at the most."""
+
+
+SAME_PLACE = 3
+"""A failure at the same key so often is no accident."""
+
+
+MAX_FAILURES = 5
+"""So many failures of its own, or deaths that are counted against it, and a turn is given up."""
+
+
+MAX_ATTEMPTS = 300
+"""About a day of trying what fails through no fault of the turn's."""
+
+
+MORE_DEATHS = 2
+"""Deaths that are counted while a turn is given up, until that is done without a word."""
+
+
+MOST_TRIES = 3
+"""Failures to begin a turn after which nobody looks any more at what it would take up."""
+
+
+SPEAKING = frozenset({InputRank.MESSAGE, InputRank.ANSWER})
+"""Ranks of what somebody says: they would rather not wait."""
+
+
+Failed = Sequence[Entry[AttemptFailed | TurnNotBegun]]
+
+
+def turn_failures(journal: JournalReader, began: Entry[TurnBegan]) -> list[Entry[AttemptFailed]]:
+    """The attempts at this turn that failed by themselves, in order."""
+    return of_kind(AttemptFailed, journal.entries_of_step(turn_id(began)))
+
+
+def turn_resumptions(journal: JournalReader, began: Entry[TurnBegan]) -> list[Entry[TurnResumed]]:
+    """The further attempts at this turn, in order."""
+    return of_kind(TurnResumed, journal.entries_of_step(turn_id(began)))
+
+
+def failed_attempts(journal: JournalReader, thread: str) -> Failed:
+    """The failed attempts at the half turn of this thread, or at beginning one, in order."""
+    began = journal.latest_of_kind(thread, TurnBegan)
+    ended = journal.latest_of_kind(thread, TurnEnded)
+    since = 0
+    for last in (began, ended):
+        if last:
+            since = max(since, last.seq)
+    unbegun = journal.thread_entries(thread, TurnNotBegun, since=since)
+    if began is None or not journal.is_pending(began.seq):
+        return unbegun
+    return in_seq_order([*unbegun, *turn_failures(journal, began)])
+
+
+def failed_begins(journal: JournalReader, thread: str) -> int:
+    """How often the next turn of this thread could not be begun, or its half turn not be taken up."""
+    if journal.latest_of_kind(thread, TurnNotBegun) is None:
+        return 0
+    return len(of_kind(TurnNotBegun, failed_attempts(journal, thread)))
+
+
+def pause_left(journal: JournalReader, thread: str, now: float) -> float:
+    """Seconds for which this thread is still to be left alone; 0: none.
+
+    A stop that came since is heard at once. What somebody said since cuts one pause short, but not two in a
+    row: a flood of messages doubles the attempts, and no more.
+    """
+    found = failed_attempts(journal, thread)
+    if not found:
+        return 0.0
+    last = found[-1]
+    if isinstance(last.event, AttemptFailed) and last.event.final:
+        return 0.0
+    pause = _pause(len(found))
+    left = last.at + pause - now
+    if not 0 < left <= pause:  # more is left than there was: the clock was set back
+        return 0.0
+    came = _pending_ranks(journal, thread, since=last.seq)
+    if InputRank.STOP in came:
+        return 0.0
+    if came & SPEAKING and not _was_pause_cut_short(journal, found):
+        return 0.0
+    return left
+
+
+def _pending_ranks(journal: JournalReader, thread: str, since: int) -> set[InputRank]:
+    """Of what ranks is what waits for this thread; a damaged one is of none."""
+    try:
+        return {entry.event.rank for entry in journal.pending_inputs(thread) if entry.seq > since}
+    except JournalDamaged:
+        return set()
+
+
+def _pause(count: int) -> float:
+    """Seconds after so many failures."""
+    return float(min(2.0 ** min(count, 10), LONGEST_PAUSE))
+
+
+def _was_pause_cut_short(journal: JournalReader, found: Failed) -> bool:
+    """Was the pause before the last attempt cut short?"""
+    if len(found) == 1:
+        return False
+    before, last = found[-2:]
+    attempt = journal.entry(last.cause or last.seq)
+    return attempt.at - before.at < _pause(len(found) - 1)
+
+
+def is_superseded(journal: JournalReader, began: Entry[TurnBegan]) -> bool:
+    """Does what came since end this turn? A stop does; an afterthought yields to whoever speaks."""
+    try:
+        taken = {entry.event.rank for entry in journal.entries_at(began.event.inputs)}
+        waiting = journal.pending_inputs(began.thread)
+    except JournalDamaged:
+        return False
+    came = {entry.event.rank for entry in waiting if entry.seq not in began.event.inputs}
+    if InputRank.STOP in taken:
+        return False
+    return InputRank.STOP in came or (taken == {InputRank.AFTER} and bool(came & SPEAKING))
+
+
+def must_give_up(journal: JournalReader, began: Entry[TurnBegan], deaths: int) -> bool:
+    """Is it to be given up? After so many failures or deaths, three failures at one place, or a final one."""
+    if began.event.unfit or deaths >= MAX_FAILURES:
+        return True
+    found = turn_failures(journal, began)
+    own = [entry for entry in found if entry.event.fault]
+    places = Counter(entry.event.at for entry in own)
+    if len(own) >= MAX_FAILURES or max(places.values(), default=0) >= SAME_PLACE:
+        return True
+    return len(found) >= MAX_ATTEMPTS or any(entry.event.final for entry in found)
+
+
+def cannot_report_end(journal: JournalReader, began: Entry[TurnBegan], deaths: int) -> bool:
+    """Could not even its end be told?"""
+    found = turn_failures(journal, began)
+    own = sum(entry.event.fault for entry in found)
+    final = sum(entry.event.final for entry in found)
+    if own >= 2 * MAX_FAILURES or final >= 2 or deaths >= MAX_FAILURES + MORE_DEATHS:
+        return True
+    return len(found) > MAX_ATTEMPTS
+
+
+log = logging.getLogger(__name__)
+
+
+IN_A_ROW = 2
+"""Kills in a row that make a suspect of whoever was at work at each of them."""
+
+
+TIMES = 3
+"""A control lasts so many times as long as the last life had lived with the suspect."""
+
+
+LONGEST = 300.0
+"""Seconds of a control, at the most."""
+
+
+FIRST_BEAT = 1.0
+"""Seconds after which a life first writes down that it lives with a suspect; each further one takes twice as
+long."""
+
+
+class CrashRecord(NamedTuple):
+    """What a half turn is suspected of: how many `kills` in a row it was at work at without a record since;
+    how many of them are `counted`; for how many seconds others are to live without it before the last one is.
+    """
+
+    kills: int = 0
+    counted: int = 0
+    control: float = 0.0
+
+    @property
+    def suspect(self) -> bool:
+        """May the worker have died of it?"""
+        return self.kills >= IN_A_ROW
+
+
+INNOCENT = CrashRecord()
+
+
+class CrashSuspect(NamedTuple):
+    """A half turn, and what it is suspected of."""
+
+    began: Entry[TurnBegan]
+    standing: CrashRecord
+
+
+async def record_worker_start(journal: Journal, clock: JournalClock, thread: str) -> CrashGuard:
+    """A life begins: its entry in this thread says how the last one ended, and who is suspected of it."""
+    ours = False
+    while not ours:
+        last = journal.last_seq(thread, WorkerStarted)
+        event = WorkerStarted(after="")
+        if last:
+            event = _life_after(journal, last)
+        began, ours = await journal.append(thread, event, key=f"life:{last or 'first'}")
+    return CrashGuard(journal, clock, began)
+
+
+def _life_after(journal: JournalReader, life: int) -> WorkerStarted:
+    killed = not journal.seq_of(_ended(life))
+    after: Literal["stop", "kill"] = "stop"
+    if killed:
+        after = "kill"
+    standings = dict[str, CrashRecord]()
+    for seq, one in _standings(journal, life, killed).items():
+        if one != INNOCENT:
+            standings[str(seq)] = one
+    return WorkerStarted(after=after, standings=standings)
+
+
+def crash_record(journal: JournalReader, life: int, began: Entry[TurnBegan]) -> CrashRecord:
+    """What this half turn is suspected of by now, in this life (0: nobody counts lives)."""
+    known = None
+    for this in of_kind(WorkerStarted, journal.readable_entries([life])):
+        known = this.event.standings.get(str(began.seq))
+    if known is None or _has_come_further(journal, began, since=life):
+        return INNOCENT
+    one = CrashRecord(*known)
+    if one.control and journal.seq_of(_control(life, began)):
+        return CrashRecord(kills=one.kills, counted=one.counted + 1)
+    return one
+
+
+def _standings(journal: JournalReader, life: int, killed: bool) -> dict[int, CrashRecord]:
+    """What each half turn is suspected of when that life is over."""
+    found: dict[int, CrashRecord] = {}
+    at_work: list[Entry[TurnBegan]] = []
+    for began in journal.pending_entries(TurnBegan):
+        try:
+            one = crash_record(journal, life, began)
+            if killed and _is_at_work(journal, life, began):
+                journal.execution_entries(began.event.execution)  # can all of it be read?
+                at_work.append(began)
+        except JournalDamaged:  # it is not taken up, and the worker cannot die of it
+            continue
+        found[began.seq] = one
+    if not killed:
+        return found
+    if any(one.control for one in found.values()):  # a death without any suspect at work: it is none of them
+        found = dict.fromkeys(found, INNOCENT)
+    suspects = [began for began in at_work if found[began.seq].suspect]
+    for began in at_work:
+        one = found[began.seq]
+        control = 0.0
+        if [began] == suspects:
+            control = min(_lived(journal, life, began) * TIMES, LONGEST)
+        found[began.seq] = one._replace(kills=one.kills + 1, control=control)
+    return found
+
+
+def _attempt(journal: JournalReader, began: Entry[TurnBegan]) -> Entry[TurnBegan] | Entry[TurnResumed]:
+    """The last attempt at this turn."""
+    resumed = turn_resumptions(journal, began)
+    if resumed:
+        return resumed[-1]
+    return began
+
+
+def _is_at_work(journal: JournalReader, life: int, began: Entry[TurnBegan]) -> bool:
+    """Has that life an attempt at this turn that has not failed by itself?"""
+    attempt = _attempt(journal, began)
+    return attempt.event.life == life and not journal.seq_of(failure_key(began, attempt.seq))
+
+
+def failure_key(began: Entry[TurnBegan], epoch: int) -> str:
+    """Under which an attempt that failed is recorded."""
+    return f"{turn_id(began)}!failure#{epoch}"
+
+
+def _has_come_further(journal: JournalReader, began: Entry[TurnBegan], since: int) -> bool:
+    """Has this turn recorded a step?"""
+    for path in journal.execution_paths(began.event.execution):
+        for entry in journal.entries_under(path):
+            if entry.seq > since and isinstance(entry.event, StepEvent):
+                return True
+    return False
+
+
+def _lived(journal: JournalReader, life: int, began: Entry[TurnBegan]) -> float:
+    """Less than so many seconds that life has lived with this suspect, by its own count: it would have
+    written down one beat more."""
+    seconds = FIRST_BEAT
+    for beat in journal.entries_of_kind(WorkerHeartbeat, since=life):
+        if beat.event.life == life and beat.event.turn == began.seq:
+            seconds = max(seconds, 2.0 * beat.event.seconds)
+    return seconds
+
+
+def _control(life: int, began: Entry[TurnBegan]) -> str:
+    return f"control:{life}:{began.seq}"
+
+
+def _ended(life: int) -> str:
+    return f"life-ended:{life}"
+
+
+def _never(_: str) -> bool:
+    """Every thread that is in a turn does something."""
+    return False
+
+
+class CrashGuard:
+    """Who may be at work in this life: everybody, and one suspect at the most, the least tried first."""
+
+    def __init__(self, journal: Journal, clock: JournalClock, began: Entry[WorkerStarted]) -> None:
+        self.life = began.seq
+        self._thread = began.thread
+        self._journal = journal
+        self._clock = clock
+        self._named = set(map(int, began.event.standings))
+        """Whoever else is suspected has to be killed first: in this life it can only be these."""
+        self._asked_at = 0
+        self._suspected: Mapping[str, CrashSuspect] = {}
+        """Those of them who still are, as of that seq, each by its thread."""
+        self._uptime = 0.0
+        self._seen: Counter[int] = Counter()
+        """How often each attempt of a suspect was seen at work."""
+
+    def may_take_turn(self, thread: str, is_asleep: Callable[[str], bool] = _never) -> bool:
+        """Is this thread to be at work now? One that somebody stops is: it ends, and nothing of it runs.
+
+        `is_asleep`: does a thread, though in a turn, do nothing now?
+        """
+        suspects = self._suspects()
+        half = suspects.get(thread)
+        if half is None or is_superseded(self._journal, half.began):
+            return True
+        if any(one.standing.control for one in suspects.values()):
+            return False
+        if self._is_at_work(half):
+            return True
+        others = list[CrashSuspect]()
+        for name, one in suspects.items():
+            if not self._is_at_work(one):
+                others.append(one)
+            elif not is_asleep(name):
+                return False
+        return half == self._next(others)
+
+    def _is_at_work(self, one: CrashSuspect) -> bool:
+        return _is_at_work(self._journal, self.life, one.began)
+
+    async def record_lifetime(self, seconds: float) -> None:
+        """This life has gone on for so long. What comes of it is written down: a control that was survived,
+        and, ever more rarely, for how long the suspect has been at work."""
+        self._uptime += seconds
+        for one in self._suspects().values():
+            if one.standing.control:
+                if self._uptime >= one.standing.control:
+                    event = CrashControlPassed(life=self.life, turn=one.began.seq)
+                    await self._write(event, _control(self.life, one.began), one.began.seq)
+            elif self._is_at_work(one):
+                await self._beat(one.began, seconds)
+
+    async def end_life(self) -> None:
+        """The worker was told to stop: what is at work now is cut off, and not killed."""
+        try:
+            await self._write(WorkerStopped(life=self.life), _ended(self.life), self.life)
+        except JournalError as error:
+            log.warning("That it was told to stop could not be written down. %s", error)
+
+    async def _beat(self, began: Entry[TurnBegan], seconds: float) -> None:
+        attempt = _attempt(self._journal, began).seq
+        self._seen[attempt] += 1
+        seen = self._seen[attempt]
+        is_power_of_two = seen & (seen - 1) == 0
+        if is_power_of_two and seen * seconds * TIMES < LONGEST:
+            event = WorkerHeartbeat(life=self.life, turn=began.seq, seconds=seen * seconds)
+            await self._write(event, f"lived:{attempt}#{seen}", began.seq)
+
+    async def _write(self, event: Event, key: str, cause: int) -> None:
+        await self._journal.append(self._thread, event, key=key, cause=cause)
+
+    def _suspects(self) -> Mapping[str, CrashSuspect]:
+        """The half turns that are suspected by now, each by its thread."""
+        if not self._named:
+            return {}
+        last = self._journal.last_seq_of_all()
+        if self._asked_at == last:
+            return self._suspected
+        found = dict[str, CrashSuspect]()
+        for began in self._journal.pending_entries(TurnBegan):
+            if began.seq in self._named:
+                one = CrashSuspect(began, crash_record(self._journal, self.life, began))
+                if one.standing.suspect:
+                    found[began.thread] = one
+        self._suspected = found
+        self._named = {one.began.seq for one in found.values()}
+        self._asked_at = last
+        return found
+
+    def _next(self, suspects: Sequence[CrashSuspect]) -> CrashSuspect | None:
+        """The one that goes first: counted least, then tried least. Who rests lets others go first."""
+        now = self._clock.now()
+        ready = [one for one in suspects if not pause_left(self._journal, one.began.thread, now)]
+        return min(ready, key=self._rank, default=None)
+
+    def _rank(self, one: CrashSuspect) -> tuple[int, int, int]:
+        attempts = turn_resumptions(self._journal, one.began)
+        return one.standing.counted, len(attempts), one.began.seq

@@ -1,0 +1,269 @@
+"""The command by which the inner life says something to people: message.send. The inner life itself says
+nothing: what it wants said becomes a ToSay of that conversation, or first one of an owner's DM, who is asked.
+
+Each thing that is looked up or decided is a recorded step, so that a replay decides the same.
+
+The commands by which the inner life turns to neighbours, other bots that the owner has named: mesh.ask and
+mesh.share. A neighbour is called by a mention at the top of a channel in which both are; what it answers
+below that is a note. No owner is asked, but what is in view has to be public enough for that channel.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from pydantic import Field
+
+from daemon.actions.action import ActionDefinition, StrictArguments, ids_in_words
+from daemon.answers.speech_gate import spoken_text
+from daemon.inner_life.commands.command import CommandResult, TickContext, command
+from daemon.inner_life.recipients import SEND_COMMAND, BringShared, RecipientDirectory, ShareableRecord
+from daemon.ism import ActionRefused
+from daemon.kinds import UnpromptedMessage
+from daemon.knowledge.person_notes import MESH_COMMANDS
+
+Find = Callable[[], Awaitable[str]]
+"""What finds something out; what it comes to is recorded."""
+
+
+LONGEST_MESSAGE = 2_000
+"""Characters of one message: an owner who has to agree to it reads all of it."""
+
+
+LONGEST_RECIPIENT = 200
+"""Characters that name whom it is for."""
+
+
+UNKNOWN_READERS = "what is in view may not be known there"
+
+
+TWICE = "the same was to be said there before: it is never said twice"
+
+
+class SendMessageArguments(StrictArguments):
+    """What to say, and to whom."""
+
+    to: str = Field(max_length=LONGEST_RECIPIENT)
+    text: str = Field(max_length=LONGEST_MESSAGE)
+
+
+def message_commands(reach: RecipientDirectory, *, daily: int) -> Sequence[ActionDefinition]:
+    """message.send, for at most so many messages in a UTC day."""
+
+    async def send(tick: TickContext, args: SendMessageArguments) -> CommandResult:
+        text = speakable_text(args.text)
+        if reach.mentions_neighbour(text):
+            raise ActionRefused("it would call a neighbour: write mesh.ask instead")
+        thread = await _addressed(tick, reach, args.to)
+
+        async def judged() -> str:
+            if reach.sent_today() >= daily:
+                return f"{daily} messages were sent today, which is as many as may be: wait for tomorrow"
+            return refusal_reason(tick, reach, thread, text)
+
+        await record_decision(tick, "may-send", thread, judged)
+        wanted = await to_say(tick, reach, thread, text)
+        if thread == tick.view or reach.person(thread) in tick.turn.owners:
+            await tick.turn.send("to-say", thread, wanted)
+            return CommandResult(text=f"it will be said: {wanted.place}")
+        return await _with_leave(tick, reach, wanted)
+
+    return [
+        command(
+            SEND_COMMAND,
+            "Say something to people: in the conversation in view at once, to an owner at once, anywhere "
+            "else when an owner agrees. `to` is a conversation (sess-…), a person or a #channel.",
+            send,
+            SendMessageArguments,
+        )
+    ]
+
+
+async def _addressed(tick: TickContext, reach: RecipientDirectory, to: str) -> str:
+    """The thread of whoever is addressed. Raises Refused where nobody knows them."""
+    thread = await record_lookup(tick, "address", {"to": to}, partial(reach.thread, to))
+    if not thread:
+        can = await reach.recipients_in_words(tick.views, tick.view)
+        raise ActionRefused(f"nobody here is known as {to!r}: address {can}")
+    return thread
+
+
+async def _with_leave(
+    tick: TickContext, reach: RecipientDirectory, wanted: UnpromptedMessage
+) -> CommandResult:
+    """An owner is asked who may know what is in view. Raises Refused where there is none."""
+    if not tick.turn.owners:
+        raise ActionRefused("an owner would have to agree to that, and none is set")
+
+    async def asking() -> str:
+        for owner in tick.turn.owners:
+            theirs = await reach.direct(owner)
+            if theirs and tick.views.may_know(theirs, tick.view):
+                return theirs
+        return ""
+
+    theirs = await record_lookup(tick, "whom-to-ask", {"thread": wanted.to}, asking)
+    if not theirs:
+        raise ActionRefused("an owner would have to agree to that, and none may know what is in view")
+    await tick.turn.send("to-say", theirs, replace(wanted, leave=True))
+    return CommandResult(text=f"an owner is asked whether it may be said: {wanted.place}")
+
+
+# What mesh.ask and mesh.share need, too
+
+
+def speakable_text(text: str) -> str:
+    """What may be said of a text. Raises Refused where that is nothing, or too much."""
+    fit = spoken_text(text)
+    if not fit:
+        raise ActionRefused("there is nothing in it to be said aloud: write plain words, without a thought")
+    if len(fit) > LONGEST_MESSAGE:
+        raise ActionRefused(f"it is {len(fit)} characters long: write at most {LONGEST_MESSAGE}")
+    return fit
+
+
+def refusal_reason(tick: TickContext, reach: RecipientDirectory, thread: str, text: str) -> str:
+    """Why this may not be said there; empty where it may."""
+    if not tick.views.may_know(thread, tick.view):
+        return UNKNOWN_READERS
+    if reach.was_already_requested(thread, text):
+        return TWICE
+    return ""
+
+
+async def to_say(tick: TickContext, reach: RecipientDirectory, thread: str, text: str) -> UnpromptedMessage:
+    """What is to be said there, as that conversation takes it up."""
+    place = await record_lookup(tick, "place", {"thread": thread}, partial(reach.place_in_words, thread))
+    return UnpromptedMessage(text=text, by=tick.id, to=thread, place=place, view=tick.view)
+
+
+def as_quotation(text: str) -> str:
+    """The text as a quotation: whatever ends a line begins another one of it."""
+    return "\n".join(f"> {line}" for line in text.splitlines())
+
+
+async def record_decision(tick: TickContext, name: str, thread: str, judged: Find) -> None:
+    """A recorded decision. Raises Refused with the reason that it comes to, if it does."""
+    why = await record_lookup(tick, name, {"thread": thread}, judged)
+    if why:
+        raise ActionRefused(why)
+
+
+async def record_lookup(tick: TickContext, name: str, args: dict[str, str], do: Find) -> str:
+    """What is looked up once: a replay reads it back."""
+    done = await tick.turn.effect(name, args, do, repeatable=True)
+    return done.event.text
+
+
+ASK, SHARE = MESH_COMMANDS
+
+
+MENTION = re.compile(r"<@(\w+)[^<>]*>")
+
+
+MOST_SHARED = 10
+"""Records that are shared at once."""
+
+
+class AskNeighbourArguments(StrictArguments):
+    """What to ask a neighbour."""
+
+    to: str = Field(max_length=LONGEST_RECIPIENT)
+    text: str = Field(max_length=LONGEST_MESSAGE)
+
+
+class ShareRecordsArguments(StrictArguments):
+    """Which records to share with a neighbour."""
+
+    to: str = Field(max_length=LONGEST_RECIPIENT)
+    ids: list[int] = Field(min_length=1, max_length=MOST_SHARED)
+
+
+def mesh_commands(
+    reach: RecipientDirectory, records: BringShared, *, daily: int
+) -> Sequence[ActionDefinition]:
+    """mesh.ask and mesh.share, for at most so many messages to and from bots in a UTC day."""
+
+    async def ask(tick: TickContext, args: AskNeighbourArguments) -> CommandResult:
+        text = speakable_text(args.text)
+        neighbour, thread = await _met(tick, reach, args.to)
+        return await _call(tick, reach, daily, thread, f"{neighbour} {_calling_nobody(text)}")
+
+    async def share(tick: TickContext, args: ShareRecordsArguments) -> CommandResult:
+        neighbour, thread = await _met(tick, reach, args.to)
+
+        async def kept_back() -> str:
+            return _kept_back(tick, thread, args.ids, await records(args.ids))
+
+        async def gathered() -> str:
+            texts = [as_quotation(one.text) for one in await records(args.ids)]
+            return "\n".join(texts)
+
+        await record_decision(tick, "may-share", thread, kept_back)
+        text = speakable_text(await record_lookup(tick, "records", {"thread": thread}, gathered))
+        return await _call(tick, reach, daily, thread, f"{neighbour}\n{_calling_nobody(text)}")
+
+    return [
+        command(
+            ASK,
+            "Ask a neighbour, another bot, something: by a mention in a channel where both are. "
+            "`to` is its name or id, and if you like the channel: Echo in #general.",
+            ask,
+            AskNeighbourArguments,
+        ),
+        command(
+            SHARE,
+            "Share the words of records (diary, concepts, llm_memory; by their ids) with a neighbour.",
+            share,
+            ShareRecordsArguments,
+        ),
+    ]
+
+
+async def _met(tick: TickContext, reach: RecipientDirectory, to: str) -> tuple[str, str]:
+    """What calls the neighbour, and the thread in which it is called. Raises Refused where there is none."""
+    neighbour = await record_lookup(tick, "neighbour", {"to": to}, partial(reach.neighbour, to))
+    if not neighbour:
+        raise ActionRefused(
+            f"no neighbour is known as {to!r}: the owner names them, by the ids of their users"
+        )
+    thread = await record_lookup(tick, "meeting", {"to": to}, partial(reach.shared_channel_thread, to))
+    if not thread:
+        raise ActionRefused(f"there is no such channel in which {to!r} is, too")
+    return f"<@{neighbour}>", thread
+
+
+async def _call(
+    tick: TickContext, reach: RecipientDirectory, daily: int, thread: str, text: str
+) -> CommandResult:
+    async def judged() -> str:
+        if reach.met_today() >= daily:
+            return f"there were {daily} messages to and from bots today, which is as many as may be"
+        return refusal_reason(tick, reach, thread, text)
+
+    await record_decision(tick, "may-call", thread, judged)
+    wanted = await to_say(tick, reach, thread, text)
+    await tick.turn.send("to-say", thread, wanted)
+    return CommandResult(
+        text=f"it will be said: {wanted.place}. What the neighbour answers below that will be a note."
+    )
+
+
+def _kept_back(tick: TickContext, thread: str, ids: Sequence[int], found: Sequence[ShareableRecord]) -> str:
+    """Why these may not be shared there; empty where they may."""
+    known = [one.id for one in found if tick.views.may_know(tick.view, one.view, wrote=one.wrote)]
+    unknown = [id for id in ids if id not in known]
+    if unknown:
+        return f"there are no such records: {ids_in_words(unknown)}"
+    secret = [one.id for one in found if not tick.views.may_know(thread, one.view, wrote=one.wrote)]
+    if secret:
+        return f"{UNKNOWN_READERS}: leave out {ids_in_words(secret)}"
+    return ""
+
+
+def _calling_nobody(text: str) -> str:
+    """The neighbour is called by its mention alone; what else is in the text calls nobody."""
+    return MENTION.sub(r"@\1", text)

@@ -1,0 +1,639 @@
+"""The seed's seven contexts, which a tick is shown: each a region of working memory, in the seed's order.
+
+Only what may be known in the tick's view is in them. It reads the state as of the tick's begin, and collects
+in `saw` the entries whose words it showed.
+
+The inner life as the page shows it: its ticks, page by page, and what it knows now. For routes.
+
+The owner may see everything. It is folded from the journal by a state of the page's own, when somebody looks:
+looking must not move what the ticks go by. In a long journal, what it knows is there later than its ticks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any, cast
+
+from daemon.actions.action import ActionDefinition
+from daemon.console.folds import AT_ONCE, BackgroundFoldReader
+from daemon.console.journal_view import message_lines, truncated
+from daemon.engine.event import Entry, Event
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.reader import ALWAYS
+from daemon.engine.kinds import TurnBegan, WaitBegan
+from daemon.inner_life.note import Note, NoteFilter, note_states
+from daemon.inner_life.notes import MOST_LISTED_NOTES
+from daemon.inner_life.records import RECORD_TEXT, InnerRecord, minute_text, record_element
+from daemon.inner_life.tick_log import (
+    CycleSetting,
+    InnerLifeState,
+    ProgramRun,
+    TickRecord,
+    successful_commands,
+)
+from daemon.kinds import (
+    INNER,
+    CommandRan,
+    InternalMessage,
+    ModelCall,
+    PersonMessage,
+    ReactionChanged,
+    TickLogged,
+)
+from daemon.knowledge.visibility import PUBLIC, VisibilityCheck, always_visible
+from daemon.prompts.elements import clean_name_text, escape_tags, make_element, truncate
+from daemon.settings.limits import InnerLimits
+
+LONGEST_REPLY = 4_000
+"""Characters of one own reply that are shown again."""
+
+
+LONGEST_RESULT = 6_000
+"""Characters of what one command came to."""
+
+
+LONGEST_FAILURE = 1_000
+"""Characters of what a command came to that failed before the last tick."""
+
+
+MOST_FAILURES = 20
+"""Failed commands that are in sight: the newest ones."""
+
+
+LONGEST_LIST = 50_000
+"""Characters of the processes, the results, the records or the notes that are in sight."""
+
+
+LONGEST_MEMORY = 12_000
+"""Characters of llm_memory that are in sight, the newest first."""
+
+
+ELSEWHERE = "set elsewhere"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TickMoment:
+    """The tick that is to be shown all this: when it began (Unix seconds), why, and in sight of what.
+
+    `unseen` are notes from DMs that no tick has seen; those of the DM in view are shown.
+    """
+
+    tick: int
+    at: float
+    why: str
+    view: str
+    name: str
+    owners: Sequence[str]
+    limits: InnerLimits
+    unseen: Sequence[int] = ()
+    programs: Sequence[str] = ()
+    neighbours: Sequence[str] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class TickContexts:
+    """The seven contexts of one tick, and the entries whose words stand in them."""
+
+    state: InnerLifeState
+    now: TickMoment
+    said: Callable[[int], str]
+    """What the soul answered in the model call of this seq."""
+    saw: list[int] = field(default_factory=list)
+    knows: VisibilityCheck = field(init=False)
+    """May what was written in this view be shown in this tick?"""
+
+    def __post_init__(self) -> None:
+        self.knows = self.state.views.make_check(self.now.view, self.now.tick)
+
+    def regions(self) -> Mapping[str, str]:
+        """Each by its name, framed and numbered as in the seed."""
+        made = {
+            "llm_recent_responses": self._responses(),
+            "process_log": self._processes(),
+            "records": self._records(),
+            "notes": self._notes(),
+            "settings": self._settings(),
+            "llm_memory": self._llm_memory(),
+            "anti_stagnation": self.advice(),
+        }
+        regions = dict[str, str]()
+        for number, (name, text) in enumerate(made.items(), 1):
+            regions[name] = f'<context n="{number}" name="{name}">\n{text or "none"}\n</context>'
+        return regions
+
+    def owners(self) -> Sequence[str]:
+        """The names of the owners; the id of one that has said nothing yet."""
+        return [clean_name_text(self.state.notes.names.get(owner, owner)) for owner in self.now.owners]
+
+    def new_notes(self) -> Sequence[int]:
+        """The notes that came since the tick before this one began."""
+        return self.state.notes.new_since(self.state.log.last.tick.tick)
+
+    def has_news(self) -> bool:
+        """Return True if anything happened since the tick before this one began.
+
+        That is: a note came, a process ended, or it is known what became of a message.
+        """
+        if self.new_notes() or self.state.said.lines():
+            return True
+        last = self.state.log.last.tick.tick
+        return any(process.ended_by > last for process in self.state.processes.all())
+
+    def previous_answer(self) -> str:
+        """Its answer directly before this tick; empty where there is none that may be known here."""
+        last = self.state.log.last
+        if not last.tick.answer or not self.knows(last.tick.view, last.seq):
+            return ""
+        return self.said(last.tick.answer)
+
+    def thoughts(self) -> Sequence[TickRecord]:
+        """The ticks in which it answered, in order, as far as they may be known here."""
+        return [line for line in self.state.log.thoughts if self.knows(line.tick.view, line.seq)]
+
+    def advice(self) -> str:
+        """What the last reflex asks of this tick, in words of the view in which it went in circles."""
+        last = self.state.log.last
+        if last.tick.outcome != "repeated":
+            return ""
+        words = ELSEWHERE
+        if self.knows(last.tick.view, last.seq):
+            words = last.tick.advice
+        return f"reflex: {last.tick.reflex}\n{words}"
+
+    # 1
+
+    def _responses(self) -> str:
+        """Its last K replies, as far as they may be known; a repeat is a short record in their place."""
+        log = self.state.log
+        shown = [line for line in self.thoughts() if line.seq > log.cleared]
+        first = max(0, len(shown) - int(log.settings.responses.value))
+        return "\n".join([self._reply(line) for line in shown[first:]])
+
+    def _reply(self, line: TickRecord) -> str:
+        tick = line.tick
+        if tick.outcome == "repeated":
+            return f'<repeat tick="{tick.tick}">You said nothing new. Reflex: {tick.reflex}.</repeat>'
+        self.saw.append(tick.answer)
+        text = truncate(self.said(tick.answer), LONGEST_REPLY)
+        return f'<reply tick="{tick.tick}" at="{minute_text(line.at)}">\n{escape_tags(text)}\n</reply>'
+
+    # 2
+
+    def _processes(self) -> str:
+        """What runs or waits to be dealt with, what the last commands came to, what became of messages.
+
+        A command that failed stays until it is dealt with.
+        """
+        processes = self.state.processes.processes(self.knows)
+        self.saw += [process.id for process in processes]
+        lines = _fitting([_process(process) for process in processes])
+        lines += self._failures()
+        lines += _fitting([self._result(one) for one in self.state.log.last.commands])
+        lines += self.state.said.lines()
+        return "\n".join(lines)
+
+    def _failures(self) -> list[str]:
+        """The commands that failed before the last tick, and were not dealt with."""
+        last = {one.seq for one in self.state.log.last.commands}
+        failed = [one for one in self.state.processes.failed(self.knows) if one.seq not in last]
+        lines = [self._result(one, LONGEST_FAILURE) for one in failed[-MOST_FAILURES:]]
+        left = len(failed) - len(lines)
+        if left:
+            lines.insert(0, make_element("left-out", more=left))
+        return lines
+
+    def _result(self, command: Entry[CommandRan], longest: int = LONGEST_RESULT) -> str:
+        ran = command.event
+        if not self.knows(ran.view, command.seq):  # its name and its cmd_id are words of that view, too
+            return "<result>in sight of another conversation</result>"
+        self.saw.append(command.seq)
+        text = ran.text
+        if ran.ok and ran.name.endswith(".add"):
+            text = f"{text}: its id is {self._first(command)}"
+        id = f"{ran.tick}/{clean_name_text(ran.cmd_id)}"
+        state = 'done="yes"'
+        if ran.stays_open:
+            state = f'mark="{command.seq}" done="no"'
+        elif not ran.ok:
+            state = 'done="no"'
+        head = f'<result of="{clean_name_text(ran.name)}" id="{id}" {state}>'
+        return f"{head}{escape_tags(truncate(text, longest))}</result>"
+
+    def _first(self, command: Entry[CommandRan]) -> int:
+        """Under which id its record is known: of what was taken over from before a restart, the first id."""
+        while command.event.taken_from:
+            before = self.state.records.journal.get(command.event.taken_from)
+            if before is None or not isinstance(before.event, CommandRan):
+                break
+            command = cast(Entry[CommandRan], before)
+        return command.seq
+
+    # 3
+
+    def _records(self) -> str:
+        """Those that were asked for, and those that are pinned."""
+        asked = self._asked("diary.", "concepts.", "links.", "llm_memory.")
+        asked += self.state.log.last.tick.shows
+        shown = self.state.records.shown(asked, self.now.view)
+        self.saw += [record.wrote for record in shown]
+        return "\n".join(_fitting([record_element(record) for record in shown]))
+
+    def _asked(self, *names: str) -> list[int]:
+        """What the commands of the last tick whose names begin so asked to see."""
+        asked = list[int]()
+        for ran in successful_commands(self.state.log.last.commands, *names):
+            asked += ran.shows
+        return asked
+
+    # 4
+
+    def _notes(self) -> str:
+        """By mode: how many there are, and their ids; or those that fit. With those that it wanted read."""
+        notes = self.state.notes
+        settings = self.state.log.settings
+        counts = [f"{priority}: {count}" for priority, count in notes.counts().items()]
+        lines = [", ".join(counts)]
+        shown: Sequence[int] = ()
+        if settings.mode.value == "auto":
+            asked = replace(NoteFilter.of(settings.filter.value), unread=True)
+            shown = notes.matching(asked, self.knows)
+            lines += _fitting([self._note_in_words(seq) for seq in shown])
+            hidden = sum(notes.counts().values()) - len(shown)
+            lines.append(f"not shown: {hidden}")
+        else:
+            listed = notes.list_open()
+            lines += [f"note {id}, {priority}" for id, priority in listed.ids]
+            if listed.more:
+                lines.append(f"older ones: {listed.more}")
+        read = self._asked("notes.read")
+        lines += _fitting([self._note_in_words(seq) for seq in self._said_here([*shown, *read])])
+        lines += _fitting([self._note_in_words(seq) for seq in read])
+        return "\n".join(lines)
+
+    def _said_here(self, shown: Sequence[int]) -> list[int]:
+        """The unseen notes of the DM in view but for these, as many as a list of notes has."""
+        here = []
+        for id in self.now.unseen:
+            note = self.state.notes.get(id)
+            if note and id not in shown and self.knows(note.thread):
+                here.append(id)
+        return here[:MOST_LISTED_NOTES]
+
+    def _note_in_words(self, seq: int) -> str:
+        note = self.state.notes.get(seq)
+        if note is None:
+            return f"note {seq} is gone"
+        if not self.knows(note.thread):
+            return f"note {seq} may not be known in this view: read it alone"
+        self.saw.append(note.said)
+        return self.state.notes.words(note, self.knows)
+
+    # 5
+
+    def _settings(self) -> str:
+        now = self.now
+        settings = self.state.log.settings
+        lines = [
+            f"time: {minute_text(now.at)} UTC",
+            f"tick: {now.tick}",
+            f"why you think now: {now.why}",
+            f"notes that came since your last reply: {len(self.new_notes())}",
+            f"in view: {self._in_view()}",
+            f"you: {clean_name_text(now.name)}; your owners: {', '.join(self.owners()) or 'nobody'}",
+            f"mode: {self._told(settings.mode)}",
+            f"filter: {self._told(settings.filter)}",
+            f"own replies in sight: {self._told(settings.responses)}",
+            f"pause that you set: {self._told(settings.pause)}; at least {now.limits.pause:g} seconds",
+            f"spent today: ${self.state.log.cost_today(now.at, now.tick):.2f} of ${now.limits.usd:.2f}",
+            f"messages sent today: {self.state.log.messages(now.at)} of {now.limits.messages}",
+            *self._reads_dms(),
+            f"programs: {'; '.join(now.programs) or 'none'}",
+            f"neighbours: {', '.join(now.neighbours) or 'none'}",
+        ]
+        return "\n".join(lines)
+
+    def _reads_dms(self) -> list[str]:
+        if not self.now.limits.reads_dms:
+            return []
+        return ["direct messages: you see what was said in the one in view"]
+
+    def _in_view(self) -> str:
+        if self.now.view == PUBLIC:
+            return "public things only"
+        return f"{clean_name_text(self.state.views.place(self.now.view))} ({self.now.view})"
+
+    def _told(self, setting: CycleSetting) -> str:
+        if not self.knows(setting.view, setting.wrote):
+            return ELSEWHERE
+        if setting.value in (None, {}):
+            return "none"
+        return escape_tags(json.dumps(setting.value, ensure_ascii=False))
+
+    # 6
+
+    def _llm_memory(self) -> str:
+        text, shown = self.state.records.llm_memory(self.now.view, LONGEST_MEMORY)
+        self.saw += [record.wrote for record in shown]
+        return text
+
+
+def _fitting(lines: Sequence[str]) -> list[str]:
+    """The first of them, as many as a model can be sent with all else, and how many more there are."""
+    size = 0
+    for place, one in enumerate(lines):
+        size += len(one)
+        if size > LONGEST_LIST:
+            return [*lines[:place], make_element("left-out", more=len(lines) - place)]
+    return [*lines]
+
+
+def _process(process: ProgramRun) -> str:
+    """A process, with what came of it."""
+    attributes = {
+        "id": str(process.id),
+        "name": process.name,
+        "status": process.status,
+        "began": minute_text(process.began),
+    }
+    if process.ended:
+        attributes["ended"] = minute_text(process.ended)
+    if process.slots:
+        attributes["slots"] = ", ".join(f"{name}={value}" for name, value in process.slots.items())
+    begun = make_element("process", **attributes).removesuffix("/>")
+    return f"{begun}>{escape_tags(truncate(process.result, LONGEST_RESULT))}</process>"
+
+
+PAGE = 20
+"""Ticks that a page is sent at once."""
+
+
+NEWEST = 20
+"""Notes, processes and records of each family that it is shown of all that there are."""
+
+
+LONGEST = 2_000
+"""Characters of what one of them says, and of what came of a command."""
+
+
+CALLS = 4
+"""Calls of a tick that are read at once; most have one."""
+
+
+Told = Mapping[str, Any]
+
+
+class InnerLifeView:
+    """Tells of the inner life. `limits` are the owner's, None where it is off; `now` is Unix seconds, `spent`
+    what it was billed today, in dollars. `state` is nobody else's."""
+
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        state: InnerLifeState,
+        limits: InnerLimits | None,
+        now: Callable[[], float],
+        spent: Callable[[], float],
+        at_once: int = AT_ONCE,
+    ) -> None:
+        self.journal = journal
+        self.state = state
+        self.limits = limits
+        self.now = now
+        self.spent = spent
+        self._reading = BackgroundFoldReader(state.update, lambda: state.unread_entries, at_once)
+
+    @property
+    def has_content(self) -> bool:
+        """Is there anything to show: is it on, or did it ever think?"""
+        return self.limits is not None or self.journal.latest_of_kind(INNER, TickLogged) is not None
+
+    async def close(self) -> None:
+        """End what is still read."""
+        await self._reading.close()
+
+    async def overview_as_json(self) -> Told:
+        """How it is now and its last ticks; and what it knows, once that is read."""
+        left = await self._reading.entries_left()
+        told: Told = {
+            "still_reading": left,
+            "on": self.limits is not None,
+            "thinks": bool(self.journal.pending_entries(TurnBegan, thread=INNER)),
+            "next": self._next(),
+            **self.ticks_as_json(),
+        }
+        if left:
+            return told
+        return {
+            **told,
+            "budget": self._budget(),
+            "settings": self._settings(),
+            "notes": self._notes(),
+            "processes": self._processes(),
+            "records": {family: self._records(family) for family in RECORD_TEXT},
+        }
+
+    def ticks_as_json(self, before: int = ALWAYS) -> Told:
+        """The last ticks that were written before this entry, newest first."""
+        entries = [*islice(self.journal.latest_first(INNER, TickLogged, before), PAGE)]
+        older = 0
+        if entries:
+            older = self.journal.count_before(INNER, TickLogged, before=entries[-1].seq)
+        return {"ticks": [self._tick(entry) for entry in entries], "older": older}
+
+    # How it stands
+
+    def _next(self) -> Told | None:
+        """What it waits for; None where it waits for nothing."""
+        waits = self.journal.pending_entries(WaitBegan, thread=INNER)
+        if not waits:
+            return None
+        wait = waits[-1].event
+        note = wait.note or {}
+        notes = None
+        if wait.matching:
+            notes = wait.matching.about
+        return {"due": wait.due, "idle": bool(note.get("idle")), "processes": wait.closed, "notes": notes}
+
+    def _budget(self) -> Told:
+        daily = messages = None
+        if self.limits:
+            daily = self.limits.usd
+            messages = self.limits.messages
+        return {
+            "spent": self.spent(),
+            "daily": daily,
+            "messages": self.state.log.messages(self.now()),
+            "daily_messages": messages,
+        }
+
+    def _settings(self) -> Told:
+        settings = self.state.log.settings
+        pause = settings.pause.value or 0.0
+        if self.limits:
+            pause = max(pause, self.limits.pause)
+        return {
+            "mode": settings.mode.value,
+            "filter": settings.filter.value,
+            "responses": settings.responses.value,
+            "pause": pause,
+        }
+
+    # What it did
+
+    def _tick(self, entry: Entry[TickLogged]) -> Told:
+        tick = entry.event
+        return {
+            "seq": entry.seq,
+            "at": entry.at,
+            "tick": tick.tick,
+            "forgotten": bool(entry.forgotten),
+            "outcome": tick.outcome,
+            "why": tick.why,
+            "view": tick.view,
+            "place": self._place(tick.view),
+            "novelty": tick.novelty,
+            "reflex": tick.reflex,
+            "advice": tick.advice,
+            "calls": [_call(one) for one in self._calls(entry)],
+            "answer": tick.answer,
+            "commands": [self._command(one) for one in self.journal.readable_entries(tick.commands)],
+        }
+
+    def _place(self, view: str) -> str:
+        """What this conversation is called; empty as long as that is not read."""
+        if self.state.views.entries_left:
+            return ""
+        return self.state.views.place(view)
+
+    def _calls(self, ticked: Entry[TickLogged]) -> Iterator[Entry[ModelCall]]:
+        """The calls that were made in a tick, in order."""
+        since = ticked.event.tick
+        while since < ticked.seq:
+            calls = self.journal.thread_entries(INNER, ModelCall, since=since, most=CALLS)
+            yield from (call for call in calls if call.seq < ticked.seq)
+            if len(calls) < CALLS:
+                return
+            since = calls[-1].seq
+
+    def _command(self, entry: Entry[CommandRan]) -> Told:
+        ran = entry.event
+        return {
+            "seq": entry.seq,
+            "id": f"{ran.tick}/{ran.cmd_id}",
+            "name": ran.name,
+            "args": ran.args,
+            "description": ran.description,
+            "ok": ran.ok,
+            "text": truncated(ran.text, LONGEST),
+        }
+
+    # What it knows
+
+    def _notes(self) -> Told:
+        notes = self.state.notes
+        newest = []
+        for id in notes.matching(NoteFilter(), always_visible, NEWEST):
+            note = notes.get(id)
+            if note:
+                newest.append(self._note(note))
+        return {"counts": notes.counts(), "newest": newest}
+
+    def _note(self, note: Note) -> Told:
+        who = text = ""
+        said = self.journal.readable_entries([note.said])
+        if said:
+            who, text = _words(said[0].event)
+        return {
+            "id": note.id,
+            "at": note.at,
+            "source": note.source,
+            "priority": note.priority,
+            "place": self.state.views.place(note.thread),
+            "tags": note.tagged(always_visible),
+            "states": note_states(note),
+            "who": who,
+            "text": truncated(text, LONGEST),
+        }
+
+    def _processes(self) -> Sequence[Told]:
+        newest = self.state.processes.all()[-NEWEST:]
+        return [_program_as_json(process) for process in reversed(newest)]
+
+    def _records(self, family: str) -> Told:
+        count, newest = self.state.records.newest(family, NEWEST)
+        return {"count": count, "newest": [self._record(record) for record in newest]}
+
+    def _record(self, record: InnerRecord) -> Told:
+        return {
+            "id": record.id,
+            "at": record.at,
+            "name": record.name,
+            "ends": record.ends,
+            "text": truncated(record.text, LONGEST),
+            "tags": record.tags,
+            "pinned": record.pinned,
+            "place": self.state.views.place(record.view),
+        }
+
+
+def _call(entry: Entry[ModelCall]) -> Told:
+    call = entry.event
+    cost = call.cost
+    worth = call.worth
+    if call.taken_from:  # it was paid before a restart
+        cost = worth = 0.0
+    return {
+        "seq": entry.seq,
+        "name": call.name,
+        "outcome": call.outcome,
+        "failure": call.failure,
+        "text": call.text,
+        "cost": cost,
+        "worth": worth,
+    }
+
+
+def _program_as_json(process: ProgramRun) -> Told:
+    return {
+        "id": process.id,
+        "name": process.name,
+        "status": process.status,
+        "began": process.began,
+        "ended": process.ended,
+        "slots": process.slots,
+        "stopping": process.stopping and process.ended is None,
+        "result": truncated(process.result, LONGEST),
+    }
+
+
+def _words(event: Event) -> tuple[str, str]:
+    """Whose words a note is, and what it says."""
+    match event:
+        case PersonMessage():
+            return event.name or event.user, "\n".join(message_lines(event))
+        case ReactionChanged():
+            return event.name or event.user, f":{event.emoji}:"
+        case InternalMessage():
+            return event.sender, event.text
+    return "", ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InnerLifeSetup:
+    """What the inner life consists of: all that it knows, may do, and may use.
+
+    `help` explains its commands, a line each: always the same, and dear to make. `said` is what it answered
+    in the model call of a seq.
+    """
+
+    state: InnerLifeState
+    definitions: Mapping[str, ActionDefinition]
+    help: str
+    limits: InnerLimits
+    said: Callable[[int], str]
+    programs: Sequence[str] = ()
+    neighbours: Sequence[str] = ()

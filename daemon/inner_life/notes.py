@@ -1,0 +1,527 @@
+"""The notes of the inner life: what came in, and what the soul did about it. A fold over the journal.
+
+The words stay in the journal, and are read there when they are shown: here is only where they stand. See
+the HMP seed, section 2, context 4: the counts and ids of manual mode, the filter of auto mode.
+
+Ids of notes in order, on shelves by where they were said, source, priority and whether they are open.
+
+However many notes there are, a shelf is found at once, and read from its newest end.
+
+Which notes the conversations have taken up, and when all is over about one.
+"""
+
+from __future__ import annotations
+
+import heapq
+import sys
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, ClassVar, NamedTuple
+
+from daemon.engine.event import DAY, Entry, Event
+from daemon.engine.journal.journal import Journal, Projection
+from daemon.inner_life.note import (
+    PRIORITIES,
+    Note,
+    NoteFilter,
+    NoteTag,
+    Priority,
+    Source,
+    normalized_tag,
+    note_in_words,
+    note_of,
+    tags_in_words,
+)
+from daemon.kinds import (
+    AmbientMessage,
+    CommandRan,
+    ConversationOpened,
+    IncomingMessage,
+    InternalMessage,
+    OverheardMessage,
+    PersonMessage,
+    ReactionChanged,
+    SoulTurnBegan,
+    SoulTurnEnded,
+    StopRequest,
+)
+from daemon.knowledge.visibility import VisibilityCheck, always_visible
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuspendedNotes:
+    """An execution that goes on in a later turn, with the notes that it has taken up."""
+
+    thread: str
+    notes: Sequence[int]
+
+
+class HandledNotes:
+    """Follows the turns, and what they took."""
+
+    def __init__(self) -> None:
+        self._turns: dict[int, str] = {}
+        """Turns that have not ended, and their executions."""
+        self._suspended: dict[str, SuspendedNotes] = {}
+        self._stops: set[int] = set()
+        """Stops that no turn has taken up."""
+
+    def begin_turn(self, began: Entry[SoulTurnBegan]) -> None:
+        """A turn has begun."""
+        self._turns[began.seq] = began.event.execution
+
+    def mark_stopped(self, asked: Entry[StopRequest]) -> None:
+        """Somebody wants it to stop."""
+        self._stops.add(asked.seq)
+
+    def end_turn(self, ended: Entry[SoulTurnEnded], notes: Sequence[int]) -> Sequence[int]:
+        """A turn that took these notes has ended. All the notes that have come to their end with it."""
+        execution = ""
+        for seq in ended.closes:
+            execution = self._turns.pop(seq, execution)
+        over = [*notes]
+        if execution in self._suspended:
+            over = [*self._suspended.pop(execution).notes, *notes]
+        stopped = self._stops.intersection(ended.closes)
+        self._stops -= stopped
+        if ended.event.outcome == "suspended":
+            self._suspended[execution] = SuspendedNotes(thread=ended.thread, notes=over)
+            return ()
+        if stopped:  # whatever waited for an answer in this thread has ended with it
+            for other, suspended in list(self._suspended.items()):
+                if suspended.thread == ended.thread:
+                    over += self._suspended.pop(other).notes
+        return over
+
+
+class NoteGroup(NamedTuple):
+    """What stands together."""
+
+    place: str
+    source: Source
+    priority: Priority
+    is_open: bool
+
+
+class NoteIndex:
+    """Ids of notes. `at` says when the note of an id came."""
+
+    def __init__(self, at: Callable[[int], float]) -> None:
+        self._at = at
+        self._ids = defaultdict[NoteGroup, list[int]](list)
+        self.open = Counter[Priority]()
+        """How many open notes there are of each priority."""
+
+    def put(self, shelf: NoteGroup, id: int) -> None:
+        """It stands here from now on."""
+        insort(self._ids[shelf], id)
+        if shelf.is_open:
+            self.open[shelf.priority] += 1
+
+    def take(self, shelf: NoteGroup, id: int) -> None:
+        """It does not stand here any more."""
+        remove_sorted(self._ids[shelf], id)
+        if shelf.is_open:
+            self.open[shelf.priority] -= 1
+
+    def newest(
+        self, wanted: Callable[[NoteGroup], bool], since: float | None = None, until: float | None = None
+    ) -> Iterator[int]:
+        """The ids on these shelves that came in that time, the newest first.
+
+        Where the clock was wrong in between, it may be some more than came then.
+        """
+        chosen = list[Iterator[int]]()
+        for shelf, ids in self._ids.items():
+            if ids and wanted(shelf):
+                chosen.append(self._between(ids, since, until))
+        return heapq.merge(*chosen, reverse=True)
+
+    def _between(self, ids: list[int], since: float | None, until: float | None) -> Iterator[int]:
+        first, after = 0, len(ids)
+        if since is not None:
+            first = bisect_left(ids, since, key=self._at)
+        if until is not None:
+            after = bisect_right(ids, until, key=self._at)
+        return (ids[place] for place in range(after - 1, first - 1, -1))
+
+
+def remove_sorted(ids: list[int], id: int) -> None:
+    """Take an id out of a list in order."""
+    del ids[bisect_left(ids, id)]
+
+
+GAVE_UP = ("failed", "abandoned")
+
+
+GONE = 0
+"""Stands for the entry with the words of what was taken back."""
+
+
+MOST_LISTED_NOTES = 50
+"""Notes that are listed at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteListing:
+    """Open notes by id, with their priorities, the highest first; `more`: how many there are besides."""
+
+    ids: tuple[tuple[int, Priority], ...]
+    more: int
+
+
+class _NotePlace(NamedTuple):
+    """Where a conversation is: its channel, of what kind it is, and its name for a sentence."""
+
+    channel: str
+    where: str = ""
+    name: str = ""
+
+
+class Notes(Projection):
+    """All notes. Ids and priorities may be known everywhere; the rest of a note where `knows` says so."""
+
+    kinds: ClassVar[tuple[type[Event], ...]] = (
+        ConversationOpened,
+        IncomingMessage,
+        OverheardMessage,
+        AmbientMessage,
+        ReactionChanged,
+        InternalMessage,
+        StopRequest,
+        SoulTurnBegan,
+        SoulTurnEnded,
+        CommandRan,
+    )
+
+    def __init__(self, journal: Journal, call: str = "") -> None:
+        """`call` is what the soul is called in Slack: how people call it is left out of their words."""
+        super().__init__(journal)
+        self._call = call
+
+    def _reset(self) -> None:
+        self._notes: dict[int, Note] = {}
+        self._also: dict[int, int] = {}
+        """A later entry of the same message, and the note that it is."""
+        self.names: dict[str, str] = {}
+        """Names of the people who have said something, by their ids."""
+        self._places: dict[str, _NotePlace] = {}
+        """By thread."""
+        self._a_thread: dict[str, str] = {}
+        """Of each channel, any thread."""
+        self._messages: dict[str, int] = {}
+        """A message or reaction, by where it stands in Slack, and the note that it is."""
+        self._versions: dict[str, tuple[str, int]] = {}
+        """Of what was changed: what comes after its former versions, and the entry with its words now."""
+        self._shelves = NoteIndex(self._at)
+        self._tagged = defaultdict[str, list[int]](list)
+        self._taken = HandledNotes()
+
+    # What is there
+
+    def counts(self) -> Mapping[Priority, int]:
+        """How many are open (unread, not hidden, not answered) of each priority, the highest first."""
+        return {priority: self._shelves.open[priority] for priority in reversed(PRIORITIES)}
+
+    def list_open(self, most: int = MOST_LISTED_NOTES) -> NoteListing:
+        """The open notes: of the highest priority first, and of each the newest ones."""
+        ids = list[tuple[int, Priority]]()
+        for priority in reversed(PRIORITIES):
+            newest = islice(self._shelves.newest(_open_of(priority)), most - len(ids))
+            ids += [(id, priority) for id in newest]
+        return NoteListing(ids=tuple(ids), more=self._shelves.open.total() - len(ids))
+
+    def get(self, id: int) -> Note | None:
+        """The note of this id, or of which this seq is a later entry."""
+        return self._notes.get(self._also.get(id, id))
+
+    def matching(
+        self, wanted: NoteFilter, knows: VisibilityCheck, most: int = MOST_LISTED_NOTES
+    ) -> list[int]:
+        """The ids of the newest notes that fit, of those that may be known."""
+        found = list[int]()
+        for id in self._candidates(wanted, knows):
+            if len(found) == most:
+                break
+            if wanted.fits(self._notes[id], knows):
+                found.append(id)
+        return found
+
+    def fits(self, about: Mapping[str, Any], entry: Entry[Any]) -> bool:
+        """Is this entry a new note that fits the filter in this JSON? None does where that is no filter.
+
+        For Program.fits: no fold is needed.
+        """
+        try:
+            wanted = NoteFilter.of(about)
+        except ValueError:
+            return False
+        opened = self.journal.latest_of_kind(entry.thread, ConversationOpened)
+        where = ""
+        if opened:
+            where = opened.event.where
+        note = note_of(entry, where)
+        return note is not None and wanted.fits(note, always_visible)
+
+    def new_since(self, seq: int) -> list[int]:
+        """The ids of the notes that came after this entry, in order."""
+        found = list[int]()
+        for id in reversed(self._notes):
+            if id <= seq:
+                break
+            found.append(id)
+        return found[::-1]
+
+    def words(self, note: Note, knows: VisibilityCheck) -> str:
+        """What it says, for the model: who, where, when, its text and the names of its files, fenced.
+
+        Whether it may be known now is for whoever asks to see to; of its tags only those are told.
+        """
+        entry = self.journal.entry(note.said)
+        place = self._place(note.thread)
+        on = None
+        if isinstance(entry.event, ReactionChanged):
+            on = self._known(f"{place.channel}:{entry.event.on}")
+        return note_in_words(note, entry, place=place.name, tags=note.tagged(knows), on=on, call=self._call)
+
+    def outdated(self, before: float | None = None) -> list[int]:
+        """The notes that cleaning up would take away: all that came before then; without that, all that are
+        read, hidden or answered."""
+        notes = self._notes.values()
+        if before is None:
+            return [note.id for note in notes if not note.is_open]
+        return [note.id for note in notes if note.at < before]
+
+    def _candidates(self, wanted: NoteFilter, knows: VisibilityCheck) -> Iterator[int]:
+        """Notes that may fit, the newest first."""
+        if wanted.tags:
+            tagged = [self._tagged.get(tag, []) for tag in wanted.tags]
+            return reversed(min(tagged, key=len))
+
+        def may_fit(shelf: NoteGroup) -> bool:
+            covered = wanted.covers(shelf.source, shelf.priority, is_open=shelf.is_open)
+            return covered and knows(self._a_thread[shelf.place])
+
+        return self._shelves.newest(may_fit, wanted.since, wanted.until)
+
+    def _at(self, id: int) -> float:
+        return self._notes[id].at
+
+    # How it is folded
+
+    def _fold_entry(self, entry: Entry[Any]) -> None:
+        match entry.event:
+            case ConversationOpened(team=team, channel=channel, where=where, place=name):
+                self._places[entry.thread] = _NotePlace(
+                    sys.intern(f"{team}:{channel}"), where, sys.intern(name)
+                )
+            case (
+                IncomingMessage()
+                | OverheardMessage()
+                | AmbientMessage()
+                | ReactionChanged()
+                | InternalMessage()
+            ) if not entry.forgotten:
+                self._take_words(entry)
+            case StopRequest():
+                self._taken.mark_stopped(entry)
+            case SoulTurnBegan():
+                self._taken.begin_turn(entry)
+            case SoulTurnEnded():
+                self._end(entry)
+            case CommandRan(ok=True, taken_from=""):
+                self._carry_out(entry)
+
+    def _take_words(self, entry: Entry[Any]) -> None:
+        """Something was said, and is a note; or what was said before it is changed, or gone."""
+        if isinstance(entry.event, IncomingMessage | OverheardMessage | AmbientMessage) and entry.event.name:
+            self.names[entry.event.user] = entry.event.name
+        message = self._message(entry)
+        version = _version(entry)
+        change = _change_by(entry.event)
+        if change == "deleted":
+            self._change(message, version, GONE)
+        elif change == "edited":
+            self._change(message, version, entry.seq)
+        elif self._known(message) is None or not isinstance(entry.event, AmbientMessage):
+            note = note_of(entry, self._place(entry.thread).where)
+            if note is not None:
+                self._come(message, version, note)
+
+    def _come(self, message: str, version: str, note: Note) -> None:
+        later, said = self._versions.get(message, ("", note.said))
+        if later > version:  # its change came first
+            if said == GONE:
+                return
+            note = _reworded(note, self.journal.entry(said))
+        known = self._known(message)
+        if known is None:
+            self._messages[message] = note.id
+            self._put(note)
+        else:
+            self._come_again(known, note)
+
+    def _come_again(self, old: Note, new: Note) -> None:
+        """What was only noticed is part of a conversation now."""
+        self._also[new.id] = old.id
+        highest = max(old.priority, new.priority, key=PRIORITIES.index)
+        changed = replace(
+            old,
+            thread=new.thread,
+            source=new.source,
+            priority=highest,
+            tags=(*old.set_by_commands, *new.tags),
+            in_hand=new.in_hand,
+        )
+        self._set(changed)
+
+    def _change(self, message: str, version: str, said: int) -> None:
+        if version <= self._versions.get(message, ("", GONE))[0]:
+            return
+        self._versions[message] = version, said
+        note = self._known(message)
+        if note is None:
+            return
+        if said == GONE:
+            self._remove(note)
+        else:
+            self._set(_reworded(note, self.journal.entry(said)))
+
+    def _end(self, ended: Entry[SoulTurnEnded]) -> None:
+        """A turn has ended: what it took up is answered, or could not be; or it goes on later."""
+        notes = [note.id for note in map(self.get, ended.closes) if note]
+        for id in self._taken.end_turn(ended, notes):
+            self._settle(id, ended.event.outcome)
+
+    def _settle(self, id: int, outcome: str) -> None:
+        """The turn of this note has ended so."""
+        note = self._notes.get(id)
+        if note is None:
+            return
+        if outcome not in GAVE_UP:
+            note = replace(note, answered=True)
+        elif note.source in ("dm", "mention"):
+            note = replace(note, priority="urgent")
+        self._set(replace(note, in_hand=False))
+
+    def _carry_out(self, entry: Entry[CommandRan]) -> None:
+        """A command of the inner life has changed something about its notes."""
+        command, args = entry.event, entry.event.args
+        match command.name:
+            case "notes.read":
+                self._mark(command.shows, read=True)
+            case "notes.mark":
+                self._mark(args["ids"], read=args.get("read", True))
+            case "notes.hide":
+                self._mark(args["ids"], hidden=True)
+            case "notes.tag":
+                for id in args["ids"]:
+                    self._tag(id, args.get("tags", ()), entry)
+            case "cleanup.notes":
+                self._clean_up(args.get("older_than_days"), entry.at)
+
+    def _mark(self, ids: Collection[int], **marks: Any) -> None:
+        for id in ids:
+            note = self.get(id)
+            if note:
+                self._set(replace(note, **marks))
+
+    def _clean_up(self, days: int | None, at: float) -> None:
+        before = None
+        if days is not None:
+            before = at - days * DAY
+        for id in self.outdated(before):
+            self._remove(self._notes[id])
+        self._messages = {message: id for message, id in self._messages.items() if id in self._notes}
+        self._also = {seq: id for seq, id in self._also.items() if id in self._notes}
+
+    def _tag(self, id: int, names: Collection[str], entry: Entry[CommandRan]) -> None:
+        """These are its tags in this view from now on; none: it has none that was set there by a command."""
+        note = self.get(id)
+        if note is None:
+            return
+        view = entry.event.view
+        others = [tag for tag in note.tags if tag.written or tag.view != view]
+        mine = [NoteTag(name=normalized_tag(name), view=view, wrote=entry.seq) for name in names]
+        self._set(replace(note, tags=tuple(dict.fromkeys([*others, *mine]))))
+
+    # Where a note stands
+
+    def _set(self, note: Note) -> None:
+        """The note of this id is so from now on."""
+        self._take_away(self._notes[note.id])
+        self._put(note)
+
+    def _remove(self, note: Note) -> None:
+        """It is no note any more."""
+        self._take_away(note)
+        del self._notes[note.id]
+
+    def _put(self, note: Note) -> None:
+        self._notes[note.id] = note
+        shelf = self._shelf(note)
+        self._a_thread.setdefault(shelf.place, note.thread)
+        self._shelves.put(shelf, note.id)
+        for name in note.tagged(always_visible):
+            insort(self._tagged[name], note.id)
+
+    def _take_away(self, note: Note) -> None:
+        self._shelves.take(self._shelf(note), note.id)
+        for name in note.tagged(always_visible):
+            remove_sorted(self._tagged[name], note.id)
+
+    def _shelf(self, note: Note) -> NoteGroup:
+        return NoteGroup(self._place(note.thread).channel, note.source, note.priority, note.is_open)
+
+    def _place(self, thread: str) -> _NotePlace:
+        return self._places.get(thread, _NotePlace(thread))
+
+    def _known(self, message: str) -> Note | None:
+        """The note that this message is, if it is one."""
+        return self._notes.get(self._messages.get(message, GONE))
+
+    def _message(self, entry: Entry[Any]) -> str:
+        """What a message or reaction is known by, in whatever thread it stands."""
+        channel = self._place(entry.thread).channel
+        match entry.event:
+            case ReactionChanged() as reacted:
+                return f"{channel}:{reacted.on}:{reacted.user}:{reacted.emoji}"
+            case PersonMessage() as said:
+                return f"{channel}:{said.ts}"
+        return entry.key
+
+
+def _reworded(note: Note, entry: Entry[Any]) -> Note:
+    """The note as it is since this change of its words."""
+    return replace(note, said=entry.seq, tags=(*note.set_by_commands, *tags_in_words(entry)))
+
+
+def _change_by(event: Event) -> str:
+    """What it does to words that were there before: "edited", "deleted". All else is new."""
+    if isinstance(event, ReactionChanged) and event.removed:
+        return "deleted"
+    if isinstance(event, PersonMessage):
+        return event.note
+    return ""
+
+
+def _version(entry: Entry[Any]) -> str:
+    """What comes after the versions of the same message before it."""
+    match entry.event:
+        case ReactionChanged() as reacted:
+            return reacted.ts.zfill(24)
+        case PersonMessage(note="deleted"):
+            return "~"
+        case PersonMessage(note="edited"):
+            return entry.key.rpartition(":")[2].zfill(24)
+    return ""
+
+
+def _open_of(priority: Priority) -> Callable[[NoteGroup], bool]:
+    def is_wanted(shelf: NoteGroup) -> bool:
+        return shelf.is_open and shelf.priority == priority
+
+    return is_wanted

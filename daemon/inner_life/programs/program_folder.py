@@ -1,0 +1,389 @@
+"""The folder that a process runs in: who lives in it, how it ended, what it wrote.
+
+Nothing in it is trusted: the program can reach its own folder. All is read bounded, and plain files only.
+
+What the inner life is told of a process that has ended: its status, and a text that is safe to show.
+
+What may be shown of a program's output: no secrets, no characters that do something, and not too much.
+
+In this order: a secret that is cut in half, or has a control character in it, must not pass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import hashlib
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import time
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from daemon.engine.event import Entry, storable_text
+from daemon.kinds import ProgramStarted, Status
+
+LONG = 2**16
+"""Bytes of a status file at most."""
+
+
+NAME = re.compile("[0-9a-f]{32}")
+
+
+CLAIM = re.compile("[0-9a-f]{32}[.][0-9a-f]{16}")
+"""The name of a folder that a wrapper was about to move in place when it died."""
+
+
+WRAPPER_LATE_SECONDS = 30.0
+"""Seconds after which a wrapper that was started does not begin any more."""
+
+
+FOLDER_KEPT_SECONDS = 2 * WRAPPER_LATE_SECONDS
+"""Seconds that a folder stays at least, so that a wrapper that comes late finds it."""
+
+
+ENDS = 5.0
+"""Seconds in which a wrapper that is asked to end has ended, with all that runs in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramExit:
+    """How a run ended. `why`: it `exited`, was `late`, `stopped`, or its folder `full`; or is `unstartable`.
+
+    `exit` is its status, negative for the signal that ended it, `written` how many bytes each stream had.
+    """
+
+    why: str
+    exit: int = 0
+    error: str = ""
+    seconds: float = 0.0
+    stdout: int = 0
+    stderr: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapturedOutput:
+    """What is kept of a stream: its head, and its tail if `lost` bytes between them are not kept."""
+
+    head: bytes
+    tail: bytes = b""
+    lost: int = 0
+
+
+def program_folder_of(home: Path, started: Entry[ProgramStarted]) -> Path:
+    """Where this process runs: its key and its time are its own, in whatever journal it stands."""
+    return home / hashlib.sha256(f"{started.key} {started.at!r}".encode()).hexdigest()[:32]
+
+
+def wrapper_pid(folder: Path) -> int | None:
+    """The pid of the wrapper that lives in this folder; None: none does, or its file names what is none.
+
+    A program can write there, too: 0 and what is below stand for many processes, 1 is nobody's to end, and
+    no system has so large a one.
+    """
+    try:
+        held = os.open(folder / "wrapper", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        with suppress(ValueError):
+            pid = int(os.read(held, 20))
+            if 1 < pid < 2**31:
+                return pid
+    finally:
+        os.close(held)
+    return None
+
+
+def read_exit(folder: Path) -> ProgramExit | None:
+    """How the run in this folder ended; None where nothing tells it."""
+    try:
+        said: Any = json.loads(_read(folder / "status", LONG))
+    except (OSError, ValueError, RecursionError):
+        return None
+    match said:
+        case {"why": "unstartable", "error": str(error)}:
+            return ProgramExit(why="unstartable", error=storable_text(error[:200]))
+        case {
+            "why": str(why),
+            "exit": int(code),
+            "seconds": float(seconds),
+            "stdout": int(out),
+            "stderr": int(err),
+        }:
+            return ProgramExit(why=why, exit=code, seconds=seconds, stdout=out, stderr=err)
+        case _:
+            return None
+
+
+def read_output(folder: Path, name: str, total: int, most: int) -> CapturedOutput:
+    """What is kept of the stream of this name, of which there were so many bytes."""
+    head = tail = b""
+    with suppress(OSError):
+        head = _read(folder / name, most)
+    with suppress(OSError):
+        tail = _read(folder / f"{name}.tail", most)
+    lost = total - len(head) - len(tail)
+    if lost <= 0:
+        return CapturedOutput(head=head + tail)
+    return CapturedOutput(head=head, tail=tail, lost=lost)
+
+
+def end_and_remove(folder: Path) -> None:
+    """Take it away; whoever lives in it is asked to end first, and waited for as long as that may take."""
+    pid = wrapper_pid(folder)
+    if pid is not None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGTERM)
+    last = time.monotonic() + ENDS
+    while wrapper_pid(folder) is not None and time.monotonic() < last:
+        time.sleep(0.05)
+    _take_down(folder)
+
+
+def _take_down(folder: Path) -> None:
+    """A program may have made folders that it let nobody write to, and more within each other than Python can
+    take away."""
+    for tool in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
+        subprocess.run([*tool, "--", folder], check=False, stderr=subprocess.DEVNULL)
+
+
+def remove_old_folders(home: Path, needed: Collection[str]) -> bool:
+    """Take away all folders there but these (their names), and those of wrappers that died too early.
+
+    Returns whether all are gone: one that was just made stays for a moment.
+    """
+    gone = True
+    for path in _folders(home):
+        if path.name not in needed:
+            if _made(path) < time.time() - FOLDER_KEPT_SECONDS and wrapper_pid(path) is None:
+                _take_down(path)
+            gone = gone and not path.exists()
+    return gone
+
+
+def folder_age(folder: Path) -> float:
+    """Seconds since it was claimed, which is when its program was begun."""
+    return time.time() - _made(folder)
+
+
+def _made(folder: Path) -> float:
+    """When it was claimed."""
+    for path in (folder / "wrapper", folder):
+        with suppress(OSError):
+            return path.lstat().st_mtime
+    return 0.0
+
+
+def _folders(home: Path) -> Iterator[Path]:
+    try:
+        found = sorted(home.iterdir())
+    except OSError:
+        return
+    for path in found:
+        if (NAME.fullmatch(path.name) or CLAIM.fullmatch(path.name)) and not path.is_symlink():
+            yield path
+
+
+def _read(path: Path, most: int) -> bytes:
+    """The first so many bytes of a plain file. Raises OSError where it is none."""
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(file, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise OSError(f"{path.name} is no plain file")
+        return opened.read(most)
+
+
+MASK = "[masked]"
+
+
+SHORTEST = 6
+"""Characters: a shorter secret would mask half of what is written."""
+
+
+LONGEST_WORD = 16_384
+"""Characters: no secret without a blank in it is longer."""
+
+
+BLANK = re.compile(r"\s")
+
+
+SHAPES = tuple(
+    re.compile(shape, re.DOTALL)
+    for shape in (
+        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)",
+        r"xox[a-z]{1,2}[-.][\w.%-]{6,}",
+        r"xapp-[\w-]{6,}",
+        r"sk-[\w-]{10,}",
+        r"gh[oprsu]_\w{16,}",
+        r"github_pat_\w{16,}",
+        r"glpat-[\w-]{16,}",
+        r"AKIA[0-9A-Z]{12,}",
+        r"ASIA[0-9A-Z]{12,}",
+        r"AIza[\w-]{30,}",
+        r"(?<![\w-])eyJ[\w-]{6,}\.[\w-]{6,}(?:\.[\w-]*)?",
+        r"(?<=[Bb]earer )[^\s\"',;]{8,}",
+        r"(?<=BEARER )[^\s\"',;]{8,}",
+        r"(?<=[Bb]asic )[A-Za-z0-9+/]{12,}={0,2}",
+        r"(?<=://)[^\s/:@]*:[^\s/]+(?=@)",
+    )
+)
+"""Of tokens, keys and passwords. Each is linear in the text: a program may write what it likes."""
+
+
+KEY_ENDS = re.compile(r"\A(?:(?!-----BEGIN ).)*?-----END [A-Z ]{0,40}PRIVATE KEY-----", re.DOTALL)
+"""The rest of a private key whose begin is not there."""
+
+
+SEQUENCES = re.compile(r"\x1b(?:\[[0-9;:<=>?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+"""What colours a terminal, moves its cursor or names its window."""
+
+
+UNSEEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+"""Characters that do something, or that nobody sees."""
+
+
+def strip_control_characters(raw: bytes) -> str:
+    """These bytes as a text that does nothing where it is shown."""
+    text = SEQUENCES.sub("", raw.decode("utf-8", errors="replace"))
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return UNSEEN.sub("", text)
+
+
+def mask_secrets(text: str, secrets: Collection[str]) -> str:
+    """The text without these secrets, and without what looks like one."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= SHORTEST:
+            text = text.replace(secret, MASK)
+    for shape in SHAPES:
+        text = shape.sub(MASK, text)
+    return text
+
+
+def mask_head(text: str, secrets: Collection[str]) -> str:
+    """The same of a text whose end is missing: its last word may be the begin of a secret."""
+    whole = max(text.rfind(" "), text.rfind("\n"), len(text) - LONGEST_WORD)
+    return mask_secrets(text[:whole], secrets)
+
+
+def mask_tail(text: str, secrets: Collection[str]) -> str:
+    """The same of a text whose begin is missing: its first word may be the rest of a secret."""
+    begins = BLANK.search(text, 0, LONGEST_WORD)
+    whole = text[LONGEST_WORD:]
+    if begins:
+        whole = text[begins.end() :]
+    return mask_secrets(KEY_ENDS.sub(MASK, whole), secrets)
+
+
+def head_and_tail(text: str, most: int) -> tuple[str, str]:
+    """Its head and its tail, so many characters together; the tail is empty where nothing is left out."""
+    if len(text) <= most:
+        return text, ""
+    half = most // 2
+    return text[:half], text[-half:]
+
+
+MOST_KEPT = 2 * 2**20
+"""Bytes that are kept of each stream in its folder."""
+
+
+MOST = {"stdout": 4_000, "stderr": 2_000}
+"""Characters that are told of each stream."""
+
+
+STOPPED = "It was stopped, as you wanted."
+
+
+LOST_STATUS = "It is lost: nothing runs any more, and nobody saw it end. What it did is not known."
+
+
+NOT_BEGUN = "It was stopped before it had begun."
+
+
+UNSTARTED = "It was not started: its folder cannot be made."
+
+
+async def outcome_in_words(
+    folder: Path, end: ProgramExit, secrets: Collection[str], *, stopped: bool
+) -> tuple[Status, str]:
+    """The status of this run and what is told of it. `stopped`: did the inner life want it to end?"""
+    if end.why == "unstartable":
+        error = mask_secrets(strip_control_characters(end.error.encode(errors="replace")), secrets)
+        return "error", f"It was not started: {error}."
+    return await asyncio.to_thread(_told, folder, end, secrets, stopped)  # the output may be long
+
+
+def _told(folder: Path, end: ProgramExit, secrets: Collection[str], stopped: bool) -> tuple[Status, str]:
+    totals = {"stdout": end.stdout, "stderr": end.stderr}
+    parts: dict[str, str] = {}
+    for name, most in MOST.items():
+        kept = read_output(folder, name, totals[name], MOST_KEPT)
+        place = f"{folder.parent.name}/{folder.name}/{name}"
+        parts[name] = output_in_words(kept, secrets, most, place)
+    status, first = _status(end, bool(parts["stderr"]), stopped)
+    lines = [f"{first} It took {end.seconds:.1f} s."]
+    for name, text in parts.items():
+        if text:
+            lines += [f"{name}:", text]
+    if not any(parts.values()):
+        lines.append("It wrote nothing.")
+    return status, "\n".join(lines)
+
+
+def _status(end: ProgramExit, complained: bool, stopped: bool) -> tuple[Status, str]:
+    """What became of it, in a word and in a sentence."""
+    if end.why == "late" or end.exit == -signal.SIGXCPU:
+        return "timeout", "Its time was up, and it was ended."
+    if end.why == "stopped":
+        if not stopped:
+            return "error", "It was ended from outside."
+        return "error", STOPPED
+    if end.why == "full":
+        return "error", "It wrote too much into its folder, and was ended."
+    if end.exit < 0:
+        return "error", f"It was ended by {_signal(-end.exit)}."
+    if end.exit > 0:
+        return "error", f"It ended with exit status {end.exit}."
+    if complained:
+        return "warning", "It ended well, and complained."
+    return "ok", "It ended well."
+
+
+def _signal(number: int) -> str:
+    with suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"
+
+
+def output_in_words(kept: CapturedOutput, secrets: Collection[str], most: int, place: str) -> str:
+    """What is told of a stream: all of it, or its head and its tail with a line between. `place` is where
+    an owner finds more."""
+    head, tail = strip_control_characters(kept.head), strip_control_characters(kept.tail)
+    if kept.lost:
+        head, tail = mask_head(head, secrets), mask_tail(tail, secrets)
+        left = kept.lost + _over(head, most) + _over(tail, most)
+        head, tail = head[: most // 2], tail[-(most // 2) :]
+    else:
+        whole = mask_secrets(head, secrets).strip()
+        head, tail = head_and_tail(whole, most)
+        left = len(whole) - len(head) - len(tail)
+    if not left:
+        return head
+    between = f"[about {left:,} characters are left out here; an owner finds more in {place}]"
+    return "\n".join([head, between, tail])
+
+
+def _over(text: str, most: int) -> int:
+    return max(0, len(text) - most // 2)

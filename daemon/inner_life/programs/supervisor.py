@@ -1,0 +1,453 @@
+"""The supervisor: starts the programs that the inner life wants to run, and writes down how each has ended.
+
+It follows the journal, and holds nothing that the journal and the processes' folders do not hold: it may die
+at any moment, and the next one goes on. CORE, "Branches, waiting, processes, caps".
+
+Where `bwrap` works, a process has no network, and sees all files but the soul's; it writes to its folder.
+
+Whether it works is tried out with the very arguments that a process is started with, but for its program.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import math
+import os
+import shutil
+import signal
+import sys
+import time
+from asyncio import Event as Flag
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any, Self
+
+from daemon.engine.clock import JournalClock
+from daemon.engine.event import Entry, part_key, seqs_of
+from daemon.engine.exceptions import FencedError, JournalError
+from daemon.engine.journal.journal import Journal
+from daemon.inner_life.programs.program_folder import (
+    FOLDER_KEPT_SECONDS,
+    LOST_STATUS,
+    MOST_KEPT,
+    NOT_BEGUN,
+    UNSTARTED,
+    WRAPPER_LATE_SECONDS,
+    folder_age,
+    mask_secrets,
+    outcome_in_words,
+    program_folder_of,
+    read_exit,
+    remove_old_folders,
+    wrapper_pid,
+)
+from daemon.inner_life.tick_log import CLEANUP_COMMAND, ProgramLog
+from daemon.kinds import CommandRan, ProgramEnded, ProgramStarted, ProgramStopRequested, Status
+from daemon.settings.home import READS, daemon_files
+from daemon.settings.limits import PROCESS_TIMEOUT, AllowedProgram
+
+TOOL = "bwrap"
+
+
+PATIENCE = 10.0
+"""Seconds that one trial may take."""
+
+
+ENV = Path(".env")
+
+
+EMPTY = "/dev/null"
+
+
+def isolated_argv(tool: str, argv: Sequence[str], home: Path, work: Path) -> list[str]:
+    """This command, kept from the network, from all files but to read them, and from the other processes'
+    folders in `home`; it may write to `work`, which stands below that.
+
+    The soul's folder is empty but for what others put there: a journal that is made anew meanwhile is not
+    seen either.
+    """
+    soul_home = home.parent.absolute()
+    ours = {*daemon_files(soul_home), soul_home / READS, home.absolute()}
+    shown = list[str]()
+    for path in soul_home.iterdir():
+        if path not in ours:
+            shown += ["--ro-bind-try", str(path), str(path)]
+    if ENV.is_file():
+        shown += ["--ro-bind", EMPTY, str(ENV.absolute())]
+    return [
+        *(tool, "--die-with-parent", "--unshare-net", "--unshare-pid", "--unshare-ipc"),
+        *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"),
+        *("--tmpfs", str(soul_home), *shown),
+        *("--bind", str(work), str(work), "--chdir", str(work), "--", *argv),
+    ]
+
+
+async def find_bwrap() -> tuple[str, str]:
+    """The path of a bwrap that works here; else an empty one, and why not."""
+    tool = shutil.which(TOOL)
+    if not tool:
+        return "", f"{TOOL} is not there"
+    with TemporaryDirectory(prefix="soul-") as folder:
+        home, work = _trial(Path(folder))
+        return await _try(tool, isolated_argv(tool, [shutil.which("true") or "/bin/true"], home, work))
+
+
+def _trial(folder: Path) -> tuple[Path, Path]:
+    """Folders as a process has them."""
+    home = folder.resolve() / "processes"
+    work = home / "trial" / "work"
+    work.mkdir(parents=True)
+    return home, work
+
+
+async def _try(tool: str, argv: Sequence[str]) -> tuple[str, str]:
+    process = await asyncio.create_subprocess_exec(*argv, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE, env={})
+    try:
+        async with asyncio.timeout(PATIENCE):
+            _, said = await process.communicate()
+    except TimeoutError:
+        return "", f"{TOOL} does not answer"
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+    if process.returncode:
+        return "", f"{TOOL} does not work here ({said.decode(errors='replace').strip()[:200]})"
+    return tool, ""
+
+
+log = logging.getLogger(__name__)
+
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+"""Where a process finds other programs."""
+
+
+WRAPPER = Path(__file__).parent / "wrapper.py"
+
+
+TRIES = 3
+"""How often a wrapper is started that comes to nothing."""
+
+
+AT_ONCE = 8
+"""Processes that run beside each other; the others wait for their turn."""
+
+
+NEARLY = 1.0
+"""Seconds by which two readings of how long a program ran may differ."""
+
+
+PAUSE = 1.0
+"""Seconds between two tries of what failed, and between two looks where nobody tells of an end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramLimits:
+    """What one process may take: seconds, bytes of memory, of its folder and of what is kept of each stream,
+    open files, and how many processes it may have begun."""
+
+    seconds: float = PROCESS_TIMEOUT
+    memory: int = 4 * 2**30
+    room: int = 100 * 2**20
+    kept: int = MOST_KEPT
+    files: int = 256
+    processes: int = 64
+
+
+class ProgramSupervisor:
+    """Runs what `recipes` allow, in folders of its own below `home`; an async context manager.
+
+    `secrets` are values that no result may hold; `wake` is told the thread for which something has come.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        clock: JournalClock,
+        recipes: Mapping[str, AllowedProgram],
+        home: Path,
+        secrets: Collection[str],
+        wake: Callable[[str], None],
+        *,
+        bounds: ProgramLimits | None = None,
+    ) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._recipes = recipes
+        self._home = home.absolute()
+        self._secrets = secrets
+        self._wake = wake
+        self._bounds = bounds or ProgramLimits()
+        self._log = ProgramLog(journal)
+        self._watched: dict[int, Flag] = {}
+        """The processes that are seen through to their ends; the flag says that one is to be stopped."""
+        self._tasks = set[asyncio.Task[None]]()
+        self._tidying: asyncio.Task[None] | None = None
+        self._again = False
+        """Was anything dropped from the log while folders were taken away?"""
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._tool = ""
+        """The bwrap that works here; empty: none does."""
+
+    async def __aenter__(self) -> Self:
+        if self._recipes:
+            self._tool, why = await find_bwrap()
+            if why:
+                log.warning("Processes of the inner life can reach the network: %s.", why)
+        self._begin(self._follow(), "following of the journal")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """The processes go on; the next supervisor hears of their ends."""
+        tasks = [*self._tasks]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # What the journal says
+
+    async def _follow(self) -> None:
+        """Take up what is pending, then all that comes; anew where the journal could not be read."""
+        while True:
+            try:
+                since = self._journal.last_seq_of_all()
+                for started in self._journal.pending_entries(ProgramStarted):
+                    self._watch(started)
+                self._tidy()
+                async for entries in self._journal.follow_entries(since):
+                    for entry in entries:
+                        self._take(entry)
+            except JournalError as error:
+                log.info("The supervisor waits for the journal. %s", error)
+                await self._clock.sleep(PAUSE)
+
+    def _take(self, entry: Entry[Any]) -> None:
+        event = entry.event
+        if isinstance(event, ProgramStarted):
+            self._watch(entry)
+        elif isinstance(event, ProgramStopRequested | ProgramEnded) and event.process in self._watched:
+            self._watched[event.process].set()  # an end that others wrote: it is forgotten
+        elif isinstance(event, CommandRan) and event.name == CLEANUP_COMMAND and event.ok:
+            self._tidy()
+
+    def _watch(self, started: Entry[ProgramStarted]) -> None:
+        """See it through, beside all others."""
+        stop = self._watched.get(started.seq)
+        if stop is None:
+            stop = self._watched[started.seq] = Flag()
+            task = self._begin(self._see_through(started, stop), f"process {started.seq}")
+            task.add_done_callback(lambda _: self._watched.pop(started.seq))
+        stops = self._journal.thread_entries(started.thread, ProgramStopRequested, since=started.seq)
+        if any(asked.event.process == started.seq for asked in stops):
+            stop.set()
+
+    def _tidy(self) -> None:
+        """The folders of processes that were dropped from the log are taken away."""
+        if self._tidying is None or self._tidying.done():
+            self._tidying = self._begin(self._take_away(), "tidying")
+        else:
+            self._again = True
+
+    async def _take_away(self) -> None:
+        while True:
+            self._again = False
+            with suppress(JournalError, OSError):  # then later
+                await self._log.update()
+                pending = seqs_of(self._journal.pending_entries(ProgramStarted))
+                known = {one.id for one in self._log.all() if not one.branch}
+                entries = self._journal.entries_at([*known.union(pending)])
+                needed = {program_folder_of(self._home, entry).name for entry in entries}
+                if await asyncio.to_thread(remove_old_folders, self._home, needed) and not self._again:
+                    return
+            await self._clock.sleep(FOLDER_KEPT_SECONDS)
+
+    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        """Do this beside all else, until the supervisor ends."""
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error:
+            said = "The supervisor failed at: %s. Start the daemon anew."
+            log.critical(said, task.get_name(), exc_info=error)
+
+    # One process
+
+    async def _see_through(self, started: Entry[ProgramStarted], stop: Flag) -> None:
+        """Have it run, if nobody has yet, and write down how it ended."""
+        async with self._turns:
+            while True:
+                try:
+                    if self._journal.is_pending(started.seq):
+                        status, result = await self._end_of(started, stop)
+                        await self._write(started, status, result)
+                    return
+                except (JournalError, OSError) as error:
+                    log.info("The process %d is looked at again in a moment. %s", started.seq, error)
+                    await self._clock.sleep(PAUSE)
+
+    async def _write(self, started: Entry[ProgramStarted], status: Status, result: str) -> None:
+        ended = ProgramEnded(process=started.seq, name=started.event.name, status=status, result=result)
+        with suppress(FencedError):  # somebody let go of it
+            await self._journal.append(
+                started.thread,
+                ended,
+                key=part_key(started.key, "ended"),
+                author="core",
+                cause=started.seq,
+                closes=[started.seq],
+                requires=started.seq,
+            )
+        self._wake(started.thread)
+
+    async def _end_of(self, started: Entry[ProgramStarted], stop: Flag) -> tuple[Status, str]:
+        """How it ended. It is started where its folder is not there: then nobody else has."""
+        folder = program_folder_of(self._home, started)
+        tries = 0
+        while True:
+            claimed = folder.exists()  # in this order: each makes sense of what comes after it
+            pid = wrapper_pid(folder)
+            end = read_exit(folder)
+            if end:
+                if end.why == "stopped" and not stop.is_set() and end.seconds > self._bounds.seconds - NEARLY:
+                    end = replace(end, why="late")  # this supervisor ended it, or one before it did
+                return await outcome_in_words(folder, end, self._secrets, stopped=stop.is_set())
+            if pid is not None:
+                await self._wait(pid, stop, self._bounds.seconds - folder_age(folder))
+                if wrapper_pid(folder) == pid:  # a program wrote there that it is somebody who is gone
+                    await self._clock.sleep(PAUSE)
+            elif claimed:
+                return "offline", LOST_STATUS
+            elif stop.is_set():
+                return "error", NOT_BEGUN
+            elif tries == TRIES:
+                return "error", UNSTARTED
+            else:
+                if tries:
+                    await self._clock.sleep(PAUSE)
+                tries += 1
+                try:
+                    argv = self._command(started.event, folder)
+                except ValueError as error:
+                    return "error", mask_secrets(f"It was not started: {error}.", self._secrets)
+                with suppress(OSError):
+                    await self._wait(self._start(folder, argv), stop)
+
+    def _command(self, event: ProgramStarted, folder: Path) -> list[str]:
+        """The command as it is run. Raises ValueError where it may not be."""
+        recipe = self._recipes.get(event.name)
+        if recipe is None:
+            raise ValueError(
+                f"there is no program {event.name!r:.60}; programs: {recipe_names(self._recipes)}"
+            )
+        program = program_path(recipe)
+        if program is None:
+            raise ValueError("its program is not on this machine; an owner can mend that")
+        argv = [program, *recipe.fill(event.slots)[1:]]
+        if not self._tool:
+            return argv
+        return isolated_argv(self._tool, argv, self._home, folder / "work")
+
+    def _start(self, folder: Path, argv: list[str]) -> int:
+        """Start a wrapper, whose first act is to claim the folder. Returns its pid. Raises OSError."""
+        self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        order = {
+            "argv": argv,
+            "until": time.time() + WRAPPER_LATE_SECONDS,
+            "path": PATH,
+            **asdict(self._bounds),
+        }
+        command = [sys.executable, "-I", "-S", "-B", "-X", "utf8", str(WRAPPER)]
+        return os.posix_spawn(
+            sys.executable,
+            [*command, str(folder), json.dumps(order, ensure_ascii=False)],
+            {},
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+            ],
+        )
+
+    async def _wait(self, pid: int, stop: Flag, left: float = math.inf) -> None:
+        """Until this wrapper is gone; it is asked to end where that is wanted, or when no time is `left`.
+
+        A wrapper that this supervisor started knows itself when its time is up; one that was there before was
+        given another time, perhaps.
+        """
+        gone = asyncio.create_task(self._gone(pid))
+        stopped = asyncio.create_task(stop.wait())
+        ends = [gone, stopped]
+        if left < math.inf:
+            ends.append(asyncio.create_task(self._clock.sleep(max(0.0, left))))
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            if not gone.done():
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGTERM)
+            await gone
+        finally:
+            for one in ends:
+                one.cancel()
+            await asyncio.gather(*ends, return_exceptions=True)
+
+    async def _gone(self, pid: int) -> None:
+        """Until this process has ended, whoever its parent is."""
+        if sys.platform == "linux":
+            try:
+                watched = os.pidfd_open(pid)
+            except ProcessLookupError:
+                return
+            loop = asyncio.get_running_loop()
+            ended = Flag()
+            loop.add_reader(watched, ended.set)
+            try:
+                await ended.wait()
+            finally:
+                loop.remove_reader(watched)
+                os.close(watched)
+            has_ended(pid)
+        else:
+            while not has_ended(pid):
+                await self._clock.sleep(PAUSE)
+
+
+def has_ended(pid: int) -> bool:
+    """Has this process ended? If it is a child of ours it is one no more."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        pass
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
+
+
+def program_path(recipe: AllowedProgram) -> str | None:
+    """Where the program of a recipe is on this machine; None: nowhere, or nobody may run it."""
+    return shutil.which(recipe.program)
+
+
+def recipe_names(recipes: Mapping[str, AllowedProgram]) -> str:
+    """What there is, for a sentence."""
+    return ", ".join(sorted(recipes)) or "none"

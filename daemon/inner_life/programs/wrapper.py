@@ -1,0 +1,293 @@
+"""The program around a program of the owner's: it claims a folder, runs it within bounds, and keeps its end.
+
+Its first act is to make the folder and its last to move the status in place, so nothing is started twice, and
+a daemon that died meanwhile finds what came of it. Run with `python -I`; the standard library alone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import json
+import os
+import resource
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any
+
+CHUNK = 2**16
+
+
+TAIL = 2**16
+"""Bytes of a stream's end that are kept where it is longer than may be kept."""
+
+
+GRACE = 2.0
+"""Seconds from the signal to end to the one that nobody can ignore."""
+
+
+LOOK = 1.0
+"""Seconds between two looks at the size of its folder."""
+
+
+DEEP = 3_800
+"""Bytes of a path to which one more name can be added."""
+
+
+DRAIN = 1.0
+
+
+PARENT_DEATH_SIGNAL, CHILD_SUBREAPER = 1, 36
+"""The names that prctl has for these."""
+
+
+def main(place: str, text: str) -> None:
+    """Carry out one order, in the folder `place`, if nobody has and it is not too late."""
+    os.umask(0o077)
+    with suppress(PermissionError):  # it leads a session already
+        os.setsid()
+    order = json.loads(text)
+    folder = Path(place)
+    wakes, sent = os.pipe()
+    os.set_blocking(sent, False)
+    signal.set_wakeup_fd(sent, warn_on_full_buffer=False)
+    asked: list[int] = []
+
+    def hear(number: int, _: FrameType | None) -> None:
+        if number == signal.SIGTERM:
+            asked.append(number)
+
+    signal.signal(signal.SIGTERM, hear)
+    signal.signal(signal.SIGCHLD, hear)  # it only wakes
+    if asked or time.time() > order["until"] or not claim(folder):
+        return
+    status = ProgramProcess(folder, order, asked, wakes).end()
+    unfinished = folder / "status.new"
+    with unfinished.open("w", encoding="utf-8") as file:
+        json.dump(status, file)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.rename(folder / "status")
+
+
+def claim(folder: Path) -> bool:
+    """Make the folder with all that says who lives in it, at once: nobody else has made it. It is held
+    by a lock that ends with this process."""
+    mine = folder.with_name(f"{folder.name}.{os.urandom(8).hex()}")
+    mine.mkdir(mode=0o700, parents=True)
+    (mine / "work").mkdir()
+    held = os.open(mine / "wrapper", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    os.write(held, str(os.getpid()).encode())
+    try:
+        mine.rename(folder)
+    except OSError:  # it is there, and not empty
+        shutil.rmtree(mine)
+        return False
+    return True
+
+
+class OutputCapture:
+    """What a program writes: the first of it in a file, the last of it in memory, and how much it was."""
+
+    def __init__(self, source: IO[bytes], path: Path, most: int) -> None:
+        self.source = source
+        self._path = path
+        self._file = path.open("xb", buffering=0)
+        self._room = most
+        self._tail = b""
+        self._total = 0
+
+    def take(self) -> bool:
+        """Take what is there; False where nothing more will come."""
+        data = os.read(self.source.fileno(), CHUNK)
+        self._total += len(data)
+        if data and self._room:
+            with suppress(OSError):  # the disk is full: it is counted, and not kept
+                self._file.write(data[: self._room])
+        self._tail = (self._tail + data[self._room :])[-TAIL:]
+        self._room = max(0, self._room - len(data))
+        return bool(data)
+
+    def close(self) -> int:
+        """Keep the end of it, too. Returns how many bytes there were."""
+        self._file.close()
+        if self._tail:
+            with suppress(OSError):
+                self._path.with_suffix(".tail").write_bytes(self._tail)
+        return self._total
+
+
+class ProgramProcess:
+    """One run of a program, from its start until nothing of it is left."""
+
+    def __init__(self, folder: Path, order: dict[str, Any], asked: list[int], wakes: int) -> None:
+        self._folder = folder
+        self._order = order
+        self._asked = asked
+        self._wakes = wakes
+        self._why = "exited"
+        self._began = time.monotonic()
+        self._looked = self._began
+
+    def end(self) -> dict[str, Any]:
+        """Run it to its end. What came of it, as the status file says it."""
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(CHILD_SUBREAPER, 1, 0, 0, 0)  # what it leaves behind becomes ours
+        work = self._folder / "work"
+        environment = {"PATH": self._order["path"], "HOME": str(work), "LANG": "C.UTF-8"}
+        try:
+            child = subprocess.Popen(
+                self._order["argv"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=work,
+                env=environment,
+                start_new_session=True,
+                preexec_fn=self._bound,
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            reason = getattr(error, "strerror", "")
+            return {"why": "unstartable", "error": reason or "its limits cannot be set"}
+        assert child.stdout
+        assert child.stderr
+        kept = self._order["kept"]
+        out = OutputCapture(child.stdout, self._folder / "stdout", kept)
+        err = OutputCapture(child.stderr, self._folder / "stderr", kept)
+        self._watch(child, [out, err])
+        written = {"stdout": out.close(), "stderr": err.close()}
+        seconds = time.monotonic() - self._began
+        return {"why": self._why, "exit": child.returncode, "seconds": seconds, **written}
+
+    def _watch(self, child: subprocess.Popen[bytes], streams: list[OutputCapture]) -> None:
+        """Take what it writes until it is gone; end it where it has to end."""
+        deadline = self._began + self._order["seconds"]
+        last = 0.0
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._wakes, selectors.EVENT_READ)
+            for stream in streams:
+                selector.register(stream.source, selectors.EVENT_READ, stream)
+            while child.poll() is None:
+                now = time.monotonic()
+                if not last and self._must_end(now, deadline):
+                    last = now + GRACE
+                    signal_group(child.pid, signal.SIGTERM)
+                elif last and now >= last:
+                    signal_group(child.pid, signal.SIGKILL)
+                    end_children(child.pid)
+                self._take(selector, min(LOOK, max(0.01, (last or deadline) - now)))
+            signal_group(child.pid, signal.SIGKILL)
+            end_children()
+            drained = time.monotonic() + DRAIN
+            while len(selector.get_map()) > 1 and time.monotonic() < drained:
+                self._take(selector, DRAIN)
+
+    def _take(self, selector: selectors.BaseSelector, seconds: float) -> None:
+        for key, _ in selector.select(seconds):
+            if key.data is None:
+                os.read(self._wakes, CHUNK)
+            elif not key.data.take():
+                selector.unregister(key.fileobj)
+
+    def _must_end(self, now: float, deadline: float) -> bool:
+        """Was it asked to end, is it late, or has it written too much?"""
+        if self._asked:
+            self._why = "stopped"
+        elif now >= deadline:
+            self._why = "late"
+        elif now >= self._looked + LOOK:
+            self._looked = now
+            if grown(self._folder / "work", self._order["room"]):
+                self._why = "full"
+        return self._why != "exited"
+
+    def _bound(self) -> None:
+        """In the child, before it becomes the program: it ends with the wrapper, and takes no more."""
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+        limits = {
+            resource.RLIMIT_AS: self._order["memory"],
+            resource.RLIMIT_CPU: int(self._order["seconds"]) + 1,
+            resource.RLIMIT_FSIZE: self._order["room"],
+            resource.RLIMIT_NOFILE: self._order["files"],
+            resource.RLIMIT_NPROC: tasks() + self._order["processes"],
+            resource.RLIMIT_CORE: 0,
+        }
+        for limit, most in limits.items():
+            hard = resource.getrlimit(limit)[1]
+            if hard != resource.RLIM_INFINITY:
+                most = min(most, hard)
+            with suppress(ValueError, OSError):  # macOS does not bound the address space
+                resource.setrlimit(limit, (most, most))
+
+
+def signal_group(leader: int, number: signal.Signals) -> None:
+    """Send this to the program and all that it has started, but what has left its group."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, number)
+
+
+def end_children(but: int = 0) -> None:
+    """Kill all that is left, whatever session it has begun, `but` for the process of this pid."""
+    until = time.monotonic() + GRACE
+    while time.monotonic() < until:
+        left = [pid for pid in children() if pid != but]
+        for pid in left:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+        if not left:
+            return
+
+
+def children() -> list[int]:
+    """The processes that this one is the parent of, where the system tells."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError, ValueError, IndexError):
+            parent = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1]
+            if int(parent) == os.getpid():
+                found.append(int(path.parent.name))
+    return found
+
+
+def tasks() -> int:
+    """How many processes and threads of this user there are: the limit counts them all."""
+    count = 0
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if path.stat().st_uid == os.getuid():
+                count += len([*(path / "task").iterdir()])
+    return count
+
+
+def grown(folder: Path, most: int) -> bool:
+    """Does what is in it take more than so many bytes? Each file and folder takes a block at least, and what
+    is too deep for a path could not be counted."""
+    total = 0
+    places = [str(folder)]
+    for place in places:  # more come meanwhile
+        if len(os.fsencode(place)) > DEEP:
+            return True
+        with suppress(OSError), os.scandir(place) as found:
+            for one in found:
+                if one.is_dir(follow_symlinks=False):
+                    places.append(one.path)
+                with suppress(OSError):
+                    total += max(4096, one.stat(follow_symlinks=False).st_size)
+                if total > most:
+                    return True
+    return False
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,375 @@
+"""Where the inner life can have something said: whom and which places the journal knows, and their threads.
+
+What has to be opened in Slack is opened by Doors (slack/doors.py); all else is read from the journal.
+
+Whom the records of the inner life are shown to outside of it: people whom they are about, neighbours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from daemon.engine.clock import Clock
+from daemon.engine.event import DAY, Entry, Event, midnight
+from daemon.engine.journal.journal import Journal, Projection
+from daemon.engine.journal.reader import ALWAYS
+from daemon.inner_life.records import LINKS, InnerRecord, InnerRecords, record_in_words
+from daemon.kinds import (
+    AmbientMessage,
+    CommandRan,
+    ConversationOpened,
+    IncomingMessage,
+    OverheardMessage,
+    UnpromptedMessage,
+)
+from daemon.knowledge.person_notes import BotTraffic, PersonNote
+from daemon.knowledge.visibility import KnownChannels, Visibility, current_name
+
+PERSON = re.compile(r"<?@?([UW](?=[A-Z]*\d)[A-Z0-9]{7,})(?:\|[^>]*)?>?")
+
+
+CHANNEL = re.compile(r"<?#?([CG](?=[A-Z]*\d)[A-Z0-9]{7,})(?:\|[^>]*)?>?")
+"""An id of Slack's, bare or as a message refers to it: a name in capitals has no digit."""
+
+
+NEIGHBOUR = re.compile(r"(.*?)(?:\s+(?:in\s+)?(<?#\S+))?", re.IGNORECASE | re.DOTALL)
+"""A bot, and perhaps the channel in which it is to be spoken to."""
+
+
+MOST_NAMED = 20
+"""People, and channels, that are named to a model that has addressed nobody."""
+
+
+MOST_ASKED = 10
+"""Channels of which Slack is asked whether a neighbour is in them."""
+
+
+SEND_COMMAND = "message.send"
+
+
+class ConversationOpener(Protocol):
+    """Where the soul may speak unasked, in Slack. All but `look` and `name` raise SpeechFailed."""
+
+    async def open_dm(self, person: str) -> str:
+        """The thread of what is said to them unasked; empty where there can be none."""
+
+    async def channel_thread(self, channel: str) -> str:
+        """The thread of what is said unasked in a channel; empty where there can be none."""
+
+    async def record_readers(self, thread: str) -> None:
+        """It is in the journal afterwards who can read this conversation now."""
+
+    async def are_in(self, channel: str, user: str) -> bool:
+        """Are both this user and the soul in the channel?"""
+
+    async def name(self, user: str) -> str:
+        """What someone is called; empty where Slack does not say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareableRecord:
+    """A record that may be shared: its words alone, without its tags and flags, its view, and the entry in
+    which it was written."""
+
+    id: int
+    text: str
+    view: str
+    wrote: int = ALWAYS
+
+
+BringShared = Callable[[Sequence[int]], Awaitable[Sequence[ShareableRecord]]]
+"""Brings the records of these ids that there are: of the diary, of concepts, of llm_memory."""
+
+
+class AddressBook(Projection):
+    """Who has spoken where: people and bots by id and name, channels by id and name."""
+
+    kinds: ClassVar[tuple[type[Event], ...]] = (
+        ConversationOpened,
+        IncomingMessage,
+        OverheardMessage,
+        AmbientMessage,
+    )
+
+    def _reset(self) -> None:
+        self.people: dict[str, str] = {}
+        self.bots: dict[str, str] = {}
+        self.channels: dict[str, str] = {}
+        self.threads: dict[str, str] = {}
+        """By channel: a thread in it."""
+        self.met: dict[str, dict[str, None]] = {}
+        """By bot: the channels in which it spoke, the latest last."""
+        self.heard: dict[str, dict[str, str]] = {}
+        """By person: where they spoke, a thread of each channel."""
+        self._channel_of: dict[str, str] = {}
+
+    def _fold_entry(self, entry: Entry[Any]) -> None:
+        if isinstance(entry.event, ConversationOpened):
+            channel = entry.event.channel
+            self._channel_of[entry.thread] = channel
+            if entry.event.where == "channel":
+                self.channels[channel] = current_name(self.channels.get(channel, ""), entry.event.place)
+                self.threads[channel] = entry.thread
+            return
+        said = entry.event
+        if said.bot:
+            self.bots[said.user] = said.name
+        else:
+            self.people[said.user] = said.name
+        channel = self._channel_of.get(entry.thread, "")
+        self.heard.setdefault(said.user, {})[channel] = entry.thread
+        if said.bot and channel in self.channels:
+            met = self.met.setdefault(said.user, {})
+            met.pop(channel, None)
+            met[channel] = None
+
+
+class RecipientDirectory:
+    """Whom the inner life can have something said to, and what it has had said so far.
+
+    `neighbours` are the bots that are answered, by the ids of their users.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        clock: Clock,
+        doors: ConversationOpener,
+        neighbours: frozenset[str],
+        meetings: BotTraffic,
+    ) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._doors = doors
+        self._neighbours = neighbours
+        self._meetings = meetings
+        self._addresses = AddressBook(journal)
+
+    async def thread(self, to: str) -> str:
+        """The thread of the conversation, person or channel that `to` names; empty: nobody knows it."""
+        known = await self._known()
+        if to.startswith("sess-"):
+            return await self._conversation(to)
+        channel = self._channel(known, to)
+        if channel:
+            return await self._doors.channel_thread(channel)
+        person = _id_in(PERSON, to) or _only(known.people, to.removeprefix("@"))
+        if not person or person in known.bots or person in self._neighbours:
+            return ""
+        return await self._doors.open_dm(person)
+
+    async def _conversation(self, thread: str) -> str:
+        opened = self._journal.latest_of_kind(thread, ConversationOpened)
+        if opened is None or opened.event.where == "terminal" or "." in thread:
+            return ""
+        await self._doors.record_readers(thread)
+        return thread
+
+    async def direct(self, person: str) -> str:
+        """The thread of what is said to this person unasked; empty where there can be none."""
+        return await self._doors.open_dm(person)
+
+    async def shared_channel_thread(self, to: str) -> str:
+        """The thread at the top of a channel in which both are: the one that `to` names, or else any; empty
+        where there is none."""
+        neighbour = await self.neighbour(to)
+        if not neighbour:
+            return ""
+        known = await self._known()
+        _, named = _parts(to)
+        channels = [*reversed(known.met.get(neighbour, {})), *reversed(known.channels)]
+        if named:
+            channels = [self._channel(known, named)]
+        for channel in list(dict.fromkeys(channels))[:MOST_ASKED]:
+            if channel and await self._doors.are_in(channel, neighbour):
+                return await self._doors.channel_thread(channel)
+        return ""
+
+    async def neighbour(self, to: str) -> str:
+        """The id of the neighbour that `to` names ("Echo", "Echo in #general"); empty: nobody knows it."""
+        known = await self._known()
+        called, _ = _parts(to)
+        id = _id_in(PERSON, called)
+        if id in self._neighbours:
+            return id
+        if id:
+            return ""
+        names = dict[str, str]()
+        for bot in self._neighbours:
+            names[bot] = known.bots.get(bot) or await self._doors.name(bot)
+        return _only(names, called.removeprefix("@"))
+
+    async def recipients_in_words(self, views: Visibility, view: str) -> str:
+        """Whom and what one can address, for a sentence: places that may be known in this view, and those who
+        spoke there."""
+        known = await self._known()
+        knows = views.make_check(view)
+        places = {name for id, name in known.channels.items() if knows(known.threads[id])}
+        people = set[str]()
+        for id, name in known.people.items():
+            if any(knows(thread) for thread in known.heard[id].values()):
+                people.add(name)
+        return (
+            "a conversation by its id (sess-…), a person by name or id"
+            f"{_for_example(people)}, or a channel by name or id{_for_example(places)}"
+        )
+
+    async def place_in_words(self, thread: str) -> str:
+        """Where it is, for a sentence: "#general", "a direct message with Bob"."""
+        opened = self._journal.latest_of_kind(thread, ConversationOpened)
+        assert opened
+        if opened.event.where != "dm":
+            return opened.event.place
+        known = await self._known()
+        user = opened.event.user
+        name = known.people.get(user) or await self._doors.name(user) or user
+        return f"{opened.event.place} with {name}"
+
+    def person(self, thread: str) -> str:
+        """Whose DM it is; empty where it is none."""
+        opened = self._journal.latest_of_kind(thread, ConversationOpened)
+        if opened is None or opened.event.where != "dm":
+            return ""
+        return opened.event.user
+
+    def mentions_neighbour(self, text: str) -> bool:
+        """Would it call a neighbour?"""
+        return any(f"<@{bot}" in text for bot in self._neighbours)
+
+    def was_already_requested(self, thread: str, text: str) -> bool:
+        """Was the same to be said there before, but for blanks and case?"""
+        wanted: list[Entry[UnpromptedMessage]] = self._journal.entries_of_kind(UnpromptedMessage)
+        plain = _plain(text)
+        return any(one.event.to == thread and _plain(one.event.text) == plain for one in wanted)
+
+    def sent_today(self) -> int:
+        """How many messages the inner life has sent in this UTC day."""
+        today = midnight(self._clock.now())
+        found: list[Entry[CommandRan]] = self._journal.entries_of_kind(CommandRan, at=today)
+        sent = 0
+        for entry in found:
+            ran = entry.event
+            of_today = entry.at < today + DAY  # else the clock was once ahead
+            if of_today and ran.name == SEND_COMMAND and ran.ok and not ran.taken_from:
+                sent += 1
+        return sent
+
+    def met_today(self) -> int:
+        """How many messages went to and came from bots in this UTC day."""
+        return self._meetings.today()
+
+    async def _known(self) -> AddressBook:
+        await self._addresses.update()
+        return self._addresses
+
+    def _channel(self, known: AddressBook, to: str) -> str:
+        """The id of the channel: by id, or by a name that only one has."""
+        by_id = _id_in(CHANNEL, to)
+        if by_id or not to.startswith("#"):
+            return by_id
+        return _only(known.channels, to)
+
+
+def _parts(to: str) -> tuple[str, str]:
+    """The neighbour, and the channel where one is named."""
+    found = NEIGHBOUR.fullmatch(to.strip())
+    assert found  # it takes any text
+    return found[1], found[2] or ""
+
+
+def _id_in(form: re.Pattern[str], to: str) -> str:
+    found = form.fullmatch(to.strip())
+    if found is None:
+        return ""
+    return found[1]
+
+
+def _only(names: Mapping[str, str], called: str) -> str:
+    """Whoever alone is called so; empty where nobody is, or several are."""
+    called = called.strip().casefold()
+    found = [id for id, name in names.items() if name and name.casefold() == called]
+    if len(found) != 1:
+        return ""
+    return found[0]
+
+
+def _for_example(names: Iterable[str]) -> str:
+    named = sorted(names)[:MOST_NAMED]
+    if not named:
+        return ""
+    return f" ({', '.join(named)})"
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+CHANGE = ".change"
+
+
+class PersonRecords:
+    """What is kept about people, for those people themselves: for `!memory` and `!forget`.
+
+    Implements knowledge/recollections.py's Records. No tick makes use of these records.
+    """
+
+    def __init__(self, journal: Journal, places: KnownChannels, records: InnerRecords) -> None:
+        self._journal = journal
+        self._places = places
+        self._records = records
+
+    async def notes_about(self, names: Sequence[str], thread: str) -> Sequence[PersonNote]:
+        """What is recorded about whoever is called so, and may be known in this thread, a DM of theirs."""
+        found = await self._records.about(names, thread)
+        return [self._known(one) for one in found]
+
+    async def versions(self, seq: int) -> Sequence[int]:
+        """All entries in which the record stands whose text this one holds; none: it holds none."""
+        entry = self._journal.entry(seq)
+        ran = entry.event
+        if not isinstance(ran, CommandRan):
+            return ()
+        first = seq
+        if ran.name.endswith(CHANGE):
+            first = int(ran.args.get("id", seq))
+        later = self._journal.entries_of_kind(CommandRan, since=first)
+        return [first, *[one.seq for one in later if _changes(one.event, first)]]
+
+    def _known(self, record: InnerRecord) -> PersonNote:
+        audience = "public"
+        channel = self._places.channel_of(record.view)
+        if channel:
+            audience = channel.audience_before(ALWAYS).audience
+        return PersonNote(
+            seq=record.wrote,
+            first=record.id,
+            text=record_in_words(record),
+            place=self._places.name(record.view),
+            audience=audience,
+            at=record.changed_at,
+            fixed=True,
+        )
+
+
+def _changes(ran: CommandRan, record: int) -> bool:
+    return ran.name.endswith(CHANGE) and ran.args.get("id") == record
+
+
+def make_record_sharer(records: InnerRecords) -> BringShared:
+    """Brings the words of the records of these ids, without tags, flags and links, for a neighbour.
+
+    Whether they may be known there is for whoever shares them to see to.
+    """
+
+    async def brought(ids: Sequence[int]) -> Sequence[ShareableRecord]:
+        await records.update()
+        may_go = [one for one in records.records_in_all_views(ids) if one.family != LINKS]
+        return [
+            ShareableRecord(id=one.id, text=record_in_words(one), view=one.view, wrote=one.wrote)
+            for one in may_go
+        ]
+
+    return brought

@@ -1,0 +1,538 @@
+"""Diary, concepts, links and llm_memory: what the commands of the inner life have made of them.
+
+A record is what the last command has made of it, and is shown only where that may be known. The texts are
+read from the journal when they are shown; where they stand is what is kept here. HMP seed, contexts 3 and 6.
+
+A record of the diary, the concepts, their links or llm_memory, and how it stands in a context.
+
+The words of the records, in the journal's index to find them by.
+
+It holds words only: what is shown is read from the journal, and whether it may be is for the records to say.
+Old words of a record that was changed or deleted stay in it, but lead nowhere.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import islice
+from sqlite3 import Connection
+from sys import intern
+from typing import ClassVar
+from unicodedata import normalize
+
+from daemon.engine.event import Entry, Event
+from daemon.engine.journal.journal import Journal, Projection
+from daemon.engine.journal.reader import ALWAYS, JournalReader
+from daemon.kinds import CommandRan
+from daemon.knowledge.search import TOKENS, FullTextIndex, IndexPart, as_indexed, fts_query
+from daemon.knowledge.visibility import Visibility, VisibilityCheck, always_visible
+from daemon.prompts.elements import escape_tags, in_element, make_element
+
+DIARY, CONCEPTS, LINKS, LLM_MEMORY = "diary", "concepts", "links", "llm_memory"
+
+
+RECORD_TEXT: Mapping[str, str] = {
+    DIARY: "text",
+    CONCEPTS: "description",
+    LINKS: "relation",
+    LLM_MEMORY: "text",
+}
+"""By family, the argument of its commands that is the text of the record."""
+
+
+BRIEF = 120
+"""Characters of a record's text in a list."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InnerRecord:
+    """One record as it may be shown. `id` is the seq of the command that added it, `wrote` of the one that
+    gave it its present text.
+
+    `text` is what it says: of a concept its description, of a link its relation. `source` and `target` are
+    the concepts that a link joins, `ends` their names. `view` is where its present text was written,
+    `at` and `changed_at` when it was added and when that was, in Unix seconds.
+    """
+
+    id: int
+    wrote: int
+    family: str
+    text: str = ""
+    name: str = ""
+    source: int = 0
+    target: int = 0
+    ends: tuple[str, str] = ("", "")
+    tags: tuple[str, ...] = ()
+    pinned: bool = False
+    view: str
+    at: float
+    changed_at: float
+
+
+def record_change(ran: CommandRan) -> tuple[str, str]:
+    """The family of records that a command has changed, and how ("diary", "add"); both empty: it has not."""
+    family, _, verb = ran.name.partition(".")
+    if not ran.ok or ran.taken_from or family not in RECORD_TEXT:
+        return "", ""
+    return family, verb
+
+
+def record_element(record: InnerRecord) -> str:
+    """A record as it stands in a context: an element, whose text can pose as nothing else."""
+    attributes = {"id": str(record.id), "family": record.family, "at": minute_text(record.at)}
+    if record.changed_at != record.at:
+        attributes["changed"] = minute_text(record.changed_at)
+    if record.name:
+        attributes["name"] = record.name
+    if record.source:
+        attributes["from"] = f"{record.source} {record.ends[0]}"
+        attributes["to"] = f"{record.target} {record.ends[1]}"
+    if record.tags:
+        attributes["tags"] = ", ".join(record.tags)
+    if record.pinned:
+        attributes["pinned"] = "yes"
+    return in_element("record", record.text, **attributes)
+
+
+def record_summary(record: InnerRecord) -> str:
+    """A record in one line, as it stands in a list: its id, and how it begins."""
+    begins = " ".join(record.text[:BRIEF].split())
+    if len(record.text) > BRIEF:
+        begins += "…"
+    if record.source:
+        said = f"{record.source} {record.ends[0]} - {begins} -> {record.target} {record.ends[1]}"
+    elif record.name:
+        said = f"{record.name}: {begins}"
+    else:
+        said = f"({minute_text(record.at)}) {begins}"
+    return escape_tags(f"{record.id} {said}")
+
+
+def record_in_words(record: InnerRecord) -> str:
+    """A record in a sentence: of a concept with its name, of a link with its ends."""
+    if record.source:
+        source, target = record.ends
+        return f"{source} {record.text} {target}"
+    if record.name:
+        return f"{record.name}: {record.text}"
+    return record.text
+
+
+def minute_text(at: float) -> str:
+    """When something was, to the minute (UTC)."""
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"
+
+
+SCHEMA = f"""
+create table record (wrote integer primary key, id integer, family text, view text, name text, tags text);
+create index record_by_id on record (id);
+create virtual table record_words using fts5 (name, text, tags, content = '', {TOKENS})
+"""
+
+
+FIND = """
+select record.id from record_words cross join record on record.wrote = record_words.rowid
+where record_words match :asked
+  and record.family = :family and record.view in (select value from json_each(:views))
+order by bm25(record_words, 2.0, 1.0, 1.0), record.id desc limit :most
+"""
+
+
+NAMING = """
+select record.id from record_words cross join record on record.wrote = record_words.rowid
+where record_words match :asked
+"""
+
+
+KNOWN = "select name, tags from record where id = ? and family = ?"
+
+
+DROP = "delete from record where id = ? and family = ?"
+
+
+PUT = "insert into record values (:wrote, :id, :family, :view, :name, :tags)"
+
+
+WORDS = "insert into record_words (rowid, name, text, tags) values (:wrote, :name, :text, :tags)"
+
+
+class RecordSearch:
+    """Finds records by their words, as they are now. The index has the part RECORDS."""
+
+    def __init__(self, index: FullTextIndex) -> None:
+        self._index = index
+
+    async def find(self, family: str, query: str, views: Iterable[str], most: int) -> list[int]:
+        """The records of a family that were written in one of these views, what fits best first."""
+        asked = fts_query(query)
+        if not asked:
+            return []
+        values = {"asked": asked, "family": family, "views": json.dumps([*views]), "most": most}
+        return await self._numbers(FIND, values)
+
+    async def naming(self, names: Collection[str]) -> list[int]:
+        """The records in whose words one of these names stands, in any view, unordered."""
+        phrases = [" ".join(re.findall(r"\w+", as_indexed(name))) for name in names]
+        asked = " OR ".join(f'"{phrase}"' for phrase in phrases if phrase)
+        if not asked:
+            return []
+        return await self._numbers(NAMING, {"asked": asked})
+
+    async def _numbers(self, query: str, values: Mapping[str, object]) -> list[int]:
+        return [number for (number,) in await self._index.rows(query, values)]
+
+
+def _fold(database: Connection, entry: Entry[CommandRan], _: JournalReader) -> None:
+    """Note what a command has made of the words of a record, as records.py does of all else."""
+    family, verb = record_change(entry.event)
+    if not family:
+        return
+    args = entry.event.args
+    name = as_indexed(args.get("name") or "")
+    if verb == "add":
+        ends = [_end(database, str(args[end])) for end in ("from", "to") if args.get(end)]
+        tags = as_indexed("\n".join(args.get("tags") or ()))
+        _put(database, entry, entry.seq, " ".join([name, *ends]), tags)
+    elif verb == "change":
+        number = args.get("id", 0)
+        for former, tags in database.execute(KNOWN, (number, family)).fetchall():
+            database.execute(DROP, (number, family))
+            _put(database, entry, number, name or former, tags)
+    elif verb == "delete":
+        for number in args.get("ids") or ():
+            database.execute(DROP, (number, family))
+
+
+def _end(database: Connection, said: str) -> str:
+    """What a concept that a link joins was called when that was added: by a name, or by an id."""
+    for name, _tags in database.execute(KNOWN, (said, CONCEPTS)):
+        return str(name)
+    return as_indexed(said)
+
+
+def _put(database: Connection, entry: Entry[CommandRan], number: int, name: str, tags: str) -> None:
+    family, _ = record_change(entry.event)
+    text = entry.event.args.get(RECORD_TEXT[family])
+    if not text:  # it was forgotten
+        return
+    view = entry.event.view
+    row = {"wrote": entry.seq, "id": number, "family": family, "view": view, "name": name, "tags": tags}
+    database.execute(PUT, row)
+    database.execute(WORDS, row | {"text": as_indexed(text)})
+
+
+RECORDS = IndexPart(schema=SCHEMA, kinds=(CommandRan,), fold=_fold)
+"""What the index holds of the records."""
+
+
+HITS = 8
+
+
+LOOKED_AT = 1_000
+"""Records that a search looks at: some of what fits may be hidden, though its view is not."""
+
+
+PAGE = 50
+"""Records of llm_memory that are read at once."""
+
+
+class InnerRecords(Projection):
+    """All records, as of an entry. What is asked for a view is answered for that view. What is looked up by
+    words is as it is now: the index has the part RECORDS.
+
+    Call `update` before whatever is not awaited. A record that is not there and one that may not be known
+    are the same to whoever asks.
+    """
+
+    kinds: ClassVar[tuple[type[Event], ...]] = (CommandRan,)
+
+    def __init__(self, journal: Journal, views: Visibility, index: FullTextIndex) -> None:
+        self._views = views
+        self._words = RecordSearch(index)
+        self._as_of = ALWAYS
+        super().__init__(journal)
+
+    async def update(self, before: int = ALWAYS) -> None:
+        await super().update(before)
+        self._as_of = before
+
+    # What is there
+
+    def get(self, number: int, view: str) -> InnerRecord | None:
+        """The record of this id, if it may be known in this view."""
+        found = self.records_of_ids([number], view)
+        if not found:
+            return None
+        return found[0]
+
+    def records_of_ids(self, numbers: Iterable[int], view: str) -> Sequence[InnerRecord]:
+        """Those of these records that may be known in this view, each once, in the order given."""
+        return self._those(numbers, self._knows(view))
+
+    def records_in_all_views(self, numbers: Iterable[int]) -> Sequence[InnerRecord]:
+        """These records, whoever may know them."""
+        return self._those(numbers, always_visible)
+
+    def shown(self, asked: Iterable[int], view: str) -> Sequence[InnerRecord]:
+        """What stands in context 3: the records that were asked for, then those that are pinned."""
+        knows = self._knows(view)
+        pinned = [number for number in sorted(self._pinned) if self._is_pinned(number, knows)]
+        return self._those([*asked, *pinned], knows)
+
+    def of(self, family: str, view: str, most: int) -> Sequence[InnerRecord]:
+        """The newest of a family, newest first."""
+        knows = self._knows(view)
+        found = list[InnerRecord]()
+        for record in reversed(self._records[family].values()):
+            if len(found) == most:
+                break
+            if self._seen_by(record, knows):
+                found.append(record)
+        return self._shown(found, knows)
+
+    def newest(self, family: str, most: int) -> tuple[int, Sequence[InnerRecord]]:
+        """How many there are of a family, and the newest of them, newest first, whoever may know them."""
+        records = self._records[family]
+        newest = islice(reversed(records.values()), most)
+        return len(records), self._shown(newest, always_visible)
+
+    def concept(self, said: str | int, view: str, before: int = 0) -> int | None:
+        """The id of the concept of this name, or else of this id, if it may be known in this view: as of the
+        entry `before`, where one is given."""
+        if isinstance(said, str):
+            known = self.concept_named(said, view, before)
+            if known is not None or not said.isdecimal():
+                return known
+        knows = self._views.make_check(view, before or self._as_of)
+        concept = self._records[CONCEPTS].get(int(said))
+        if concept is None or not self._seen_by(concept, knows):
+            return None
+        return concept.id
+
+    def concept_named(self, name: str, view: str, before: int = 0) -> int | None:
+        """The same by its name alone: the oldest, as there are two where channels were opened since."""
+        knows = self._views.make_check(view, before or self._as_of)
+        concepts = self._records[CONCEPTS]
+        same = [concepts[number] for number in self._names.get(_folded(name), ())]
+        return min([one.id for one in same if self._seen_by(one, knows)], default=None)
+
+    def neighbours(self, concept: int, view: str) -> Sequence[tuple[InnerRecord, InnerRecord]]:
+        """The links of a concept, either way, each with the concept at its other end, oldest first."""
+        links = self.records_of_ids(sorted(self._links.get(concept, ())), view)
+        found = list[tuple[InnerRecord, InnerRecord]]()
+        for link in links:
+            end = link.source
+            if end == concept:
+                end = link.target
+            other = self.get(end, view)
+            if other is not None:
+                found.append((link, other))
+        return found
+
+    def llm_memory(self, view: str, most_chars: int) -> tuple[str, Sequence[InnerRecord]]:
+        """The notebook as it stands in context 6, oldest first, and what stands in it; where it is too long,
+        the newest of it."""
+        knows = self._knows(view)
+        known = self._known(LLM_MEMORY, knows)
+        lines = list[str]()
+        shown = list[InnerRecord]()
+        room = most_chars
+        for record in self._newest_first(known, knows):
+            text = record_element(record)
+            room -= len(text) + 1
+            if room < 0:
+                break
+            lines.append(text)
+            shown.append(record)
+        if len(lines) < len(known):
+            lines.append(make_element("left-out", older=len(known) - len(lines)))
+        return "\n".join(reversed(lines)), shown
+
+    def _newest_first(self, records: Sequence[InnerRecord], knows: VisibilityCheck) -> Iterator[InnerRecord]:
+        """Pieces of the notebook, no more of them read than are asked for."""
+        for end in range(len(records), 0, -PAGE):
+            page = records[max(end - PAGE, 0) : end]
+            yield from self._shown(reversed(page), knows)
+
+    def spread_of_older(self, view: str, before: int, most: int) -> Sequence[InnerRecord]:
+        """Diary entries from before the entry `before`, spread evenly over all of them, oldest first."""
+        knows = self._knows(view)
+        old = [record for record in self._known(DIARY, knows) if record.id < before]
+        if len(old) > most:
+            old = [old[number * len(old) // most] for number in range(most)]
+        return self._shown(old, knows)
+
+    # What is looked up, as it is now
+
+    async def search(self, family: str, query: str, view: str) -> Sequence[InnerRecord]:
+        """What fits these words best, of what may be known in this view."""
+        await self.update()
+        knows = self._knows(view)
+        views = [there for there in self._written_in if knows(there)]
+        found = await self._words.find(family, query, views, LOOKED_AT)
+        knows = self._knows(view)  # as it is by now
+        records = self._records[family]
+        known = [number for number in found if number in records and self._seen_by(records[number], knows)]
+        return self._those(known[:HITS], knows)
+
+    async def about(self, names: Collection[str], view: str) -> Sequence[InnerRecord]:
+        """What was written where `view` is, or names one of these, and may be known there; oldest first."""
+        await self.update()
+        numbers = set(await self._words.naming(names))
+        here = {other for other in self._written_in if self._views.are_in_one_channel(view, other)}
+        for records in self._records.values():
+            for record in records.values():
+                if record.view in here:
+                    numbers.add(record.id)
+        return self.records_of_ids(sorted(numbers), view)
+
+    # How it is folded
+
+    def _reset(self) -> None:
+        self._records: dict[str, dict[int, InnerRecord]] = {family: {} for family in RECORD_TEXT}
+        """By family, without their texts."""
+        self._pinned = defaultdict[int, set[str]](set)
+        """In which views each of them was pinned: it is where one of these may be known."""
+        self._names = defaultdict[str, list[int]](list)
+        """The concepts of a name: several, where none of them may be known where another one was added."""
+        self._links = defaultdict[int, list[int]](list)
+        """The links of a concept."""
+        self._written_in: set[str] = set()
+
+    def _fold_entry(self, entry: Entry[CommandRan]) -> None:
+        family, verb = record_change(entry.event)
+        if verb == "add":
+            self._add(family, entry)
+        elif verb == "change":
+            self._change(family, entry)
+        elif family:
+            for number in entry.event.args.get("ids") or ():
+                if number in self._records[family]:
+                    self._mark(self._records[family][number], verb, entry)
+
+    def _add(self, family: str, entry: Entry[CommandRan]) -> None:
+        args = entry.event.args
+        if not args.get(RECORD_TEXT[family]):  # it was forgotten
+            return
+        record = InnerRecord(
+            id=entry.seq,
+            wrote=entry.seq,
+            family=family,
+            name=args.get("name") or "",
+            tags=tuple(intern(tag) for tag in args.get("tags") or ()),
+            view=intern(entry.event.view),
+            at=entry.at,
+            changed_at=entry.at,
+        )
+        if family == LINKS:
+            source = self.concept(args.get("from") or 0, record.view, entry.seq)
+            target = self.concept(args.get("to") or 0, record.view, entry.seq)
+            if source is None or target is None:  # that was forgotten
+                return
+            record = replace(record, source=source, target=target)
+            for end in {source, target}:
+                self._links[end].append(record.id)
+        self._put(record)
+
+    def _change(self, family: str, entry: Entry[CommandRan]) -> None:
+        args = entry.event.args
+        former = self._records[family].get(args.get("id", 0))
+        if former is None:
+            return
+        if not args.get(
+            RECORD_TEXT[family]
+        ):  # its present text was forgotten, and the one before is not true
+            self._delete(former)
+            return
+        name = args.get("name") or former.name
+        view = intern(entry.event.view)
+        self._unname(former)
+        self._put(replace(former, wrote=entry.seq, name=name, view=view, changed_at=entry.at))
+
+    def _put(self, record: InnerRecord) -> None:
+        self._records[record.family][record.id] = record
+        self._written_in.add(record.view)
+        if record.name:
+            self._names[_folded(record.name)].append(record.id)
+
+    def _mark(self, record: InnerRecord, verb: str, entry: Entry[CommandRan]) -> None:
+        view = entry.event.view
+        if verb == "pin":
+            self._pinned[record.id].add(view)
+        elif verb == "unpin":
+            knows = self._views.make_check(view, entry.seq)
+            self._pinned[record.id] = {there for there in self._pinned[record.id] if not knows(there)}
+        elif verb == "delete":
+            self._delete(record)
+
+    def _delete(self, record: InnerRecord) -> None:
+        del self._records[record.family][record.id]
+        self._pinned.pop(record.id, None)
+        self._unname(record)
+        if record.family == LINKS:
+            for end in {record.source, record.target}:
+                self._links[end].remove(record.id)
+
+    def _unname(self, record: InnerRecord) -> None:
+        if record.name:
+            self._names[_folded(record.name)].remove(record.id)
+
+    # How it is shown
+
+    def _knows(self, view: str) -> VisibilityCheck:
+        return self._views.make_check(view, self._as_of)
+
+    def _known(self, family: str, knows: VisibilityCheck) -> Sequence[InnerRecord]:
+        """Those of a family that may be known, oldest first."""
+        return [record for record in self._records[family].values() if self._seen_by(record, knows)]
+
+    def _seen_by(self, record: InnerRecord, knows: VisibilityCheck) -> bool:
+        """May it be known? A link only where both its concepts may, and are still there."""
+        if not knows(record.view, record.wrote):
+            return False
+        if record.family != LINKS:
+            return True
+        concepts = self._records[CONCEPTS]
+        ends = concepts.get(record.source), concepts.get(record.target)
+        return all(end is not None and self._seen_by(end, knows) for end in ends)
+
+    def _is_pinned(self, number: int, knows: VisibilityCheck) -> bool:
+        return any(knows(view) for view in self._pinned.get(number, ()))
+
+    def _those(self, numbers: Iterable[int], knows: VisibilityCheck) -> Sequence[InnerRecord]:
+        """Those of these records that may be known, each once, in the order given."""
+        found = list[InnerRecord]()
+        for number in dict.fromkeys(numbers):
+            for records in self._records.values():
+                if number in records:
+                    found.append(records[number])
+        return self._shown(found, knows)
+
+    def _shown(self, records: Iterable[InnerRecord], knows: VisibilityCheck) -> Sequence[InnerRecord]:
+        """Those of them that may be known, with their texts; what was blanked meanwhile has none."""
+        seen = [record for record in records if self._seen_by(record, knows)]
+        entries = self.journal.entries_at([record.wrote for record in seen])
+        shown = list[InnerRecord]()
+        for record, written in zip(seen, entries, strict=True):
+            text = written.event.args.get(RECORD_TEXT[record.family])
+            if text:
+                pinned = self._is_pinned(record.id, knows)
+                shown.append(replace(record, text=text, ends=self._ends(record), pinned=pinned))
+        return shown
+
+    def _ends(self, record: InnerRecord) -> tuple[str, str]:
+        """The names of the concepts that it joins, if it is a link."""
+        if record.family != LINKS:
+            return "", ""
+        concepts = self._records[CONCEPTS]
+        return concepts[record.source].name, concepts[record.target].name
+
+
+def _folded(name: str) -> str:
+    """The same for names that a reader takes for the same."""
+    return normalize("NFKC", name).casefold()

@@ -1,0 +1,440 @@
+"""The log of the inner life: its ticks, what each of them did and was told, and how it set itself (HMP seed).
+
+A fold over ticks and commands. What is said of a setting is shown only where it may be known.
+
+What became of what the inner life wanted said, since it thought last: a fold.
+
+The process log: what runs, what has ended and how, which commands failed, until it is dealt with.
+
+A fold over commands, programs and branches of the inner life's own thread. HMP seed, section 1.
+
+All that the inner life knows, as of one entry of the journal: its folds, brought to the same point.
+
+Words of DMs that no tick has seen: shown if the owner lets the soul see them (INNER_LIFE_READS_DMS).
+
+Each tick has one DM in view, so that the words of one are never beside those of another.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from daemon.engine.event import DAY, Entry, Event, execution_of, midnight, root_of
+from daemon.engine.journal.journal import Projection
+from daemon.engine.journal.reader import ALWAYS
+from daemon.engine.kinds import ThreadEnded, ThreadSpawned
+from daemon.inner_life.note import Note
+from daemon.inner_life.notes import Notes
+from daemon.inner_life.records import InnerRecords
+from daemon.kinds import (
+    INNER,
+    CommandRan,
+    InnerLifeStarted,
+    ModelCall,
+    ProgramEnded,
+    ProgramStarted,
+    ProgramStopRequested,
+    Status,
+    TickLogged,
+    UnpromptedOutcome,
+)
+from daemon.knowledge.visibility import Visibility
+
+MOST_TICKS = 200
+"""Ticks that are kept at hand, and so many of those in which the model answered."""
+
+
+ASKS_OWNER = "owner"
+"""The strategy of the reflex by which an owner is asked."""
+
+
+RESPONSES = 5
+"""Own replies that a tick sees where the soul says nothing else."""
+
+
+NEW_CONTENT_COMMANDS = frozenset(
+    {"diary.add", "diary.change", "concepts.add", "concepts.change", "links.add", "llm_memory.add"}
+)
+"""Commands that leave something that was not there before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleSetting:
+    """How the soul set something of its cycle, under which view, and in which entry."""
+
+    value: Any
+    view: str = ""
+    wrote: int = ALWAYS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleSettings:
+    """How its cycle goes on: what the soul set itself, and what holds where it set nothing."""
+
+    responses: CycleSetting = CycleSetting(value=RESPONSES)
+    mode: CycleSetting = CycleSetting(value="auto")
+    filter: CycleSetting = CycleSetting(value={})
+    pause: CycleSetting = CycleSetting(value=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TickRecord:
+    """A tick, and the commands that it carried out; `seq` is its entry, and `at` when it was over."""
+
+    seq: int = 0
+    at: float = 0.0
+    tick: TickLogged
+    commands: Sequence[Entry[CommandRan]] = ()
+
+
+NOTHING = TickRecord(tick=TickLogged(tick=0, outcome="asleep"))
+"""Stands for the last tick where there was none."""
+
+
+@dataclass(slots=True, kw_only=True)
+class DailyCost:
+    """What the inner life has cost since midnight (UTC), up to an entry."""
+
+    midnight: float = 0.0
+    upto: int = 0
+    usd: float = 0.0
+
+
+class TickLog(Projection):
+    """The last ticks, in order, and the settings of the cycle."""
+
+    kinds = (TickLogged, CommandRan, InnerLifeStarted)
+
+    def _reset(self) -> None:
+        self.lines = deque[TickRecord](maxlen=MOST_TICKS)
+        self.thoughts = deque[TickRecord](maxlen=MOST_TICKS)
+        """The ticks in which the model answered, in order."""
+        self.dms_since = ALWAYS
+        """The seq since which it may read along in DMs, without a break; ALWAYS: it may not."""
+        self.last_at = 0.0
+        """When the last tick was over in which anything was to be asked, or the daemon was started."""
+        self.owner_asked: float | None = None
+        """When the reflex last had an owner asked."""
+        self.settings = CycleSettings()
+        self.cleared = 0
+        """The seq up to which the soul wanted its own replies out of sight."""
+        self._under_way = list[Entry[CommandRan]]()
+        """The commands of the tick that is under way."""
+        self._day = 0.0
+        """The UTC day of the last entry."""
+        self._messages = 0
+        """Messages that it wanted sent on that day."""
+        self._paid = DailyCost()
+
+    def _fold_entry(self, entry: Entry[Any]) -> None:
+        if entry.at // DAY != self._day:
+            self._day = entry.at // DAY
+            self._messages = 0
+        match entry.event:
+            case InnerLifeStarted(reads_dms=reads_dms):
+                self.last_at = entry.at
+                self.dms_since = min(self.dms_since, entry.seq) if reads_dms else ALWAYS
+            case TickLogged() as tick:
+                mine = [one for one in self._under_way if one.seq in tick.commands]
+                self._end(TickRecord(seq=entry.seq, at=entry.at, tick=tick, commands=mine))
+                self._under_way = []
+            case CommandRan():
+                self._command(entry)
+
+    def _end(self, line: TickRecord) -> None:
+        """A tick is over, or something has happened between two."""
+        tick = line.tick
+        for kept in (self.lines, self.thoughts):
+            if kept and kept[-1].tick.tick == tick.tick:
+                kept.pop()  # it began again: what it came to at last is told
+        self.lines.append(line)
+        if tick.answer:
+            self.thoughts.append(line)
+        if tick.outcome != "asleep":
+            self.last_at = line.at
+        if tick.reflex == ASKS_OWNER:
+            self.owner_asked = line.at
+
+    def _command(self, entry: Entry[CommandRan]) -> None:
+        self._under_way.append(entry)
+        if not entry.event.ok or entry.event.taken_from:
+            return
+        if entry.event.name == "message.send":
+            self._messages += 1
+        if entry.forgotten:
+            return
+        args = entry.event.args
+        match entry.event.name:
+            case "cycle.responses":
+                self._set(entry, "responses", args["n"])
+            case "cycle.mode":
+                self._set(entry, "mode", args["mode"])
+                if args.get("filter") is not None:
+                    self._set(entry, "filter", args["filter"])
+            case "cycle.filter":
+                self._set(entry, "filter", args)
+            case "cycle.pause":
+                self._set(entry, "pause", args["seconds"])
+            case "cleanup.responses":
+                self.cleared = entry.seq
+
+    def _set(self, entry: Entry[CommandRan], name: str, value: object) -> None:
+        setting = CycleSetting(value=value, view=entry.event.view, wrote=entry.seq)
+        self.settings = replace(self.settings, **{name: setting})
+
+    def cost_today(self, now: float, before: int) -> float:
+        """What it had cost on this UTC day when that entry was written, in dollars: all of it, as the bound
+        counts it, with comparisons and branches.
+        """
+        began = midnight(now)
+        if began != self._paid.midnight or before <= self._paid.upto:
+            self._paid = DailyCost(midnight=began)
+        paid = self._paid
+        for one in self.journal.entries_of_kind(ModelCall, since=paid.upto, at=began):
+            if one.seq >= before:
+                break
+            paid.upto = one.seq
+            of_today = one.at < began + DAY  # else the clock was once ahead
+            if of_today and root_of(one.thread) == INNER and not one.event.taken_from:
+                paid.usd += one.event.cost
+        return paid.usd
+
+    def messages(self, now: float) -> int:
+        """How many messages it wanted sent on this UTC day by then."""
+        if now // DAY != self._day:
+            return 0
+        return self._messages
+
+    @property
+    def last(self) -> TickRecord:
+        """The last tick in which the model answered: what it did is to be shown until it answers again."""
+        if not self.thoughts:
+            return NOTHING
+        return self.thoughts[-1]
+
+    def count_fruitless(self) -> int:
+        """How many ticks in a row have left nothing new."""
+        count = 0
+        for line in reversed(self.thoughts):
+            if successful_commands(line.commands, *NEW_CONTENT_COMMANDS):
+                break
+            count += 1
+        return count
+
+
+def successful_commands(commands: Iterable[Entry[CommandRan]], *names: str) -> list[CommandRan]:
+    """Those of these commands that were carried out, and whose names begin so."""
+    events = [command.event for command in commands]
+    return [event for event in events if event.ok and event.name.startswith(names)]
+
+
+class DeliveryLog(Projection):
+    """What a tick is told of its messages: each once."""
+
+    kinds = (UnpromptedOutcome, TickLogged)
+
+    def _reset(self) -> None:
+        self._new = list[Entry[UnpromptedOutcome]]()
+
+    def _fold_entry(self, entry: Entry[Any]) -> None:
+        if isinstance(entry.event, UnpromptedOutcome):
+            self._new.append(entry)
+        elif entry.event.answer:  # who did not answer may not have been asked
+            self._new = [one for one in self._new if one.seq > entry.event.tick]
+
+    def lines(self) -> Sequence[str]:
+        """A line each."""
+        return [f'<sent by="{one.event.by}">{one.event.outcome}</sent>' for one in self._new]
+
+
+MARK_COMMAND = "process.mark"
+
+
+CLEANUP_COMMAND = "cleanup.process_log"
+
+
+MOST_FAILED = 100
+"""Failed commands that wait to be dealt with; of more, the oldest are let go."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramRun:
+    """A program or a branch. `id` is the seq of the entry that began it, `view` in whose sight that was.
+
+    `ended` is None as long as it runs, `ended_by` the seq of the entry that ended it; `result` is all of its
+    output that anybody is shown. `stopping`: it was asked to end. The view of a branch is its own thread, in
+    whose sight nobody is, until the command that began it is recorded.
+    """
+
+    id: int
+    name: str
+    status: Status = "in_progress"
+    view: str = ""
+    began: float
+    ended: float | None = None
+    ended_by: int = 0
+    result: str = ""
+    slots: Mapping[str, str] = field(default_factory=dict)
+    branch: bool = False
+    stopping: bool = False
+
+
+class ProgramLog(Projection):
+    """All processes but those that were dealt with and cleaned up, and branches that were forgotten; and the
+    commands that failed, each kind of failure once, until they are dealt with."""
+
+    kinds: ClassVar[tuple[type[Event], ...]] = (
+        ProgramStarted,
+        ProgramEnded,
+        ProgramStopRequested,
+        CommandRan,
+        ThreadSpawned,
+        ThreadEnded,
+    )
+
+    def processes(self, knows: Callable[[str, int], bool]) -> Sequence[ProgramRun]:
+        """Those that were not dealt with yet, in order, of those that may be known."""
+        return [one for one in self._all.values() if one.status != "close" and knows(one.view, one.id)]
+
+    def failed(self, knows: Callable[[str, int], bool]) -> Sequence[Entry[CommandRan]]:
+        """The commands that failed and were not dealt with yet, in order, of those that may be known."""
+        return [one for one in self._failed.values() if knows(one.event.view, one.seq)]
+
+    def get(self, id: int) -> ProgramRun | None:
+        """The process of this id, also one that was dealt with; None where there is none any more."""
+        return self._all.get(id)
+
+    def all(self) -> Sequence[ProgramRun]:
+        """Those that were dealt with, too."""
+        return [*self._all.values()]
+
+    def _reset(self) -> None:
+        self._all: dict[int, ProgramRun] = {}
+        self._unplaced: dict[str, list[int]] = {}
+        """Branches whose view is not known yet, by the execution that began them."""
+        self._failed: dict[int, Entry[CommandRan]] = {}
+
+    def _fold_entry(self, entry: Entry[Any]) -> None:
+        match entry.event:
+            case ProgramStarted() as started:
+                self._all[entry.seq] = ProgramRun(
+                    id=entry.seq,
+                    name=started.name,
+                    view=started.view,
+                    began=entry.at,
+                    slots=started.slots,
+                )
+            case ProgramEnded() as ended:
+                self._end(entry, ended.process, ended.status, ended.result)
+            case ProgramStopRequested() as stop:
+                self._change(stop.process, stopping=True)
+            case ThreadSpawned() as spawned if entry.thread == INNER and not entry.forgotten:
+                self._branch(entry, spawned)
+            case ThreadEnded() as thread_ended:
+                self._end_branch(entry, thread_ended)
+            case CommandRan() as ran:
+                self._command(entry, ran)
+
+    def _branch(self, entry: Entry[Any], spawned: ThreadSpawned) -> None:
+        seq = entry.seq
+        name = spawned.thread.removeprefix(f"{INNER}.")
+        self._all[seq] = ProgramRun(id=seq, name=name, view=spawned.thread, began=entry.at, branch=True)
+        self._unplaced.setdefault(execution_of(entry.key), []).append(seq)
+
+    def _end_branch(self, entry: Entry[Any], ended: ThreadEnded) -> None:
+        status: Status = "error"
+        if ended.status == "completed":
+            status = "ok"
+        result = ""
+        if isinstance(ended.result, str):
+            result = ended.result
+        for seq in entry.closes:
+            if seq in self._all and self._all[seq].branch:
+                self._end(entry, seq, status, result)
+
+    def _end(self, entry: Entry[Any], seq: int, status: Status, result: str) -> None:
+        self._change(seq, status=status, ended=entry.at, ended_by=entry.seq, result=result)
+
+    def _command(self, entry: Entry[Any], ran: CommandRan) -> None:
+        for seq in self._unplaced.pop(execution_of(entry.key), ()):
+            self._change(seq, view=ran.view)
+        if not ran.ok:
+            if ran.stays_open and not (ran.taken_from or entry.forgotten):
+                self._fail(entry)
+            return
+        if ran.name == MARK_COMMAND:
+            self._mark(ran.args.get("id"))
+        elif ran.name == CLEANUP_COMMAND:
+            self._all = {seq: one for seq, one in self._all.items() if one.status != "close"}
+
+    def _fail(self, entry: Entry[CommandRan]) -> None:
+        """Add a failed command, in the place of one that failed before in the very same way."""
+        for seq, one in [*self._failed.items()]:
+            if _alike(one.event, entry.event):
+                del self._failed[seq]
+        self._failed[entry.seq] = entry
+        while len(self._failed) > MOST_FAILED:
+            self._failed.pop(min(self._failed))
+
+    def _mark(self, id: object) -> None:
+        """This one is dealt with, if it is one that has ended or failed: a later version may name others."""
+        if isinstance(id, int):
+            self._failed.pop(id, None)
+        if isinstance(id, int) and id in self._all and self._all[id].ended is not None:
+            self._change(id, status="close")
+
+    def _change(self, seq: int, **fields: Any) -> None:
+        if seq in self._all:
+            self._all[seq] = replace(self._all[seq], **fields)
+
+
+def _alike(one: CommandRan, other: CommandRan) -> bool:
+    """Return True if both failed in the very same way, in sight of the same conversation."""
+    return (one.view, one.name, one.args, one.text) == (other.view, other.name, other.args, other.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InnerLifeState:
+    """The log of its ticks, its notes, its records, its processes, and what became of what it wanted said."""
+
+    log: TickLog
+    notes: Notes
+    records: InnerRecords
+    processes: ProgramLog
+    said: DeliveryLog
+    views: Visibility
+
+    async def update(self, before: int = ALWAYS) -> None:
+        """Make it what it was when the entry `before` was written; without that, what it is now."""
+        await self.views.update()
+        await self.log.update(before)
+        await self.notes.update(before)
+        await self.records.update(before)
+        await self.processes.update(before)
+        await self.said.update(before)
+
+    @property
+    def unread_entries(self) -> int:
+        """How many entries of the journal one of them did not look at yet."""
+        folds = (self.log, self.notes, self.records, self.processes, self.said)
+        return max(*[fold.entries_left for fold in folds], self.views.entries_left)
+
+
+def unseen_dms(state: InnerLifeState) -> Sequence[Note]:
+    """Return the notes from DMs that were shown in no tick with an answer, in order.
+
+    Those from before the soul might read along are not among them, nor those from before the last `MOST`
+    answers.
+    """
+    log = state.log
+    if log.dms_since == ALWAYS:
+        return ()
+    since = log.dms_since
+    if len(log.thoughts) == MOST_TICKS:
+        since = max(since, log.thoughts[0].tick.tick)
+    seen = {seq for line in log.thoughts for seq in line.tick.saw}
+    notes = [state.notes.get(id) for id in state.notes.new_since(since)]
+    return [one for one in notes if one and one.source == "dm" and not one.hidden and one.said not in seen]

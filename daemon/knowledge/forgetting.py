@@ -1,0 +1,464 @@
+"""Forgets what people want to be forgotten, beside all else that goes on (`to-forget`, `forgotten`).
+
+What is begun is seen through whatever happens: each step may be done again, and what is to be done is read
+from the journal. Whatever was made from such words by then, by turns that were at work, is forgotten, too.
+
+A job beside the turns: the journal lists what is to be done, and it is done until nothing is left.
+
+What cannot be done now is tried again. Any other error ends the job, and the log tells the owner.
+
+Deletes what the soul said in a DM, for the person whose DM it is (`to-delete`), beside all else.
+
+What is begun is seen through whatever happens: which messages these are is recorded first, then each few of
+them that are gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
+
+from daemon.engine.clock import Clock
+from daemon.engine.event import Entry, Input, of_kind, part_key, root_of, seqs_of
+from daemon.engine.exceptions import JournalError
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.writer import erased_key
+from daemon.engine.kinds import AnswerAwaited, EntriesForgotten, ThreadSpawned, TurnBegan, WaitBegan
+from daemon.errors import PostFailed
+from daemon.kinds import (
+    INNER,
+    ConversationOpened,
+    DeleteRequested,
+    DeletionCompleted,
+    DeletionListed,
+    DeletionProgress,
+    ForgetCompleted,
+    ForgetRequested,
+    ProgramEnded,
+    ProgramStarted,
+    ReadingBegan,
+    ReadingEnded,
+    SpeechFinished,
+    StopRequest,
+    TickDue,
+)
+from daemon.knowledge.provenance import ForgetScope, Provenance, QuotationFinder
+from daemon.knowledge.visibility import confirmed_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnMessageList:
+    """The ts of messages of the soul's own. Not `whole`: there may be more."""
+
+    messages: Sequence[str]
+    whole: bool
+
+
+class OwnMessageDeleter(Protocol):
+    """Deletes what the soul said in a DM."""
+
+    async def find(self, thread: str, until: str) -> OwnMessageList:
+        """Find what it said in the DM of this thread up to this ts, but for questions that are open.
+
+        Raises SpeechFailed.
+        """
+
+    async def delete(self, thread: str, ts: str) -> str:
+        """Delete one message; why the workspace will not, in a word, or empty where it is gone.
+
+        It may be called again. Raises SpeechFailed.
+        """
+
+
+Work = TypeVar("Work")
+
+
+log = logging.getLogger(__name__)
+
+
+class BackgroundJob(ABC):
+    """A context manager that calls `do_all` when it is entered, and whenever `wanted` is set.
+
+    `name` is what the log calls the job, `passing` are the errors after which it is tried again, and `pause`
+    is the time until then, in seconds.
+    """
+
+    name: ClassVar[str]
+    passing: ClassVar[tuple[type[Exception], ...]]
+    pause: ClassVar[float]
+
+    def __init__(self, clock: Clock, wanted: asyncio.Event) -> None:
+        self._clock = clock
+        self._wanted = wanted
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._for_ever(), name=self.name)
+        self._task.add_done_callback(self._tell_of_an_end)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    @abstractmethod
+    async def do_all(self) -> None:
+        """Do all that is wanted now."""
+
+    async def do_each(self, wanted: Iterable[Work], do: Callable[[Work], Awaitable[None]]) -> None:
+        """Do each. What cannot be done for one holds up nobody else; its error is raised last."""
+        failed: Exception | None = None
+        for one in wanted:
+            try:
+                await do(one)
+            except self.passing as error:
+                failed = error
+        if failed:
+            raise failed
+
+    async def _for_ever(self) -> None:
+        while True:
+            self._wanted.clear()
+            try:
+                await self.do_all()
+            except self.passing as error:
+                log.warning("%s is tried again in %.0f s. %s", self.name, self.pause, error)
+                await self._clock.sleep(self.pause)
+            else:
+                await self._wanted.wait()
+
+    def _tell_of_an_end(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error:
+            # What is still to be done waits in the journal for the next start.
+            log.critical("%s failed. Start the daemon anew.", self.name, exc_info=error)
+
+
+CHUNK = 50
+"""Entries that are looked at while nobody else can do anything."""
+
+
+PATIENCE = 30.0
+"""Seconds in which a turn may end by itself that has such words in mind; then it is stopped."""
+
+
+SELF = "soul"
+"""The thread of what belongs to no conversation."""
+
+
+LET_GO = (Input, AnswerAwaited, WaitBegan, ThreadSpawned)
+
+
+WHY = "somebody wanted it to be forgotten"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgottenContent:
+    """What is being forgotten: all of this person (`all`), or only some notes.
+
+    What came after `until` (Unix seconds) stays. `started` are the processes among it, `said` what the soul
+    said, each message by its channel and ts.
+    """
+
+    person: str
+    all: bool
+    until: float
+    started: Sequence[Entry[ProgramStarted]]
+    said: Sequence[tuple[str, str]]
+
+
+Clear = Callable[[ForgottenContent], Awaitable[object]]
+"""Clears something outside of the journal. It may be called again. Raises OSError."""
+
+
+class ForgettingService(BackgroundJob):
+    """Forgets what is to be forgotten. `wake` is called with each thread for which something has come of it.
+
+    `clear` are called for each person who is forgotten.
+    """
+
+    name = "Forgetting"
+    passing = (JournalError, OSError)
+    pause = 5.0
+
+    def __init__(
+        self,
+        journal: Journal,
+        clock: Clock,
+        wake: Callable[[str], None],
+        wanted: asyncio.Event,
+        clear: Sequence[Clear] = (),
+    ) -> None:
+        super().__init__(clock, wanted)
+        self._journal = journal
+        self._wake = wake
+        self._clear = clear
+
+    async def do_all(self) -> None:
+        for left in self._journal.pending_entries(EntriesForgotten):
+            await self._journal.erase(left)
+        await self.do_each(self._journal.pending_entries(ForgetRequested), self._forget)
+
+    async def _forget(self, asked: Entry[ForgetRequested]) -> None:
+        await ForgetRun(self._journal, self._clock, self._wake, self._clear, asked).run()
+
+
+class ForgetRun:
+    """One thing that is to be forgotten, seen through."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        clock: Clock,
+        wake: Callable[[str], None],
+        clear: Sequence[Clear],
+        asked: Entry[ForgetRequested],
+    ) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._wake = wake
+        self._clear = clear
+        self._asked = asked
+        self._key = asked.key
+        self._round = part_key(asked.key, "forgotten#")
+        before = journal.entries_of_kind(EntriesForgotten, since=asked.seq)
+        self._rounds = [one for one in before if one.key.startswith(self._round)]
+        """What was forgotten for it so far."""
+        wanted = ForgetScope(
+            person=asked.event.person, upto=asked.seq, notes=asked.event.seqs, gone=self._gone
+        )
+        self._found = Provenance(journal.kinds, wanted, QuotationFinder())
+        self._since = 0
+        self._passed = set[int]()
+        """Half turns that nobody waits for any more."""
+
+    async def run(self) -> None:
+        """Until nothing of it is left; then whoever wanted it is told."""
+        while True:
+            found = await self._look()
+            if await self._let_end(found):
+                continue  # and more may have come of it
+            new = sorted(found.seqs - self._gone - {self._asked.seq})
+            if not new:
+                break
+            await self._forget(new)
+        await self._tell()
+
+    @property
+    def _gone(self) -> set[int]:
+        gone = set[int]()
+        for one in self._rounds:
+            gone.update(one.event.seqs)
+        return gone
+
+    async def _look(self) -> Provenance:
+        """What is to be forgotten, as the journal is now. Others have their turns meanwhile."""
+        while True:
+            entries = self._journal.entries_since(self._since, CHUNK)
+            if not entries:
+                return self._found
+            for entry in entries:
+                self._found.add_entry(entry)
+            self._since = entries[-1].seq
+            await asyncio.sleep(0)
+
+    async def _let_end(self, found: Provenance) -> bool:
+        """Wait until the turns have ended that have any of it in mind, or may have; False: there is none.
+
+        One that does not end by itself is stopped, if it has seen any of it, goes on where any stands, or
+        reads.
+        """
+        half = [entry for entry in self._journal.pending_entries(TurnBegan) if self._may_mind(entry, found)]
+        if not half:
+            return False
+        until = self._clock.steady() + PATIENCE
+        while self._journal.still_pending(seqs_of(half)):
+            left = until - self._clock.steady()
+            if left <= 0:
+                break
+            await self._pause(left)
+        for entry in half:
+            if self._minds(entry, found) or self._reads(entry):
+                await self._stop(entry)
+            else:
+                self._passed.add(entry.seq)
+        return True
+
+    async def _pause(self, seconds: float) -> None:
+        """Until something was written, and for so long at the most."""
+        written = asyncio.create_task(self._journal.next_change.wait())
+        over = asyncio.create_task(self._clock.sleep(seconds))
+        try:
+            await asyncio.wait({written, over}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            written.cancel()
+            over.cancel()
+            await asyncio.gather(written, over, return_exceptions=True)
+
+    def _minds(self, began: Entry[TurnBegan], found: Provenance) -> bool:
+        return began.event.execution in found.executions or began.thread in found.threads
+
+    def _reads(self, began: Entry[TurnBegan]) -> bool:
+        """Is it in the midst of a reading? What that has before it nobody else sees until it quotes it."""
+        recorded = self._journal.execution_entries(began.event.execution)
+        return len(of_kind(ReadingBegan, recorded)) > len(of_kind(ReadingEnded, recorded))
+
+    def _may_mind(self, began: Entry[TurnBegan], found: Provenance) -> bool:
+        """It has seen any of it; or it began before that was gone, and may have it in mind."""
+        if began.event.execution in found.executions:
+            return True
+        if not self._rounds:
+            return self._minds(began, found)
+        gone = self._journal.get(erased_key(self._rounds[-1].key))
+        return (gone is None or began.seq < gone.seq) and began.seq not in self._passed
+
+    async def _stop(self, began: Entry[TurnBegan]) -> None:
+        """As if they had said so when they confirmed it."""
+        key = part_key(self._key, f"stop:{began.seq}")
+        if self._journal.is_pending(began.seq) and self._journal.get(key) is None:
+            person = self._asked.event.person
+            ts = confirmed_at(self._journal, self._asked)
+            stop = StopRequest(user=person, name="", text="", ts=ts, by="forgetting")
+            await self._journal.append(began.thread, stop, key=key, author=person, cause=self._asked.seq)
+            self._wake(began.thread)
+
+    async def _forget(self, seqs: Sequence[int]) -> None:
+        """Let go of what waits, clear what is outside, blank the rest."""
+        entries = self._journal.entries_at(seqs)
+        await self._end_processes(entries)
+        gone = ForgottenContent(
+            person=self._asked.event.person,
+            all=not self._asked.event.seqs,
+            until=self._asked.at,
+            started=of_kind(ProgramStarted, entries),
+            said=[*self._said(entries)],
+        )
+        for clear in self._clear:
+            await clear(gone)
+        taken = set[int]()
+        for began in self._journal.pending_entries(TurnBegan):
+            taken.update(began.event.inputs)
+        waits = [one.seq for one in entries if isinstance(one.event, LET_GO) and one.seq not in taken]
+        slept = INNER in [wait.thread for wait in of_kind(WaitBegan, entries)]
+        forgotten = await self._journal.forget(
+            seqs,
+            thread=SELF,
+            key=f"{self._round}{len(self._rounds) + 1}",
+            why=WHY,
+            author="core",
+            cause=self._asked.seq,
+            lets_go=waits,
+        )
+        self._rounds.append(forgotten)
+        if slept:
+            due = TickDue(why="what was waited for is forgotten")
+            key = f"tick-after-forgetting:{forgotten.seq}"  # of no execution: it was made from nothing
+            await self._journal.append(INNER, due, key=key, author="core")
+            self._wake(INNER)
+
+    def _said(self, entries: Sequence[Entry[Any]]) -> Iterator[tuple[str, str]]:
+        for one in of_kind(SpeechFinished, entries):
+            for opened in self._journal.latest_first(root_of(one.thread), ConversationOpened):
+                yield opened.event.channel, one.event.ts
+
+    async def _end_processes(self, entries: Sequence[Entry[Any]]) -> None:
+        """What still runs has come to nothing: what it would say is not heard any more."""
+        for one in entries:
+            if isinstance(one.event, ProgramStarted) and self._journal.is_pending(one.seq):
+                ended = ProgramEnded(process=one.seq, name=one.event.name, status="error", result="")
+                key = part_key(one.key, "ended")
+                await self._journal.append(
+                    one.thread, ended, key=key, author="core", cause=one.seq, closes=[one.seq]
+                )
+
+    async def _tell(self) -> None:
+        asked = self._asked
+        await self._journal.append(
+            asked.thread,
+            ForgetCompleted(person=asked.event.person, all=not asked.event.seqs, deletes=asked.event.deletes),
+            key=part_key(self._key, "told"),
+            author="core",
+            closes=[asked.seq],
+        )
+        self._wake(asked.thread)
+
+
+DELETION_CHUNK = 25
+"""Messages after which it is recorded how far it came."""
+
+
+class MessageDeleter(BackgroundJob):
+    """Deletes what is to be deleted. `wake` is called with each thread for which something has come of it."""
+
+    name = "Deleting"
+    passing = (JournalError, PostFailed)
+    pause = 30.0
+
+    def __init__(
+        self,
+        journal: Journal,
+        clock: Clock,
+        wake: Callable[[str], None],
+        wanted: asyncio.Event,
+        messages: OwnMessageDeleter,
+    ) -> None:
+        super().__init__(clock, wanted)
+        self._journal = journal
+        self._wake = wake
+        self._messages = messages
+
+    async def do_all(self) -> None:
+        await self.do_each(self._journal.pending_entries(DeleteRequested), self._delete)
+
+    async def _delete(self, asked: Entry[DeleteRequested]) -> None:
+        """Delete all that is listed; then whoever wanted it is told."""
+        listed = await self._listed(asked)
+        messages = listed.event.messages
+        found = list[DeletionProgress]()
+        for start in range(0, len(messages), DELETION_CHUNK):
+            found.append(await self._some(asked, start, messages[start : start + DELETION_CHUNK]))
+        done = DeletionCompleted(
+            person=asked.event.person,
+            deleted=sum(one.deleted for one in found),
+            left=sum(one.left for one in found),
+            why=next((one.why for one in reversed(found) if one.why), ""),
+            whole=listed.event.whole,
+        )
+        key = part_key(asked.key, "told")
+        await self._journal.append(asked.thread, done, key=key, author="core", closes=[asked.seq])
+        self._wake(asked.thread)
+
+    async def _listed(self, asked: Entry[DeleteRequested]) -> Entry[DeletionListed]:
+        """Which messages these are, as it was recorded when they were first looked for."""
+        key = part_key(asked.key, "listed")
+        known = self._journal.get(key)
+        if known is None:
+            found = await self._messages.find(asked.thread, confirmed_at(self._journal, asked))
+            listed = DeletionListed(messages=tuple(found.messages), whole=found.whole)
+            known, _ = await self._journal.append(
+                asked.thread, listed, key=key, author="core", cause=asked.seq
+            )
+        return cast(Entry[DeletionListed], known)
+
+    async def _some(
+        self, asked: Entry[DeleteRequested], start: int, messages: Sequence[str]
+    ) -> DeletionProgress:
+        """Delete these, unless that is recorded."""
+        key = part_key(asked.key, f"deleted:{start}")
+        known = self._journal.get(key)
+        if known is None:
+            refused = [await self._messages.delete(asked.thread, ts) for ts in messages]
+            left = [word for word in refused if word]
+            some = DeletionProgress(
+                deleted=len(refused) - len(left), left=len(left), why=left[-1] if left else ""
+            )
+            known, _ = await self._journal.append(asked.thread, some, key=key, author="core", cause=asked.seq)
+        return cast(Entry[DeletionProgress], known).event

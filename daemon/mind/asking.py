@@ -1,0 +1,471 @@
+"""How a cognitive step asks a model, and what becomes of it where no answer comes.
+
+For whoever waits: `openly`, through outages, refusals, bounds and stops, of which people are told. Where
+nobody waits: `quiet`, once. A run of the ISM brings a way of its own.
+
+At a bound: what people are told, and an owner who may let the soul go on. For pipeline and runs.
+
+The question of a pipeline: its sections, who is there, the mood, and the time.
+
+All of it trails the conversation, so that what changes from call to call breaks no cached prefix. What
+belongs into each section stands in the system text (system_text.py), where it is cached.
+
+Asks a model and lets its answer be heard as it comes: one section of it goes into one speech.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Protocol
+
+from daemon.engine.event import Entry, of_kind, seqs_of
+from daemon.kinds import (
+    ContextCleared,
+    IncomingMessage,
+    LimitReached,
+    ModelCall,
+    PersonMessage,
+    ReminderFired,
+    SpeechDropped,
+    SpeechFinished,
+    StopRequest,
+    moment_of,
+)
+from daemon.memory import FORM, Memory, WorkingMemory, working_memory
+from daemon.model import Hear, Role
+from daemon.process import Answer, Question, Speech, Turn
+from daemon.prompts.elements import (
+    DIALOGUE,
+    STEPS_BY_NAME,
+    CognitiveStep,
+    Mood,
+    SectionTags,
+    clean_name_text,
+    escape_tags,
+    names_in_words,
+    parse_labels,
+    parse_moods,
+)
+from daemon.prompts.prompt_catalogue import (
+    LABELS_TEXT,
+    MADE_TEXTS,
+    MOODS_TEXT,
+    REMINDED_TEXT,
+    SYSTEM_TEXT,
+    fill_prompt,
+)
+from daemon.settings.limits import CONTINUE
+from daemon.turn.model_calls import Came, Schema
+from daemon.turn.questions import two_buttons
+from daemon.turn.recall import PipelineAnswer, recall_kept
+
+NEXT = STEPS_BY_NAME["next_process"]
+
+
+def feeling(turn: Turn) -> Mood:
+    """The mood that the soul is in here, as the owner's file knows it; an unknown one is the file's first."""
+    known = parse_moods(turn.text(MOODS_TEXT))
+    first = next(iter(known))
+    return known.get(turn.mood, known[first])
+
+
+def with_situation(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
+    """A memory of the turn's with what changes from call to call: who is there, the mood, the time."""
+    mood = fill_prompt(turn, "prompts/mood", mood=feeling(turn).name)
+    memory = with_time(turn, memory).with_region("person", _people(turn))
+    return memory.with_region("mood", mood)
+
+
+def call_instructions(turn: Turn, question: str) -> Sequence[str]:
+    """Return what this call tells the model to do, for no reader; without what is known of people."""
+    return [question, *_who_is_there(turn), *answer_form(turn), turn.text(SYSTEM_TEXT)]
+
+
+def answer_form(turn: Turn) -> Sequence[str]:
+    """The form of an answer with its example, where this execution began with one."""
+    if not turn.has_text(MADE_TEXTS[-1]):
+        return ()
+    return [turn.text(MADE_TEXTS[-1])]
+
+
+def _people(turn: Turn) -> str:
+    """Who is there, and what is known of them: that is never an instruction, whoever made it up."""
+    told = "\n".join(_who_is_there(turn))
+    for person, notes in turn.known_people:
+        known = fill_prompt(turn, "prompts/known", person=clean_name_text(person), notes=escape_tags(notes))
+        told += f"\n\n{known}"
+    return told
+
+
+def _who_is_there(turn: Turn) -> Iterator[str]:
+    """Say who spoke, and whose reminder came."""
+    came = [entry.event for entry in turn.answers if isinstance(entry.event, ReminderFired)]
+    reminded = came if turn.has_text(REMINDED_TEXT) else []
+    spoke = [entry.event for entry in turn.answers if entry.event not in reminded]
+    if spoke or not reminded:
+        names = names_in_words(said.name for said in spoke)
+        yield fill_prompt(turn, "prompts/person", names=names, place=turn.place)
+    if reminded:
+        names = names_in_words(one.name for one in reminded)
+        yield fill_prompt(turn, REMINDED_TEXT, names=names, place=turn.place)
+
+
+def with_time(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
+    """A memory with the time, and nothing else that changes."""
+    return memory.with_region("time", fill_prompt(turn, "prompts/time", **time_placeholders(turn)))
+
+
+def time_placeholders(turn: Turn) -> dict[str, str]:
+    """Return the words for the time that it is to a turn, by their placeholders."""
+    now = datetime.fromtimestamp(turn.began_at, UTC)
+    return {"weekday": f"{now:%A}", "date": f"{now.day} {now:%B %Y}", "time": f"{now:%H:%M}"}
+
+
+def end_mark(turn: Turn, steps: Sequence[CognitiveStep]) -> Sequence[str]:
+    """Return the mark that ends an answer with these sections; none where that ends what is said.
+
+    A model that thinks in its answer may draft there what it will say.
+    """
+    if steps[-1] == DIALOGUE:
+        return ()
+    return [SectionTags(suffix=turn.tag_suffix).closing(steps[-1].tag)]
+
+
+DAY_LIMIT = LimitReached(resets="day", bound="money")
+"""The bound of the whole day's budget."""
+
+
+def limit_that_refused(call: Entry[ModelCall]) -> LimitReached:
+    """The bound that did not let this call through."""
+    return replace(DAY_LIMIT, final=call.event.is_beyond_budget == "never")
+
+
+async def ask_owner_to_continue(turn: Turn, limited: LimitReached) -> Answer:
+    """Ask the owners whether it may go on; its value is CONTINUE if so."""
+    owners = turn.deciders
+    question = Question(
+        text=_told(turn, limited, "limit", owner=f"<@{owners[0]}>"),
+        to=owners,
+        owners=owners,
+        choices=two_buttons(turn.text(LABELS_TEXT), CONTINUE, "stop"),
+        about={"resets": limited.resets, "bound": limited.bound, "person": limited.person},
+    )
+    return await turn.ask("limit-reached", question)
+
+
+def _told(turn: Turn, limited: LimitReached, sentence: str, **words: str) -> str:
+    """What people read of it: of the day's budget always the same, of all others this sentence."""
+    if limited.resets == "day":
+        return fill_prompt(turn, "prompts/sentences/over_budget")
+    bound = parse_labels(turn.text(LABELS_TEXT)).get(limited.bound, limited.bound)
+    return fill_prompt(turn, f"prompts/sentences/{sentence}", bound=bound, **words)
+
+
+async def _first(turn: Turn, limited: LimitReached) -> bool:
+    """Is this the first message here that meets this bound today, since an owner last let it go on?"""
+    day = int(turn.began_at // 86_400)
+    return await turn.claim(f"limit:{turn.thread}:{limit_key(limited)}:{day}")
+
+
+def limit_key(limited: LimitReached) -> str:
+    """Part of a key: this bound of theirs, until an owner lets it go on."""
+    return f"{limited.resets}:{limited.bound}:{limited.person}:{limited.consents}"
+
+
+async def stop_at_limit(
+    turn: Turn, memory: WorkingMemory, limited: LimitReached
+) -> tuple[WorkingMemory, bool]:
+    """Someone waits for an answer that a bound stands in the way of: the memory then, and may it go on?"""
+    if not turn.must_answer:
+        return memory, False
+    if turn.deciders and not limited.final and await _first(turn, limited):
+        answered = await ask_owner_to_continue(turn, limited)
+        return memory.with_memory(*answered.memories), answered.value == CONTINUE
+    spoken = await turn.say(_told(turn, limited, "limit_for_good"))
+    return memory.with_memory(*recall_kept(spoken, turn.tag_suffix)), False
+
+
+def note_kept_form(turn: Turn, role: Role, first: PipelineAnswer, last: PipelineAnswer) -> None:
+    """Note whether a model kept to the form that it was asked for; `last` came after `first`, or is it."""
+    if not first.call.event.is_usable:
+        return
+    if last is first:
+        turn.note_form_kept(role, "kept")
+    elif last.speakable_dialogue or not last.call.event.is_usable:
+        turn.note_form_kept(role, "again")
+    else:
+        turn.note_form_kept(role, "lost")
+
+
+class AnswerReader(Protocol):
+    """Hears one answer as it comes."""
+
+    def feed(self, delta: str) -> None:
+        """Take the next piece of the answer."""
+
+    @property
+    def spoken_so_far(self) -> str:
+        """What of it is said so far."""
+
+    @property
+    def is_complete(self) -> bool:
+        """True if no more of it is wanted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelQuestion:
+    """One question: its name, its words, the model that is asked, and how the answer ends.
+
+    Without `private`, the model does not see the private sections of earlier answers.
+    """
+
+    name: str
+    instruction: str
+    role: Role
+    stop_sequences: Sequence[str] = ()
+    private: bool = True
+
+
+class StreamedQuestion:
+    """All questions about one memory whose answers go into one speech."""
+
+    def __init__(self, turn: Turn, memory: WorkingMemory) -> None:
+        self._turn = turn
+        self.memory = memory
+        """What is remembered, with what was heard while nobody answered."""
+        self.speech: Speech = turn.speech()
+
+    async def ask(
+        self, question: ModelQuestion, reader: Callable[[], AnswerReader] | None
+    ) -> Entry[ModelCall]:
+        """Ask; once more, under another key, where the answer breaks off in the middle.
+
+        `reader` makes what hears an answer as it comes; None: nothing of it is said before it is whole.
+        """
+        call = await self._listen(question, reader, partial=True)
+        if call.event.outcome == "failed" and call.event.text:
+            call = await self._listen(question, reader)
+        return call
+
+    async def _listen(
+        self, question: ModelQuestion, made: Callable[[], AnswerReader] | None, *, partial: bool = False
+    ) -> Entry[ModelCall]:
+        hearing = None
+        if made:
+            hearing = self._hearing(made())
+        seen = self.memory.with_region("instruction", question.instruction)
+        grown, call = await self._turn.call_interruptibly(
+            question.name,
+            seen,
+            question.role,
+            hearing,
+            stop_sequences=question.stop_sequences,
+            partial=partial,
+            private=question.private,
+        )
+        self.memory = self.memory.with_memory(*grown.heard_since(seen))
+        return call
+
+    def _hearing(self, reader: AnswerReader) -> Hear:
+        shown = ""
+
+        async def hear(delta: str) -> bool:
+            nonlocal shown
+            reader.feed(delta)
+            if delta.isspace():
+                return False
+            said = reader.spoken_so_far
+            if not said.startswith(shown):
+                await self.speech.update("")
+            shown = said
+            if said:  # what is asked once more leaves what stands there until it says something
+                await self.speech.update(said)
+            return reader.is_complete
+
+        return hear
+
+
+FENCE = "```"
+
+
+Ask = Callable[[str, WorkingMemory, str, Role, Schema | None, Sequence[str]], Awaitable[Came]]
+"""Takes the name of the call, what is remembered, the question, the model, what the answer is held to, and
+the texts that end it."""
+
+
+async def ask_for_person(
+    turn: Turn,
+    name: str,
+    memory: WorkingMemory,
+    question: str,
+    role: Role,
+    schema: Schema | None = None,
+    ends: Sequence[str] = (),
+) -> Came:
+    """Ask for somebody who waits. Where no answer comes they have been told why.
+
+    An outage is waited for in the middle of the execution, a refusal goes to the model that stands in, at a
+    bound an owner is asked. Raises what `Turn.ask` and `Turn.talk` raise.
+    """
+    while True:
+        limited = await turn.limit()
+        if limited is None:
+            seen = with_situation(turn, memory).with_region("instruction", question)
+            if schema is not None:
+                seen = seen.without(FORM)  # it explains sections, and what is held to a schema has none
+            async with turn.status_while(feeling(turn).status):
+                grown, call = await turn.call_interruptibly(
+                    name, seen, role, None, schema, stop_sequences=ends
+                )
+            memory = memory.with_memory(*grown.heard_since(seen))
+            if call.event.is_usable:
+                return memory, call
+            match call.event.outcome:
+                case "cancelled":
+                    return await handle_stop(turn, memory, turn.speech(), call), None
+                case "refused" if role != "fallback":
+                    role = "fallback"
+                    continue
+                case "refused":
+                    return await apologize(turn, without_refused_question(turn, memory)), None
+                case "failed":
+                    return await report_too_long(turn, memory), None
+            limited = limit_that_refused(call)
+        memory, on = await stop_at_limit(turn, memory, limited)
+        if not on:
+            return memory, None
+
+
+def ask_in_background(turn: Turn, *, whole: bool = True) -> Ask:
+    """A way to ask for nobody: once, of what is given alone, and what goes wrong is told to nobody.
+
+    An answer counts where it is `whole`, or at any length.
+    """
+    return partial(_quietly, turn, whole)
+
+
+async def _quietly(
+    turn: Turn,
+    whole: bool,
+    name: str,
+    memory: WorkingMemory,
+    question: str,
+    role: Role,
+    schema: Schema | None = None,
+    ends: Sequence[str] = (),
+) -> Came:
+    if await turn.limit():
+        return memory, None
+    seen = memory.with_region("instruction", question)
+    call = await turn.call(name, seen, role, None, schema, stop_sequences=ends)
+    if not call.event.is_usable or (whole and call.event.outcome != "ok"):
+        return memory, None
+    return memory, call
+
+
+async def handle_stop(
+    turn: Turn, memory: WorkingMemory, speech: Speech, call: Entry[ModelCall], heard: str = ""
+) -> WorkingMemory:
+    """Someone stopped this call: what it had begun to say ends there, and the stop is answered with that.
+
+    What people have read of an earlier answer stays, and the stop is answered with a sentence. Only the first
+    step after a stop sees it; what comes after that ends in silence.
+    """
+    came = await turn.receive_inputs()
+    stops = of_kind(StopRequest, came)
+    if not stops and (not heard or await turn.is_superseded_by_edit()):
+        await speech.settle()
+        return memory
+    left = await speech.leave_as_is(heard, call)
+    last = f"{heard} …"
+    if left is not None or not heard:
+        last = owner_sentence(turn, "stopped")
+    ended = messages_stopped(stops, came)
+    turn.accept_inputs(ended)
+    spoken = await speech.finish(last)
+    await turn.withdraw()
+    words = [entry for entry in ended if entry.event.text]
+    kept = [*words, *(left or ()), *posted_receipts(spoken)]
+    return memory.with_memory(*recall_kept(kept, turn.tag_suffix))
+
+
+def messages_stopped(
+    stops: Sequence[Entry[StopRequest]], came: Sequence[Entry[PersonMessage]]
+) -> list[Entry[PersonMessage]]:
+    """Of what came, these stops, and what whoever said stop had said before, whichever of them came first.
+
+    A command has a turn of its own, and a reminder still comes.
+    """
+    return [entry for entry in came if entry in stops or _is_ended(entry, stops)]
+
+
+def _is_ended(said: Entry[PersonMessage], stops: Sequence[Entry[StopRequest]]) -> bool:
+    if not isinstance(said.event, IncomingMessage) or said.event.command:
+        return False
+    for stop in stops:
+        if stop.event.user == said.event.user and moment_of(stop.event.ts) > moment_of(said.event.ts):
+            return True
+    return False
+
+
+async def apologize(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
+    """There is no answer: whoever waits for one is told so."""
+    if not turn.must_answer:
+        return memory
+    spoken = await turn.say(owner_sentence(turn, "lost_words"))
+    return memory.with_memory(*recall_kept(posted_receipts(spoken), turn.tag_suffix))
+
+
+async def report_too_long(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
+    """No model took all of it, however much was left out: whoever waits is told what to do."""
+    memory = await drop_too_long(turn, memory)
+    if not turn.must_answer:
+        return memory
+    spoken = await turn.say(owner_sentence(turn, "too_long"))
+    return memory.with_memory(*recall_kept(posted_receipts(spoken), turn.tag_suffix))
+
+
+async def drop_too_long(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
+    """The memory without what was too much for the model, so that the thread can go on: the question, or what
+    was said before it, whichever is longer. The journal keeps both."""
+    asked = set(seqs_of(turn.answers))
+    before = [one for one in memory.conversation if one.seq is not None and one.seq < turn.began_seq]
+    earlier = [one for one in before if one.seq not in asked]
+    questions = [one for one in memory.conversation if one.seq in asked]
+    if earlier and _length(earlier) > _length(questions):
+        last = earlier[-1].seq
+        assert last is not None
+        await turn.record(ContextCleared(text="", last=last, kept=len(questions)))
+    return without_refused_question(turn, memory)
+
+
+def _length(memories: Iterable[Memory]) -> int:
+    return sum(len(one.content) for one in memories)
+
+
+def without_refused_question(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
+    """What was refused to the end is not kept: it would be refused again with each message to come."""
+    asked = set(seqs_of(turn.answers))
+    return working_memory(kept for kept in memory.memories if kept.seq not in asked)
+
+
+def posted_receipts(
+    receipts: Iterable[Entry[SpeechFinished | SpeechDropped]],
+) -> list[Entry[SpeechFinished | SpeechDropped]]:
+    """Those of the receipts of a message whose words stand in Slack."""
+    return of_kind(SpeechFinished, receipts)
+
+
+def owner_sentence(turn: Turn, name: str) -> str:
+    """A fixed sentence of the owner's."""
+    return fill_prompt(turn, f"prompts/sentences/{name}")
+
+
+def with_cut_note(turn: Turn, said: str) -> str:
+    """What was said until there was no more room, and that there was none; code in it is closed."""
+    if said.count(FENCE) % 2:
+        said += f"\n{FENCE}"
+    return f"{said}\n\n{owner_sentence(turn, 'cut')}"

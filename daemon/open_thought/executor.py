@@ -1,0 +1,336 @@
+"""Carries out what the soul wrote in the open: actions beside each other, all else in its order.
+
+What comes of it is a message to the thread of the soul, so that what runs next is pending there. What needs
+no answer is told at once, and calls nobody.
+
+What an action is given in open thought: the turn with steps of its own, and the owner's words.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from daemon.actions.action import ActionDefinition, BaseActionContext, Outcome, bind_action
+from daemon.engine.event import DAY, Entry, seqs_of
+from daemon.engine.exceptions import EngineError
+from daemon.engine.kinds import ThreadSpawned
+from daemon.errors import describe_error
+from daemon.ism import ActionRefused
+from daemon.kinds import ContextCleared, InternalMessage, SystemMessage
+from daemon.memory import Memory, WorkingMemory
+from daemon.mind.asking import feeling
+from daemon.open_thought.payloads import Payload
+from daemon.process import Turn
+from daemon.prompts import elements
+from daemon.prompts.chooser import MOST_FOUND, validation_fault
+from daemon.prompts.elements import make_element, truncate
+from daemon.settings.parse import read_duration
+from daemon.turn.recall import entry_as_memory
+
+
+class OpenThoughtContext(BaseActionContext):
+    """Implements ActionContext. What it comes to is told to the thread by whoever called the action."""
+
+    async def is_interrupted(self) -> bool:
+        """No: a stop ends the turn itself, and what was said meanwhile is heard by the next one."""
+        return False
+
+    def add_memories(self, memories: Iterable[Memory], *, news: bool = True) -> None:
+        """Whoever agreed to it, and what was said about that."""
+        self.memory = self.memory.with_memory(*memories)
+
+    def show_status(self, meaning: str) -> None:
+        """The status line says what it is at."""
+        base = feeling(self.turn).status
+        self.turn.show_status(f"{base} · {self.label(meaning)}")
+
+    def report_finding(self, action: str, outcome: Outcome) -> None:
+        """Nothing more: its result is a message of its own."""
+
+
+log = logging.getLogger(__name__)
+
+
+UNKNOWN_THREAD = "Unknown thread; emit <spawn-thread/> to create."
+
+
+YEAR = 366 * DAY
+"""Seconds, the longest time that a timer may be set for."""
+
+
+KEPT, MOST_KEPT = 10, 1_000
+"""How many messages stay in sight where a clearing does not say it, and how many at the most."""
+
+
+Job = Callable[[Turn], Awaitable[None]]
+
+
+class PayloadExecutor:
+    """The deeds that an answer asks for. `words` are the owner's, by their meaning; `explanations` by tag."""
+
+    def __init__(
+        self,
+        turn: Turn,
+        memory: WorkingMemory,
+        definitions: Sequence[ActionDefinition],
+        words: Mapping[str, str],
+        explanations: Mapping[str, str],
+    ) -> None:
+        self._turn = turn
+        self._explanations = explanations
+        self._definitions = {one.name: one for one in definitions}
+        self._words = words
+        self.memory = memory
+        """With what the core said to it."""
+        self.called = False
+        """Was anything told to the thread, so that it is called again?"""
+        self.waits = False
+        """Was anything begun that will tell it something later?"""
+        self.explained: list[str] = []
+        """The tags that it was told how to write."""
+        self._shown: list[str] = []
+        """Results of its actions."""
+
+    async def carry_out(self, asked: Sequence[Payload]) -> None:
+        """All of these: first what the core does, then the actions; an exclusive one has none beside it."""
+        beside, alone = list[Job](), list[Job]()
+        for payload in asked:
+            definition = self._definitions.get(payload.tag)
+            if definition is None:
+                await self._by_the_core(payload)
+                continue
+            job: Job = partial(self._act, definition=definition, payload=payload)
+            if definition.exclusive:
+                alone.append(job)
+            else:
+                beside.append(job)
+        await self._turn.run_beside(beside)
+        for job in alone:
+            await self._turn.run_beside([job])
+        if beside or alone:
+            self.called = True
+
+    # The words of the core
+
+    async def add_note(self, text: str) -> None:
+        """The core says so, and calls nobody."""
+        told = await self._turn.record(SystemMessage(text=text))
+        self.memory = self.memory.with_memory(entry_as_memory(told))
+
+    async def call_soul_again(self, text: str, *, code: str, count: int = 0) -> None:
+        """The core says so, and the soul is called again with it."""
+        self.called = True
+        await self._turn.send_to_self(code, InternalMessage(text=text, code=code, count=count))
+
+    async def add_remark(self, meaning: str, more: str = "", *, calls: bool = True) -> None:
+        """A remark of the core in the owner's words."""
+        code = meaning.replace(" ", "-")
+        text = make_element("system-note", f"{self._said(meaning)}{more}", code=code)
+        if calls:
+            await self.call_soul_again(text, code=code)
+        else:
+            await self.add_note(text)
+
+    async def report_unknown_thread(self, thread: str) -> None:
+        """There is none of this id in this tree."""
+        await self._thread_error(unknown_id=thread, code="unknown_thread", message=UNKNOWN_THREAD)
+
+    async def _thread_error(self, **what: str) -> None:
+        """Something about threads cannot be done."""
+        await self.call_soul_again(make_element("system-thread-error", **what), code="thread-error")
+
+    def _said(self, meaning: str) -> str:
+        """The owner's words for it."""
+        return self._words.get(meaning, meaning)
+
+    # What the core does
+
+    async def _by_the_core(self, payload: Payload) -> None:
+        match payload.tag:
+            case elements.SPAWN_THREAD:
+                await self._spawn(payload)
+            case elements.FAN_OUT:
+                await self._fan_out(payload)
+            case elements.SEND:
+                await self._send(payload)
+            case elements.SET_TIMER:
+                await self._set_timer(payload)
+            case elements.CANCEL_TIMER:
+                await self._cancel_timer(payload)
+            case elements.CLEAR_CONTEXT:
+                await self._clear_context(payload)
+            case elements.EXPLAIN_TAG:
+                await self._explain(payload)
+
+    async def _explain(self, payload: Payload) -> None:
+        """Tell the thread how a tag is written, as the owner put it."""
+        tag = (_attribute(payload, "tag") or payload.text).strip(" <>/")
+        self.explained.append(tag)
+        if tag in self._explanations:
+            text = f'<system-note code="explained">\n{self._explanations[tag]}\n</system-note>'
+        else:
+            known = f"{self._said('no such tag, only')} {', '.join(self._explanations)}."
+            text = make_element("system-note", known, code="no-such-tag")
+        await self.add_note(text)
+
+    async def _spawn(self, payload: Payload) -> None:
+        """One branch, which is confirmed before anything stands in it."""
+        first = payload.inner
+        if payload.children:
+            first = payload.children[0].inner
+        if not first.strip():
+            await self.add_remark("nothing to send")
+            return
+        if await self._refused(1):
+            return
+        label = payload.attributes.get("suggested_sub_id", "")
+        branch = await self._begin(label, first)
+        await self._turn.branches.await_answers([branch], collect=False)
+
+    async def _fan_out(self, payload: Payload) -> None:
+        """A branch for each item."""
+        items = [child.inner for child in payload.children if child.inner.strip()]
+        if not items:
+            await self.add_remark("no items")
+            return
+        if await self._refused(len(items)):
+            return
+        branches = []
+        for number, item in enumerate(items, 1):
+            branches.append(await self._begin(f"item-{number}", item))
+        collect = _attribute(payload, "collect").casefold() != "false"
+        await self._turn.branches.await_answers(branches, collect=collect)
+        together = str(collect).lower()
+        await self.add_note(make_element("fan-out-started", total=len(branches), collect=together))
+
+    async def _begin(self, label: str, first: str) -> Entry[ThreadSpawned]:
+        message = InternalMessage(sender=self._turn.thread, text=first.strip())
+        branch = await self._turn.branches.spawn(label, message)
+        self.memory = self.memory.with_memory(entry_as_memory(branch))
+        self.waits = True
+        return branch
+
+    async def _refused(self, wanted: int) -> bool:
+        """May so many branches not be begun? Then the soul is told why."""
+        why = self._turn.branches.refusal(wanted)
+        if not why:
+            return False
+        await self._thread_error(code=why, message=self._said(why))
+        return True
+
+    async def _send(self, payload: Payload) -> None:
+        """A message to a thread of this tree."""
+        to, text = _attribute(payload, "to"), payload.inner.strip()
+        if not self._turn.branches.has_thread(to):
+            await self.report_unknown_thread(to)
+            return
+        if not text:
+            await self.add_remark("nothing to send")
+            return
+        message = InternalMessage(sender=self._turn.thread, text=text)
+        if not await self._turn.branches.send("send", to, message):
+            await self._thread_error(id=to, code="thread_ended")
+            return
+        await self.add_note(make_element("sent", to=to))
+        if to == self._turn.thread:
+            self.called = True
+
+    async def _set_timer(self, payload: Payload) -> None:
+        try:
+            seconds = read_duration(_attribute(payload, "in"))
+        except ValueError:
+            seconds = 0.0
+        if not 1.0 <= seconds <= YEAR:
+            await self.add_remark("time")
+            return
+        label = _attribute(payload, "label")
+        timer = await self._turn.branches.set_timer(label, seconds)
+        self.waits = True
+        await self.add_note(make_element("timer-set", id=timer, label=label, seconds=f"{seconds:.0f}"))
+
+    async def _cancel_timer(self, payload: Payload) -> None:
+        timer = _attribute(payload, "id")
+        if await self._turn.branches.cancel_timer(timer):
+            await self.add_note(make_element("timer-cancelled", id=timer))
+        else:
+            await self.add_remark("no timer")
+
+    async def _clear_context(self, payload: Payload) -> None:
+        """From the next turn on the last so many messages are in sight, and at least those of this turn; the
+        journal stays whole."""
+        keep, text = KEPT, _attribute(payload, "keep")
+        if text.isascii() and text.isdigit():
+            keep = min(int(text[:10]), MOST_KEPT)
+        seen = self.memory.seqs
+        came = set(seqs_of(self._turn.inputs))
+        before = [seq for seq in seen if seq < self._turn.began_seq and seq not in came]
+        gone = before[: max(len(seen) - keep, 0)]
+        kept = len(seen) - len(gone)
+        if gone:
+            cleared = ContextCleared(text="", last=gone[-1], kept=kept)
+            entry = await self._turn.record(cleared)
+            self.memory = self.memory.with_memory(entry_as_memory(entry))
+        else:
+            await self.add_note(make_element("context-cleared", kept_messages=kept))
+
+    # Actions
+
+    async def _act(self, turn: Turn, *, definition: ActionDefinition, payload: Payload) -> None:
+        """Carry it out, and tell the thread what came of it."""
+        context = OpenThoughtContext(turn, self.memory, self._shown)
+        text = await self._done(context, definition, payload)
+        result = InternalMessage(sender=definition.name, text=truncate(text, MOST_FOUND))
+        await turn.send_to_self("result", result)
+
+    async def _done(self, context: OpenThoughtContext, definition: ActionDefinition, payload: Payload) -> str:
+        action = bind_action(context, definition)
+        try:
+            outcome = await action.handler("", [], args=payload_arguments(definition, payload))
+        except ValidationError as error:
+            return f"{self._said('unknown arguments')}: {validation_fault(error)}"
+        except (ActionRefused, ValueError) as error:
+            return str(error) or describe_error(error, context.label)
+        except EngineError:
+            raise
+        except Exception as error:  # the action boundary, for those that consist of steps of their own
+            if isinstance(error, ExceptionGroup) and error.subgroup(EngineError):
+                raise
+            log.warning("The action %s went wrong.", definition.name, exc_info=error)
+            return f"{context.label('failed')}: {describe_error(error, context.label)}"
+        return str(outcome or "")
+
+
+def _attribute(payload: Payload, name: str) -> str:
+    return payload.attributes.get(name, "").strip()
+
+
+def payload_arguments(definition: ActionDefinition, payload: Payload) -> BaseModel | None:
+    """The arguments in this payload: an element each, of a list one for each part (an empty one is none).
+
+    Raises ValidationError.
+    """
+    if definition.args is None:
+        return None
+    known = definition.schema.get("properties", {})
+    texts: dict[str, list[str]] = {}
+    for child in payload.children:
+        texts.setdefault(child.tag, []).append(child.text)
+    given: dict[str, Any] = {}
+    for name, found in texts.items():
+        if _may_be_list(known.get(name, {})):
+            given[name] = [text for text in found if text]
+        elif len(found) == 1:
+            given[name] = found[0]
+        else:
+            given[name] = found
+    return definition.args.model_validate(given)
+
+
+def _may_be_list(schema: Mapping[str, Any]) -> bool:
+    kinds = schema.get("anyOf", [schema])
+    return any(kind.get("type") == "array" for kind in kinds)

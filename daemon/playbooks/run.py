@@ -1,0 +1,368 @@
+"""A playbook played in a turn: prompts become working memory, choices and findings entries, actions steps.
+
+A run is the Chooser of its `run_ism`. Handed by a Player to the processes that play.
+
+What the chooser of a run is told, as memory: parts of a prompt become entries, and are told once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from daemon.actions.action import TRANSITION_PREFIX, ActionDefinition, BaseActionContext, Outcome, bind_action
+from daemon.actions.action import RunContext as AnyRun
+from daemon.actions.registry import ActionRegistry
+from daemon.answers.speech_gate import split_sections
+from daemon.engine.event import Entry
+from daemon.ism import FinishRun, run_ism
+from daemon.kinds import LimitReached, ModelCall, RunEnded, RunMessage
+from daemon.memory import CORE, Memory, WorkingMemory
+from daemon.mind.asking import (
+    DAY_LIMIT,
+    ask_owner_to_continue,
+    feeling,
+    limit_that_refused,
+    with_situation,
+    with_time,
+)
+from daemon.mind.interruptions import confirm_stop, look_for_interruption
+from daemon.model import Role
+from daemon.playbooks.built_in import tell_people
+from daemon.process import Process, Transition, Turn
+from daemon.prompts.chooser import (
+    CHOOSING,
+    Bound,
+    Chooser,
+    ChooserPrompt,
+    ISMResult,
+    PromptPart,
+    RunInterruption,
+    parse_chooser_texts,
+    result_element,
+)
+from daemon.prompts.elements import PRIVATE_TAGS, SAY_TAG, SECTION_NAMES, SectionTags
+from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, Playbook, parse_playbook
+from daemon.settings.limits import CONTINUE
+from daemon.turn.model_calls import Came, Schema
+from daemon.turn.recall import entry_as_memory
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledPart(PromptPart):
+    """What the chooser is told that the journal holds already, as these memories."""
+
+    memories: tuple[Memory, ...]
+
+
+class ChooserTranscript:
+    """All that the chooser has been told, the conversation first; it only grows, so that the cache hits."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+        self._told = list(turn.memory.conversation)
+        self._kept = 0
+        """How many parts of the prompt are in there."""
+        self._chose: Entry[ModelCall] | None = None
+        """What the chooser said last."""
+        self._news: list[RecalledPart] = []
+        """What it is to be told next."""
+
+    async def keep(self, parts: Sequence[PromptPart]) -> None:
+        """All that the chooser was told, or said, becomes memory; the first parts have become it already."""
+        for part in parts[self._kept :]:
+            if isinstance(part, RecalledPart):
+                self._told += part.memories
+            elif part.role == "assistant":
+                assert self._chose is not None
+                self._told.append(entry_as_memory(self._chose))
+            else:
+                key, told = await self._turn.record_soon(RunMessage(text=part.text))
+                self._told.append(Memory(role="user", content=told.text, key=key))
+        self._kept = len(parts)
+
+    def prompt_for(self, question: str) -> WorkingMemory:
+        """What the chooser sees when it is asked this."""
+        memory = WorkingMemory((*self._turn.memory.of(CORE), *self._told))
+        return with_time(self._turn, memory).with_region("instruction", question)
+
+    def add_answer(self, heard: Sequence[Memory], chose: Entry[ModelCall]) -> None:
+        """It answered; this was heard while it could not."""
+        self._told += heard
+        self._chose = chose
+
+    def recall(self, memories: Sequence[Memory]) -> None:
+        """It is to be told of what the journal holds already."""
+        text = "\n".join(memory.content for memory in memories)
+        self._news.append(RecalledPart("user", text, tuple(memories)))
+
+    def take_news(self) -> tuple[RecalledPart, ...]:
+        """What it is to be told now."""
+        news = tuple(self._news)
+        self._news.clear()
+        return news
+
+
+BOUNDS = frozenset({"loops", "calls", "tokens", "money", "time"})
+"""Why a run ended that an owner may let go on."""
+
+
+WELL = frozenset({"done", "finished"})
+"""Why a run ended that has come to what it was for."""
+
+
+class PlaybookRun(BaseActionContext, Chooser):
+    """Implements actions.action.Run: what its actions are given, and who chooses them."""
+
+    def __init__(
+        self,
+        turn: Turn,
+        playbook: Playbook,
+        definitions: Sequence[ActionDefinition],
+        loops: int,
+        role: Role = "speak",
+    ) -> None:
+        super().__init__(turn, turn.memory)
+        self.playbook = playbook
+        self.role = role
+        self._chooser: Role = "fast"
+        if role == "expert":
+            self._chooser = "expert"
+        self._loops = loops
+        self.stopped = False
+        self.spoke = False
+        """Has it told them what it came to?"""
+        self.definitions = definitions
+        self._limit: LimitReached | None = None
+        """What stood in the way of another call."""
+        self._spent: LimitReached | None = None
+        """The day's budget, where it did not let a call through."""
+        self._telling = ChooserTranscript(turn)
+        self._findings: list[str] = []
+        """What its actions came to."""
+        self._round = ""
+        """Which one it is, for the status line."""
+
+    async def run_to_end(self) -> ISMResult:
+        """The soul finds its own way: what the playbook wants, by the actions that there are."""
+        return await run_ism(
+            "",  # its chooser is shown the conversation as it is remembered (Telling)
+            self.playbook.goal,
+            self.playbook.text,
+            [bind_action(self, one) for one in self.definitions],
+            self,
+            self._loops,
+            wording=parse_chooser_texts(self.turn.text(CHOOSING)),
+        )
+
+    @property
+    def notes(self) -> str:
+        """The findings, each fenced, in the owner's frame; empty where there are none."""
+        if not self._findings:
+            return ""
+        return self.prompt("prompts/notes", findings="\n".join(self._findings))
+
+    async def choose(self, prompt: ChooserPrompt) -> str | None:
+        """Ask the chooser. What it answers is recorded; no usable answer is an empty one."""
+        await self._telling.keep(prompt.parts)
+        self._round = f"{prompt.round}/{prompt.rounds}"
+        self.show_status("choose")
+        memory = self._telling.prompt_for(prompt.question)
+        heard, call = await self._call("choose", memory, self._chooser, prompt.schema)
+        self._telling.add_answer(heard, call)
+        self.add_memories(heard, news=False)
+        chose = call.event
+        if chose.outcome == "refused" or chose.is_too_long:
+            return None
+        if chose.is_usable:
+            return chose.text
+        return ""
+
+    async def _call(
+        self,
+        name: str,
+        memory: WorkingMemory,
+        role: Role,
+        schema: Schema | None = None,
+        ends: Sequence[str] = (),
+    ) -> tuple[tuple[Memory, ...], Entry[ModelCall]]:
+        """What was heard while nobody answered, and the answer; where one model refused, another's."""
+        grown, call = await self.turn.call_interruptibly(
+            name, memory, role, None, schema, stop_sequences=ends
+        )
+        if call.event.outcome == "over-budget":
+            self._spent = limit_that_refused(call)
+        heard = grown.heard_since(memory)
+        if call.event.outcome == "refused" and role != "fallback":
+            more, call = await self._call(name, grown, "fallback", schema, ends)
+            heard += more
+        return heard, call
+
+    async def ask(
+        self,
+        name: str,
+        memory: WorkingMemory,
+        question: str,
+        role: Role,
+        schema: Schema | None = None,
+        ends: Sequence[str] = (),
+    ) -> Came:
+        """How a cognitive step asks in a run: with what it has come to, and the bounds are the run's."""
+        seen = with_situation(self.turn, memory).with_region("findings", self.notes)
+        seen = seen.with_region("instruction", question)
+        heard, call = await self._call(name, seen, role, schema, ends)
+        self.add_memories(heard)
+        memory = memory.with_memory(*heard)
+        if call.event.is_usable:
+            return memory, call
+        return memory, None
+
+    async def reached_limit(self) -> Bound | None:
+        """The limit that stands in the way of another call."""
+        if self._spent:
+            self._limit = self._spent
+        else:
+            self._limit = await self.turn.limit(self.playbook.limits)
+        if self._limit is None:
+            return None
+        return cast(Bound, self._limit.bound)
+
+    async def interrupt(self) -> RunInterruption:
+        """Was it stopped, or what came meanwhile? A new matter is answered in between."""
+        if await self.is_interrupted():
+            return RunInterruption(stopped=True)
+        return RunInterruption(parts=self._telling.take_news())
+
+    async def is_interrupted(self) -> bool:
+        """Has someone stopped it? Whatever else came meanwhile is in its memory afterwards."""
+        came = await look_for_interruption(self.turn, self.playbook.goal)
+        self.stopped = self.stopped or came.stopped
+        self.add_memories(came.memories)
+        return self.stopped
+
+    async def may_continue(self, result: ISMResult) -> bool:
+        """It has come to an end: they are told what it came to, and at a bound an owner decides."""
+        await self._telling.keep(result.parts)
+        reason = str(result.stop_reason)
+        if self.stopped:
+            reason = "interrupted"
+        ended = RunEnded(reason=reason, loops=result.loops, calls=result.calls, log=result.log)
+        await self.turn.record(ended)
+        if self.stopped or result.next_process:
+            return False
+        await self._conclude(reason)
+        limit = self._limit or LimitReached(resets="turn", bound=reason)
+        if self.stopped or reason not in BOUNDS or limit.final or not self.turn.deciders:
+            return False
+        answered = await ask_owner_to_continue(self.turn, limit)
+        self.add_memories(answered.memories)
+        self._spent = None
+        self.spoke = False
+        return answered.value == CONTINUE
+
+    async def _conclude(self, reason: str) -> None:
+        """Tell them what it came to; where the day's budget is spent an owner is only asked.
+
+        DONE says that there is nothing to tell: it counts where nobody waits for words.
+        """
+        if self.spoke or (self._limit == DAY_LIMIT and self.turn.deciders):  # DAY is not final
+            return
+        if reason == "done" and not self._is_awaited():
+            return
+        if reason in WELL:
+            await tell_people(self, "prompts/conclude")
+        else:
+            await tell_people(self, "prompts/unfinished")
+
+    def _is_awaited(self) -> bool:
+        """True if anybody spoke to the soul itself, or has read in this turn that it is at work."""
+        new = [one for one in self.turn.memory.conversation if (one.seq or 0) > self.turn.began_seq]
+        said = [self._heard(one) for one in new if one.role == "assistant"]
+        return self.turn.must_answer or any(said)
+
+    def _heard(self, answer: Memory) -> str:
+        """Return what people read of an answer."""
+        tags = SectionTags(suffix=self.turn.tag_suffix)
+        return split_sections(answer.content, SECTION_NAMES, PRIVATE_TAGS, tags).text.get(SAY_TAG, "")
+
+    def add_memories(self, memories: Iterable[Memory], *, news: bool = True) -> None:
+        """This was said since: the conversation has it, and if it is news the chooser hears it next."""
+        kept = tuple(memories)
+        if kept:
+            self.memory = self.memory.with_memory(*kept)
+            if news:
+                self._telling.recall(kept)
+
+    def report_told(self, memory: WorkingMemory, *, stopped: bool = False) -> None:
+        """They were told what it came to, unless someone stopped that; this is the conversation now."""
+        self._telling.recall(memory.heard_since(self.memory))
+        self.memory = memory
+        self.spoke = True
+        self.stopped = self.stopped or stopped
+
+    def report_finding(self, action: str, outcome: Outcome) -> None:
+        """What an action came to, for whoever speaks in the end."""
+        if isinstance(outcome, ISMResult | FinishRun):
+            outcome = outcome.response
+        if outcome and isinstance(outcome, str):
+            self._shown.append(outcome)
+            self._findings.append(result_element(action, outcome))
+
+    def show_status(self, meaning: str) -> None:
+        """The status line says what it is at."""
+        if meaning.startswith(TRANSITION_PREFIX) and meaning not in self._labels:
+            meaning = "choose"
+        base = feeling(self.turn).status.rstrip("… ")
+        self.turn.show_status(f"{base} · {self.label(meaning)} ({self._round})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaybookPlayer:
+    """The actions that there are, and how many rounds a run has where its playbook does not say."""
+
+    registry: ActionRegistry
+    loops: int
+
+    def process(self, name: str, role: Role = "speak") -> Process:
+        """The process of a playbook."""
+
+        async def process(turn: Turn) -> WorkingMemory | Transition:
+            return await play_to_end(self.run(turn, name, role))
+
+        return process
+
+    def run(self, turn: Turn, name: str, role: Role = "speak") -> PlaybookRun:
+        """A run of this playbook, about to begin."""
+        book = parse_playbook(name, turn.text(f"{PLAYBOOK_FOLDER}{name}"))
+        ways = [_way(to, when) for to, when in book.transitions.items()]
+        definitions = [*self.registry.offered_by(book), *ways]
+        return PlaybookRun(turn, book, definitions, book.loops or self.loops, role)
+
+
+async def play_to_end(run: PlaybookRun) -> Transition:
+    """Let it come to its end, and go over into what follows."""
+    result = await run.run_to_end()
+    if await run.turn.is_superseded_by_edit():
+        return Transition(to=run.playbook.then, memory=run.memory)
+    if run.stopped:
+        await run.turn.withdraw()  # what was set aside in this thread is stopped with it
+        if not run.spoke:
+            run.memory = await confirm_stop(run.turn, run.memory)
+    elif result.next_process:
+        return Transition(
+            to=result.next_process,
+            memory=run.memory,
+            execute_now=result.execute_now,
+            params=result.params,
+        )
+    return Transition(to=run.playbook.then, memory=run.memory)
+
+
+def _way(to: str, when: str) -> ActionDefinition:
+    """A transition of a playbook, as an action."""
+
+    async def perform(_run: AnyRun, _args: object) -> Outcome:
+        return ISMResult(next_process=to)
+
+    return ActionDefinition(name=f"{TRANSITION_PREFIX}{to}", description=when, perform=perform, terminal=True)

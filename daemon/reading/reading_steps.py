@@ -1,0 +1,469 @@
+"""A reading in the journal: its calls, its cells and their sub-calls as steps. Implements recursion.Node.
+
+A tree of readings: what all of them share, and the calls that their cells ask for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from daemon.answers.speech_gate import strip_thoughts
+from daemon.documents.document import with_line_numbers
+from daemon.engine.context import Context
+from daemon.engine.event import Entry, of_kind
+from daemon.engine.exceptions import Unavailable
+from daemon.kinds import (
+    OUT_OF_TIME,
+    CellRan,
+    Ending,
+    LimitReached,
+    ModelCall,
+    ReadingBegan,
+    ReadingEnded,
+    SystemMessage,
+)
+from daemon.memory import Memory, WorkingMemory, working_memory
+from daemon.ports import ReadingSetup
+from daemon.process import Interrupt, Load
+from daemon.prompts.elements import cut_middle, fill_placeholders
+from daemon.reading.loop import run_reading
+from daemon.reading.notebook import (
+    STOPPED_CELL,
+    Notebook,
+    canonical_text,
+    context_as_text,
+    context_shape,
+    final_text,
+    is_short_context,
+)
+from daemon.sandbox.environment import ContextLoadError, Function, HostCallError, Sandbox
+from daemon.settings.limits import ReadingLimits
+from daemon.soul.voice import Voice
+from daemon.turn.model_calls import CallRequest, call_until_answered
+from daemon.turn.recall import entry_as_memory
+from daemon.turn.usage_limits import ReadingAllowance, active_seconds
+
+READING_TEXTS = "prompts/reading/"
+"""How the names of the texts begin that a reading needs."""
+
+
+AT_A_STRETCH = 200_000
+"""Characters of prompts that are made ready before whoever else waits in the loop gets a turn."""
+
+
+EACH = 5_000
+"""What each prompt counts besides: to make a short one ready is work, too."""
+
+
+class ReadingTree:
+    """What all readings of one tree share. `beyond` tells which bound of the turn stands in the way."""
+
+    def __init__(
+        self, voice: Voice, readings: ReadingSetup, path: str, beyond: Callable[[], LimitReached | None]
+    ) -> None:
+        self.voice = voice
+        self.world = voice.world
+        self.readings = readings
+        self.limits = readings.limits
+        self.ledger = self._ledger(path)
+        self._pieces = set[int]()
+        """The sub-calls that were answered."""
+        self.questions = 0
+        """How often a model was asked how to go on."""
+        self.beyond = beyond
+        self._stretch = 0
+        """Characters that were made ready since others had a turn."""
+        self._waiting = asyncio.Lock()
+
+    def _ledger(self, path: str) -> ReadingAllowance:
+        """What was used under this path already, in earlier lives."""
+        execution = self.voice.execution
+        recorded: list[Entry[Any]] = execution.recorded_entries()
+        mine = [entry for entry in recorded if entry.key.startswith(f"{path}/")]
+        began = of_kind(ReadingBegan, mine)
+        seconds = 0.0
+        if began:
+            since = [entry for entry in execution.all_recorded() if entry.seq >= began[0].seq]
+            seconds = active_seconds(since)
+        at_once = self.world.queue.bounded_concurrency(self.limits.concurrency, self.readings.names)
+        limits = replace(self.limits, concurrency=at_once)
+        return ReadingAllowance(limits, self.world.clock, of_kind(ModelCall, mine), seconds)
+
+    async def ask(self, ctx: Context, wanted: CallRequest) -> Entry[ModelCall]:
+        """One call of the tree, through outages. Raises Unavailable where nobody answers for a day."""
+        made = await call_until_answered(self.world, ctx, wanted)
+        self.ledger.count(made)
+        return made
+
+    def call_request(
+        self, name: str, memory: WorkingMemory, model: str, *, last: bool = False
+    ) -> CallRequest:
+        """A call that this tree wants to make."""
+        return CallRequest(
+            name=name,
+            memory=memory,
+            role=model,
+            wording=sorted(self.voice.wording) if memory.system else (),  # a sub-call has no words of ours
+            people=self.voice.people,
+            ledger=self.ledger,
+            last=last,
+        )
+
+    async def yield_to_others(self, prompt: str) -> None:
+        """To be awaited before work is done on a prompt, of which there may be hundreds, and long ones: the
+        daemon hears and answers others meanwhile."""
+        self._stretch += EACH + len(prompt)
+        if self._stretch > AT_A_STRETCH:
+            async with self._waiting:
+                await asyncio.sleep(0)
+                self._stretch = 0
+
+    def count_answered(self, call: Entry[ModelCall]) -> None:
+        """This sub-call was answered."""
+        self._pieces.add(call.seq)
+        self.show_progress()
+
+    def show_progress(self) -> None:
+        """People see how far it is; what other models have read counts from the first piece on, if the owner
+        has a second line for that."""
+        lines = self.voice.text(f"{READING_TEXTS}progress").strip()
+        alone, _, together = lines.partition("\n")
+        words = alone
+        if self._pieces:
+            words = together or alone
+        pieces = str(len(self._pieces))
+        usd = f"{self.ledger.usd:.2f}"
+        self.voice.show_status(
+            fill_placeholders(words, pieces=pieces, questions=str(self.questions), usd=usd)
+        )
+
+
+class SubCall:
+    """One prompt that a cell asks a model, named by its words."""
+
+    def __init__(self, reader: ReadingTree, here: Context, prompt: str, model: str) -> None:
+        self.ctx = here.context_about("llm_query", prompt, model)
+        self._reader = reader
+        self._prompt = prompt
+        self._model = model
+
+    async def answer(self, ctx: Context) -> str:
+        """What the model says, or an error as a text."""
+        fault = self._fault()
+        if fault:
+            return fault
+        reached = self._reader.ledger.reached_limit
+        if reached and not ctx.recorded_step("llm_query"):
+            return limit_error_text(reached)
+        await self._reader.yield_to_others(self._prompt)
+        memory = working_memory(()).with_region("instruction", self._prompt)
+        wanted = self._reader.call_request("llm_query", memory, self._model)
+        try:
+            call = await self._reader.ask(ctx, wanted)
+        except Unavailable as error:
+            return unreachable_error_text(error)
+        self._reader.count_answered(call)
+        match call.event.outcome:
+            case "ok" | "cut":
+                return strip_thoughts(call.event.text)
+            case "over-budget":
+                return limit_error_text("money" if call.event.is_beyond_budget else call.event.failure)
+            case "cancelled" if call.event.ran_out_of_time:
+                return limit_error_text(OUT_OF_TIME)
+            case "failed" if call.event.is_too_long:
+                return f"Error: the prompt is too long for {call.event.model}; split it into shorter ones"
+        return f"Error: no answer ({call.event.outcome})"
+
+    def _fault(self) -> str:
+        """Why this is not asked; empty where it can be."""
+        readings = self._reader.readings
+        if not self._prompt.strip():
+            return "Error: the prompt is empty"
+        most = readings.most_prompt_bytes(self._model)
+        if not most:
+            known = ", ".join(sorted(readings.windows))
+            return f"Error: there is no model {self._model!r}; there are {known}"
+        size = len(self._prompt.encode(errors="replace"))
+        if size > most:
+            return f"Error: the prompt has {size} bytes, and this model reads about {most}; split it"
+        return ""
+
+
+def limit_error_text(bound: str) -> str:
+    """What code sees where a bound of the reading stands in the way."""
+    return f"Error: this reading has reached its bound of {bound}; answer from what is known"
+
+
+def unreachable_error_text(error: Unavailable) -> str:
+    """What code sees where nobody answered for a day."""
+    return f"Error: the model could not be reached ({error.reason})"
+
+
+LETTERS = 4
+"""Characters to a token, about."""
+
+
+WHOLE = 2
+"""What is read in one call may take this part of a prompt (a half): the rest is for the question."""
+
+
+WINDOW = f"{READING_TEXTS}window"
+"""The text that tells how much the models take; executions that began before there was one are not told."""
+
+
+SHORT = 2_000
+"""Characters of a question that stands in a prompt whole; of a longer one the prompt holds both ends."""
+
+
+class ReadingSession:
+    """One reading. `depth` is 0 for the root; `ctx` is where its steps stand."""
+
+    def __init__(self, reader: ReadingTree, ctx: Context, load: Load, depth: int = 0) -> None:
+        self.limits: ReadingLimits = reader.limits
+        self._load = load
+        self._context: Any = None
+        self._loaded = False
+        self._reader = reader
+        self._voice = reader.voice
+        self._ctx = ctx
+        self._depth = depth
+        self._notebook = Notebook(ctx, self._opened)
+
+    # What recursion.Node is
+
+    def system(self) -> Memory:
+        """The owner's words on how to read."""
+        self._voice.text(f"{READING_TEXTS}system")
+        sha = self._voice.texts[f"{READING_TEXTS}system"]
+        return entry_as_memory(self._voice.world.texts.text_entry(sha))
+
+    def prompt(self, name: str, **words: str) -> str:
+        """A text of the owner's of prompts/reading/, filled."""
+        return fill_placeholders(self._voice.text(f"{READING_TEXTS}{name}"), **words)
+
+    async def begin(self, question: str, *, whole: bool = True) -> Entry[ReadingBegan]:
+        """It begins: the context is there, and its shape is known; what is short is `whole`, if it may be."""
+
+        async def began() -> ReadingBegan:
+            try:
+                context = await self._there()
+            except ContextLoadError as error:
+                return ReadingBegan(question=question, shape="", depth=self._depth, fault=str(error))
+            most = self._reader.readings.most_prompt_bytes(self._reader.readings.model(self._depth)) // WHOLE
+            short = whole and is_short_context(context, min(self.limits.threshold * LETTERS, most))
+            told = f"{context_shape(context)}{self._windows()}"
+            if short:
+                told = context_as_text(context)
+            return ReadingBegan(question=question, shape=told, depth=self._depth, short=short)
+
+        return await self._ctx.step("reading", question, began, ReadingBegan)
+
+    def _windows(self) -> str:
+        """How much the models take that a cell can ask, in the owner's words, if there are any."""
+        if not self._voice.has_text(WINDOW):
+            return ""
+        readings = self._reader.readings
+        deeper = readings.model(self._depth + 1)
+        sizes = {"own": readings.model(self._depth), "asked": deeper}
+        words = {name: f"{_rounded(readings.most_prompt_bytes(model)):,}" for name, model in sizes.items()}
+        return "\n\n" + fill_placeholders(self._voice.text(WINDOW), **words)
+
+    async def _there(self) -> Any:
+        """The context, which is brought once it is needed."""
+        if not self._loaded:
+            self._context = await self._load()
+            self._loaded = True
+        return self._context
+
+    async def ask(self, name: str, memory: WorkingMemory, *, last: bool = False) -> Entry[ModelCall]:
+        """Ask the model of this depth."""
+        self._reader.questions += 1
+        self._reader.show_progress()
+        model = self._reader.readings.model(self._depth)
+        wanted = self._reader.call_request(name, memory, model, last=last)
+        return await self._reader.ask(self._ctx, wanted)
+
+    async def tell_model(self, text: str) -> Entry[SystemMessage]:
+        """The model is told this."""
+        return await self._ctx.record(SystemMessage(text=text))
+
+    async def reached_limit(self) -> Ending | None:
+        """Which bound of the tree stands in the way; a replay sees what was seen then."""
+
+        def look() -> LimitReached | None:
+            reached = self._reader.ledger.reached_limit
+            if reached:
+                return LimitReached(bound=reached, resets="reading")
+            return self._reader.beyond()
+
+        found = await self._ctx.record_if_found("bound", look)
+        if found is None:
+            return None
+        if found.event.bound == "tokens":
+            return "money"
+        return cast(Ending, found.event.bound)
+
+    async def end(
+        self, answer: str, reason: Ending, *, partial: bool, iterations: int
+    ) -> Entry[ReadingEnded]:
+        """It has come to this."""
+        await self.close()
+        made = of_kind(ModelCall, self._ctx.execution.journal.entries_under(self._ctx.path))
+        beyond = [call.event.is_beyond_budget for call in made if call.event.is_beyond_budget]
+        sent = [call.event for call in made if call.event.outcome != "over-budget"]
+        ended = ReadingEnded(
+            answer=answer,
+            reason=reason,
+            partial=partial,
+            iterations=iterations,
+            calls=len(sent),
+            usd=sum(call.cost for call in sent),
+            beyond=beyond[-1] if beyond else "",
+        )
+
+        async def last_word() -> ReadingEnded:
+            return ended
+
+        return await self._ctx.step("reading-ended", [answer, reason, iterations], last_word, ReadingEnded)
+
+    async def run(self, code: str) -> Entry[CellRan]:
+        """Run this cell after all before it; or read back what came of it."""
+        return await self._notebook.run(code)
+
+    async def close(self) -> None:
+        """The sandbox is not needed any more."""
+        await self._notebook.close()
+
+    async def _opened(self) -> Sandbox:
+        """A new sandbox, in which the context is known."""
+        context = await self._there()
+        sandbox = await self._reader.readings.open(self._functions())
+        try:
+            await sandbox.bind(context=context, answer={"content": "", "ready": False})
+        except BaseException:
+            await sandbox.close()
+            raise
+        return sandbox
+
+    # What a cell may call
+
+    def _functions(self) -> Mapping[str, Function]:
+        return {
+            "llm_query": self._llm_query,
+            "llm_query_batched": self._llm_query_batched,
+            "rlm_query": self._rlm_query,
+            "FINAL": self._notebook.set_final,
+            "SUBMIT": self._notebook.set_final,
+            "FINAL_VAR": self._notebook.set_final_variable,
+            "SHOW_VARS": self._notebook.show_variables,
+            "numbered": _numbered,
+        }
+
+    async def _llm_query(self, prompt: object, model: str | None = None) -> str:
+        [answer] = await self._ask_all([prompt], model)
+        return answer
+
+    async def _llm_query_batched(self, prompts: Sequence[object], model: str | None = None) -> list[str]:
+        """All of them beside each other; the answers in their order."""
+        if isinstance(prompts, str) or not isinstance(prompts, Sequence):
+            raise HostCallError("llm_query_batched takes a list of prompts")
+        return await self._ask_all(prompts, model)
+
+    async def _ask_all(self, prompts: Sequence[object], model: str | None) -> list[str]:
+        """Each as one message of a user; an error is a text that says so."""
+        name = str(model or self._reader.readings.model(self._depth + 1))
+        here = self._notebook.running_cell.ctx
+        asked = []
+        for prompt in map(_as_prompt, prompts):
+            await self._reader.yield_to_others(prompt)
+            asked.append(SubCall(self._reader, here, prompt, name))
+        return await here.gather(*[(one.ctx, one.answer) for one in asked])
+
+    async def _rlm_query(self, prompt: object, context: Any = None, model: str | None = None) -> str:
+        """A reading of its own, one deeper; at the greatest depth, one call."""
+        asked = _as_prompt(prompt)
+        if self._ctx.execution.stopping.is_set():
+            raise HostCallError(STOPPED_CELL)
+        if self._depth >= self.limits.depth:
+            if context is not None:
+                asked = f"{asked}\n\n{final_text(context)}"
+            return await self._llm_query(asked, model)
+        sub = self._notebook.running_cell.ctx.context_about("rlm_query", asked, canonical_text(context))
+        ended = cast(Entry[ReadingEnded] | None, sub.recorded_step("reading-ended"))
+        if ended is None:
+            reached = self._reader.ledger.reached_limit
+            if reached:
+                return limit_error_text(reached)
+            child = ReadingSession(self._reader, sub, _load_of(asked, context), self._depth + 1)
+            reading = asyncio.create_task(run_reading(child, cut_middle(asked, SHORT)))
+            self._notebook.running_cell.below.add(reading)
+            try:
+                ended = await reading
+            except Unavailable as error:
+                return unreachable_error_text(error)
+            finally:
+                await child.close()
+        return _told(ended.event)
+
+
+def _rounded(size: int) -> int:
+    """A size in two digits, so that nobody takes it for exact; no larger than it is."""
+    digits = max(len(str(size)) - 2, 0)
+    unit = int(10**digits)
+    return size // unit * unit
+
+
+def _told(ended: ReadingEnded) -> str:
+    """What a cell is told of the reading that it called."""
+    if not ended.answer or ended.reason == "unreadable":
+        return f"Error: nothing came of it ({ended.answer or ended.reason})"
+    if ended.partial:
+        return f"(read only in part: {ended.reason}) {ended.answer}"
+    return ended.answer
+
+
+def _load_of(question: str, context: Any) -> Load:
+    """Brings what a cell hands on to be read; without that, its question."""
+
+    async def load() -> Any:
+        if context is None:
+            return question
+        return context
+
+    return load
+
+
+async def _numbered(text: object, first: object = 1) -> str:
+    """The lines of a text with their numbers, from `first` on; a list is taken for lines."""
+    if isinstance(text, list | tuple):
+        text = "\n".join(map(_as_prompt, text))
+    if not isinstance(first, int):
+        raise HostCallError("numbered takes a text, and the number of its first line")
+    return with_line_numbers(_as_prompt(text), first)
+
+
+def _as_prompt(prompt: object) -> str:
+    if isinstance(prompt, str):
+        return prompt
+    return final_text(prompt)
+
+
+async def run_root_reading(
+    voice: Voice,
+    readings: ReadingSetup,
+    question: str,
+    load: Load,
+    interrupt: Interrupt | None,
+    beyond: Callable[[], LimitReached | None],
+) -> Entry[ReadingEnded]:
+    """A reading of this turn, from its beginning to its end; `beyond` is the bound that the turn has met."""
+    ctx = voice.ctx.child_context("read")
+    reader = ReadingTree(voice, readings, ctx.path, beyond)
+    node = ReadingSession(reader, ctx, load)
+    try:
+        return await run_reading(node, question, interrupt)
+    finally:
+        await node.close()

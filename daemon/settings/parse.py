@@ -1,0 +1,535 @@
+"""How the text of one setting is read: a function each, which raises ValueError with the rest of a sentence.
+
+The sentence begins with the key's name. No error
+shows a value: anybody may paste a secret into the wrong key.
+
+Keys that nobody reads: what stands in `.env` and is no setting, and what in the environment nearly is one.
+
+Silence would be the fault: who misspells the budget believes that there is one.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import re
+import shlex
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from io import StringIO
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from dotenv.parser import parse_stream
+
+from daemon.errors import DaemonError
+from daemon.settings.limits import (
+    FREE_PRICE,
+    MOST_SLOTS,
+    SLOT,
+    AllowedProgram,
+    AllowedPrograms,
+    Limits,
+    ModelPrice,
+    make_price,
+)
+
+
+class ConfigError(DaemonError):
+    """A setting is missing or wrong. The text names every bad key, a line each, and is for the owner."""
+
+    recorded_name = "ConfigError"
+
+
+T = TypeVar("T")
+
+
+SECRETS = ("xoxb-", "xoxp-", "xoxe", "xapp-", "sk-", "gsk_", "xai-", "AIza")
+"""How secrets begin; of a value that begins so, an error shows no more than that."""
+
+
+UNSENDABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+"""What no header of a request may hold."""
+
+
+UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+
+LONGEST = 100 * 366 * UNITS["d"]
+"""Seconds that a span of time may have: what is due after that has a date."""
+
+
+ENTRY = re.compile(r"""(?:[^;'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""", re.DOTALL)
+"""What stands between semicolons, but for those in quotation marks or after a backslash."""
+
+
+CLASS = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*[.:][^\W\d]\w*(?:\.[^\W\d]\w*)*")
+"""The name of a class, with the module that it stands in."""
+
+
+TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def unlike_message(text: str, wanted: str) -> str:
+    """That a value is not what is wanted; of the value itself its length, and how a known secret begins."""
+    kind = _kind(text)
+    if kind:
+        return f"is a secret that begins with {kind}, not {wanted}"
+    return f"is not {wanted} (it has {len(text)} characters)"
+
+
+def _kind(text: str) -> str:
+    """How this secret begins, if it is one of a known kind."""
+    for kind in SECRETS:
+        if text.startswith(kind):
+            return kind
+    return ""
+
+
+def read_name(text: str) -> str:
+    """What something is called; never a secret, since it may be shown."""
+    if text.startswith(SECRETS):
+        raise ValueError(unlike_message(text, "a name"))
+    return text
+
+
+def read_names(text: str) -> tuple[str, ...]:
+    """Names, with commas between."""
+    found = _comma_parts(text)
+    if not found:
+        raise ValueError("holds no name")
+    return tuple(map(read_name, found))
+
+
+def read_secret(text: str) -> str:
+    """A secret that goes along with requests; a broken line would break each of them."""
+    if UNSENDABLE.search(text):
+        raise ValueError("holds a line break or another character that cannot be sent")
+    return text
+
+
+def token_reader(kind: str) -> Callable[[str], str]:
+    """A reader of Slack tokens of this kind. Its errors never hold the token."""
+
+    def read(text: str) -> str:
+        if not text.startswith(kind):
+            fault = f"does not begin with {kind}"
+            other = _kind(text)
+            if other:
+                fault += f", it begins with {other}"
+            raise ValueError(fault)
+        return read_secret(text)
+
+    return read
+
+
+def password_reader(least: int) -> Callable[[str], str]:
+    """A reader of words that nobody must guess, of so many characters or more. No error holds one."""
+
+    def read(text: str) -> str:
+        if len(text) < least:
+            raise ValueError(f"is shorter than {least} characters, so that others could guess it")
+        return read_secret(text)
+
+    return read
+
+
+def read_url(text: str) -> str:
+    """An http or https URL, as it is."""
+    try:
+        parts = urlsplit(text)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        whole = False
+    if not whole:
+        raise ValueError(unlike_message(text, "an http:// or https:// URL"))
+    if "@" in parts.netloc:
+        raise ValueError("holds a user or a password, which nothing sends: leave them out")
+    return text
+
+
+def read_model_url(text: str) -> str:
+    """The URL of something that speaks Anthropic's Messages API, without the /v1 that the SDK adds."""
+    if re.search("/v1(/messages)?/*$", urlsplit(read_url(text)).path):
+        raise ValueError("ends with /v1, and the SDK adds /v1/messages to it by itself")
+    return text
+
+
+def read_chat_url(text: str) -> str:
+    """The URL of something that speaks chat completions, as its users write it: with /v1, or without."""
+    return re.sub(r"(/chat/completions)?/*$", "", read_url(text))
+
+
+def needs_key(text: str) -> bool:
+    """Whether a server at this URL surely wants a key: those that are reached by http are one's own."""
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return parts.scheme == "https" and not is_loopback(parts.hostname or "")
+
+
+def read_port(text: str) -> int:
+    """A TCP port; 0 means any that is free."""
+    if not re.fullmatch("[0-9]{1,5}", text) or int(text) > 65535:
+        raise ValueError(unlike_message(text, "a port"))
+    return int(text)
+
+
+def read_dollars(text: str) -> float:
+    """An amount of money, in US dollars."""
+    try:
+        amount = float(text)
+    except ValueError:
+        amount = math.nan
+    if not (math.isfinite(amount) and amount >= 0):
+        raise ValueError(unlike_message(text, "an amount of dollars"))
+    return amount
+
+
+def read_folder(text: str) -> Path:
+    """A folder that exists or can be made."""
+    try:
+        path = Path(read_name(text)).expanduser()
+    except RuntimeError:
+        raise ValueError("begins with ~, and there is no such user") from None
+    try:
+        if path.exists() and not path.is_dir():
+            raise ValueError("names a file, not a folder")
+    except OSError as error:
+        raise ValueError(f"names what cannot be looked at ({error.strerror})") from None
+    return path
+
+
+def read_folders(text: str) -> tuple[Path, ...]:
+    """Folders that exist, separated by commas, each once."""
+    found = dict.fromkeys(map(read_folder, _comma_parts(text)))
+    for place, path in enumerate(found, 1):
+        if not path.is_dir():
+            raise ValueError(f"names a folder that does not exist (number {place} of {len(found)})")
+    return tuple(found)
+
+
+def _comma_parts(text: str) -> list[str]:
+    """What stands between commas."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def ids_reader(initials: str) -> Callable[[str], frozenset[str]]:
+    """A reader of Slack ids, separated by commas, each beginning with one of these letters."""
+
+    def read(text: str) -> frozenset[str]:
+        found = _comma_parts(text)
+        for place, one in enumerate(found, 1):
+            if not re.fullmatch(f"[{initials}][A-Z0-9]+", one):
+                where = f"number {place} of {len(found)}"
+                raise ValueError(f"holds what is not the id of the kind that is meant here ({where})")
+        return frozenset(found)
+
+    return read
+
+
+def count_reader(least: int, most: int) -> Callable[[str], int]:
+    """A reader of whole numbers from `least` to `most`."""
+
+    def read(text: str) -> int:
+        if not re.fullmatch("[0-9]{1,9}", text) or not least <= int(text) <= most:
+            raise ValueError(unlike_message(text, f"a number from {least} to {most}"))
+        return int(text)
+
+    return read
+
+
+def one_of_reader(*choices: str) -> Callable[[str], str]:
+    """A reader of one of these words."""
+
+    def read(text: str) -> str:
+        if text.lower() not in choices:
+            raise ValueError(unlike_message(text, " or ".join(choices)))
+        return text.lower()
+
+    return read
+
+
+def one_of_or_class_reader(*choices: str) -> Callable[[str], str]:
+    """A reader of one of these words, or of a class's name: package.module.Class, package.module:Class."""
+
+    def read(text: str) -> str:
+        if text.lower() in choices:
+            return text.lower()
+        if not CLASS.fullmatch(text):
+            raise ValueError(unlike_message(text, f"{' or '.join(choices)}, nor the dotted name of a class"))
+        return text
+
+    return read
+
+
+def read_duration(text: str) -> float:
+    """A span of time, in seconds; written as a number and a unit: 90s, 30m, 24h, 7d."""
+    found = re.fullmatch(r"([0-9]{1,9})([smhd])", text)
+    if not found:
+        raise ValueError(unlike_message(text, "a number with a unit of time"))
+    span = float(found[1]) * UNITS[found[2]]
+    if span > LONGEST:
+        raise ValueError("is longer than a hundred years")
+    return span
+
+
+def read_seconds(text: str) -> float:
+    """A span of time: a bare number is seconds, else as `duration` has it."""
+    return float(text) if re.fullmatch(r"[0-9]{1,9}", text) else read_duration(text)
+
+
+def span_reader(least: float, most: float) -> Callable[[str], float]:
+    """A reader of spans of time from `least` to `most` seconds, as `seconds` reads them."""
+
+    def read(text: str) -> float:
+        found = read_seconds(text)
+        if not least <= found <= most:
+            raise ValueError(f"is not between {least:g} and {most:g} seconds")
+        return found
+
+    return read
+
+
+def read_truth(text: str) -> bool:
+    """Yes or no, in one of the ways in which people write them."""
+    if text.lower() not in TRUTH:
+        raise ValueError(unlike_message(text, "true or false"))
+    return TRUTH[text.lower()]
+
+
+def read_only_true(text: str) -> bool:
+    """Return True for the word true, in any case, and for no other one, as the seed on the ISM has it."""
+    return text.lower() == "true"
+
+
+def limits_reader(usual: Limits) -> Callable[[str], Limits]:
+    """A reader of bounds, `calls=30 tokens=400000 usd=0.50 time=10m`; what it does not name stays as usual.
+
+    `usd=none` switches one bound off, `none` all of them.
+    """
+
+    def read(text: str) -> Limits:
+        if text.lower() == "none":
+            return Limits()
+        bounds: dict[str, Any] = dict(map(_read_bound, text.split()))
+        return replace(usual, **bounds)
+
+    return read
+
+
+def _read_bound(part: str) -> tuple[str, float | None]:
+    """One bound: the name of its field, and how far it goes."""
+    word, _, amount = part.partition("=")
+    if word not in BOUNDS:
+        raise ValueError("holds a part that is not calls=…, tokens=…, usd=… or time=…")
+    field, read = BOUNDS[word]
+    if amount.lower() == "none":
+        return field, None
+    try:
+        found = read(amount)
+    except ValueError as error:
+        raise ValueError(f"sets {word}, which {error}") from None
+    if not found:
+        raise ValueError(f"sets {word} to nothing at all")
+    return field, found
+
+
+def _number(text: str) -> int:
+    return count_reader(1, 999_999_999)(text)
+
+
+BOUNDS: Mapping[str, tuple[str, Callable[[str], float]]] = {
+    "calls": ("calls", _number),
+    "tokens": ("tokens", _number),
+    "usd": ("usd", read_dollars),
+    "time": ("seconds", read_duration),
+}
+
+
+FREELY = "free"
+"""What stands for a price where nobody bills."""
+
+
+PRICED = (2, 3)
+"""How many amounts a price has: without the third, what is read from a cache costs as much as what is not."""
+
+
+WINDOW = (4_000, 100_000_000)
+"""Tokens that a window may have."""
+
+
+def read_prices(text: str) -> tuple[tuple[str, ModelPrice], ...]:
+    """What models cost, `NAME=INPUT/OUTPUT/CACHED` or `NAME=free`, with commas between: each name and price.
+
+    A name may hold anything but a comma.
+    """
+    return _read_by_model(text, _read_price)
+
+
+def read_windows(text: str) -> tuple[tuple[str, int], ...]:
+    """How many tokens models take: `NAME=TOKENS`, or a number for all others, which has the name ""."""
+    return _read_by_model(text, count_reader(*WINDOW), default=True)
+
+
+def _read_by_model(
+    text: str, read: Callable[[str], T], *, default: bool = False
+) -> tuple[tuple[str, T], ...]:
+    """A value for each model; where there is a `default`, one without a name may be among them."""
+    parts = _comma_parts(text)
+    found: dict[str, T] = {}
+    for place, part in enumerate(parts, 1):
+        model, equals, value = part.rpartition("=")
+        model = read_name(model.strip())
+        try:
+            if bool(equals) != bool(model) or not (model or default):
+                raise ValueError("has no name of a model before its =")
+            if model in found:
+                raise ValueError("stands for the same as another one")
+            found[model] = read(value.strip())
+        except ValueError as error:
+            raise ValueError(f"holds an entry that {error} (number {place} of {len(parts)})") from None
+    if not found:
+        raise ValueError("holds nothing")
+    return tuple(found.items())
+
+
+def _read_price(text: str) -> ModelPrice:
+    """One price, in US dollars for a million tokens."""
+    if text.lower() == FREELY:
+        return FREE_PRICE
+    amounts = text.split("/")
+    if len(amounts) not in PRICED:
+        raise ValueError("is neither free nor INPUT/OUTPUT/CACHED")
+    paid = [read_dollars(amount.strip()) for amount in amounts]
+    paid.append(paid[0])
+    return make_price(*paid[: PRICED[-1]])
+
+
+OWN = ("think", "read")
+"""What the inner life may start besides programs (daemon/actions/own_processes.py)."""
+
+
+def read_allowed_programs(text: str) -> AllowedPrograms:
+    """Programs that may be run: `name=program argument {slot}`, with semicolons between.
+
+    They are quoted as in a shell, which none of them ever sees.
+    """
+    entries = _semicolon_entries(text)
+    found: dict[str, AllowedProgram] = {}
+    for place, entry in enumerate(entries, 1):
+        try:
+            name, recipe = _read_program(entry)
+            if name in found:
+                raise ValueError("has a name that was there before")
+            if name in OWN:
+                raise ValueError("has a name of the soul's own processes")
+        except ValueError as error:
+            raise ValueError(f"holds an entry that {error} (number {place} of {len(entries)})") from None
+        found[name] = recipe
+    return AllowedPrograms(found)
+
+
+def _semicolon_entries(text: str) -> list[str]:
+    """What stands between semicolons that are not quoted."""
+    if ENTRY.sub("", text).strip(";"):
+        raise ValueError("holds a quotation mark that is not closed, or ends with a backslash")
+    return [entry.strip() for entry in ENTRY.findall(text) if entry.strip()]
+
+
+def _read_program(entry: str) -> tuple[str, AllowedProgram]:
+    """A name, and what it stands for."""
+    name, equals, command = entry.partition("=")
+    if not equals:
+        raise ValueError(unlike_message(entry, "name=program"))
+    if not re.fullmatch("[a-z][a-z0-9-]*", name.strip()):
+        raise ValueError("has no name of small letters, digits and hyphens before its =")
+    recipe = AllowedProgram(argv=tuple(shlex.split(command)))
+    if not recipe.argv or not recipe.program:
+        raise ValueError("names no program after its =")
+    if SLOT.search(recipe.program):
+        raise ValueError("has a slot where its program should stand")
+    if "/" in recipe.program and not recipe.program.startswith("/"):
+        raise ValueError("names its program by a path that does not begin with /")
+    if recipe.has_partial_slot:
+        raise ValueError("has a slot within an argument; write it as one of its own, as in ls {place}")
+    if recipe.runs_slot:
+        raise ValueError(
+            "has a slot that its program may run as code or as a command; name a script of yours as the"
+            " program, or write it as in sh -c 'ls \"$1\"' sh {place}"
+        )
+    if len(recipe.slots) > MOST_SLOTS:
+        raise ValueError(f"has more than {MOST_SLOTS} slots")
+    return name.strip(), recipe
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach what listens there."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+ALIKE = 0.8
+"""How much of two names must agree, of 1, for one to be meant by the other."""
+
+
+PLAIN = re.compile("[A-Z][A-Z0-9_]{0,40}", re.IGNORECASE)
+"""How the name of a setting looks; what looks otherwise may be a secret on the wrong side of its `=`."""
+
+
+WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownSetting:
+    """A key that is no setting: where it stands, and which setting was meant; empty where none is near."""
+
+    name: str
+    place: str
+    meant: str = ""
+
+    def __str__(self) -> str:
+        if self.meant:
+            return f"{self.name} in {self.place} is read by nobody: is it {self.meant}?"
+        named = self.name if PLAIN.fullmatch(self.name) else "A line that is no name"
+        return f"{named} in {self.place} is read by nobody; .env.example lists what is."
+
+
+def unknown_settings(
+    written: Iterable[str], environ: Iterable[str], known: Collection[str]
+) -> Iterator[UnknownSetting]:
+    """Every key of `.env` that is not known, and of the environment those that were clearly meant for us."""
+    there = {*environ}
+    for name in written:
+        if name not in known and name not in there:
+            yield UnknownSetting(name=name, place=".env", meant=closest_name(name, known))
+    families = tuple(f"{one.partition('_')[0]}_" for one in known if "_" in one)
+    for name in sorted(there):
+        meant = closest_name(name, known)
+        if meant and name not in known and name.upper().startswith(families):
+            yield UnknownSetting(name=name, place="the environment", meant=meant)
+
+
+def malformed_lines(text: str, known: Collection[str]) -> Iterator[str]:
+    """Yield a sentence for each line of `.env` that is neither `NAME=value` nor a comment.
+
+    Of the line no more is shown than a known name at its beginning: the rest may be a secret.
+    """
+    for line in parse_stream(StringIO(text)):
+        if line.error:
+            name = next(iter(WORD.findall(line.original.string)), "")
+            of = f" ({name})" if name in known else ""
+            yield (
+                f"Line {line.original.line}{of} of .env sets nothing. Write NAME=value, and close each quote,"
+                " or begin it with #."
+            )
+
+
+def closest_name(name: str, known: Collection[str]) -> str:
+    """The known name that was meant, if one is near enough."""
+    return next(iter(get_close_matches(name.upper(), known, 1, ALIKE)), "")

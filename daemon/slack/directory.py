@@ -1,0 +1,649 @@
+"""Names of people, bots and channels: asked of Slack once, then remembered. For the inbox and the history.
+
+An event may tell of another name: it counts from the next message on. Who can read a channel may change, and
+is asked again after a while.
+
+The channels in which a guest has written, or somebody from outside. For the names.
+
+Slack does not say of a channel that guests are in it. Whoever writes there reads there, and others like them
+may, too, when they have gone: so it stays written down.
+
+One at a time for each key: for the inbox and the names.
+
+Whose a name is: whoever bore it first keeps it as it is, and others of that name are shown with a tail.
+
+It is written down once, so that what was shown once never means somebody else. For the names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import hashlib
+import re
+import unicodedata
+from collections import deque
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import count
+from typing import Any, Literal, TypedDict
+from weakref import WeakValueDictionary
+
+from slack_sdk.errors import SlackApiError
+
+from daemon.engine.clock import Clock
+from daemon.engine.event import Entry
+from daemon.engine.journal.journal import Journal
+from daemon.kinds import AudienceChanged, NameTaken, SharedFile
+from daemon.prompts.elements import NAME_LENGTH, clean_name_text
+from daemon.slack.block_text import (
+    A_CHANNEL,
+    SOMEONE,
+    clean_display_name,
+    display_name,
+    first_text,
+    ids_without_names,
+    mentioned_ids,
+    object_or_empty,
+    spell_out_references,
+)
+from daemon.slack.incoming import BotIdentity, SlackMessage, SlackProfile
+from daemon.slack.web_api import OUT_OF_REACH, WebApi, is_permanent, next_page
+
+
+class KeyedLock:
+    """A lock for each key that is in use, and nothing for any other."""
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
+
+    def lock_for(self, key: Hashable) -> asyncio.Lock:
+        """The lock of this key; it lives while somebody holds it or waits for it."""
+        return self._locks.setdefault(key, asyncio.Lock())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessPolicy:
+    """Who may speak to the soul, by id. No users and no channels named means all of them; no bots, none.
+
+    `daily` is how many messages to and from bots there are at the most in a UTC day.
+    """
+
+    users: frozenset[str] = frozenset()
+    channels: frozenset[str] = frozenset()
+    bots: frozenset[str] = frozenset()
+    daily: int = 20
+
+    @property
+    def mentionable_bots(self) -> frozenset[str]:
+        """Those of the bots that can be mentioned: they are named by the ids of their users."""
+        return frozenset(bot for bot in self.bots if bot[:1] in ("U", "W"))
+
+    def is_allowed_bot(self, message: SlackMessage) -> bool:
+        """Did one of the bots write it that may speak to the soul?"""
+        return message.is_by_bot and (message.user in self.bots or message.bot in self.bots)
+
+    def may_be_heard(self, message: SlackMessage) -> bool:
+        """May whoever said this speak to the soul there?"""
+        if message.is_by_bot:
+            return self.is_allowed_bot(message) and self.is_open_to_all(message.channel, message.kind)
+        return self.may_speak(message.user, message.channel, message.kind)
+
+    def may_speak(self, person: str, channel: str, kind: str) -> bool:
+        """May this person speak to the soul in a conversation of this kind?"""
+        return self.is_open_to_all(channel, kind) and (not self.users or person in self.users)
+
+    def is_open_to_all(self, channel: str, kind: str) -> bool:
+        """May anybody speak to it there?"""
+        return kind == "dm" or not self.channels or channel in self.channels
+
+
+class GuestTracker:
+    """What the journal knows of them, in whatever life of the daemon it was written down."""
+
+    def __init__(self, journal: Journal, team: str) -> None:
+        self._journal = journal
+        self._team = team
+        self._known: dict[str, bool] = {}
+        """What was looked up: nobody else writes it down."""
+
+    def has_guest_written(self, channel: str) -> bool:
+        """Has one of them ever written in this channel?"""
+        if channel not in self._known:
+            self._known[channel] = self._journal.get(self._key(channel)) is not None
+        return self._known[channel]
+
+    async def record_guest(self, channel: str) -> None:
+        """One of them writes in this channel: from now on it is shared. Raises JournalError."""
+        if not self.has_guest_written(channel):
+            said = AudienceChanged(team=self._team, channel=channel, audience="shared")
+            await self._journal.append(f"slack:{self._team}", said, key=self._key(channel), author="core")
+            self._known[channel] = True
+
+    def _key(self, channel: str) -> str:
+        return f"guests:{self._team}:{channel}"
+
+
+ALIKE = (
+    ("АВЕЅІЈКМНОРСТУХ", "ABESIJKMHOPCTYX"),  # noqa: RUF001 - Cyrillic
+    ("авекмһіјӏонрстухѕԁԛԝ", "abekmhijlohpctyxsdqw"),
+    ("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "ABEZHIKMNOPTYX"),  # noqa: RUF001 - Greek
+    ("αβεικνορτυχω", "abeikvoptuxw"),
+    ("ı1|0", "illo"),  # noqa: RUF001 - and digits
+)
+"""Letters that look like others."""
+
+
+LATIN = re.compile(r"LATIN (?:(?:SMALL|CAPITAL) )?LETTER (?:SMALL CAPITAL )?([A-Z])(?: WITH .*)?")
+"""How Unicode calls a Latin letter, whatever its form and marks."""
+
+
+class NameRegister:
+    """The names of one workspace, in whatever life of the daemon they were taken."""
+
+    def __init__(self, journal: Journal, me: BotIdentity) -> None:
+        self._journal = journal
+        self._me = me
+        self._shown: dict[tuple[str, str], str] = {}
+        self._own = _key(me.team, me.name)
+        self._own_ids = (me.user, me.bot)
+
+    def known_display_name(self, id: str, name: str) -> str:
+        """What somebody of this name is shown as; the name, if that was never asked."""
+        return self._shown.get((id, name), name)
+
+    async def claim_display_name(self, id: str, name: str, handle: str) -> str:
+        """What somebody of this name is shown as. Raises JournalError."""
+        if (id, name) not in self._shown:
+            self._shown[id, name] = await self._first_of_theirs(id, name, handle)
+        return self._shown[id, name]
+
+    def preview_display_name(self, id: str, name: str, handle: str) -> str:
+        """The same, without writing anything down. Raises JournalError."""
+        if (id, name) in self._shown or id in self._own_ids:
+            return self.known_display_name(id, name)
+        return next(one for one in _candidates(id, name, handle) if self._holder(one) in ("", id))
+
+    async def _first_of_theirs(self, id: str, name: str, handle: str) -> str:
+        if id in self._own_ids:
+            return name
+        for candidate in _candidates(id, name, handle):
+            if (self._holder(candidate) or await self._claim_name(candidate, id)) == id:
+                return candidate
+        raise AssertionError("there is always another candidate")
+
+    def _holder(self, name: str) -> str:
+        """Whose name this is; empty where nobody had it yet."""
+        key = _key(self._me.team, name)
+        if key == self._own:
+            return self._me.user
+        return _user(self._journal.get(key))
+
+    async def _claim_name(self, name: str, id: str) -> str:
+        """Whose name this is from now on."""
+        thread, key = f"slack:{self._me.team}", _key(self._me.team, name)
+        entry, _ = await self._journal.append(thread, NameTaken(user=id), key=key, author="core")
+        return entry.event.user
+
+
+def _user(taken: Entry[Any] | None) -> str:
+    return str(taken.event.user) if taken else ""
+
+
+def _candidates(id: str, name: str, handle: str) -> Iterator[str]:
+    """What somebody may be shown as: as they are called, then with what they alone have."""
+    yield name
+    if handle:
+        yield _with_tail(name, f"@{handle}")
+    yield _with_tail(name, id)
+    for number in count(2):
+        yield _with_tail(name, f"{id}, {number}")
+
+
+def _with_tail(name: str, tail: str) -> str:
+    """The name with its tail, so short that no prompt cuts it off."""
+    room = max(NAME_LENGTH - len(tail) - 3, 1)
+    return f"{clean_name_text(name)[:room].rstrip()} ({tail})"
+
+
+def _key(team: str, name: str) -> str:
+    """The key of a name, and of all that look like it; it does not tell the name."""
+    return f"name:{team}:{hashlib.sha256(name_skeleton(clean_name_text(name)).encode()).hexdigest()}"
+
+
+def name_skeleton(name: str) -> str:
+    """What names that look alike have in common: case, marks, blanks and the script of a letter are lost."""
+    letters = "".join(map(_letter, unicodedata.normalize("NFKD", name).translate(_alike()))).casefold()
+    found = "".join(filter(str.isalnum, letters)).translate(_alike())
+    found = found.replace("i", "l").replace("rn", "m").replace("vv", "w")
+    return found or "".join(unicodedata.normalize("NFKC", name).split())
+
+
+def _letter(sign: str) -> str:
+    if sign.isascii():
+        return sign
+    found = LATIN.fullmatch(unicodedata.name(sign, ""))
+    return found[1] if found else sign
+
+
+@functools.cache
+def _alike() -> dict[int, str]:
+    """The letter that each of them looks like."""
+    return {ord(one): other for ours, theirs in ALIKE for one, other in zip(ours, theirs, strict=True)}
+
+
+PATIENCE = 1.0
+"""Seconds that a message may wait for names; Slack wants its ack within three."""
+
+
+FRESH = 600.0
+"""Seconds for which is believed who can read a conversation."""
+
+
+GROUP = "a group conversation"
+
+
+GROUP_MOST = 20
+"""People in a private channel, or in a group DM, into which Slack lets fewer: of a larger one nobody asks who
+they are."""
+
+
+DM = "a direct message"
+
+
+Audience = Literal["", "dm", "group", "private", "shared", "public"]
+"""Who can read a conversation: those in a DM, in a group DM, in a private channel; people, too, or soon,
+who cannot read every public channel; everybody in the workspace. Empty: Slack did not say."""
+
+
+OUTSIDE = ("is_restricted", "is_ultra_restricted", "is_stranger")
+"""What Slack says of guests, and of people whom it knows from elsewhere."""
+
+
+ABROAD = ("is_ext_shared", "is_pending_ext_shared", "pending_shared", "pending_connected_team_ids")
+"""What it says of channels that people from elsewhere read, or will."""
+
+
+A_MESSAGE = 20
+"""Names that one message is worth."""
+
+
+A_MINUTE = 60
+"""Names that are asked for in a minute, whoever writes: Slack takes about a hundred questions."""
+
+
+MINUTE = 60.0
+
+
+REFUSED = 600.0
+"""Seconds for which a refusal is believed."""
+
+
+KEPT = 10_000
+"""Refusals that are remembered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationInfo:
+    """A conversation: its kind (dm, channel, group), what to call it, and who can read it (an Audience)."""
+
+    kind: str
+    name: str
+    audience: str
+
+
+class MessageFields(TypedDict):
+    """What is written down of what someone said: the fields of `kinds.Said`, but for its note."""
+
+    user: str
+    name: str
+    chosen: str
+    owner: bool
+    text: str
+    ts: str
+    bot: bool
+    files: tuple[SharedFile, ...]
+
+
+class PeopleDirectory:
+    """Who is who in the workspace, and where."""
+
+    def __init__(
+        self,
+        web: WebApi,
+        me: BotIdentity,
+        guests: GuestTracker,
+        register: NameRegister,
+        owners: Collection[str] = (),
+    ) -> None:
+        self._web = web
+        self._guests = guests
+        self._register = register
+        self._owners = owners
+        self._me = me
+        self._names = dict.fromkeys((me.user, me.bot), clean_display_name(me.name))
+        """As they were chosen."""
+        self._handles: dict[str, str] = {}
+        self._since: dict[str, Decimal] = {}
+        """When each of these names was told, on Slack's clock; of some it does not matter."""
+        self._hearsay = set[str]()
+        """Ids whose name an event alone has told: Slack is still asked what else there is to know."""
+        self._audiences = dict[str, tuple[Audience, float]]()
+        """Of each channel, and of a DM with each person, as it was at that steady time."""
+        self._outsiders = set[str]()
+        """Ids of guests, and of people from outside, of those who were asked for."""
+        self._asking = KeyedLock()
+        self._thrift = LookupRateLimit(web.clock)
+
+    def known_name(self, id: str) -> str:
+        """What someone, or a channel, is shown as, if the name was asked for already."""
+        return self._register.known_display_name(id, self._names.get(id, ""))
+
+    async def look_up_name(self, id: str) -> str:
+        """What someone is shown as; empty where Slack does not say it in time."""
+        await self._learn([id])
+        return self.known_name(id)
+
+    async def claim_display_name(self, id: str) -> str:
+        """The same, for what is written down: nobody else is ever shown so. Raises JournalError."""
+        await self._learn([id])
+        if id not in self._names:
+            return ""
+        return await self._shown(id, self._names[id])
+
+    def apply_new_name(self, profile: SlackProfile) -> None:
+        """Take the name that an event tells, unless it is older than what is known, or of nobody who is."""
+        if profile.id in self._names:
+            self._note(profile)
+
+    async def describe(
+        self, message: SlackMessage, *, at_once: bool = False, readers: bool = False
+    ) -> MessageFields:
+        """Everything that a model will read of a message.
+
+        `at_once`: Slack is asked for no names; who has none yet goes by their id. With `readers` it is asked
+        at the same time for what `whereabouts` tells. Raises JournalError.
+        """
+        if message.profile:
+            self._note(message.profile)
+        unknown: list[str] = []
+        nobody = message.author
+        if not at_once:
+            unknown = self._worth_asking(message)
+            nobody = SOMEONE
+        of: list[str] = []
+        if readers:
+            of.append(audience_id(message.channel, message.kind, message.author))
+        await self._learn(unknown, of)
+        await self.record_guest(message)
+        chosen = message.name or self._names.get(message.author, "") or nobody
+        if not at_once:
+            await self._show(message, chosen)
+        name = self._register.preview_display_name(
+            message.author, chosen, self._handles.get(message.author, "")
+        )
+        return MessageFields(
+            user=message.author,
+            name=name,
+            chosen=chosen if name != chosen else "",
+            owner=message.author in self._owners,
+            text=spell_out_references(message.whole_text, self._readable_names(message)),
+            ts=message.ts,
+            bot=message.is_by_bot,
+            files=message.files,
+        )
+
+    async def _show(self, message: SlackMessage, chosen: str) -> None:
+        """Find out what whoever wrote this, and those whom it mentions, are shown as."""
+        await self._shown(message.author, chosen)
+        for id in mentioned_ids(message.whole_text):
+            if id in self._names:
+                await self._shown(id, self._names[id])
+
+    async def _shown(self, id: str, name: str) -> str:
+        return await self._register.claim_display_name(id, name, self._handles.get(id, ""))
+
+    def _readable_names(self, message: SlackMessage) -> Mapping[str, str]:
+        """What those are shown as whom a message names."""
+        ids = [*mentioned_ids(message.whole_text), *ids_without_names(message.whole_text)]
+        return {id: self.known_name(id) for id in ids if id in self._names}
+
+    def _note(self, profile: SlackProfile) -> None:
+        id = profile.id
+        if profile.at < self._since.get(id, profile.at):
+            return
+        if id not in self._names:
+            self._hearsay.add(id)
+        self._since[id] = profile.at
+        self._names[id] = profile.name
+        if profile.handle:
+            self._handles[id] = profile.handle
+
+    async def record_guest(self, message: SlackMessage) -> None:
+        """Write down that a guest reads there, if whoever wrote this is known as one. Raises JournalError."""
+        if message.author in self._outsiders and message.kind != "dm":
+            await self._guests.record_guest(message.channel)
+
+    def conversation_info(self, message: SlackMessage) -> ConversationInfo:
+        """Where a message was said that was described with its `readers`, and who they are."""
+        return self._where(message.channel, message.kind, message.author)
+
+    async def look_up_conversation(self, channel: str, kind: str, person: str) -> ConversationInfo:
+        """Where a conversation of this kind is, and who can read it now; `person` is someone else in it."""
+        await self._learn(readers=[audience_id(channel, kind, person)])
+        return self._where(channel, kind, person)
+
+    def _where(self, channel: str, kind: str, person: str) -> ConversationInfo:
+        of = audience_id(channel, kind, person)
+        name = self.known_name(of)
+        if kind == "dm":
+            name = DM
+        elif kind == "group" or name == GROUP:
+            kind, name = "group", GROUP
+        else:
+            kind = "channel"
+        return ConversationInfo(kind=kind, name=name or A_CHANNEL, audience=self._audience(of))
+
+    async def look_up_audience(self, id: str) -> Audience:
+        """Who can read a channel, or a DM with this person, now."""
+        await self._learn(readers=[id])
+        return self._audience(id)
+
+    def forget_audience(self, channel: str) -> None:
+        """Believe no longer what is known of who can read this channel."""
+        self._audiences.pop(channel, None)
+
+    def _audience(self, id: str) -> Audience:
+        if self._guests.has_guest_written(id):
+            return "shared"
+        if not self._is_fresh(id):
+            return ""
+        audience, _ = self._audiences[id]
+        return audience
+
+    def _is_fresh(self, id: str) -> bool:
+        """Was it asked lately who can read there? Slack may have left that open."""
+        if id not in self._audiences:
+            return False
+        _, since = self._audiences[id]
+        return self._web.clock.steady() - since < FRESH
+
+    def _worth_asking(self, message: SlackMessage) -> list[str]:
+        """Who wrote it, if they have no name yet, and of those whom it mentions as many as is thrifty."""
+        author = message.author
+        unknown = [id for id in ids_without_names(message.whole_text) if id not in self._names]
+        if message.name or (author in self._names and author not in self._hearsay):
+            return self._thrift.choose_ids(unknown)
+        if author in unknown:
+            unknown.remove(author)
+        return [author, *self._thrift.choose_ids(unknown)]
+
+    def _lacks(self, id: str, readers: bool) -> bool:
+        """Is there something to ask Slack about this?"""
+        if id not in self._names or id in self._hearsay:
+            return True
+        return readers and not (self._audience(id) or self._is_fresh(id))
+
+    async def _learn(self, names: Iterable[str] = (), readers: Iterable[str] = ()) -> None:
+        """The names of these, within a second: what Slack did not say by then stays unnamed this time.
+
+        Of the `readers` it is also asked, where that is not known or was long ago, who can read there.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                await self._ask_all(dict.fromkeys(names, False) | dict.fromkeys(readers, True))
+
+    async def _ask_all(self, wanted: Mapping[str, bool]) -> None:
+        """For each of these ids its name; and who can read there, where that is said of it."""
+        async with asyncio.TaskGroup() as asking:
+            for id, readers in wanted.items():
+                if self._lacks(id, readers):
+                    asking.create_task(self._ask(id, readers))
+
+    async def _ask(self, id: str, readers: bool) -> None:
+        async with self._asking.lock_for(id):
+            if not self._lacks(id, readers):
+                return
+            try:
+                self._apply_name(id, clean_display_name(await self._name(id)))
+            except SlackApiError as refusal:
+                if is_permanent(refusal):
+                    self._thrift.note_refused(id)
+                    self._hearsay.discard(id)
+            except OUT_OF_REACH:
+                pass
+
+    def _apply_name(self, id: str, name: str) -> None:
+        """Slack says now that this is the name; where it says nothing, what an event told stands."""
+        self._names[id] = name or self._names.get(id, "")
+        self._since[id] = Decimal(f"{self._web.now():.6f}")
+        self._hearsay.discard(id)
+
+    async def _name(self, id: str) -> str:
+        match id[:1]:
+            case "B":
+                answer = await self._web.call_readonly(self._web.client.bots_info, bot=id)
+                return first_text(answer.get("bot"), "name")
+            case "C" | "G":
+                return await self._name_of_channel(id)
+        return await self._name_of_person(id)
+
+    async def _name_of_channel(self, id: str) -> str:
+        answer = await self._web.call_readonly(self._web.client.conversations_info, channel=id)
+        channel = object_or_empty(answer, "channel")
+        name = first_text(channel, "name")
+        if channel.get("is_mpim"):
+            name = GROUP
+        elif name:
+            name = f"#{name}"
+        self._names[id] = clean_display_name(name)  # whatever is said of its members
+        if channel:
+            self._believe(id, await self._audience_in(id, _audience_of(channel)))
+        return name
+
+    async def _name_of_person(self, id: str) -> str:
+        answer = await self._web.call_readonly(self._web.client.users_info, user=id)
+        user = object_or_empty(answer, "user")
+        audience = _alone(user, self._me.team)
+        self._believe(id, audience)
+        if audience == "shared":
+            self._outsiders.add(id)
+        elif audience == "dm":
+            self._outsiders.discard(id)
+        self._handles[id] = clean_display_name(first_text(user, "name"))
+        return display_name(user)
+
+    async def _audience_in(self, channel: str, said: Audience) -> Audience:
+        """Who can read a channel of which Slack `said` this: it does not tell of the guests in it."""
+        if said not in ("group", "private"):
+            return said
+        answer = await self._web.call_readonly(self._web.client.conversations_members, channel=channel)
+        members = answer.get("members")
+        if not isinstance(members, list):
+            return ""
+        if len(members) <= GROUP_MOST + 1 and not next_page(answer):
+            return await self._as_open(said, {*map(str, members)} - {self._me.user})
+        if said == "group":
+            return ""
+        return said
+
+    async def _as_open(self, said: Audience, others: set[str]) -> Audience:
+        """What these people read together is as open as a DM with each of them."""
+        await self._ask_all(dict.fromkeys(others, True))
+        found = {self._audience(other) for other in others}
+        if "shared" in found:
+            return "shared"
+        if found == {"dm"}:
+            return said
+        return ""
+
+    def _believe(self, id: str, audience: Audience) -> None:
+        self._audiences[id] = (audience, self._web.clock.steady())
+
+
+class LookupRateLimit:
+    """Which names Slack is asked for because somebody wrote an id: a text may hold thousands.
+
+    Bounds what is asked, by message and by minute, and asks nothing again that was refused lately.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._asked: deque[float] = deque(maxlen=A_MINUTE)
+        self._refused: dict[str, float] = {}
+
+    def choose_ids(self, ids: Iterable[str]) -> list[str]:
+        """Those of these ids that may be asked for now, the first ones first; they count as asked."""
+        chosen: list[str] = []
+        for id in ids:
+            if len(chosen) == A_MESSAGE or not self._has_room():
+                break
+            if not self._was_refused(id):
+                chosen.append(id)
+                self._asked.append(self._clock.steady())
+        return chosen
+
+    def note_refused(self, id: str) -> None:
+        """Slack does not know this id, or does not tell us of it."""
+        if len(self._refused) >= KEPT:
+            del self._refused[next(iter(self._refused))]
+        self._refused[id] = self._clock.steady()
+
+    def _has_room(self) -> bool:
+        return len(self._asked) < A_MINUTE or self._clock.steady() - self._asked[0] >= MINUTE
+
+    def _was_refused(self, id: str) -> bool:
+        at = self._refused.get(id)
+        return at is not None and self._clock.steady() - at < REFUSED
+
+
+def audience_id(channel: str, kind: str, person: str) -> str:
+    """Of whom or what it is asked who can read a conversation; `person` is someone else in it."""
+    return person if kind == "dm" else channel
+
+
+def _audience_of(channel: Mapping[str, Any]) -> Audience:
+    if channel.get("is_mpim"):
+        return "group"
+    if _has_any(channel, ABROAD):
+        return "shared"
+    if channel.get("is_private"):
+        return "private"
+    return "public"
+
+
+def _alone(user: Mapping[str, Any], team: str) -> Audience:
+    """Who can read a DM with this person: not everybody reads the public channels of this team."""
+    if _has_any(user, OUTSIDE):
+        return "shared"
+    home = user.get("team_id")
+    teams = object_or_empty(user, "enterprise_user").get("teams")
+    if home == team or (isinstance(teams, list) and team in teams):
+        return "dm"
+    return "shared" if home else ""
+
+
+def _has_any(whole: Mapping[str, Any], names: Iterable[str]) -> bool:
+    return any(whole.get(name) for name in names)

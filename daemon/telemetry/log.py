@@ -1,0 +1,240 @@
+"""The log on stderr, for people or as JSON: a complaint that comes again and again is written once a minute.
+
+Else whoever makes the daemon complain fills its disk. `LOG_LEVEL` is for our own lines: what a library would
+say below a warning may hold what people said, and keys.
+
+One line of the log for each turn that ends: thread, process, how it ended, calls, dollars, seconds.
+
+No word that anybody said or thought stands in it. Run by app beside the daemon.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from daemon.engine.event import Entry
+from daemon.engine.exceptions import JournalError
+from daemon.engine.journal.journal import Journal
+from daemon.errors import escaped_line, json_line
+from daemon.kinds import ModelCall, SoulTurnBegan, SoulTurnEnded
+from daemon.lifetime import in_background
+
+MINUTE = 60.0
+
+
+ALIKE = 10
+"""Lines a minute from the same place in the code, where each says something else."""
+
+
+KEPT = 1_000
+"""Lines that are remembered."""
+
+
+OURS = ("daemon", "rehearsal")
+"""Where our own lines come from."""
+
+
+def begin_log(level: str, form: str) -> None:
+    """From now on our lines of this level are written, and everybody's warnings; `form` is text or json."""
+    handler = DedupHandler()
+    handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    for name in OURS:
+        logging.getLogger(name).setLevel(level.upper())
+
+
+class TextFormatter(logging.Formatter):
+    """`2026-11-23T20:30:08Z WARNING daemon.soul: …`; times are UTC.
+
+    A record is one line, and those of its traceback are indented: no text from outside can forge another.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%SZ")
+        self.converter = time.gmtime
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return escaped_line(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:
+        return _indented(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:
+        return _indented(super().formatStack(stack_info))
+
+
+class JsonFormatter(TextFormatter):
+    """An object a line: time, level, logger, message, what else a line names, and a fault's traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, object] = {
+            "time": self.formatTime(record, self.datefmt),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line |= getattr(record, FIELDS, {})
+        if record.exc_info:
+            line["traceback"] = logging.Formatter.formatException(self, record.exc_info)
+        return json_line(line)
+
+
+FIELDS = "fields"
+"""The name under which `extra` gives what a line of JSON has besides."""
+
+
+@dataclass(slots=True)
+class SeenLine:
+    """Something that was written at `at`, and came so often since."""
+
+    at: float
+    said: str
+    more: int = 0
+
+
+class DedupHandler(logging.StreamHandler[TextIO]):
+    """Writes each line once a minute. `now` gives seconds that only grow."""
+
+    def __init__(self, stream: TextIO | None = None, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(stream)
+        self._now = now
+        self._lines: dict[object, SeenLine] = {}
+        self._places = defaultdict[object, list[float]](list)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write it, if it is news; and of what is old by now, how often it came. Never raises: whoever
+        complains in words that do not fit goes on."""
+        try:
+            self._write(record)
+        except (TypeError, ValueError, KeyError, OSError):
+            self.handleError(record)
+
+    def _write(self, record: logging.LogRecord) -> None:
+        self._write_old_counts()
+        if record.levelno < logging.WARNING:  # no complaint: there are as many as there are turns
+            super().emit(record)
+            return
+        line = (record.name, record.levelno, record.getMessage(), _cause(record))
+        place = (record.name, record.pathname, record.lineno)
+        if line in self._lines:
+            self._lines[line].more += 1
+        elif self._is_crowded(place):
+            like = SeenLine(at=self._now(), said=f"like: {record.getMessage()}")
+            self._lines.setdefault(place, like).more += 1
+        else:
+            self._lines[line] = SeenLine(at=self._now(), said=record.getMessage())
+            super().emit(record)
+
+    def close(self) -> None:
+        """Say what was still to be said."""
+        self._write_old_counts(everything=True)
+        super().close()
+
+    def _is_crowded(self, place: object) -> bool:
+        """Has this place in the code said enough in this minute?"""
+        recent = self._places[place] = [at for at in self._places[place] if self._now() - at < MINUTE]
+        if len(recent) >= ALIKE:
+            return True
+        recent.append(self._now())
+        return False
+
+    def _write_old_counts(self, *, everything: bool = False) -> None:
+        ends = self._now() - MINUTE
+        for line, seen in list(self._lines.items()):
+            if not everything and seen.at > ends and len(self._lines) <= KEPT:
+                break  # all that follow are younger
+            del self._lines[line]
+            if seen.more:
+                self._write_count(seen)
+
+    def _write_count(self, seen: SeenLine) -> None:
+        said = f"{seen.more} times more in {self._now() - seen.at:.0f} seconds: {seen.said[:200]}"
+        super().emit(logging.LogRecord("daemon.log", logging.WARNING, __file__, 0, said, None, None))
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {escaped_line(line)}" for line in text.split("\n"))
+
+
+def _cause(record: logging.LogRecord) -> object:
+    """The error behind a line, as far as it tells two of them apart."""
+    if not record.exc_info or not record.exc_info[1]:
+        return None
+    trace = record.exc_info[2]
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    return type(record.exc_info[1]), str(record.exc_info[1]), trace.tb_lineno if trace else 0
+
+
+log = logging.getLogger("daemon.turn_lines")
+
+
+@asynccontextmanager
+async def log_ended_turns(journal: Journal) -> AsyncIterator[None]:
+    """While inside, a line for each turn that ends, and on leaving of those that just did.
+
+    What is damaged has none.
+    """
+    if not log.isEnabledFor(logging.INFO):
+        yield
+        return
+    ended = EndedTurns(journal)
+    try:
+        async with in_background(ended.log_forever()):
+            yield
+    finally:
+        ended.log_lines()
+
+
+class EndedTurns:
+    """The turns that ended and were not told yet."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._told = journal.last_seq_of_all()
+
+    async def log_forever(self) -> None:
+        """Until cancelled."""
+        while True:
+            changed = self._journal.next_change
+            self.log_lines()
+            await changed.wait()
+
+    def log_lines(self) -> None:
+        """Write their lines."""
+        if self._journal.change_counter(SoulTurnEnded) <= self._told:
+            return
+        for ended in self._journal.entries_of_kind(SoulTurnEnded, since=self._told):
+            self._told = ended.seq
+            with suppress(JournalError):
+                _tell(self._journal, ended)
+
+
+def _tell(journal: Journal, ended: Entry[SoulTurnEnded]) -> None:
+    began = journal.entry(ended.cause or 0)
+    if not isinstance(began.event, SoulTurnBegan):
+        return
+    calls, dollars = 0, 0.0
+    for call in journal.thread_entries(ended.thread, ModelCall, since=began.seq):
+        if call.seq < ended.seq and not call.event.taken_from:
+            calls += 1
+            dollars += call.event.cost
+    process = ended.event.process or began.event.process
+    seconds = ended.at - began.at
+    counted = "1 call" if calls == 1 else f"{calls} calls"
+    fields = {
+        "thread": ended.thread,
+        "process": process,
+        "outcome": ended.event.outcome,
+        "calls": calls,
+        "dollars": round(dollars, 6),
+        "seconds": round(seconds, 3),
+    }
+    said = f"{process} {ended.event.outcome}: {counted}, ${dollars:.4f}, {seconds:.1f} s"
+    log.info("%s  %s", ended.thread, said, extra={FIELDS: fields})

@@ -1,0 +1,137 @@
+"""`/metrics`: how the daemon fares, in the format that Prometheus and its like scrape."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+
+from aiohttp import web
+from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from daemon.engine.event import Entry, Event
+from daemon.engine.journal.journal import Journal
+from daemon.kinds import ModelCall, SoulTurnEnded
+
+Samples = Iterable[tuple[Sequence[str], float]]
+"""Label values, and the value that they have."""
+
+
+COUNTED_AT_ONCE = 200
+"""Entries that are read at once; between two bites everybody else may run."""
+
+
+class Metrics:
+    """What the journal tells of the present, and of what was done since this was made; others add to it."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._seq = journal.last_seq_of_all()
+        self._registry = CollectorRegistry()
+        self._entries = self._done("soul_entries", "Entries of the journal.", "kind")
+        self._turns = self._done("soul_turns", "Turns that ended.", "outcome")
+        self._calls = self._done("soul_model_calls", "Calls of a model.", "model", "outcome")
+        self._tokens = self._done("soul_tokens", "Tokens of model calls.", "model", "sort")
+        self._dollars = self._done("soul_cost_dollars", "What model calls cost.", "model")
+        self.gauge("soul_journal_seq", "The newest entry of the journal.", journal.last_seq_of_all)
+        self.gauge("soul_journal_failing", "1 when nothing can be written.", lambda: not journal.is_writable)
+        pending = Gauge(
+            "soul_pending", "Entries that wait for another one.", ["kind"], registry=self._registry
+        )
+        for kind in journal.kinds:
+            if kind.pending:
+                pending.labels(kind.kind).set_function(partial(_pending, journal, kind))
+
+    def gauge(self, name: str, help: str, read: Callable[[], float | None]) -> None:
+        """Show what this gives when it is asked; NaN where there is nothing to give yet."""
+
+        def shown() -> float:
+            value = read()
+            if value is None:
+                return math.nan
+            return value
+
+        Gauge(name, help, registry=self._registry).set_function(shown)
+
+    def counter(self, name: str, help: str, label: str, kept: Mapping[str, float]) -> None:
+        """Show what somebody counts, by the values of one label."""
+        self._registry.register(ExternalCounter(name, help, label, kept))
+
+    def samples(self, name: str, help: str, labels: Sequence[str], read: Callable[[], Samples]) -> None:
+        """Show what this gives when it is asked: a value for each set of label values, and no others."""
+        self._registry.register(LabelledGauge(name, help, labels, read))
+
+    def mount(self, app: web.Application) -> None:
+        """Add the route to this application; its guard lets in whoever holds the console's token."""
+        app.router.add_get("/metrics", self._scrape)
+
+    async def _scrape(self, request: web.Request) -> web.Response:
+        await self._count()
+        encode, kind = choose_encoder(request.headers.get("Accept", ""))
+        return web.Response(body=encode(self._registry), headers={"Content-Type": kind})
+
+    def _done(self, name: str, help: str, *labels: str) -> Counter:
+        """A count of what is appended to the journal from now on."""
+        return Counter(name, help, labels, registry=self._registry)
+
+    async def _count(self) -> None:
+        """Count what was appended since the last time; each entry is read once."""
+        while True:
+            entries = self._journal.entries_since(self._seq, limit=COUNTED_AT_ONCE)
+            if not entries:
+                return
+            self._seq = entries[-1].seq
+            for entry in entries:
+                self._add(entry)
+            await asyncio.sleep(0)
+
+    def _add(self, entry: Entry[Event]) -> None:
+        self._entries.labels(entry.kind).inc()
+        event = entry.event
+        if isinstance(event, SoulTurnEnded):
+            self._turns.labels(event.outcome).inc()
+        elif isinstance(event, ModelCall) and not event.taken_from:
+            self._calls.labels(event.model, event.outcome).inc()
+            self._dollars.labels(event.model).inc(event.cost)
+            for sort, tokens in asdict(event.usage).items():
+                self._tokens.labels(event.model, sort).inc(tokens)
+
+
+class ExternalCounter(Collector):
+    """A counter that somebody else keeps."""
+
+    def __init__(self, name: str, help: str, label: str, kept: Mapping[str, float]) -> None:
+        self._family = partial(CounterMetricFamily, name, help, labels=[label])
+        self._kept = kept
+
+    def collect(self) -> Iterator[Metric]:
+        """Its count for each value of the label, as of now."""
+        family = self._family()
+        for value, count in self._kept.items():
+            family.add_metric([value], count)
+        yield family
+
+
+class LabelledGauge(Collector):
+    """A gauge whose labels come and go."""
+
+    def __init__(self, name: str, help: str, labels: Sequence[str], read: Callable[[], Samples]) -> None:
+        self._family = partial(GaugeMetricFamily, name, help, labels=labels)
+        self._read = read
+
+    def collect(self) -> Iterator[Metric]:
+        """Its values as of now."""
+        family = self._family()
+        for values, value in self._read():
+            family.add_metric(values, value)
+        yield family
+
+
+def _pending(journal: Journal, kind: type[Event]) -> int:
+    return len(journal.pending_seqs(kind))

@@ -1,0 +1,137 @@
+"""The figures of what was done for one matter, as `!trace` tells them: a fold over its entries.
+
+The answer to `!trace`: the figures of one matter, in the owner's words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+from daemon.engine.event import Entry, of_kind, root_of
+from daemon.engine.journal.reader import JournalReader
+from daemon.engine.kinds import ThreadSpawned
+from daemon.kinds import (
+    ConversationOpened,
+    InternalMessage,
+    ModelCall,
+    ProcessChanged,
+    RunMessage,
+    SoulTurnBegan,
+    thread_key,
+)
+from daemon.process import ExecutionFigures, Turn
+from daemon.prompts.elements import parse_labels
+from daemon.prompts.prompt_catalogue import LABELS_TEXT, fill_prompt
+from daemon.turn.history import executions_of_train
+
+ACTED = re.compile(r'<result of="([^"]*)">')
+
+
+def execution_figures(journal: JournalReader, execution: str, console: str) -> ExecutionFigures:
+    """Return what was done in this execution, and in those before it of the same train of thought."""
+    began = of_kind(SoulTurnBegan, journal.execution_entries(execution))[0]
+    train = executions_of_train(journal, began.thread, began)
+    entries: list[Entry[Any]] = []
+    processes: list[str] = []
+    for one in train:
+        recorded = journal.execution_entries(one.event.execution)
+        entries += recorded
+        processes += [one.event.process, *(taken.event.to for taken in of_kind(ProcessChanged, recorded))]
+    link = ""
+    if console:
+        link = f"{console}/#{began.thread}"
+    calls = [call.event for call in _calls(journal, entries) if not call.event.taken_from]
+    return ExecutionFigures(
+        processes=tuple(dict.fromkeys(processes)),
+        actions=tuple(_actions(journal, train, entries)),
+        calls=len(calls),
+        tokens=sum(call.usage.total for call in calls),
+        usd=sum(call.cost for call in calls),
+        worth=sum(call.worth for call in calls),
+        link=link,
+    )
+
+
+def _calls(journal: JournalReader, entries: Sequence[Entry[Any]]) -> Iterator[Entry[ModelCall]]:
+    """Yield the calls among these entries, and those of the branches that were begun there."""
+    yield from of_kind(ModelCall, entries)
+    for spawned in of_kind(ThreadSpawned, entries):
+        yield from journal.tree_entries(spawned.event.thread, ModelCall)
+
+
+def _actions(
+    journal: JournalReader, train: Sequence[Entry[SoulTurnBegan]], entries: Sequence[Entry[Any]]
+) -> Iterator[str]:
+    """Yield the actions that were chosen: those of runs, then those of open thought, by what they told it."""
+    for told in of_kind(RunMessage, entries):
+        yield from ACTED.findall(told.event.text)
+    for began in train:
+        for result in of_kind(InternalMessage, journal.entries_at(began.event.inputs)):
+            sender = result.event.sender
+            if sender and root_of(sender) != root_of(began.thread):
+                yield sender
+
+
+def last_execution(journal: JournalReader, thread: str) -> str:
+    """The path of what was done here last that was no mere aside; else in the channel; empty: nothing.
+
+    In a DM each message may begin a thread, `!trace` itself too.
+    """
+    for one in chain([thread], _beside(journal, thread)):
+        path = _last(journal, one)
+        if path:
+            return path
+    return ""
+
+
+def _beside(journal: JournalReader, thread: str) -> Iterator[str]:
+    """The conversations of the same channel, those that were begun last first."""
+    for opened in journal.latest_first(root_of(thread), ConversationOpened):
+        yield from journal.threads_opened_under(thread_key(opened.event.team, opened.event.channel, ""))
+
+
+def _last(journal: JournalReader, thread: str) -> str:
+    began = journal.latest_of_kind(thread, SoulTurnBegan)
+    while began and began.event.apart is not None:
+        began = journal.latest_of_kind(thread, SoulTurnBegan, before=began.seq)
+    if began is None:
+        return ""
+    return began.event.execution
+
+
+REHEARSED_TEXT = "prompts/sentences/trace_rehearsed"
+"""The text that stands for the cost where nothing is billed."""
+
+
+def trace_text(turn: Turn) -> str:
+    """What was done here last, or is done now."""
+    facts = turn.figures_of_turn()
+    if facts is None:
+        return fill_prompt(turn, "prompts/sentences/nothing_traced")
+    told = fill_prompt(
+        turn,
+        "prompts/trace",
+        processes=" → ".join(_labelled(turn, facts.processes)),
+        actions=", ".join(_labelled(turn, facts.actions)) or "none",
+        calls=str(facts.calls),
+        tokens=f"{facts.tokens:,}",
+        cost=_cost(turn, facts),
+    )
+    if facts.link:
+        told += "\n" + fill_prompt(turn, "prompts/sentences/trace_link", link=facts.link)
+    return told
+
+
+def _cost(turn: Turn, facts: ExecutionFigures) -> str:
+    """Return what was billed; in a rehearsal say that nothing was, and what a real model would have cost."""
+    if facts.usd or not facts.worth:
+        return f"${facts.usd:.4f}"
+    return fill_prompt(turn, REHEARSED_TEXT, worth=f"${facts.worth:.4f}")
+
+
+def _labelled(turn: Turn, names: Sequence[str]) -> list[str]:
+    known = parse_labels(turn.text(LABELS_TEXT))
+    return [known.get(name, name) for name in names]

@@ -1,0 +1,603 @@
+"""What a thread's ended turns left behind, as of one seq: what is kept, heard and felt, and the process.
+
+A projection; a turn reads it as of its execution's first begin, and sees the same after any crash.
+
+What was said in a DM, whichever of its conversations it was said in: kept by their turns, in the order in
+which these ended. So it only grows at its end, and each next conversation begins like the one before it.
+
+A train of thought: all that a thread does from where it begins to think in the open until that is over.
+
+Each step of open thought is an execution of its own. One that belongs to no such train stands alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Generator, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import attrgetter
+from typing import Any
+
+from daemon.engine.event import Entry, of_kind
+from daemon.engine.journal.journal import Journal, PartialProjection
+from daemon.engine.journal.reader import JournalReader
+from daemon.engine.kinds import InputsReceived
+from daemon.kinds import (
+    ContextCleared,
+    ConversationOpened,
+    DmContextImported,
+    EarlierMessagesFetched,
+    IncomingMessage,
+    ModelCall,
+    MoodChanged,
+    OverheardMessage,
+    PlanChanged,
+    QuestionAnswered,
+    ReminderFired,
+    SoulTurnBegan,
+    SoulTurnEnded,
+    SpeechFinished,
+    thread_key,
+)
+from daemon.knowledge.visibility import ChannelId
+from daemon.memory import Memory
+from daemon.turn.input_policy import THINKING_PROCESS, edit_ts, edits_among
+from daemon.turn.prompt_files import TagSuffixHistory
+from daemon.turn.recall import entry_as_memory, is_spoken, recall_kept
+
+MOST_DM_CHARACTERS = 32_000
+"""Characters that a conversation begins with: about 8,000 tokens, or the last message and its answer."""
+
+
+SUMMED_UP = 80_000
+"""Characters that are summed up at once; what is older, because that failed for long, is left out."""
+
+
+BLOCK = 8_000
+"""Characters that go at once where it would be more, so that what is left stays the same for a while."""
+
+
+MANY = 400
+"""Memories that are looked at since the last sum; where none could be made, half of them go at once."""
+
+
+AT_HAND = 20_000
+"""Memories of busy DMs that stay at hand, so that a turn reads only what is new."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DmTurn:
+    """What the turn that ended with the entry `seq` kept in this conversation of a DM: of all that was kept
+    there what stands from the place `first` up to `upto`. From the turn `alone` on there was no other
+    conversation.
+    """
+
+    seq: int
+    thread: str
+    first: int
+    upto: int
+    alone: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DmSummary:
+    """The entry `seq` stands for all that was kept up to the place `upto`, in the turns before `turn` and in
+    that one."""
+
+    seq: int
+    upto: int
+    turn: int
+
+
+NO_SUMMARY = DmSummary(seq=0, upto=0, turn=0)
+"""Where nothing was summed up."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class DmHistory:
+    """All that was kept in one DM, and felt. `threads` are its conversations."""
+
+    threads: set[str] = field(default_factory=set)
+    turns: list[DmTurn] = field(default_factory=list)
+    seqs: list[int] = field(default_factory=list)
+    """All entries that were kept, each once."""
+    places: dict[int, int] = field(default_factory=dict)
+    """Where in that list each of them stands."""
+    sums: list[DmSummary] = field(default_factory=list)
+    moods: list[tuple[int, str]] = field(default_factory=list)
+
+    def count_turns_before(self, before: int) -> int:
+        """How many turns had ended before this entry."""
+        return bisect_left(self.turns, before, key=attrgetter("seq"))
+
+    def end_turn(self, seq: int, thread: str, keep: Sequence[int]) -> None:
+        """A turn more, which kept these entries."""
+        first = len(self.seqs)
+        for kept in keep:
+            if kept not in self.places:
+                self.places[kept] = len(self.seqs)
+                self.seqs.append(kept)
+        alone = len(self.turns)
+        if self.turns and self.turns[-1].thread == thread:
+            alone = self.turns[-1].alone
+        self.turns.append(DmTurn(seq=seq, thread=thread, first=first, upto=len(self.seqs), alone=alone))
+
+    def add_summary(self, seq: int, last: int) -> None:
+        """From now on this entry stands for all up to the entry `last`."""
+        if last in self.places:
+            upto = self.places[last] + 1
+            turn = bisect_left(self.turns, upto, key=attrgetter("upto"))
+            self.sums.append(DmSummary(seq=seq, upto=upto, turn=turn))
+
+    def last_summary(self, before: int) -> DmSummary:
+        """The last one before this entry."""
+        for one in reversed(self.sums):
+            if one.seq < before:
+                return one
+        return NO_SUMMARY
+
+
+class DmHistories(PartialProjection):
+    """Those DMs of a journal that were asked for. It names entries; what they say is read in the journal."""
+
+    kinds = (ConversationOpened, SoulTurnEnded, ContextCleared, MoodChanged)
+
+    async def preload(self, thread: str) -> None:
+        """Read the DM of this conversation, if it is one and not at hand: beside the loop, where the journal
+        is long."""
+        self.fold()
+        channel = self._channel(thread)
+        if channel and channel not in self._dms:
+            self._keep(channel, await self._read_in_thread(DmHistory, partial(_read_on, channel)))
+
+    def mood(self, thread: str, before: int) -> str:
+        """How the soul felt there last, before this entry; empty where nothing is known."""
+        for seq, mood in reversed(self._of_thread(thread).moods):
+            if seq < before:
+                return mood
+        return ""
+
+    def are_same_dm(self, thread: str, other: str) -> bool:
+        """Are these two conversations of one DM?"""
+        self.fold()
+        channel = self._channel(thread)
+        return channel is not None and channel == self._channel(other)
+
+    def to_summarize(self, thread: str, before: int) -> list[Memory]:
+        """The last sum of what was said in this DM, and all that was said since, before this entry.
+
+        Nothing, as long as that was one conversation, which is summed up for itself.
+        """
+        dm = self._of_thread(thread)
+        ended = dm.count_turns_before(before)
+        if ended == 0:
+            return []
+        if dm.turns[ended - 1].alone <= dm.last_summary(before).turn:
+            return []
+        summed_up, said = self._since_sum(dm, before)
+        return [*summed_up, *said]
+
+    def initial_context(self, thread: str, before: int) -> list[Memory]:
+        """What a conversation of this DM begins with: the last sum, and the latest of what was said since."""
+        summed_up, said = self._since_sum(self._of_thread(thread), before)
+        return [*summed_up, *newest_within(said, MOST_DM_CHARACTERS - _size(summed_up))]
+
+    def kept_elsewhere(self, thread: str, since: int, before: int) -> list[Memory]:
+        """What other conversations of this DM kept between these two entries."""
+        dm = self._of_thread(thread)
+        ended = dm.count_turns_before(before)
+        first = max(dm.count_turns_before(since), ended - MANY)
+        turns = dm.turns[first:ended]
+        seqs = []
+        for one in turns:
+            if one.thread != thread:
+                seqs += dm.seqs[one.first : one.upto]
+        return newest_within(self._remembered(seqs[-MANY:], before), MOST_DM_CHARACTERS)
+
+    def memories_of(self, seqs: Sequence[int], suffix: str) -> list[Memory]:
+        """How these entries look to the model, with this suffix of tags. An answer at hand is not taken apart
+        again."""
+        self.fold()
+        known = dict[int, Memory]()
+        unknown = list[int]()
+        for seq in seqs:
+            at_hand = self._at_hand.get((seq, suffix))
+            if at_hand:
+                known[seq] = at_hand
+            else:
+                unknown.append(seq)
+        read = recall_kept(self.journal.entries_at(unknown), suffix)
+        known.update(zip(unknown, read, strict=True))
+        return [known[seq] for seq in seqs]
+
+    def _since_sum(self, dm: DmHistory, before: int) -> tuple[list[Memory], list[Memory]]:
+        """The last sum before this entry, and what was said from that on."""
+        last, ended = dm.last_summary(before), dm.count_turns_before(before)
+        upto = 0
+        if ended:
+            upto = dm.turns[ended - 1].upto
+        seqs = _last_of(dm.seqs, last.upto, upto)
+        said = newest_within(self._remembered(seqs, before), SUMMED_UP)
+        if last is NO_SUMMARY:
+            return [], said
+        return self._remembered([last.seq], before), said
+
+    def _of_thread(self, thread: str) -> DmHistory:
+        self.fold()
+        channel = self._channel(thread)
+        if channel is None:
+            return DmHistory()
+        if channel not in self._dms:
+            self._keep(channel, self._read(DmHistory, partial(_read_on, channel)))
+        return self._dms[channel]
+
+    def _channel(self, thread: str) -> ChannelId | None:
+        """The DM in which this conversation is; None if it is in none."""
+        if thread not in self._channels:
+            for opened in self.journal.latest_first(thread, ConversationOpened):
+                self._channels[thread] = _dm_of(opened.event)
+                break
+        return self._channels.get(thread)
+
+    def _keep(self, channel: ChannelId, dm: DmHistory) -> None:
+        self._dms[channel] = dm
+        self._of.update(dict.fromkeys(dm.threads, dm))
+
+    def _remembered(self, seqs: Sequence[int], before: int) -> list[Memory]:
+        """How these look to the model, of all that was said, with the suffix of tags as of an entry.
+
+        Nothing of what is forgotten or damaged.
+        """
+        suffix = self._suffix.suffix_at(before)
+        new = [seq for seq in seqs if (seq, suffix) not in self._at_hand]
+        read = self.journal.readable_entries(new)
+        self._at_hand.update(dict.fromkeys((seq, suffix) for seq in new))
+        for entry in read:
+            if _was_said(entry):
+                self._at_hand[entry.seq, suffix] = entry_as_memory(entry, suffix)
+        found = [self._at_hand[seq, suffix] for seq in seqs]
+        if len(self._at_hand) > AT_HAND:
+            self._at_hand.clear()
+        return [memory for memory in found if memory]
+
+    def _reset(self) -> None:
+        self._suffix = TagSuffixHistory(self.journal)
+        self._at_hand = dict[tuple[int, str], Memory | None]()
+        """How what was kept looks to the model, by seq and suffix of tags; None is what nobody said."""
+        self._channels: dict[str, ChannelId | None] = {}
+        """By thread; None for what is no conversation of a DM."""
+        self._dms: dict[ChannelId, DmHistory] = {}
+        self._of: dict[str, DmHistory] = {}
+        """By the threads of its conversations."""
+
+    def _fold_entry(self, entry: Entry[Any]) -> None:
+        event = entry.event
+        if isinstance(event, ConversationOpened):
+            channel = _dm_of(event)
+            if channel in self._dms:
+                dm = self._dms[channel]
+                dm.threads.add(entry.thread)
+                self._of[entry.thread] = dm
+            return
+        if entry.thread not in self._of:
+            return
+        dm = self._of[entry.thread]
+        match event:
+            case SoulTurnEnded(keep=keep) if keep:
+                dm.end_turn(entry.seq, entry.thread, keep)
+            case ContextCleared(text=text, last=last, seqs=seqs) if text and seqs:
+                dm.add_summary(entry.seq, last)
+            case MoodChanged(mood=mood) if mood:
+                dm.moods.append((entry.seq, mood))
+
+
+def _dm_of(opened: ConversationOpened) -> ChannelId | None:
+    """The DM in which this conversation is."""
+    if opened.where != "dm":
+        return None
+    return ChannelId(opened.team, opened.channel)
+
+
+FIELDS = ("$.where", "$.keep", "$.text", "$.last", "$.seqs", "$.mood")
+"""The fields of entries of which a DM is made."""
+
+
+def _read_on(channel: ChannelId, dm: DmHistory, journal: JournalReader, since: int, upto: int) -> None:
+    """Add what the journal holds of this DM after a seq, up to another. No entry is made of it."""
+    rows = journal.fields_opened_under(thread_key(*channel, ""), DmHistories.kinds, FIELDS, since, upto)
+    for seq, thread, kind, _, fields in rows:
+        where, keep, text, last, seqs, mood = json.loads(fields)
+        if kind == ConversationOpened.kind and where == "dm":
+            dm.threads.add(thread)
+        if thread not in dm.threads:
+            continue
+        if kind == SoulTurnEnded.kind and keep:
+            dm.end_turn(seq, thread, keep)
+        elif kind == ContextCleared.kind and text and seqs:
+            dm.add_summary(seq, last)
+        elif kind == MoodChanged.kind and mood:
+            dm.moods.append((seq, mood))
+
+
+def newest_within(said: Sequence[Memory], most: int) -> list[Memory]:
+    """The newest of these, from where somebody speaks to the soul: no more than so many characters, unless
+    what was said last is longer."""
+    too_much = max(_size(said) - most, 0)
+    blocks = (too_much + BLOCK - 1) // BLOCK
+    gone, begins = 0, len(said)
+    for n, memory in enumerate(said):
+        if memory.role == "user":
+            begins = n
+            if gone >= blocks * BLOCK:
+                break
+        gone += len(memory.content)
+    return [*said[begins:]]
+
+
+def _size(memories: Sequence[Memory]) -> int:
+    return sum(len(memory.content) for memory in memories)
+
+
+def _last_of(seqs: Sequence[int], since: int, upto: int) -> Sequence[int]:
+    """The last of those between these places, no more than MANY, so that the first one stays the same for a
+    while."""
+    half = MANY // 2
+    halves = (max(upto - since - MANY, 0) + half - 1) // half
+    return seqs[since + halves * half : upto]
+
+
+def _was_said(entry: Entry[Any]) -> bool:
+    """Did anybody say or hear it? Not what the soul thought, looked up or was told by itself."""
+    if entry.forgotten:
+        return False
+    if isinstance(entry.event, ModelCall):
+        return is_spoken(entry)
+    if isinstance(entry.event, QuestionAnswered):
+        return bool(entry.event.text)
+    return isinstance(
+        entry.event, IncomingMessage | OverheardMessage | ReminderFired | SpeechFinished | ContextCleared
+    )
+
+
+def train_start(journal: JournalReader, thread: str, before: int) -> int:
+    """Return the seq after which the train began that goes on before `before`: the end of what was before it.
+
+    Where none goes on, that is the end of the last turn that was about the thread's matter; 0 is the thread's
+    beginning.
+    """
+    for ended in journal.latest_first(thread, SoulTurnEnded, before=before):
+        if ended.event.process not in (None, THINKING_PROCESS):
+            return ended.seq
+    return 0
+
+
+def executions_of_train(
+    journal: JournalReader, thread: str, last: Entry[SoulTurnBegan]
+) -> Sequence[Entry[SoulTurnBegan]]:
+    """Return where the executions of a train began, in order, up to this one; none that stood beside it."""
+    found: dict[str, Entry[SoulTurnBegan]] = {}
+    since = train_start(journal, thread, last.seq)
+    for began in journal.thread_entries(thread, SoulTurnBegan, since=since):
+        if began.seq <= last.seq and began.event.apart is None:
+            found.setdefault(began.event.execution, began)
+    return tuple(found.values())
+
+
+def plans_of_train(journal: JournalReader, thread: str, before: int) -> Sequence[PlanChanged]:
+    """Return the plans of the train that goes on before `before`, in order."""
+    since = train_start(journal, thread, before)
+    found = journal.thread_entries(thread, PlanChanged, since=since)
+    return [plan.event for plan in found if plan.seq < before]
+
+
+MOST_CACHED_MEMORIES = 20_000
+"""How many memories of busy threads stay at hand, about a kilobyte each."""
+
+
+PIECE = 100
+"""Entries that are read at once: a few milliseconds, in which nobody else can do anything."""
+
+
+PARTS = (SoulTurnEnded, OverheardMessage, MoodChanged, ContextCleared, DmContextImported)
+"""What a past is made of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadHistory:
+    """A thread's past, before seq `before`. `process` and `mood` are None where nothing has set them yet;
+    the process is empty where its parameters are forgotten.
+
+    An unfinished turn is in nobody's memory; what was heard is taken by the first turn that keeps anything.
+    """
+
+    before: int = 0
+    memories: Mapping[int, Memory] = field(default_factory=dict)
+    """All that is kept, in order, by the seqs of the entries."""
+    kept: Sequence[Memory] = ()
+    """The same, as it is in sight: what was forgotten together is one memory, where it was first."""
+    seen: Set[int | None] = frozenset()
+    """The seqs of both."""
+    overheard: tuple[Entry[OverheardMessage], ...] = ()
+    process: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    mood: str | None = None
+    suffix: str = ""
+    """The suffix of the tags in these memories."""
+    carried: int = 0
+    """Up to before which entry it knows what was said in other conversations of its DM; 0: nothing of it."""
+
+    @property
+    def size(self) -> int:
+        """How much there is to keep at hand."""
+        return len(self.memories) + len(self.overheard) + bool(self.before)
+
+
+NO_HISTORY = ThreadHistory()
+
+
+class ThreadHistories:
+    """The pasts of all threads. Those that were read last are at hand, and only folded on from there.
+
+    They cannot be stale: what comes before a seq never changes, whoever wrote it, unless words are forgotten.
+    """
+
+    def __init__(self, journal: Journal, most: int = MOST_CACHED_MEMORIES) -> None:
+        self._journal = journal
+        self.suffix = TagSuffixHistory(journal)
+        self._most = most
+        self._known: OrderedDict[str, ThreadHistory] = OrderedDict()
+        self._size = 0
+        self._erasures = 0
+        self.dms = DmHistories(journal)
+        """What was said in DMs, whichever of their conversations it was said in."""
+
+    async def preload(self, thread: str, before: int) -> None:
+        """Fold a past that is not at hand, in pieces: others go on meanwhile. Then `of` has it soon."""
+        await self.dms.preload(thread)
+        if self._at_hand(thread, before) is NO_HISTORY:
+            for _ in self._pieces(thread, before):
+                await asyncio.sleep(0)
+
+    def history_of(self, thread: str, before: int) -> ThreadHistory:
+        """The past of a thread as it was when the entry `before` was written."""
+        pieces = self._pieces(thread, before)
+        try:
+            while True:
+                next(pieces)
+        except StopIteration as folded:
+            past: ThreadHistory = folded.value
+        return past
+
+    def _pieces(self, thread: str, before: int) -> Generator[None, None, ThreadHistory]:
+        """Fold a past, and keep it at hand; between two pieces of that others may go on."""
+        erasures, past = -1, NO_HISTORY
+        while erasures != self._journal.erasures:  # else it may hold what was forgotten meanwhile
+            erasures = self._journal.erasures
+            past = yield from self._folded(thread, self._at_hand(thread, before), before)
+        self._keep(thread, past)
+        return past
+
+    def _at_hand(self, thread: str, before: int) -> ThreadHistory:
+        """What can be folded on from."""
+        if self._journal.erasures != self._erasures:
+            self._erasures = self._journal.erasures
+            self._known.clear()
+            self._size = 0
+        known = self._known.get(thread, NO_HISTORY)
+        if known.before > before:
+            return NO_HISTORY
+        return known
+
+    def _keep(self, thread: str, past: ThreadHistory) -> None:
+        self._size += past.size - self._known.pop(thread, NO_HISTORY).size
+        self._known[thread] = past
+        while self._size > self._most:
+            _, forgotten = self._known.popitem(last=False)
+            self._size -= forgotten.size
+
+    def _folded(self, thread: str, past: ThreadHistory, before: int) -> Generator[None, None, ThreadHistory]:
+        """That past, and what came since."""
+        seqs, heard = [*past.memories], [*past.overheard]
+        keeping, unchanged = None, True
+        for new in self._new(thread, past.before - 1, before):
+            unchanged = unchanged and not new
+            seqs = _kept(seqs, new)
+            heard += [entry for entry in of_kind(OverheardMessage, new) if not entry.forgotten]
+            for ended in of_kind(SoulTurnEnded, new):
+                if ended.event.keep:
+                    keeping = ended
+            past = _moved_on(past, new)
+            if len(new) == PIECE:
+                yield
+        suffix = self.suffix.suffix_at(before)
+        if unchanged and suffix == past.suffix:
+            return replace(past, before=before)
+        if keeping:
+            heard = self._left(thread, keeping, heard)
+        memories = yield from self._remembered(past, seqs, suffix)
+        in_sight = {memory.seq: memory for memory in memories.values()}
+        return replace(
+            past,
+            before=before,
+            suffix=suffix,
+            memories=memories,
+            kept=tuple(in_sight.values()),
+            seen=memories.keys() | in_sight.keys(),
+            overheard=tuple(heard),
+        )
+
+    def _remembered(
+        self, past: ThreadHistory, seqs: Sequence[int], suffix: str
+    ) -> Generator[None, None, Mapping[int, Memory]]:
+        """How these entries look to the model, in their order; those of the past are not read again."""
+        known = dict[int, Memory]()
+        if suffix == past.suffix:
+            known.update(past.memories)
+        unknown = [seq for seq in seqs if seq not in known]
+        for start in range(0, len(unknown), PIECE):
+            if start:
+                yield
+            some = unknown[start : start + PIECE]
+            known.update(zip(some, self.dms.memories_of(some, suffix), strict=True))
+        return {seq: known[seq] for seq in seqs}
+
+    def _new(self, thread: str, since: int, before: int) -> Iterator[list[Entry[Any]]]:
+        """What a past is made of, from a seq up to before another one, piece by piece."""
+        while since + 1 < before:
+            found = self._journal.thread_entries(thread, *PARTS, since=since, most=PIECE)
+            new = [entry for entry in found if entry.seq < before]
+            yield new
+            if len(new) < PIECE:
+                return
+            since = new[-1].seq
+
+    def _left(
+        self, thread: str, ended: Entry[SoulTurnEnded], heard: Sequence[Entry[OverheardMessage]]
+    ) -> list[Entry[OverheardMessage]]:
+        """What was heard and is still to be taken after this turn, which took what was there as it began, and
+        what its execution fetched."""
+        fetched = set[int]()
+        for fetch in self._journal.thread_entries(thread, EarlierMessagesFetched):
+            if fetch.seq < ended.seq:
+                fetched.update(fetch.event.seqs)
+        since = ended.cause or 0
+        left = [entry for entry in heard if entry.seq > since and entry.seq not in fetched]
+        if not any(map(edit_ts, left)):
+            return left
+        taken = edits_among(self._journal.thread_entries(thread, InputsReceived, since=since))
+        return [entry for entry in left if entry.seq not in taken]
+
+
+def _moved_on(past: ThreadHistory, new: Sequence[Entry[Any]]) -> ThreadHistory:
+    """The same where the thread is after these, and with how the soul felt then."""
+    for entry in new:
+        event = entry.event
+        if isinstance(event, SoulTurnEnded) and event.process is not None:
+            past = replace(past, process=event.process, params=event.params)
+        elif isinstance(event, MoodChanged):
+            past = replace(past, mood=event.mood)
+        elif isinstance(event, DmContextImported):
+            past = replace(past, carried=event.before)
+    return past
+
+
+def _kept(seqs: Sequence[int], new: Sequence[Entry[Any]]) -> list[int]:
+    """What is kept by now, each once, in the order of the turns; a summary stands for all up to its `last`.
+
+    What was carried over from elsewhere stands where the turn that was the first to see it began.
+    """
+    kept = dict.fromkeys(seqs)
+    for entry in new:
+        if isinstance(entry.event, SoulTurnEnded):
+            kept.update(dict.fromkeys(entry.event.keep))
+        elif isinstance(entry.event, DmContextImported):
+            kept.update(dict.fromkeys(entry.event.seqs))
+        elif isinstance(entry.event, ContextCleared) and not entry.event.seqs and entry.event.last in kept:
+            in_order = [*kept]
+            summed_up = in_order.index(entry.event.last) + 1
+            kept = dict.fromkeys([entry.seq, *in_order[summed_up:]])
+    return [*kept]

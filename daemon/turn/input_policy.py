@@ -1,0 +1,553 @@
+"""What a thread's next turn takes of all that waits, and which execution it goes on with.
+
+See "Taking" in docs/ARCHITECTURE.md. What is decided here is written into `turn-began`, for ever.
+
+Messages that are edited while the soul works on their first version.
+
+As long as nobody has seen a word of the answer, the new version is answered instead: what runs is ended as by
+a stop, and the same execution thinks again with the message as it reads now. Later edits are only heard.
+
+People who wait for the first word of an answer: which executions, and since when.
+
+Kept in memory. Noting a call costs next to nothing: one watcher looks after all of them (long_waits.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+from daemon.engine.event import Entry, Input, InputRank, context_of, of_kind, seqs_of
+from daemon.engine.execution import Execution
+from daemon.engine.journal.reader import JournalReader
+from daemon.engine.kinds import InputSent, InputsReceived, ThreadSpawned
+from daemon.engine.program import InputSelection as EngineTaken
+from daemon.engine.program import question_answered_by
+from daemon.kinds import (
+    INNER,
+    ActionStarted,
+    BackgroundTask,
+    BranchAnswer,
+    BranchQuestion,
+    ButtonPress,
+    CardIntended,
+    DeletionCompleted,
+    ForgetCompleted,
+    ForgetRequested,
+    IncomingMessage,
+    InternalMessage,
+    OverheardMessage,
+    PersonMessage,
+    QuestionAsked,
+    ReminderFired,
+    SelfCall,
+    SoulTurnBegan,
+    SpeechBegan,
+    SpeechDropped,
+    SpeechFinished,
+    SpeechPosted,
+    StopRequest,
+    UnpromptedMessage,
+    moment_of,
+)
+
+Inputs = Sequence[Entry[Input]]
+
+
+REMEMBERING = "remembering"
+
+
+UNKNOWN = "unknown"
+"""The command of a `!word` that only a process may know; else the process of this name answers it."""
+
+
+FULL_WIDTH = "\uff01"
+"""An exclamation mark as some keyboards write it."""
+
+
+THINKING_PROCESS = "deliberation"
+"""The process in which the soul hears what comes from within; branches know no other."""
+
+
+ONWARD = frozenset(
+    {"go on", "continue", "carry on", "resume", "go ahead", "proceed", "weiter", "mach weiter", "continua"}
+)
+"""Whole messages that mean no more than this."""
+
+
+POLITE = frozenset({"please", "bitte", "now"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoulInputSelection(EngineTaken):
+    """What is taken. `process` is empty for the one that the thread is in; else it is beside what the thread
+    is about, and `params` are told to it: why it refuses, what to learn.
+    """
+
+    process: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+def select_inputs(
+    journal: JournalReader, waiting: Inputs, owners: Collection[str], commands: Mapping[str, str]
+) -> SoulInputSelection | None:
+    """A stop; one answer; one wish; all messages together; one thing that the inner life wants said; one end
+    of a wait; one afterthought. `commands` names the process that answers each command."""
+    if not waiting:
+        return None
+    thread = waiting[0].thread
+    if thread == INNER:
+        return SoulInputSelection(inputs=waiting, process="inner_life")
+    under_way: list[Entry[Any]] = journal.pending_entries(QuestionAsked, ThreadSpawned, thread=thread)
+    stops = _ranked(waiting, InputRank.STOP)
+    if stops:
+        return SoulInputSelection(inputs=_ended_by(stops, waiting), process="stopping")
+    answers = _ranked(waiting, InputRank.ANSWER)
+    if answers:
+        return _answered(journal, answers[0], owners)
+    wishes = of_kind(BranchQuestion, waiting)
+    if wishes:
+        return SoulInputSelection(inputs=wishes[:1], process="relaying")
+    messages = [entry for entry in waiting if _is_message(entry)]
+    if messages:
+        asked = _command(messages, commands)
+        return asked or _said(journal, of_kind(QuestionAsked, under_way), messages, waiting, owners)
+    unasked = of_kind(UnpromptedMessage, waiting)
+    if unasked:
+        return _unasked(unasked[0])
+    return _left(journal, waiting)
+
+
+def _ranked(waiting: Inputs, rank: InputRank) -> list[Entry[Input]]:
+    return [entry for entry in waiting if entry.event.rank is rank]
+
+
+def _words(entry: Entry[Input]) -> str:
+    """What somebody said with it; empty where nobody said anything."""
+    if isinstance(entry.event, PersonMessage):
+        return entry.event.text
+    return ""
+
+
+def _ts(entry: Entry[Input]) -> str:
+    if isinstance(entry.event, PersonMessage):
+        return entry.event.ts
+    return "0"
+
+
+def _is_message(entry: Entry[Input]) -> bool:
+    """Is it taken with all others of its kind?"""
+    return entry.event.rank is InputRank.MESSAGE and not isinstance(entry.event, UnpromptedMessage)
+
+
+def _ended_by(stops: Inputs, waiting: Inputs) -> list[Entry[Input]]:
+    """What these stops end, with them: of messages only what their author said before."""
+    return [entry for entry in waiting if entry in stops or _is_ended(entry, stops)]
+
+
+def _is_ended(entry: Entry[Input], stops: Inputs) -> bool:
+    """Answers, ends of waits and what came from within have nothing to go on with any more."""
+    if isinstance(entry.event, SelfCall | InternalMessage) or entry.event.rank not in (
+        InputRank.STOP,
+        InputRank.MESSAGE,
+    ):
+        return True
+    return any(entry.author == stop.author and was_said_before_stop(entry, stop) for stop in stops)
+
+
+def _answered(journal: JournalReader, given: Entry[Input], owners: Collection[str]) -> SoulInputSelection:
+    """A press by somebody who may not answer is answered itself, and the question stays open."""
+    question = cast(Entry[QuestionAsked] | None, question_answered_by(journal, given))
+    if question is None:
+        return SoulInputSelection(inputs=[given], process="refusing", params={"why": "stale"})
+    if isinstance(given.event, BranchAnswer) or may_answer(question, given.author, owners):
+        return SoulInputSelection(inputs=[given], resumes=question)
+    return SoulInputSelection(inputs=[given], process="refusing", params={"why": "stranger"})
+
+
+def _command(messages: Inputs, commands: Mapping[str, str]) -> SoulInputSelection | None:
+    """Take the first command alone, for the process that answers it; None where there is no command."""
+    for message in of_kind(IncomingMessage, messages):
+        command = message.event.command
+        if command == UNKNOWN:
+            command = command_word(message.event.text).removeprefix("!").casefold()
+        if command:
+            return SoulInputSelection(inputs=[message], process=commands.get(command) or commands[UNKNOWN])
+    return None
+
+
+def command_word(text: str) -> str:
+    """Return the first `!word` of a message, which a mention may precede; "!" if there is none."""
+    words = text.replace(FULL_WIDTH, "!").replace("`", " ").split()
+    return next((word for word in words if word.startswith("!")), "!")
+
+
+def _said(
+    journal: JournalReader,
+    questions: Sequence[Entry[QuestionAsked]],
+    messages: Inputs,
+    waiting: Inputs,
+    owners: Collection[str],
+) -> SoulInputSelection:
+    """ "Go on", an answer in words; else all messages together, for which afterthoughts drop."""
+    first = messages[0]
+    for question in reversed(questions):
+        theirs = [entry for entry in messages if may_answer(question, entry.author, owners)]
+        theirs = [entry for entry in theirs if was_written_after(journal, question, _ts(entry))]
+        if question.event.resumes and first in theirs and means_continue(_words(first)):
+            return SoulInputSelection(inputs=[first], resumes=question)
+        if question.event.words and theirs:
+            return SoulInputSelection(inputs=theirs, resumes=question)
+    return SoulInputSelection(inputs=[*messages, *_ranked(waiting, InputRank.AFTER)])
+
+
+def _unasked(wanted: Entry[UnpromptedMessage]) -> SoulInputSelection:
+    """What the inner life wants said is said by itself, or first an owner is asked."""
+    if wanted.event.leave:
+        return SoulInputSelection(inputs=[wanted], process="asking_leave")
+    return SoulInputSelection(inputs=[wanted], process="saying")
+
+
+def _left(journal: JournalReader, waiting: Inputs) -> SoulInputSelection:
+    """Where nobody has said anything: the end of a wait, or an afterthought."""
+    for ended in _ranked(waiting, InputRank.RESUME):
+        if isinstance(ended.event, ForgetCompleted | DeletionCompleted):
+            return SoulInputSelection(inputs=[ended], process=REMEMBERING)
+        return SoulInputSelection(inputs=[ended], resumes=question_answered_by(journal, ended))
+    first = waiting[0]
+    assert isinstance(first.event, BackgroundTask), first.kind
+    return SoulInputSelection(inputs=[first], process=first.event.process, params=first.event.params)
+
+
+def may_answer(question: Entry[QuestionAsked], person: str, owners: Collection[str]) -> bool:
+    """May this person answer now? It was put to them; and if that was as to an owner, they still are one."""
+    if person not in question.event.to:
+        return False
+    return person in owners or person not in question.event.owners
+
+
+def was_written_after(journal: JournalReader, question: Entry[QuestionAsked], ts: str) -> bool:
+    """Was what was written then written after the question was said? What was before answers nothing, and
+    nothing answers a question that is damaged."""
+    if not question.event.said:
+        return True
+    asked = journal.readable_entries(question.event.said[:1])
+    if not asked:
+        return False
+    first = asked[0].event
+    return not isinstance(first, SpeechFinished) or moment_of(ts) > moment_of(first.ts)
+
+
+def was_said_before_stop(said: Entry[Any], stop: Entry[Any]) -> bool:
+    """Was this said before the stop, whichever of them came first?"""
+    if isinstance(said.event, PersonMessage) and isinstance(stop.event, PersonMessage):
+        return moment_of(said.event.ts) < moment_of(stop.event.ts)
+    return said.seq < stop.seq
+
+
+def answers_open_question(journal: JournalReader, message: Entry[Input], owners: Collection[str]) -> bool:
+    """Does a question of its thread wait for it, so that no other execution should take it for itself?"""
+    for question in journal.pending_entries(QuestionAsked, thread=message.thread):
+        waits = question.event.words or (question.event.resumes and means_continue(_words(message)))
+        theirs = may_answer(question, message.author, owners)
+        if waits and theirs and was_written_after(journal, question, _ts(message)):
+            return True
+    return False
+
+
+def means_continue(text: str) -> bool:
+    """Does it say no more than "go on"?"""
+    words = re.sub(r"<@\w+>|[^\w\s]", " ", text).casefold().split()
+    said = [word for word in words if word not in POLITE]
+    return " ".join(said) in ONWARD
+
+
+def is_background_only(inputs: Inputs) -> bool:
+    """Are they afterthoughts alone, for which nobody waits?"""
+    return all(entry.event.rank is InputRank.AFTER for entry in inputs)
+
+
+def internal_inputs(inputs: Inputs) -> list[Entry[SelfCall | InternalMessage]]:
+    """What nobody said to the soul: its own thoughts, and what came of them."""
+    found: list[Entry[Any]] = [one for one in inputs if isinstance(one.event, SelfCall | InternalMessage)]
+    return found
+
+
+def messages_to_answer(inputs: Inputs) -> list[Entry[PersonMessage]]:
+    """The messages to answer among these, in Slack's order, whatever the order in which they came."""
+    said = [
+        entry
+        for entry in inputs
+        if isinstance(entry.event, IncomingMessage | ReminderFired | ButtonPress) or _words(entry)
+    ]
+    return in_slack_order(said)
+
+
+def last_message_to_soul(journal: JournalReader, root: str, before: int) -> list[Entry[PersonMessage]]:
+    """What was said last to the soul in this conversation; one may begin with no more than "stop"."""
+    said: Entry[Any] | None = journal.latest_of_kind(root, IncomingMessage, before=before)
+    if said is None:
+        said = journal.latest_of_kind(root, StopRequest, before=before)
+    if said is None:
+        return []
+    return [said]
+
+
+def in_slack_order(messages: Iterable[Entry[Any]]) -> list[Entry[PersonMessage]]:
+    """Messages in Slack's order; what was changed about one stands after it."""
+    return sorted(messages, key=_when)
+
+
+def _when(entry: Entry[Any]) -> tuple[Decimal, bool, int]:
+    is_change = isinstance(entry.event, OverheardMessage) and bool(entry.event.note)
+    return moment_of(entry.event.ts), is_change, entry.seq
+
+
+DEEP_READING_PROCESS = "deep_reading"
+
+
+DELIBERATION_PROCESS = "deliberation"
+
+
+SELF_CALL_TEXT = "prompts/open/asked"
+"""The text that says when one goes there, where the soul does not by itself."""
+
+
+INNER_LIFE_PROCESS = "inner_life"
+
+
+REMEMBERING_PROCESS = "remembering"
+
+
+EDITS_STEP = "edited"
+"""The name of the step that records which edits end a run."""
+
+
+MOST_EDITS = 10
+"""Edits after which one execution goes on with what it has: each costs a call that is broken off."""
+
+
+SEEN = (
+    SpeechPosted,
+    SpeechFinished,
+    QuestionAsked,
+    CardIntended,
+    ThreadSpawned,
+    InputSent,
+    ActionStarted,
+    ForgetRequested,
+)
+"""Entries of an execution that people may have seen, or whose deed is not to be done twice."""
+
+
+def edit_ts(entry: Entry[Any]) -> Decimal:
+    """Return the ts of the edit that an entry is; 0 for what nobody edited."""
+    if isinstance(entry.event, OverheardMessage | IncomingMessage) and entry.event.note == "edited":
+        return moment_of(entry.key.rpartition(":")[2])
+    return Decimal(0)
+
+
+def without_replaced_versions(said: Sequence[Entry[Any]]) -> list[Entry[Any]]:
+    """Return these entries without the versions of a message that a later edit among them replaces.
+
+    Of two that share a seq, an edit and the message that got its words, the last one given stands.
+    """
+    unique = {entry.seq: entry for entry in said}
+    newest = dict[str, Decimal]()
+    for entry in unique.values():
+        edited = edit_ts(entry)
+        if edited:
+            newest[entry.event.ts] = max(edited, newest.get(entry.event.ts, edited))
+    return [entry for entry in unique.values() if not _is_replaced(entry, newest)]
+
+
+def _is_replaced(entry: Entry[Any], newest: dict[str, Decimal]) -> bool:
+    if (
+        not newest
+        or not isinstance(entry.event, IncomingMessage | OverheardMessage)
+        or entry.event.note == "deleted"
+    ):
+        return False
+    return edit_ts(entry) < newest.get(entry.event.ts, Decimal(0))
+
+
+def unseen_edits(execution: Execution) -> list[Entry[OverheardMessage]]:
+    """Return the edits that change what a message of this execution says, and were not taken in yet."""
+    journal = execution.journal
+    if journal.has_none(OverheardMessage, since=execution.first.seq, upto=journal.last_seq_of_all()):
+        return []
+    messages = of_kind(IncomingMessage, execution.inputs)
+    first = min(seqs_of(messages), default=execution.first.seq)
+    edits = [
+        entry
+        for entry in journal.thread_entries(execution.thread, OverheardMessage, since=first)
+        if edit_ts(entry)
+    ]
+    taken = edits_taken_in(execution)
+    known = [entry for entry in edits if entry.seq < execution.first.seq or entry.seq in taken]
+    reads = {entry.event.ts: entry for entry in without_replaced_versions([*messages, *known])}
+    new = without_replaced_versions([entry for entry in edits if entry not in known])
+    return [entry for entry in new if _changes(reads.get(entry.event.ts), entry)]
+
+
+def _changes(known: Entry[Any] | None, edit: Entry[OverheardMessage]) -> bool:
+    """Return True if the edit is newer than what is known of its message, and says something else."""
+    return known is not None and edit_ts(edit) > edit_ts(known) and edit.event.text != known.event.text
+
+
+def edits_taken_in(execution: Execution) -> list[int]:
+    """Return the seqs of the edits that the execution has recorded as taken in."""
+    found = execution.recorded_entries(InputsReceived)
+    return edits_among([entry for entry in found if context_of(entry.key) == execution.path])
+
+
+def edits_among(received: Iterable[Entry[InputsReceived]]) -> list[int]:
+    """Return the seqs of the edits among what executions looked at."""
+    seqs = list[int]()
+    for found in received:
+        if found.key.rpartition("/")[2].startswith(f"{EDITS_STEP}#"):
+            seqs += found.event.inputs
+    return seqs
+
+
+def overtaking_edits(execution: Execution) -> list[Entry[OverheardMessage]]:
+    """Return the edits for which the execution begins anew; none if anything of its answer was seen."""
+    began = cast(SoulTurnBegan, execution.first.event)
+    if began.apart is not None or execution.thread == INNER or execution.is_shown:
+        return []
+    edits = unseen_edits(execution)
+    if not edits or len(edits_taken_in(execution)) >= MOST_EDITS or _is_seen(execution):
+        return []
+    if of_kind(StopRequest, [*execution.inputs, *execution.has_new_inputs()]):  # a stop ends it for good
+        return []
+    return edits
+
+
+def _is_seen(execution: Execution) -> bool:
+    """Return True if people may have seen something, or something was done that is not to be done twice."""
+    done = execution.recorded_entries(*SEEN, SpeechBegan, SpeechDropped)
+    unsaid = {entry.cause for entry in of_kind(SpeechDropped, done)}
+    for entry in done:
+        if isinstance(entry.event, SEEN):
+            return True
+        begun_before = isinstance(entry.event, SpeechBegan) and entry.seq < execution.epoch
+        if begun_before and entry.seq not in unsaid:  # a former attempt may have shown it
+            return True
+    return False
+
+
+def with_edits(
+    said: Sequence[Entry[PersonMessage]], edits: Sequence[Entry[OverheardMessage]]
+) -> list[Entry[PersonMessage]]:
+    """Return the messages that are answered, with the words of these edits where they have some."""
+    newest = {entry.event.ts: entry for entry in without_replaced_versions(edits)}
+    answered = list[Entry[PersonMessage]]()
+    for entry in said:
+        edit = newest.get(entry.event.ts)
+        if edit and isinstance(entry.event, IncomingMessage):
+            words = edit.event
+            event = replace(entry.event, text=words.text, name=words.name, files=words.files, note=words.note)
+            answered.append(replace(entry, seq=edit.seq, key=edit.key, event=event))
+        else:
+            answered.append(entry)
+    return answered
+
+
+SECONDS_TO_STATUS, SENTENCE = 20.0, 60.0
+"""Seconds without a first word, after which a status says so, and after which a sentence does."""
+
+
+@dataclass(eq=False, kw_only=True)
+class FirstWordWait:
+    """A person's wait for the first words of one execution, since `since` on the steady clock.
+
+    `signs` counts what was done about it; `telling` is on its way. `failed`: Slack did not take the sentence.
+    """
+
+    since: float
+    calls: int = 0
+    signs: int = 0
+    telling: asyncio.Task[None] | None = None
+    failed: bool = False
+
+    @property
+    def next_sign_at(self) -> float | None:
+        """The time of its next sign, on the steady clock; None: there is none."""
+        if self.signs > 1:
+            return None
+        return self.since + (SECONDS_TO_STATUS, SENTENCE)[self.signs]
+
+    async def finish_telling(self) -> None:
+        """Wait until what is being said of the wait stands in Slack."""
+        if self.telling is not None:
+            telling, self.telling = self.telling, None
+            await telling
+
+
+class FirstWordWaits:
+    """All executions for which a person waits."""
+
+    def __init__(self) -> None:
+        self._of: WeakKeyDictionary[Execution, FirstWordWait] = WeakKeyDictionary()
+        self._calling: dict[Execution, FirstWordWait] = {}
+        self.any = asyncio.Event()
+        """Set while somebody may wait."""
+
+    @asynccontextmanager
+    async def track_wait(
+        self, execution: Execution, now: float, *, anew: bool
+    ) -> AsyncIterator[FirstWordWait]:
+        """While inside, a call is queued or on its way for which a person waits.
+
+        `anew`: each call counts from its own begin, and not from that of the first one.
+        """
+        wait = self._of.get(execution)
+        if wait is None:
+            wait = self._of[execution] = FirstWordWait(since=now)
+        elif anew and not wait.calls:
+            wait.since, wait.signs = now, 0
+        wait.calls += 1
+        self._calling[execution] = wait
+        self.any.set()
+        try:
+            yield wait
+        finally:
+            wait.calls -= 1
+            if not wait.calls:
+                del self._calling[execution]
+            await wait.finish_telling()
+
+    def has_failed(self, execution: Execution) -> bool:
+        """True if Slack did not take the sentence on the wait for this execution."""
+        wait = self._of.get(execution)
+        return wait is not None and wait.failed
+
+    @property
+    def next_sign_at(self) -> float | None:
+        """The time of the next sign of any of them, on the steady clock; None: there is none."""
+        return min(
+            (wait.next_sign_at for wait in self._calling.values() if wait.next_sign_at is not None),
+            default=None,
+        )
+
+    def overdue(self, now: float) -> Mapping[Execution, FirstWordWait]:
+        """Return those whose next sign is due by now."""
+        return {
+            execution: wait
+            for execution, wait in self._calling.items()
+            if wait.next_sign_at is not None and wait.next_sign_at <= now
+        }
+
+
+INITIAL_PROCESS = "conversation"
+"""Where every thread begins."""
+
+
+EXPERT_PROCESS = "expert"
+"""The playbook that only Escalate leads to, with a model of its own."""

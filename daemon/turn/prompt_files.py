@@ -1,0 +1,334 @@
+"""The owner's files (soul.md, prompts/, playbooks/), read when they change; each version is an entry.
+
+A file that can't be used keeps its last good version, and that is said, once, in the log and the journal.
+
+The suffix of the tags of sections (`<say-k7>`): drawn once for a journal; no model writes it by chance.
+
+An execution asks for sections with the suffix as of its begin; one of before the draw asks for bare tags.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from secrets import choice
+from typing import Literal, cast
+
+from daemon.engine.event import Entry, digest
+from daemon.engine.exceptions import JournalDamaged
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.reader import JournalReader
+from daemon.errors import escaped_line
+from daemon.kinds import PromptFault, PromptSet, PromptVersion, SuffixDrawn
+from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, PromptCatalogue
+from daemon.settings.home import read_text_file
+from daemon.settings.parse import ConfigError
+
+log = logging.getLogger(__name__)
+
+
+JOURNAL_THREAD = "soul"
+"""The thread of what belongs to no conversation."""
+
+
+LONGEST_FAULT = 400
+"""Characters of what is said of a file."""
+
+
+INSTEAD = {
+    "kept": "The last good version stays in use.",
+    "left out": "It is left out until then.",
+    "as it is": "What it names in vain is left out.",
+}
+"""Sentences on what is in use meanwhile, by the word that is recorded for it."""
+
+
+Stamp = tuple[int, int, int, int]
+
+
+UNREADABLE: Stamp = (0, 0, 0, 0)
+"""The stamp of a file that cannot even be looked at."""
+
+
+Make = Callable[[Mapping[str, str]], Mapping[str, str]]
+"""Makes further texts of the owner's, by name."""
+
+
+def _nothing(_texts: Mapping[str, str]) -> Mapping[str, str]:
+    return {}
+
+
+class PromptFiles:
+    """All texts of the soul, by name: those of the catalogue, and the playbooks that are there."""
+
+    def __init__(self, folder: Path, journal: Journal, catalogue: PromptCatalogue | None = None) -> None:
+        self._folder = folder
+        self._catalogue = catalogue or PromptCatalogue()
+        self._journal = journal
+        self._files: dict[str, str] = {}
+        self._stamps: dict[str, Stamp | None] = {}
+        """Those of the files that can be used, or need not be there; the others are read again each time."""
+        self._wrong: dict[str, PromptFault] = {}
+        """The fault of each file that cannot be used as it is now."""
+        self._unrecorded: list[PromptFault] = []
+        self._good: Mapping[str, str] = {}
+        """The last good version of each; another mapping whenever one changes."""
+        self._set: tuple[Mapping[str, str], str] = (self._good, "")
+        """Those that were in use last, and the digest of their set."""
+        self._sets: dict[str, Mapping[str, str]] = {"": {}}
+        self._entered: dict[str, Entry[PromptVersion]] = {}
+        self._seen = False
+        """Were the files looked at in this round of the event loop?"""
+        self._began = False
+        self._look_at_all()
+        self._began = True
+        unusable = [fault.text for fault in self._wrong.values() if fault.instead == "left out"]
+        if unusable:
+            raise ConfigError("\n".join(unusable))
+        self._complain(self._wrong.values())
+
+    @property
+    def playbooks(self) -> list[str]:
+        """The names of the playbooks that can be used."""
+        return sorted(
+            name.removeprefix(PLAYBOOK_FOLDER) for name in self._good if name.startswith(PLAYBOOK_FOLDER)
+        )
+
+    async def current_set(self, make: Make = _nothing) -> str:
+        """The digest of the set of all texts as they are now, and of those that `make` makes of them.
+
+        The set is in the journal, and each of them. `make` is the same each time.
+        """
+        self._look_once()
+        await self._record_faults()
+        good = self._good
+        entered, key = self._set
+        if entered is not good:
+            every = {**good, **make(good)}
+            shas = await asyncio.gather(*(self.record_text(name, text) for name, text in every.items()))
+            texts = dict(zip(every, shas, strict=True))
+            key = digest(texts)
+            self._sets[key] = texts
+            with suppress(JournalDamaged):  # what is damaged of it is at hand
+                await self._journal.append(
+                    JOURNAL_THREAD, PromptSet(texts=texts), key=f"texts:{key}", author="core"
+                )
+            self._set = (good, key)
+        return key
+
+    @property
+    def faults(self) -> Sequence[str]:
+        """Sentences on each file that is wrong as it is now. Looks at the files."""
+        self._look_once()
+        return [_told(fault) for fault in self._wrong.values()]
+
+    def _look_once(self) -> None:
+        """Turns that begin together look once: a hundred files each would be most of what a begin costs."""
+        if self._seen:
+            return
+        self._seen = True
+        asyncio.get_running_loop().call_soon(self._forget_seen)
+        before = self._wrong
+        self._look_at_all()
+        self._complain([fault for name, fault in self._wrong.items() if before.get(name) != fault])
+        for name in before.keys() - self._wrong.keys():
+            log.info("%s.md can be used again.", name)
+
+    def _look_at_all(self) -> None:
+        playbooks = self._playbooks()
+        wrong = dict[str, PromptFault]()
+        for name in dict.fromkeys([*self._catalogue.texts, *self._good, *playbooks]):
+            problem = self._look(name, playbooks)
+            if problem:
+                wrong[name] = problem
+        self._wrong = wrong
+
+    def _complain(self, faults: Iterable[PromptFault]) -> None:
+        """Log these faults; the next turn writes them into the journal."""
+        for fault in faults:
+            log.warning("%s", _told(fault))
+            self._unrecorded.append(fault)
+
+    async def _record_faults(self) -> None:
+        while self._unrecorded:
+            fault = self._unrecorded.pop(0)
+            key = f"fault:{hashlib.sha256(fault.text.encode()).hexdigest()}"
+            await self._journal.append(JOURNAL_THREAD, fault, key=key, author="core")
+
+    def _forget_seen(self) -> None:
+        self._seen = False
+
+    def hashes_of_set(self, texts: str) -> Mapping[str, str]:
+        """Name to sha256 of the texts of this set. Raises KeyError where nobody entered it."""
+        if texts not in self._sets:
+            entry = self._journal.get(f"texts:{texts}")
+            if entry is None:
+                raise KeyError(texts)
+            self._sets[texts] = cast(Entry[PromptSet], entry).event.texts
+        return self._sets[texts]
+
+    async def record_text(self, name: str, text: str) -> str:
+        """The sha256 of a text, which is in the journal from then on."""
+        sha = hashlib.sha256(text.encode()).hexdigest()
+        if sha not in self._entered:
+            self._entered[sha] = await self._entry(f"text:{sha}", PromptVersion(name=name, text=text))
+        return sha
+
+    async def _entry(self, key: str, text: PromptVersion) -> Entry[PromptVersion]:
+        """The entry of this text. One that is damaged is as it was: its key says what it held."""
+        try:
+            found = self._journal.get(key)
+        except JournalDamaged:
+            seq = self._journal.seq_of(key)
+            return Entry(
+                seq=seq,
+                thread=JOURNAL_THREAD,
+                author="core",
+                key=key,
+                cause=None,
+                closes=(),
+                at=0.0,
+                event=text,
+            )
+        if found is None:
+            found, _ = await self._journal.append(JOURNAL_THREAD, text, key=key, author="core")
+        return cast(Entry[PromptVersion], found)
+
+    def current_text(self, name: str) -> str:
+        """A text as it is now, whatever the journal holds of it."""
+        return self._good[name]
+
+    def newest_text(self, name: str) -> str:
+        """A text as its file holds it now; where that cannot be used, as it is in use. Looks at the files."""
+        self._look_once()
+        return self._good[name]
+
+    def text_entry(self, sha: str) -> Entry[PromptVersion]:
+        """The entry of a text that was used."""
+        if sha not in self._entered:
+            entry = self._journal.get(f"text:{sha}")
+            if entry is None:
+                raise KeyError(sha)
+            self._entered[sha] = cast(Entry[PromptVersion], entry)
+        return self._entered[sha]
+
+    def _playbooks(self) -> Sequence[str]:
+        """The names of the playbooks that are there, as texts."""
+        paths = (self._folder / PLAYBOOK_FOLDER).glob("[!.]*.md")
+        return sorted(f"{PLAYBOOK_FOLDER}{path.stem}" for path in paths)
+
+    def _look(self, name: str, playbooks: Sequence[str]) -> PromptFault | None:
+        """Read a file if it changed; return what is wrong with it now.
+
+        What is wrong is read again each time: what it names may come to be there.
+        """
+        if name not in self._files:
+            self._files[name] = f"{self._folder}/{name}.md"
+        file = self._files[name]
+        stamp = _stamp(file)
+        if name in self._stamps and self._stamps[name] == stamp:
+            return None
+        default = self._catalogue.defaults.get(name)
+        if stamp is None and default is not None:
+            self._stamps[name] = stamp
+            self._use(name, default)
+            return None
+        problem = self._read_anew(name, Path(file), playbooks)
+        if problem is None:
+            self._stamps[name] = stamp
+            return None
+        self._stamps.pop(name, None)
+        return problem
+
+    def _read_anew(self, name: str, path: Path, playbooks: Sequence[str]) -> PromptFault | None:
+        """Read this file, and use it if it can be; return what is wrong with it."""
+        try:
+            text = read_text_file(path)
+        except ValueError as error:
+            why = str(error)
+            if name not in self._catalogue.texts and not path.exists():
+                why += ", or start the daemon anew to go on without it"
+            return self._fault(name, why)
+        problem = self._catalogue.fault(name, text)
+        if problem:
+            return self._fault(name, problem)
+        known = {book.removeprefix(PLAYBOOK_FOLDER) for book in playbooks}
+        problem = self._catalogue.misfit(name, text, known)
+        if not (problem and self._began):  # a daemon that starts makes the best of it
+            self._use(name, text)
+        if problem:
+            return self._fault(name, problem, as_it_is=self._good.get(name) == text)
+        return None
+
+    def _fault(self, name: str, problem: str, *, as_it_is: bool = False) -> PromptFault:
+        words = escaped_line(f"{name}.md cannot be used: {problem}")
+        if len(words) > LONGEST_FAULT:
+            words = f"{words[:LONGEST_FAULT]}…"
+        elif not words.endswith("?"):
+            words += "."
+        instead: Literal["kept", "left out", "as it is"] = "left out"
+        if as_it_is:
+            instead = "as it is"
+        elif name in self._good:
+            instead = "kept"
+        return PromptFault(name=name, text=words, instead=instead)
+
+    def _use(self, name: str, text: str) -> None:
+        if self._good.get(name) != text:
+            self._good = {**self._good, name: text}
+
+
+def _told(fault: PromptFault) -> str:
+    """Return the sentences on this fault, and on what is in use meanwhile."""
+    return f"{fault.text} {INSTEAD[fault.instead]}"
+
+
+def _stamp(file: str) -> Stamp | None:
+    """What changes whenever a file does; None where there is none."""
+    try:
+        found = os.stat(file)  # noqa: PTH116  a hundred looks a turn: a Path costs as much as the look
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        return UNREADABLE
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+
+
+KEY = "tag-suffix"
+
+
+LETTERS = "bcdfghjkmnpqrtvwxz"
+
+
+DIGITS = "23456789"
+"""Signs that are hard to mistake for others, and make no word."""
+
+
+async def draw_tag_suffix(journal: Journal) -> None:
+    """Draw the suffix of this journal, unless it has one. Raises JournalError."""
+    with suppress(JournalDamaged):  # what cannot be read is not drawn anew: its key stands
+        if journal.get(KEY) is None:
+            drawn = SuffixDrawn(suffix=choice(LETTERS) + choice(DIGITS))
+            await journal.append(JOURNAL_THREAD, drawn, key=KEY, author="core")
+
+
+class TagSuffixHistory:
+    """The suffix of a journal as of any entry."""
+
+    def __init__(self, journal: JournalReader) -> None:
+        self._journal = journal
+        self._drawn: Entry[SuffixDrawn] | None = None
+
+    def suffix_at(self, before: int) -> str:
+        """Return the suffix as it was before an entry; empty where none was drawn yet, or it is damaged."""
+        if self._drawn is None:
+            with suppress(JournalDamaged):
+                self._drawn = cast("Entry[SuffixDrawn] | None", self._journal.get(KEY))
+        if self._drawn is None or self._drawn.seq >= before:
+            return ""
+        return self._drawn.event.suffix

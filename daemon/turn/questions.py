@@ -1,0 +1,396 @@
+"""How a turn asks people and goes on with their answer: its buttons, and what was said meanwhile.
+
+What a branch wants to ask of people: it has no address, so it wishes that its root's turn asks it.
+
+A wish is answered once: whoever ends the execution that asks it tells the branch so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from daemon.engine.event import PART, Entry, Input, fingerprint, of_kind, parent_of, part_key, seqs_of
+from daemon.engine.journal.reader import JournalReader
+from daemon.engine.kinds import CancelRequest, InputsReceived, ThreadEnded, ThreadSpawned, WaitBegan
+from daemon.errors import ContentRefused, PostFailed
+from daemon.kinds import (
+    BranchAnswer,
+    BranchQuestion,
+    ButtonPress,
+    ContextCleared,
+    PersonMessage,
+    QuestionAnswered,
+    QuestionAsked,
+    SoulTurnBegan,
+    SoulTurnEnded,
+    SpeechFinished,
+)
+from daemon.memory import Memory
+from daemon.ports import Button, ButtonRow
+from daemon.process import NO_ANSWER, Answer, Question
+from daemon.prompts.elements import clean_name_text, parse_labels
+from daemon.soul.errand import first_input, report_outcome
+from daemon.soul.voice import Voice
+from daemon.turn.branches import watches_of_thread
+from daemon.turn.recall import entry_as_memory, recall_kept
+from daemon.turn.speech import is_broken_off, speech_key_of
+
+
+def two_buttons(text: str, yes: str, no: str) -> tuple[Button, Button]:
+    """The two buttons under a question whose answers are these, as this file of labels calls them."""
+    known = parse_labels(text)
+    agree = Button(label=known.get(yes, yes), value=yes, style="primary")
+    decline = Button(label=known.get(no, no), value=no, style="danger")
+    return agree, decline
+
+
+async def send_branch_question(turn: Voice, key: str, question: Question) -> None:
+    """The root is to ask it. Part of the question, and no step: where that is recorded, so is this."""
+    wished = part_key(key, "wish")
+    if turn.journal.get(wished):
+        return
+    wish = BranchQuestion(
+        branch=turn.thread,
+        text=question.text,
+        asks=key,
+        to=tuple(question.to),
+        owners=tuple(question.owners),
+        choices=tuple((choice.label, choice.value, choice.style) for choice in question.choices),
+        wait=question.wait,
+        about=question.about,
+    )
+    await turn.execution.append(wish, wished, thread=turn.root)
+
+
+def branch_question_of(journal: JournalReader, execution: str) -> BranchQuestion | None:
+    """What a branch wants to ask, if this execution is to do that."""
+    first = first_input(journal, execution).event
+    if isinstance(first, BranchQuestion):
+        return first
+    return None
+
+
+def branch_question(turn: Voice) -> Question | None:
+    """The question of the wish that this turn is about, to those who can read this conversation."""
+    wish = branch_question_of(turn.journal, turn.execution.id)
+    if wish is None:
+        return None
+    return Question(
+        text=wish.text,
+        to=turn.readers_among(wish.to),
+        owners=turn.readers_among(wish.owners),
+        choices=[Button(label=label, value=value, style=style) for label, value, style in wish.choices],
+        wait=wish.wait,
+        about=wish.about,
+    )
+
+
+def asking_branch(turn: Voice) -> Sequence[int]:
+    """The branch that wished to ask this: where it ends, nobody needs to answer any more."""
+    wish = branch_question_of(turn.journal, turn.execution.id)
+    if wish is None:
+        return ()
+    begun = turn.journal.thread_entries(parent_of(wish.branch), ThreadSpawned)
+    return seqs_of([entry for entry in begun if entry.event.thread == wish.branch])
+
+
+async def wait_for_earlier_questions(turn: Voice) -> bool:
+    """Until nothing is asked here any more for a branch that wished it earlier. Does this one's branch still
+    want it then? Raises Suspended."""
+    while True:
+        earlier = await turn.ctx.record_if_found("earlier", lambda: _earlier(turn))
+        if earlier is None:
+            break
+        await turn.ctx.wait(closed=earlier.event.inputs, name="earlier-wish")
+    return await turn.ctx.record_if_found("forlorn", lambda: _end_of_wisher(turn)) is None
+
+
+def _earlier(turn: Voice) -> InputsReceived | None:
+    """What executions wait for that were begun earlier for a branch."""
+    journal = turn.journal
+    pending: list[Entry[Any]] = []
+    pending += journal.pending_entries(QuestionAsked, thread=turn.thread)
+    pending += journal.pending_entries(WaitBegan, thread=turn.thread)
+    earlier = [entry for entry in pending if _is_earlier(turn, entry.event.execution)]
+    if not earlier:
+        return None
+    return InputsReceived(inputs=tuple(seqs_of(earlier)))
+
+
+def _is_earlier(turn: Voice, execution: str) -> bool:
+    journal = turn.journal
+    began = journal.get(f"{execution}/began")
+    return (
+        began is not None
+        and began.seq < turn.began_seq
+        and branch_question_of(journal, execution) is not None
+    )
+
+
+def _end_of_wisher(turn: Voice) -> InputsReceived | None:
+    """Has the branch that wished this ended, or one above it, or is it told to?"""
+    journal = turn.journal
+    wish = branch_question_of(journal, turn.execution.id)
+    assert wish
+    thread = wish.branch
+    while parent_of(thread):
+        ends = journal.thread_entries(thread, CancelRequest, ThreadEnded)
+        if ends:
+            return InputsReceived(inputs=(ends[0].seq,))
+        thread = parent_of(thread)
+    return None
+
+
+async def answered_since(turn: Voice, question: Question) -> Answer | None:
+    """How the same bound was answered for another branch, after this one wished to ask."""
+    found = await turn.ctx.record_if_found("answered", lambda: _given_since(turn, question))
+    if found is None:
+        return None
+    given: Entry[QuestionAnswered] = turn.journal.entry(found.event.inputs[0])
+    return Answer(value=given.event.value, by=given.event.by, at=given.at)
+
+
+def _given_since(turn: Voice, question: Question) -> InputsReceived | None:
+    if "resets" not in question.about:
+        return None
+    for entry in turn.journal.thread_entries(turn.thread, QuestionAnswered, since=turn.inputs[0].seq):
+        if entry.event.about == question.about and entry.event.by:
+            return InputsReceived(inputs=(entry.seq,))
+    return None
+
+
+async def answer_branch(turn: Voice, execution: str, answer: Answer) -> None:
+    """Hand on what people answered to the branch that wished this execution to ask it: the first answer, and
+    no other.
+
+    No step: whoever ends the execution that asks has steps of its own, and finds here that it was done.
+    """
+    wish = branch_question_of(turn.journal, execution)
+    if wish is None:
+        return
+    key = f"relayed:{wish.asks}"
+    if turn.journal.get(key):
+        return
+    words = ""
+    if answer.memories:
+        words = answer.memories[-1].content
+    relayed = BranchAnswer(answers=wish.asks, value=answer.value, by=answer.by, text=words)
+    await turn.execution.append(relayed, key, thread=wish.branch)
+
+
+SAY = "say"
+"""The part of a question that says it."""
+
+
+PATIENT = 8
+"""Failures of a turn, some minutes, after which buttons are left standing."""
+
+
+async def ask(turn: Voice, name: str, question: Question) -> Answer:
+    """Ask; read the answer back, or take it from what this turn took, or suspend."""
+    _check(turn, question)
+    asks = _asked(question)
+
+    async def say(key: str) -> QuestionAsked:
+        """Say it under the key of the question, before anybody can answer it."""
+        about = fingerprint(name, asks, question.wait)
+        labels = tuple(choice.label for choice in question.choices)
+        return replace(asks, said=await _put(turn, key, question, about), labels=labels)
+
+    async def keep(asked: Entry[QuestionAsked], given: Entry[Input]) -> QuestionAnswered:
+        return await _answered(turn, asked, given, question)
+
+    answer = await turn.ctx.ask_for(
+        name,
+        asks,
+        answered=keep,
+        kind=QuestionAnswered,
+        first=say,
+        within=question.wait,
+        until=asking_branch(turn),
+    )
+    asked: Entry[QuestionAsked] = turn.journal.entry(answer.event.asked)
+    await remove_buttons(turn, asked, answer.event.text)
+    return _remembered(turn, asked, answer)
+
+
+def _check(turn: Voice, question: Question) -> None:
+    """Raises ValueError or RuntimeError where nobody could answer it."""
+    if not question.to:
+        return
+    if not question.resumes and not question.text.strip():
+        raise ValueError("a question that someone is to answer needs words")
+    if not question.choices and not turn.alone:
+        raise RuntimeError(
+            "beside other steps a question needs choices: nobody could tell which one words answer"
+        )
+
+
+def _asked(question: Question) -> QuestionAsked:
+    """What is recorded of it, before it is said."""
+    return QuestionAsked(
+        text=question.text,
+        to=tuple(question.to),
+        owners=tuple(question.owners),
+        choices=tuple(choice.value for choice in question.choices),
+        words=bool(question.to) and not (question.choices or question.resumes),
+        resumes=question.resumes,
+        about=question.about,
+    )
+
+
+async def _put(turn: Voice, key: str, question: Question, about: str) -> tuple[int, ...]:
+    """Say the question, with its buttons, which stand for `about`; the receipts."""
+    if not question.text:
+        return ()
+    if not turn.addressed:
+        await send_branch_question(turn, key, question)
+        return ()
+    buttons = None
+    if question.choices:
+        buttons = ButtonRow(asked=key, choices=tuple(question.choices), question=about)
+    speech = turn.speech_at(part_key(key, SAY))
+    spoken = await speech.finish(question.text, buttons)
+    return tuple(seqs_of(spoken))
+
+
+async def _answered(
+    turn: Voice, asked: Entry[QuestionAsked], given: Entry[Input], question: Question
+) -> QuestionAnswered:
+    """The answer as it is recorded, with what the thread kept meanwhile."""
+    meanwhile = tuple(_meanwhile(turn, asked))
+    answer = QuestionAnswered(input=given.seq, asked=asked.seq, about=asked.event.about, meanwhile=meanwhile)
+    event = given.event
+    if isinstance(event, ButtonPress):
+        name = await turn.speaker.name(given.author) or event.name
+        text = _chose(name, question, event.value)
+        return replace(answer, value=event.value, by=given.author, text=text)
+    if isinstance(event, BranchAnswer):
+        return replace(answer, value=event.value, by=event.by, text=event.text)
+    if isinstance(event, PersonMessage):
+        said = of_kind(PersonMessage, turn.journal.entries_at(turn.execution.began.event.inputs))
+        return replace(answer, value=event.text, by=event.user, seqs=tuple(seqs_of(said)))
+    return answer
+
+
+def _chose(name: str, question: Question, value: str) -> str:
+    label = value
+    for choice in question.choices:
+        if choice.value == value:
+            label = choice.label
+    return f"[{clean_name_text(name)} chose “{label}”]"
+
+
+def _meanwhile(turn: Voice, asked: Entry[QuestionAsked]) -> list[int]:
+    """What other executions kept in this thread since the question, and what was heard."""
+    journal = turn.journal
+    past = turn.world.pasts.history_of(turn.thread, turn.execution.began.seq)
+    theirs = set[int]()
+    for ended in journal.thread_entries(turn.thread, SoulTurnEnded, since=asked.seq):
+        its: Entry[SoulTurnBegan] = journal.entry(ended.cause or 0)
+        if its.event.execution != turn.execution.id:
+            theirs.update(ended.event.keep)
+    kept = [memory.seq for memory in past.kept if memory.seq]
+    newer = journal.entries_at([seq for seq in kept if seq > asked.seq])
+    summed_up = [cleared for cleared in of_kind(ContextCleared, newer) if not cleared.event.seqs]
+    said = [seq for seq in kept if seq in theirs]
+    return [*seqs_of(summed_up), *said, *seqs_of(past.overheard)]
+
+
+def _remembered(turn: Voice, asked: Entry[QuestionAsked], answer: Entry[QuestionAnswered]) -> Answer:
+    event = answer.event
+    seqs = [*asked.event.said, *event.meanwhile, *event.seqs]
+    memories: list[Memory] = [*recall_kept(turn.journal.entries_at(seqs), turn.tag_suffix)]
+    if event.text:
+        memories.append(entry_as_memory(answer))
+    return Answer(
+        value=event.value,
+        by=event.by,
+        at=answer.at,
+        memories=tuple(memories),
+        more=bool(event.meanwhile),
+    )
+
+
+# Its buttons
+
+
+async def remove_buttons(turn: Voice, asked: Entry[QuestionAsked], answer: str) -> None:
+    """The buttons of a question go, and who chose what stands there instead. A nicety: it holds up nobody."""
+    if not (asked.event.choices and asked.event.said):
+        return
+    last = turn.journal.entry(asked.event.said[-1])
+    if isinstance(last.event, SpeechFinished):
+        await _take_buttons(turn, last, f"settle-{asked.seq}", answer)
+
+
+async def remove_orphan_buttons(turn: Voice, spoken: Entry[SpeechFinished]) -> None:
+    """The buttons go under the last message of a question that was said, and never recorded."""
+    await _take_buttons(turn, spoken, f"settle-{spoken.seq}", "")
+
+
+def orphan_questions(recorded: Sequence[Entry[Any]]) -> list[Entry[SpeechFinished]]:
+    """The last messages of questions that were said, and not recorded before their execution was killed.
+
+    One that broke off has lost its buttons with that.
+    """
+    spoken = [entry for entry in of_kind(SpeechFinished, recorded) if not is_broken_off(entry)]
+    asked = {entry.key for entry in of_kind(QuestionAsked, recorded)}
+    taken_over = {entry.event.taken_from for entry in spoken}
+    said = dict[str, Entry[SpeechFinished]]()
+    for entry in spoken:
+        question, _, name = speech_key_of(entry.key).rpartition(PART)
+        if name == SAY and question not in asked and entry.key not in taken_over:
+            said[question] = entry
+    return list(said.values())
+
+
+async def _take_buttons(turn: Voice, spoken: Entry[SpeechFinished], name: str, answer: str) -> None:
+    """The last message of a question reads so without them, and says the answer, if there was one."""
+    ts, speech = spoken.event.ts, speech_key_of(spoken.key)
+    text = f"{spoken.event.text}\n{answer}".strip()
+
+    async def rewrite() -> str:
+        finish = turn.speaker.finish
+        try:
+            with suppress(ContentRefused):
+                return await finish(turn.thread, ts, text, speech, turn.hold)
+            return await finish(turn.thread, ts, text, speech, turn.hold, plain=True)
+        except ContentRefused as refusal:
+            return str(refusal)
+        except PostFailed as failure:
+            if len(turn.execution.failed_attempts) < PATIENT:
+                raise
+            return str(failure)
+
+    await turn.effect(name, {"ts": ts}, rewrite, repeatable=True)
+
+
+# It is let go of
+
+
+async def withdraw(turn: Voice) -> tuple[int, int]:
+    """Nobody needs to answer what waits in this thread, and what goes on under it ends. How many questions
+    were let go of, and how many branches? A branch that is stopped ends those under it by its own end.
+    """
+    under = watches_of_thread(turn.journal, turn.thread)
+    withdrawn = await turn.ctx.withdraw(seqs_of(under))
+    branches: Sequence[Entry[Any]] = ()
+    if not turn.execution.parent_thread:
+        branches = await turn.ctx.cancel_all(f"{turn.thread} was stopped")
+    await report_withdrawn(turn, withdrawn)
+    return len(of_kind(QuestionAsked, withdrawn)), len(branches)
+
+
+async def report_withdrawn(turn: Voice, withdrawn: Sequence[Entry[QuestionAsked | WaitBegan]]) -> None:
+    """Whoever wanted these asked hears that nobody answers, and their buttons go."""
+    for waits in withdrawn:
+        if isinstance(waits.event, WaitBegan) and not waits.event.resumes:
+            continue
+        await answer_branch(turn, waits.event.execution, NO_ANSWER)
+        await report_outcome(turn, waits.event.execution, "declined")
+        for question in of_kind(QuestionAsked, [waits]):
+            await remove_buttons(turn, question, "")

@@ -1,0 +1,619 @@
+"""The soul as the engine runs it: which inputs first, the current process, its transitions, and its end.
+
+How a turn ends: what its thread keeps of it, and which process the thread is in from then on.
+
+What the others have heard of an execution that waits, as it will keep it itself.
+
+How what a turn began in the world is brought to an end, where the turn itself will not do so.
+
+Claude cannot be reached: who is told, and how long is waited.
+
+Words to a person who waits long for the first word: first a status, then once a sentence.
+
+The sentence stands beside the steps of the execution, under the turn's key: so it is said once in each turn,
+whoever is killed when.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from daemon.claude.availability import retry_pause_of
+from daemon.engine.context import Context
+from daemon.engine.event import (
+    Entry,
+    Input,
+    InputRank,
+    StepEvent,
+    context_of,
+    in_seq_order,
+    last_words_path,
+    of_kind,
+    part_key,
+    root_of,
+    seqs_of,
+)
+from daemon.engine.exceptions import FencedError, JournalError
+from daemon.engine.execution import Execution
+from daemon.engine.journal.journal import Journal
+from daemon.engine.journal.reader import ALWAYS, JournalReader
+from daemon.engine.kinds import InputsReceived, Intent, OutageBegan, QuestionWithdrawn, WaitBegan, WaitEnded
+from daemon.engine.program import InputSelection, Program
+from daemon.errors import PostFailed, PostRefused
+from daemon.kinds import (
+    INNER,
+    INNER_WAIT,
+    ActionObserved,
+    CardIntended,
+    CellBegan,
+    CellRan,
+    ModelCall,
+    PersonMessage,
+    ProcessChanged,
+    QuestionAnswered,
+    QuestionAsked,
+    SoulTurnBegan,
+    SoulTurnEnded,
+    SpeechBegan,
+    SpeechDropped,
+    SpeechFinished,
+    TickDue,
+    TickLogged,
+    UnpromptedMessage,
+)
+from daemon.kinds.thought_kinds import INTERRUPTED
+from daemon.memory import WorkingMemory, working_memory
+from daemon.mind.asking import feeling
+from daemon.model import ACCOUNT
+from daemon.process import NO_ANSWER, Transition, commands_of
+from daemon.prompts.prompt_catalogue import fill_prompt
+from daemon.soul.turn import Turn
+from daemon.soul.voice import UNKNOWN_OUTCOME, Voice
+from daemon.soul.world import TurnDependencies
+from daemon.turn.branches import input_of_ended_wait
+from daemon.turn.input_policy import (
+    SECONDS_TO_STATUS,
+    THINKING_PROCESS,
+    FirstWordWait,
+    edits_taken_in,
+    in_slack_order,
+    internal_inputs,
+    is_background_only,
+    last_message_to_soul,
+    messages_to_answer,
+    overtaking_edits,
+    select_inputs,
+    without_replaced_versions,
+)
+from daemon.turn.input_policy import SoulInputSelection as TakenBySoul
+from daemon.turn.plan_card import settle_plan_card
+from daemon.turn.preparation import (
+    fetch_earlier_messages,
+    import_dm_context,
+    recall_restart_log,
+    report_void_answers,
+)
+from daemon.turn.questions import orphan_questions, remove_buttons, remove_orphan_buttons, report_withdrawn
+from daemon.turn.recall import is_spoken, recall_kept
+from daemon.turn.speech import is_broken_off, speech_key_of
+
+
+async def finish_open_messages(turn: Voice) -> None:
+    """Each message that was begun stays as it stands in Slack, for good; what never stood there is unsaid."""
+    await _end_speeches(turn, _left_open(turn))
+
+
+async def finish_open_card(turn: Voice) -> None:
+    """It is recorded whether Slack shows what the card was to show."""
+    await _end_cards(turn, _left_open(turn))
+
+
+async def finish_before_restart(turn: Voice) -> None:
+    """Both after a restart, of what was begun before it; what was begun since goes on."""
+    left = turn.execution.entries_left_open()
+    await _end_speeches(turn, left)
+    await _end_cards(turn, left)
+
+
+def _left_open(turn: Voice) -> list[Entry[Any]]:
+    """What the execution of this turn began, and has not ended."""
+    recorded = turn.journal.execution_entries(turn.execution.id)
+    pending = set(turn.journal.still_pending(seqs_of(recorded)))
+    return [entry for entry in recorded if entry.seq in pending]
+
+
+async def _end_speeches(turn: Voice, begun: Sequence[Entry[Any]]) -> None:
+    speeches = [speech_key_of(message.key) for message in of_kind(SpeechBegan, begun)]
+    for key in dict.fromkeys(speeches):
+        await turn.speech_at(key).settle()
+
+
+async def _end_cards(turn: Voice, begun: Sequence[Entry[Any]]) -> None:
+    for intent in of_kind(CardIntended, begun):
+        await settle_plan_card(turn, intent)
+
+
+STATUS = "prompts/sentences/still_thinking"
+
+
+WAITING = "prompts/sentences/waiting"
+
+
+log = logging.getLogger(__name__)
+
+
+async def watch_long_waits(world: TurnDependencies) -> None:
+    """Tell whoever waits long, until cancelled. While nobody waits, this sleeps."""
+    waits, clock = world.waits, world.clock
+    while True:
+        await waits.any.wait()
+        if waits.next_sign_at is None:
+            waits.any.clear()
+            continue
+        left = waits.next_sign_at - clock.steady()
+        await clock.sleep(min(left, SECONDS_TO_STATUS))  # who comes meanwhile is not due before that
+        for execution, wait in waits.overdue(clock.steady()).items():
+            _act(world, execution, wait)
+
+
+def _act(world: TurnDependencies, execution: Execution, wait: FirstWordWait) -> None:
+    """Show the status; at the second time, begin to say the sentence."""
+    wait.signs += 1
+    if (
+        execution.is_shown or execution.is_in_outage
+    ):  # people see an answer, or were told that the model is away
+        return
+    turn = _turn(world, execution)
+    if wait.signs == 1:
+        turn.show_status(fill_prompt(turn, STATUS))
+    elif _is_waited_for(turn):
+        wait.telling = asyncio.create_task(_tell(turn, wait), name=f"the wait of {execution.id}")
+
+
+def _turn(world: TurnDependencies, execution: Execution) -> Turn:
+    """A turn whose steps stand beside those of the execution."""
+    return Turn(world, Context(execution, part_key(execution.turn, "wait")))
+
+
+def _is_waited_for(turn: Turn) -> bool:
+    """True if somebody expects words here, who was not told yet in this turn."""
+    expects = turn.must_answer or bool(turn.execution.recorded_entries(QuestionAnswered))
+    return expects and turn.addressed and turn.ctx.read_back(_told(turn)) is None
+
+
+def _told(turn: Turn) -> str:
+    return f"{turn.ctx.path}/told#1"
+
+
+async def _tell(turn: Turn, wait: FirstWordWait) -> None:
+    try:
+        await turn.speech_at(_told(turn)).finish(fill_prompt(turn, WAITING), answers=False)
+        turn.show_status(fill_prompt(turn, STATUS))  # Slack takes the status away with each message
+    except PostFailed as error:
+        wait.failed = True
+        log.info("A person who waits could not be told so: %s.", error)
+    except (FencedError, JournalError):
+        wait.failed = True  # the turn meets the same at its next step
+
+
+async def settle_wait_sentence(world: TurnDependencies, execution: Execution) -> None:
+    """Leave what was half said of a wait as it stands in Slack; unsay what never stood there."""
+    turn = _turn(world, execution)
+    if execution.pending_about(turn.ctx.path):
+        await turn.speech_at(_told(turn)).settle()
+
+
+def visible_messages(entries: Iterable[Entry[Any]]) -> Iterator[Entry[ModelCall | SpeechFinished]]:
+    """The receipts of what it said; where the model's answer was said, that call, and not twice the same."""
+    answer: Entry[ModelCall] | None = None
+    said = ""
+    for entry in entries:
+        if isinstance(entry.event, ModelCall) and is_spoken(entry):
+            answer = entry
+        elif isinstance(entry.event, SpeechFinished):
+            speech = speech_key_of(entry.key)
+            if answer:
+                yield answer
+                answer = None
+                said = speech
+            elif speech != said:
+                yield entry
+
+
+async def announce_outage(turn: Turn, waiting: Entry[OutageBegan]) -> None:
+    """Say once in this conversation that the model does not answer; what was half said stays as it is."""
+    turn.show_status("")
+    await finish_open_messages(turn)
+    waits = turn.must_answer or bool(
+        turn.execution.recorded_entries(QuestionAnswered)
+    )  # this turn begins at the outage
+    if waits and turn.addressed:
+        name = "unreachable"
+        if waiting.event.reason in ACCOUNT:
+            name = "account"
+        sentence = fill_prompt(turn, f"prompts/sentences/{name}")
+        await turn.say(sentence, "told", answers=False)
+
+
+def end_completed(turn: Turn) -> SoulTurnEnded:
+    """What its memory holds that no turn has kept is kept."""
+    return _ended(turn, "completed", turn.memory)
+
+
+def end_failed(turn: Turn) -> SoulTurnEnded:
+    """It was given up: of the messages nothing is kept, one of them may be the poison.
+
+    One that was answered, and that the daemon died of afterwards, has not failed.
+    """
+    for taken in of_kind(ProcessChanged, turn.journal.entries_under(turn.ctx.path)):  # where its end led it
+        turn.process, turn.params = taken.event.to, taken.event.params
+    if is_refused_by_slack(turn):
+        return _ended(turn, "abandoned", WorkingMemory())
+    said = recall_kept(turn.execution.recorded_entries(SpeechFinished), turn.tag_suffix)
+    if has_said_everything(turn):
+        return _ended(turn, "completed", turn.memory.with_memory(*said))
+    return _ended(turn, "failed", working_memory(said[-1:]))
+
+
+def end_suspended(turn: Turn) -> SoulTurnEnded:
+    """Its execution waits: what was said aloud is kept; the thread is free."""
+    execution = turn.execution
+    recorded: list[Entry[Any]] = execution.recorded_entries()
+    seen: list[Entry[Any]] = [*turn.internal_inputs, *visible_messages(recorded)]
+    for answer in of_kind(QuestionAnswered, recorded):
+        seen += turn.journal.entries_at(answer.event.seqs)
+        if answer.event.text:
+            seen.append(answer)
+    accepted = execution.inputs[len(turn.inputs) :]
+    seen += of_kind(PersonMessage, accepted)
+    said = in_slack_order(without_replaced_versions([*turn.heard, *turn.said]))
+    memory = working_memory(recall_kept([*said, *in_seq_order(seen)], turn.tag_suffix))
+    return SoulTurnEnded(outcome="suspended", keep=_new(turn, memory))
+
+
+def is_refused_by_slack(turn: Turn) -> bool:
+    """Did Slack take nothing in this conversation before its last words? Then it has none."""
+    told = last_words_path(turn.execution.id, "")
+    failures = [failed.event for failed in turn.execution.failed_attempts]
+    errors = [failure.error for failure in failures if not failure.at.startswith(told)]
+    return bool(errors) and errors[-1] == PostRefused.recorded_name
+
+
+def has_said_everything(turn: Turn) -> bool:
+    """Was all said that it began to say since it last heard anything, and does it ask nothing?
+
+    Then, if nothing failed, it was only killed after that.
+    """
+    journal = turn.journal
+    done = journal.execution_entries(turn.execution.id)
+    if turn.execution.failed_attempts or orphan_questions(done):
+        return False
+    begun = [entry for entry in done if isinstance(entry.event, SpeechBegan | QuestionAsked)]
+    if journal.still_pending(seqs_of(begun)):
+        return False
+    heard = [turn.execution.began, *of_kind(InputsReceived, done)]
+    last_heard = max(seqs_of(heard))
+    receipts = [entry for entry in done if isinstance(entry.event, SpeechFinished | SpeechDropped)]
+    since = [entry for entry in receipts if entry.seq > last_heard]
+    return bool(of_kind(SpeechFinished, since)) and not is_broken_off(since[-1])
+
+
+def _ended(turn: Turn, outcome: str, memory: WorkingMemory) -> SoulTurnEnded:
+    """The entry that says so: it names the process, unless the thread stays in the one in which it is."""
+    ended = SoulTurnEnded(outcome=outcome, keep=_new(turn, memory))
+    if _stays(turn):
+        return ended
+    return replace(ended, process=turn.process, params=turn.params)
+
+
+def _stays(turn: Turn) -> bool:
+    """Does the thread stay where it is?
+
+    A turn apart leaves it there, unless it goes over into another process itself. So does an execution that
+    goes on after an answer, if the thread has begun to think in the open meanwhile.
+    """
+    if turn.apart is not None:
+        return turn.process == turn.first.event.process
+    return _thinks_meanwhile(turn)
+
+
+def _thinks_meanwhile(turn: Turn) -> bool:
+    """Has another execution of this thread begun to think in the open since this one first began?"""
+    began = turn.execution.began.seq
+    if began == turn.began_seq or turn.first.event.process == THINKING_PROCESS:
+        return False
+    turned_to = [taken.event.to for taken in turn.execution.recorded_entries(ProcessChanged)]
+    if THINKING_PROCESS in turned_to:
+        return False
+    return turn.world.pasts.history_of(turn.thread, began).process == THINKING_PROCESS
+
+
+def _new(turn: Turn, memory: WorkingMemory) -> tuple[int, ...]:
+    """The entries of this memory that no turn has kept."""
+    journal, seqs = turn.journal, memory.seqs
+    if turn.execution.restarts:
+        seqs = tuple(_original(journal, seq) for seq in seqs)
+    kept = set[int]()
+    for ended in journal.thread_entries(turn.thread, SoulTurnEnded, since=turn.began_seq):
+        kept.update(ended.event.keep)
+    new = [seq for seq in seqs if seq not in kept and turn.is_unseen(seq)]
+    return tuple(dict.fromkeys(new))
+
+
+def _original(journal: JournalReader, seq: int) -> int:
+    """The entry that this was taken over from, before a restart; or it itself."""
+    entry: Entry[Any] = journal.entry(seq)
+    while isinstance(entry.event, StepEvent) and entry.event.taken_from:
+        before = journal.get(entry.event.taken_from)
+        assert before
+        entry = before
+    return entry.seq
+
+
+MAX_TRANSITIONS = 10
+
+
+RECOVERY = 3_600.0
+"""Seconds after which the inner life thinks again where a tick of it was given up."""
+
+
+class TooManyTransitions(RuntimeError):
+    """The processes of one turn hand it on to each other without end."""
+
+    recorded_name = "TooManyTransitions"
+
+
+class SoulProgram(Program):
+    """What happens when one of its threads has something to take up."""
+
+    author = "soul"
+
+    def __init__(self, world: TurnDependencies) -> None:
+        self._world = world
+        self._commands = commands_of(world.processes)
+
+    # A turn begins
+
+    def take(self, journal: Journal, waiting: Sequence[Entry[Input]]) -> InputSelection | None:
+        return select_inputs(journal, waiting, self._world.owners, self._commands)
+
+    async def began(self, taken: InputSelection, execution: str) -> SoulTurnBegan:
+        inputs = tuple(seqs_of(taken.inputs))
+        if taken.resumes:
+            first = self._world.journal.get(f"{execution}/began")
+            assert first
+            assert isinstance(first.event, SoulTurnBegan)
+            return SoulTurnBegan(
+                execution=execution,
+                inputs=inputs,
+                answers=taken.resumes.key,
+                process=first.event.process,
+                texts=first.event.texts,
+            )
+        assert isinstance(taken, TakenBySoul)
+        texts = await self._world.texts.current_set(self._world.make_texts)
+        if taken.process:
+            return SoulTurnBegan(
+                execution=execution, inputs=inputs, process=taken.process, texts=texts, apart=taken.params
+            )
+        thread = taken.inputs[0].thread
+        now = self._world.journal.last_seq_of_all() + 1
+        await self._world.pasts.preload(thread, now)
+        past = self._world.pasts.history_of(thread, now)
+        process = self._known(past.process)
+        if internal_inputs(taken.inputs):
+            process = THINKING_PROCESS
+        return SoulTurnBegan(execution=execution, inputs=inputs, process=process, texts=texts)
+
+    def interrupts(self, execution: Execution, entry: Entry[Input]) -> bool:
+        """A stop ends what is going on, and an afterthought yields to whoever speaks to the soul."""
+        if _is_stop(entry):
+            return True
+        if isinstance(entry.event, UnpromptedMessage):
+            return False
+        if not is_background_only(execution.first_inputs):
+            return False
+        return entry.event.rank in (InputRank.MESSAGE, InputRank.ANSWER)
+
+    def overtakes(self, execution: Execution) -> bool:
+        """Return True if a message was edited before anybody saw a word of its answer."""
+        return bool(overtaking_edits(execution))
+
+    # It runs
+
+    async def run(self, ctx: Context) -> Turn:
+        """Run the current process, and those that it goes over into at once."""
+        await self._ready(ctx)
+        if not ctx.execution.is_new:
+            await settle_wait_sentence(self._world, ctx.execution)
+        turn = Turn(self._world, ctx)
+        turn.show_status("")
+        after = ""
+        try:
+            await fetch_earlier_messages(turn)
+            await import_dm_context(turn)
+            await recall_restart_log(turn)
+            turn.may_be_overtaken = True
+            await self._think(turn)
+            while await turn.is_superseded_by_edit():
+                turn.accept_edits()
+                await recall_restart_log(turn)
+                await self._think(turn)
+            if self._world.waits.has_failed(ctx.execution):
+                await settle_wait_sentence(self._world, ctx.execution)
+            if turn.process == THINKING_PROCESS and turn.branches.branches:
+                after = feeling(turn).status
+        finally:
+            turn.show_status(after)
+        return turn
+
+    async def _ready(self, ctx: Context) -> None:
+        """Read what this conversation alone needs of the past, beside the loop where that is much."""
+        execution = ctx.execution
+        world = self._world
+        said = messages_to_answer(execution.inputs) or last_message_to_soul(
+            world.journal, root_of(execution.thread), ALWAYS
+        )
+        await world.budget.preload()
+        await world.pasts.preload(execution.thread, execution.first.seq)
+        await world.people.load({entry.event.user for entry in said}, execution.thread)
+
+    async def _think(self, turn: Turn) -> None:
+        if turn.silent and turn.process not in self._world.processes:
+            log.warning("The process %s is gone, and an afterthought with it.", turn.process)
+            return
+        for _ in range(MAX_TRANSITIONS):
+            outcome = await self._world.processes[self._known(turn.process)](turn)
+            if isinstance(outcome, WorkingMemory):
+                turn.memory = outcome
+                return
+            if not isinstance(outcome, Transition):
+                raise TypeError(f"the process {turn.process} returned {type(outcome).__name__}")
+            if outcome.to not in self._world.processes:
+                log.warning(
+                    "The process %s goes over into %s, and there is none of that name: it goes on in %s."
+                    " There are %s.",
+                    turn.process,
+                    outcome.to,
+                    self._world.initial,
+                    ", ".join(sorted(self._world.processes)),
+                )
+            await turn.record_transition(outcome)  # which process a thread is in is a fact of the journal
+            if not outcome.execute_now:
+                return
+        raise TooManyTransitions(f"{MAX_TRANSITIONS} transitions in one turn")
+
+    def _known(self, process: str | None) -> str:
+        """The name of this process; of one that nobody knows, that of the initial one."""
+        if process is None or process not in self._world.processes:
+            return self._world.initial
+        return process
+
+    # It ends
+
+    def ended(self, ctx: Context, result: object) -> SoulTurnEnded:
+        assert isinstance(result, Turn)
+        return end_completed(result)
+
+    def suspended(self, ctx: Context) -> SoulTurnEnded:
+        return end_suspended(Turn(self._world, ctx, edits_taken_in(ctx.execution)))
+
+    async def settle(self, ctx: Context) -> None:
+        """After a restart: what was begun in the world is brought to an end."""
+        await super().settle(ctx)
+        await self._ready(ctx)
+        await finish_before_restart(Turn(self._world, ctx))
+
+    def unknown(self, intent: Entry[Intent]) -> ActionObserved | CellRan:
+        if isinstance(intent.event, CellBegan):
+            return INTERRUPTED
+        return ActionObserved(name=intent.event.name, text=UNKNOWN_OUTCOME)
+
+    async def failed(self, ctx: Context) -> None:
+        """Given up: what was begun is settled, and whoever waits is told once; where that can be said."""
+        await self._ready(ctx)
+        turn = Turn(self._world, ctx)
+        if turn.thread == INNER:
+            await _tick_failed(turn)
+        await turn.answer_branch(NO_ANSWER)
+        await turn.report_unprompted_outcome("refused")
+        if not is_refused_by_slack(turn):
+            was_answered = has_said_everything(turn)
+            await finish_open_card(turn)
+            await _let_go(turn)
+            if not was_answered:
+                await _last_word(turn, "failed")
+        await super().failed(ctx)
+
+    async def stopped(self, ctx: Context) -> None:
+        """Somebody stops what fails: what was begun is settled, and whoever said so reads that it is."""
+        await self._ready(ctx)
+        turn = Turn(self._world, ctx)
+        if turn.thread == INNER:
+            await turn.wait(within=RECOVERY, note={INNER_WAIT: "a tick was stopped"})
+        await turn.report_unprompted_outcome("declined")
+        await _let_go(turn)
+        await finish_open_card(turn)
+        stops = await ctx.receive(_is_stop)
+        ctx.accept(stops)
+        if turn.branches.parent:
+            await ctx.end_thread("", "cancelled")
+            return
+        if stops and turn.thread != INNER:
+            await turn.withdraw()
+            if turn.process == THINKING_PROCESS:
+                await turn.record_transition(Transition(to=self._world.initial, memory=turn.memory))
+        if not turn.execution.recorded_entries(SpeechFinished):
+            await _last_word(turn, "stopped")
+
+    def gave_up(self, ctx: Context) -> SoulTurnEnded:
+        return end_failed(Turn(self._world, ctx))
+
+    async def void(self, ctx: Context, answers: Sequence[Entry[Input]]) -> None:
+        """Whoever pressed what nobody asks any more is told so, and its buttons go."""
+        await self._ready(ctx)
+        await report_void_answers(Turn(self._world, ctx), answers)
+
+    def is_fault(self, error: Exception) -> bool:
+        """That Slack took nothing is not the turn's fault."""
+        return not isinstance(error, PostFailed)
+
+    def ends(self, error: Exception) -> bool:
+        """Would it come to the same again: Slack takes nothing here, nobody answers, or it has no end?"""
+        return super().ends(error) or isinstance(error, PostRefused | TooManyTransitions)
+
+    # It waits
+
+    def reminder(self, waiting: Entry[WaitBegan], woke: WaitEnded) -> Input:
+        return input_of_ended_wait(self._world.journal, waiting, woke)
+
+    def fits(self, about: Any, entry: Entry[Any]) -> bool:
+        return self._world.fits(about, entry)
+
+    def patience(self, reason: str, subject: str, tries: int) -> float | None:
+        return retry_pause_of(self._world.reach, reason, subject, tries)
+
+    async def went_down(self, ctx: Context, waiting: Entry[OutageBegan]) -> None:
+        await announce_outage(Turn(self._world, ctx), waiting)
+
+
+def _is_stop(entry: Entry[Input]) -> bool:
+    return entry.event.rank is InputRank.STOP
+
+
+async def _tick_failed(turn: Turn) -> None:
+    """It is a line of the log of the inner life, and what had woken it is not forgotten."""
+    why = ""
+    woke: list[int] = []
+    for due in of_kind(TickDue, turn.inputs):
+        why = due.event.why
+        woke += due.event.notes
+    told = of_kind(TickLogged, turn.journal.execution_entries(turn.execution.id))
+    if all(context_of(one.key) == turn.ctx.path for one in told):  # these words may run again
+        await turn.record(TickLogged(tick=turn.began_seq, outcome="failed", why=why))
+    await turn.wait(within=RECOVERY, note={INNER_WAIT: "a tick failed", "woke": woke})
+
+
+async def _let_go(turn: Turn) -> None:
+    """What it had begun to say stays as it is, and what it had asked or withdrawn loses its buttons."""
+    await finish_open_messages(turn)
+    done = turn.journal.execution_entries(turn.execution.id)
+    for gone in of_kind(QuestionWithdrawn, done):
+        asked = of_kind(QuestionAsked, turn.journal.entries_at(gone.closes))
+        await report_withdrawn(turn, asked)
+    answers = {entry.event.asked: entry.event.text for entry in of_kind(QuestionAnswered, done)}
+    for question in of_kind(QuestionAsked, done):
+        await remove_buttons(turn, question, answers.get(question.seq, ""))
+    for spoken in orphan_questions(done):
+        await remove_orphan_buttons(turn, spoken)
+
+
+async def _last_word(turn: Turn, name: str) -> None:
+    """Say once how it ended; to nobody, where nobody waits for it."""
+    if turn.addressed and not turn.silent:
+        sentence = fill_prompt(turn, f"prompts/sentences/{name}")
+        await turn.say(sentence, name, answers=name != "failed")

@@ -1,0 +1,722 @@
+"""What is said at one place of an execution: one message, or several where it is long or takes long.
+
+See "Speech" in docs/ARCHITECTURE.md.
+
+One message of a speech: intent, perhaps a stream, receipt.
+
+Only the root thread's turn speaks in a conversation. It streams one message at a time, so an orphan without
+a key can be adopted; its parallel contexts never stream, and know each message of theirs by its key.
+
+The pages of a text that are still to be said, each in the form in which Slack takes it.
+
+A page that is refused for its content is halved, twice at the most; then what is left of it is plain text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from daemon.engine.event import PART, Entry, digest, fingerprint, of_kind, part_key
+from daemon.engine.exceptions import JournalError
+from daemon.engine.journal.reader import JournalReader
+from daemon.errors import ContentRefused, PostFailed, PostRefused
+from daemon.kinds import (
+    ButtonPress,
+    IncomingMessage,
+    OverheardMessage,
+    SpeechBegan,
+    SpeechDropped,
+    SpeechFinished,
+    SpeechPosted,
+    StopRequest,
+)
+from daemon.ports import ButtonRow, MessagePage, PostedMessage, Speaker
+from daemon.soul.scope import Scope
+from daemon.turn.model_calls import report_slack_refusal
+
+HALVINGS = 2
+
+
+SMALLEST = 200
+"""Characters of the smallest page that another one is divided into."""
+
+
+PLAIN = 3_500
+"""Characters of a page of plain text: where a message is rewritten Slack takes 4,000."""
+
+
+class PageQueue:
+    """The pages of `text`, in order. Whoever says the first one calls `said`, or `refused`."""
+
+    def __init__(self, speaker: Speaker, text: str, pages: Sequence[MessagePage]) -> None:
+        self._speaker = speaker
+        self._text = text
+        self._left = list(pages)
+        self._ends: list[int] = []
+        """Where in the text the pages end that were said."""
+        self._refused_upto = 0
+        self._halvings = 0
+        self.plain = False
+        """Is the next page to be said as plain text?"""
+
+    def __bool__(self) -> bool:
+        return bool(self._left)
+
+    @property
+    def next_page(self) -> MessagePage:
+        """What is to be said next."""
+        return self._left[0]
+
+    @property
+    def is_last(self) -> bool:
+        """True if nothing is to be said after it."""
+        return len(self._left) == 1
+
+    @property
+    def _since(self) -> int:
+        """Where in the text the next page begins."""
+        return self._ends[-1] if self._ends else 0
+
+    def mark_said(self) -> None:
+        """Go on with the page after it."""
+        self._ends.append(self._left.pop(0).upto)
+        if self._since >= self._refused_upto:
+            self.plain = False
+            self._halvings = 0
+
+    def try_other_form(self) -> bool:
+        """Try another form of the next page; False if there is none."""
+        if self.plain:
+            return self._divide()
+        if self._since >= self._refused_upto:
+            self._refused_upto = self.next_page.upto
+        if self._halvings < HALVINGS and self._divide():
+            self._halvings += 1
+        else:
+            self.plain = True
+            self._cut(self._plain_ends())
+        return True
+
+    def _divide(self) -> bool:
+        """Let the next page be the first half of what it is; False if it is too small."""
+        if self.next_page.upto - self._since < 2 * SMALLEST:
+            return False
+        half = (self._since + self.next_page.upto) // 2
+        pages = len(self._left)
+        self._cut([self._speaker.page_end(self._text[:half], self._since), self.next_page.upto])
+        return len(self._left) > pages
+
+    def _plain_ends(self) -> list[int]:
+        """Where pages of plain text end, up to the end of what was refused."""
+        ends, since = list[int](), self._since
+        while self._refused_upto - since > PLAIN:
+            since = self._speaker.page_end(self._text[: since + PLAIN], since)
+            ends.append(since)
+        return [*ends, self._refused_upto]
+
+    def _cut(self, ends: Sequence[int]) -> None:
+        """Let the next pages end here, and those after them where they did."""
+        after = [page.upto for page in self._left if page.upto > ends[-1]]
+        pages = self._speaker.pages(self._text, [*self._ends, *ends, *after])
+        self._left = list(pages[len(self._ends) :])
+
+
+DATED = (
+    IncomingMessage,
+    StopRequest,
+    ButtonPress,
+    OverheardMessage,
+    SpeechFinished,
+    SpeechPosted,
+)
+"""Kinds whose `ts` is Slack's."""
+
+
+SPEECH_RECEIPT = "receipt"
+
+
+SPEECH_STARTED = "started"
+
+
+def speech_key_of(key: str) -> str:
+    """The key of the speech that this message, or its receipt, belongs to."""
+    message = key.removesuffix(f"{PART}{SPEECH_RECEIPT}")
+    speech, _, number = message.rpartition(PART)
+    return speech if number.isdigit() else message
+
+
+def is_broken_off(receipt: Entry[Any] | None) -> bool:
+    """Was the message left half said? Then its receipt answers to no text that was to be said."""
+    return receipt is not None and not receipt.forgotten and not receipt.event.fingerprint
+
+
+async def own_messages_since(scope: Scope, intent: Entry[Any] | None) -> list[PostedMessage]:
+    """Our messages here since the last that we knew of as this was begun: dates are Slack's own."""
+    since = 0.0
+    if intent:
+        since = last_known_ts(scope.journal, scope.thread, intent.seq)
+    return list(await scope.speaker.own_messages(scope.thread, since))
+
+
+def last_known_ts(journal: JournalReader, thread: str, seq: int) -> float:
+    """When the latest was said, by Slack's clock, that was known of this thread before this entry."""
+    dated: list[Entry[Any]] = []
+    dated += journal.thread_entries(thread, *DATED)
+    return max((float(entry.event.ts) for entry in dated if entry.seq < seq), default=0.0)
+
+
+def ts_of_key(own: Sequence[PostedMessage], keys: Collection[str]) -> str | None:
+    """The ts of the message that was posted under one of these keys."""
+    known = {digest(key) for key in keys}
+    for posted in own:
+        if posted.key in known:
+            return posted.ts
+    return None
+
+
+class OutgoingMessage:
+    """A message of one scope, under its key; not begun until there is something to read."""
+
+    def __init__(self, scope: Scope, key: str) -> None:
+        self._key = key
+        self._scope = scope
+        self._ts: str | None = None
+        self._shown = ""
+        self._rests = ""
+        """How it reads since its stream was ended; its receipt comes with the end of the speech."""
+        self._doubt = False
+        """Was it begun in this attempt, and nobody knows whether it stands in Slack?"""
+        self._grows_since: float | None = None
+        """When it was begun here, by the clock that nobody sets."""
+
+    @property
+    def intent(self) -> Entry[SpeechBegan] | None:
+        """The entry that began it."""
+        return self._scope.ctx.read_back(self._key)
+
+    @property
+    def receipt(self) -> Entry[SpeechFinished | SpeechDropped] | None:
+        """The entry that ended it."""
+        return self._scope.ctx.read_back(part_key(self._key, SPEECH_RECEIPT))
+
+    async def take_over(self, said: Entry[SpeechFinished]) -> Entry[SpeechFinished]:
+        """It was said before a restart, and is not said again."""
+        event = replace(said.event, taken_from=said.key)
+        return await self._scope.execution.append(event, part_key(self._key, SPEECH_RECEIPT))
+
+    @property
+    def is_begun_here(self) -> bool:
+        """Was it begun here? What an earlier attempt began, or what is told of an outage, is looked for."""
+        return self._grows_since is not None
+
+    def is_open_after(self, call: Entry[Any]) -> bool:
+        """True if it was begun before this entry, and did not end before it."""
+        intent, receipt = self.intent, self.receipt
+        if intent is None or intent.seq > call.seq:
+            return False
+        return receipt is None or receipt.seq > call.seq
+
+    @property
+    def age(self) -> float:
+        """Seconds for which it has grown; 0 if it does not grow."""
+        if self._grows_since is None:
+            return 0.0
+        return self._scope.world.clock.steady() - self._grows_since
+
+    async def show(self, text: str) -> None:
+        """It reads so by now. An attempt that did not write the intent never streams.
+
+        Showing it early is a nicety: where Slack or the journal does not take it, the model, which is paid
+        for, is still heard to its end.
+        """
+        if self._doubt or self._rests or not text.strip() or not text.startswith(self._shown):
+            return
+        with suppress(JournalError):
+            await self._show(text)
+
+    async def _show(self, text: str) -> None:
+        scope, intent = self._scope, await self._intend()
+        if not self.is_begun_here:
+            return
+        if self._ts is None:
+            if not scope.may_show_words():
+                return
+            await self._start(text, intent)
+        else:
+            await scope.speaker.extend(scope.thread, self._ts, text, scope.hold)
+        self._shown = text
+
+    async def stop_growing(self, text: str) -> bool:
+        """It reads so and will not grow, while the speech goes on in the next message; may it go on?"""
+        await self.show(text)
+        if self._ts and not self._rests:
+            self._rests = text
+            try:
+                await self._finish(self._ts, text)
+            except PostFailed:
+                self._rests = "?"  # it is set right when the speech ends
+        return bool(self._rests)
+
+    async def close(
+        self,
+        page: MessagePage,
+        asked: str,
+        choices: ButtonRow | None = None,
+        answers: Sequence[str] = (),
+        *,
+        plain: bool = False,
+        refused: str = "",
+    ) -> Entry[SpeechFinished | SpeechDropped]:
+        """It reads so for good; `asked` is the fingerprint of the whole speech, `answers` what it answers.
+
+        Raises ContentRefused. Then it can be closed in another form: `plain`, with another page, or with what
+        tells that something was `refused`.
+        """
+        receipt = self.receipt
+        if receipt:
+            return receipt
+        intent = await self._intend()
+        ts = stood = await self.posted_ts()
+        if ts is None or page.text != self._rests or choices or plain:
+            ts = await self._put(ts, page.text, choices, answers, plain=plain)
+        spoken = SpeechFinished(ts=ts, text=page.text, upto=page.upto, fingerprint=asked, refused=refused)
+        if stood and stood != ts:
+            spoken = replace(spoken, replaces=stood)
+        return await self._end(spoken, intent)
+
+    async def _put(
+        self,
+        ts: str | None,
+        text: str,
+        choices: ButtonRow | None,
+        answers: Sequence[str],
+        *,
+        plain: bool,
+    ) -> str:
+        """Say it, where it cannot be rewritten in a new message. Raises ContentRefused.
+
+        Whatever an unknown word of Slack's means: before anything else is posted it is looked for.
+        """
+        scope = self._scope
+        try:
+            return await self._finish(ts, text, choices, answers, plain=plain)
+        except ContentRefused:
+            self._doubt, self._rests = True, ""
+            if ts is None:
+                raise
+        return await scope.speaker.replace(
+            scope.thread, ts, text, self._key, scope.hold, choices, answers, plain=plain
+        )
+
+    async def retract(self, asked: str) -> Entry[SpeechFinished | SpeechDropped]:
+        """Take it away, so that it is never said; what was said for good stays."""
+        receipt = self.receipt
+        if receipt:
+            return receipt
+        scope, ts = self._scope, await self.posted_ts()
+        if ts:
+            await scope.speaker.retract(scope.thread, ts, self._key, scope.hold)
+        return await self._end(SpeechDropped(fingerprint=asked), await self._intend())
+
+    async def keep_as_is(self, text: str) -> Entry[SpeechFinished | SpeechDropped]:
+        """It broke off, and stays as it stands in Slack, whatever that is: this text is recorded of it."""
+        ts = await self.posted_ts()
+        assert ts, "what stands nowhere is unsaid"
+        return await self._end(SpeechFinished(ts=ts, text=text), await self._intend())
+
+    async def record_unsaid(self, asked: str) -> Entry[SpeechFinished | SpeechDropped] | None:
+        """Nothing of it stands in Slack, and nothing will; `asked` is the fingerprint of the whole speech."""
+        intent, receipt = self.intent, self.receipt
+        if receipt or not intent:
+            return receipt
+        return await self._end(SpeechDropped(fingerprint=asked), intent)
+
+    async def posted_ts(self) -> str | None:
+        """The ts of this message, if it stands in Slack: known, recorded, or found there."""
+        intent = self.intent
+        if self._ts is None and intent and (self._doubt or not self.is_begun_here):
+            self._ts = await self._found(intent)
+        return self._ts
+
+    async def break_off(
+        self, end: str, lost: str, unknown: Callable[[], str]
+    ) -> Entry[SpeechFinished | SpeechDropped]:
+        """It stands in Slack and stays as it is, with this `end`; its receipt.
+
+        Where nothing legible stands there it reads `lost`; without that it goes. Where nobody knows its words
+        any more, `unknown` is recorded: Slack shows them in a form of its own.
+        """
+        text = self._shown if self._rests in ("", "?") else self._rests
+        if not text and await self._is_legible():
+            intent, scope = await self._intend(), self._scope
+            assert self._ts
+            text = await scope.speaker.leave_message(scope.thread, self._ts, end, self._key, scope.hold)
+            return await self._end(SpeechFinished(ts=self._ts, text=text or unknown()), intent)
+        text += end
+        if not text.strip(" …"):
+            if not lost:
+                return await self.retract("")
+            text = lost
+        return await self.close(MessagePage(text=text, upto=len(text)), "")
+
+    async def _is_legible(self) -> bool:
+        """Does it read anything in Slack?"""
+        for posted in await own_messages_since(self._scope, self.intent):
+            if posted.ts == self._ts:
+                return bool(posted.text.strip(" …"))
+        return False
+
+    async def _start(self, text: str, intent: Entry[SpeechBegan]) -> None:
+        scope = self._scope
+        try:
+            self._ts = await scope.speaker.start(scope.thread, text, self._key, scope.hold)
+        except PostFailed:
+            self._doubt = True
+            return
+        started = SpeechPosted(ts=self._ts)
+        await scope.execution.append(started, part_key(self._key, SPEECH_STARTED), cause=intent.seq)
+
+    async def _finish(
+        self,
+        ts: str | None,
+        text: str,
+        choices: ButtonRow | None = None,
+        answers: Sequence[str] = (),
+        *,
+        plain: bool = False,
+    ) -> str:
+        scope = self._scope
+        return await scope.speaker.finish(
+            scope.thread, ts, text, self._key, scope.hold, choices, answers, plain=plain
+        )
+
+    async def _found(self, intent: Entry[SpeechBegan]) -> str | None:
+        """Its ts: recorded, or that of the message that has its key; else of the one that nobody claims."""
+        started: Entry[SpeechPosted] | None = self._scope.ctx.read_back(part_key(self._key, SPEECH_STARTED))
+        if started:
+            return started.event.ts
+        own = await own_messages_since(self._scope, intent)
+        known = ts_of_key(own, [self._key])
+        if known:
+            return known
+        if not self._scope.alone:
+            return None
+        told: list[Entry[Any]] = []
+        told += self._scope.journal.thread_entries(self._scope.thread, SpeechFinished, SpeechPosted)
+        claimed = {entry.event.ts for entry in told}
+        for posted in own:
+            if not posted.key and posted.ts not in claimed:
+                return posted.ts
+        return None
+
+    async def _intend(self) -> Entry[SpeechBegan]:
+        intent = self.intent
+        if intent:
+            return intent
+        self._grows_since = self._scope.world.clock.steady()
+        self._scope.ctx.begin_step(self._key)
+        return await self._scope.execution.append(SpeechBegan(), self._key)
+
+    async def _end(
+        self, receipt: SpeechFinished | SpeechDropped, intent: Entry[SpeechBegan]
+    ) -> Entry[SpeechFinished | SpeechDropped]:
+        key = part_key(self._key, SPEECH_RECEIPT)
+        return await self._scope.execution.append(receipt, key, cause=intent.seq, closes=[intent.seq])
+
+
+LONGEST_STREAM = 225.0
+"""Seconds after which a growing message goes on in a new one: Slack ends a stream after five minutes."""
+
+
+BROKEN = " …"
+"""Stands at the end of what breaks off."""
+
+
+class Speech:
+    """Implements process.Speech. Its messages have the keys `key`, `key!2` and so on.
+
+    `half_said` gives what is recorded where nobody knows the words any more that stand in Slack, `unsayable`
+    what is said instead of what Slack refuses in every form.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        key: str,
+        lost_words: str,
+        half_said: Callable[[], str],
+        unsayable: Callable[[], str],
+    ) -> None:
+        self._scope = scope
+        self._key = key
+        self._lost_words = lost_words
+        self._half_said = half_said
+        self._unsayable = unsayable
+        self._read_back()
+        self._messages: list[OutgoingMessage] = []
+        self._broken_off = 0
+        """How many of its first messages broke off, and stay as they are."""
+        self._heard = ""
+        self._taken_back = False
+        self._whole: list[MessagePage] = []
+        """Its messages that grow no more."""
+        self._cuts: list[int] = []
+        """Where in what was heard a message ended, for good."""
+
+    def _read_back(self) -> None:
+        """What a former attempt left is known before anything else is done: as long as something recorded is
+        unread, nothing new is heard, not even a stop.
+        """
+        key, number = self._key, 1
+        while self._scope.ctx.read_back(key):
+            self._scope.ctx.read_back(part_key(key, SPEECH_STARTED))
+            self._scope.ctx.read_back(part_key(key, SPEECH_RECEIPT))
+            number += 1
+            key = part_key(self._key, str(number))
+
+    async def update(self, text: str) -> None:
+        """It reads so by now. What does not go on from what was heard before waits for the end.
+
+        After a restart all does: it may have been said already. So does all in a parallel context: a stream
+        bears no key until it ends, and of two that a crash cut off nobody could tell which is whose.
+        """
+        if self._scope.execution.restart_log or not self._scope.alone:
+            return
+        self._begin_after_a_break()
+        text = text.lstrip()
+        if self._heard and not text:
+            await self._take_back()
+        if self._taken_back or not text or not text.startswith(self._heard):
+            return
+        self._heard = text
+        *whole, growing = self._scope.speaker.pages(text, self._cuts, self._whole)
+        self._cuts = [page.upto for page in whole]
+        self._whole = whole
+        for number, page in enumerate(whole):
+            if not await self._message(number).stop_growing(page.text):
+                return
+        message = self._message(len(whole))
+        await message.show(growing.text)
+        if message.age > LONGEST_STREAM:
+            cut = self._scope.speaker.page_end(text, _end_of(whole))
+            self._cuts.append(cut)
+
+    async def finish(
+        self, text: str, choices: ButtonRow | None = None, *, answers: bool = True
+    ) -> Sequence[Entry[SpeechFinished | SpeechDropped]]:
+        """It reads so for good. Nothing to say: what stands in Slack gets the owner's sentence.
+
+        Its last message has the buttons. Those of parallel contexts wait for each other. `answers`: it is
+        the answer to what this execution was begun for. Raises SpeechRefused where the buttons can be posted
+        in no form.
+        """
+        async with self._scope.speaking:
+            answered = self._scope.answered_ts if answers and not choices else ()
+            return await self._close(text, choices, answered)
+
+    async def _close(
+        self, text: str, choices: ButtonRow | None, answered: Sequence[str]
+    ) -> Sequence[Entry[SpeechFinished | SpeechDropped]]:
+        question = ""
+        if choices:
+            question = choices.question
+        asked = fingerprint("spoken", text, question)
+        self._begin_after_a_break()
+        if not choices and await self._scope.is_superseded_by_edit():
+            return await self._unsay(self._begun(), "")
+        if text or choices:
+            self._scope.mark_shown()
+        self._scope.ctx.read_back(part_key(self._key_of(0), SPEECH_RECEIPT), asked)
+        said_before = await self._take_over(asked, text)
+        if said_before:
+            return said_before
+        begun = self._begun()
+        standing = [message for message in begun if await message.posted_ts()]
+        pages: Sequence[MessagePage] = []
+        if text or standing:
+            text = text or self._lost_words
+            pages = self._pages(text)
+        queue = PageQueue(self._scope.speaker, text, pages)
+        receipts = await self._say(queue, asked, choices, answered)
+        for superfluous in begun[len(receipts) :]:
+            receipts.append(await superfluous.retract(asked))
+        return receipts
+
+    async def _unsay(
+        self, messages: Sequence[OutgoingMessage], asked: str
+    ) -> list[Entry[SpeechFinished | SpeechDropped]]:
+        """End these, of which nothing stands in Slack; `asked` is the fingerprint of the whole speech."""
+        receipts = list[Entry[SpeechFinished | SpeechDropped]]()
+        for message in messages:
+            unsaid = await message.record_unsaid(asked)
+            if unsaid:
+                receipts.append(unsaid)
+        return receipts
+
+    async def _say(
+        self, queue: PageQueue, asked: str, choices: ButtonRow | None, answered: Sequence[str]
+    ) -> list[Entry[SpeechFinished | SpeechDropped]]:
+        """Say these pages, each in the form in which Slack takes it."""
+        receipts: list[Entry[SpeechFinished | SpeechDropped]] = []
+        while queue:
+            buttons = None
+            if queue.is_last:
+                buttons = choices
+            message = self._message(len(receipts))
+            try:
+                receipt = await message.close(queue.next_page, asked, buttons, answered, plain=queue.plain)
+            except ContentRefused as refusal:
+                if queue.try_other_form():
+                    continue
+                receipt = await self._leave_out(message, queue.next_page, asked, refusal)
+            receipts.append(receipt)
+            queue.mark_said()
+        if choices and receipts and not _is_said(receipts[-1]):
+            raise PostRefused("Slack takes this question in no form")
+        return receipts
+
+    async def _leave_out(
+        self, message: OutgoingMessage, page: MessagePage, asked: str, refusal: ContentRefused
+    ) -> Entry[SpeechFinished | SpeechDropped]:
+        """The owner's sentence stands there instead; where Slack refuses that, too, nothing does."""
+        await report_slack_refusal(self._scope, refusal.word)
+        instead = MessagePage(text=self._unsayable(), upto=page.upto)
+        try:
+            return await message.close(instead, asked, plain=True, refused=refusal.word)
+        except ContentRefused:
+            return await message.retract(asked)
+
+    async def settle(self) -> Sequence[Entry[SpeechFinished | SpeechDropped]]:
+        """It breaks off: what stands in Slack is finished as it is, all else is let go.
+
+        Where its execution goes on, what is said after that begins in a new message.
+        """
+        self._begin_after_a_break()
+        lost = "" if self._broken_off else self._lost_words
+        return await self._break_off(self._begun(), lost)
+
+    async def leave_as_is(self, text: str, call: Entry[Any]) -> Sequence[Entry[SpeechFinished]] | None:
+        """Leave what people have read if `text`, all that came in `call`, does not go on from it.
+
+        Returns what stays; None where nothing was left so, and `text` can be said in its place. Illegible
+        messages go. Another life of the daemon comes to the same: it is decided by what is recorded after
+        the call.
+        """
+        left = [message for message in self._all_begun() if message.is_open_after(call)]
+        has_broken_off = any(is_broken_off(message.receipt) for message in left)
+        if not has_broken_off and not await self._is_other(text, left):
+            return None
+        await self._break_off([message for message in left if not message.receipt], "")
+        self._begin_after_a_break()
+        return of_kind(SpeechFinished, [message.receipt for message in left if message.receipt])
+
+    async def _is_other(self, text: str, standing: Sequence[OutgoingMessage]) -> bool:
+        """True if this text does not go on from what stands in these messages.
+
+        Nobody knows how those read that an earlier life began: as long a text can take their place.
+        """
+        if any(message.receipt for message in standing):
+            return False
+        shown = [message for message in standing if await message.posted_ts()]
+        if not text or not shown:
+            return bool(shown)
+        if shown[0].is_begun_here:
+            return self._taken_back or not text.startswith(self._heard.rstrip())
+        return len(self._scope.speaker.pages(text)) < len(shown)
+
+    async def _break_off(
+        self, messages: Sequence[OutgoingMessage], lost: str
+    ) -> list[Entry[SpeechFinished | SpeechDropped]]:
+        """End these as they stand in Slack; where nothing legible stands, the first reads `lost`."""
+        receipts = list[Entry[SpeechFinished | SpeechDropped]]()
+        for message in messages:
+            if await message.posted_ts() and not message.receipt:
+                end = BROKEN if message is messages[-1] else ""
+                try:
+                    receipt = await message.break_off(end, lost, self._half_said)
+                except ContentRefused:
+                    receipt = await message.keep_as_is(self._half_said())
+                receipts.append(receipt)
+            else:
+                receipts += await self._unsay([message], "")
+            lost = ""
+        return receipts
+
+    async def _take_over(self, asked: str, text: str) -> list[Entry[SpeechFinished]]:
+        """What was said so before a restart, message by message."""
+        taken: list[Entry[SpeechFinished]] = []
+        if not text or self._message(0).intent or self._message(0).receipt:
+            return taken
+        self._scope.ctx.begin_step(self._key_of(0))
+        while not taken or taken[-1].event.upto < len(text):
+            old = self._scope.ctx.take_over(asked, SpeechFinished)
+            if old is None:
+                break
+            taken.append(await self._message(len(taken)).take_over(old))
+        return taken
+
+    async def _take_back(self) -> None:
+        """What stands there is replaced at once; what is to stand there is said at the end."""
+        self._taken_back = True
+        for message in self._begun():
+            await message.stop_growing(BROKEN.strip())
+
+    def _begin_after_a_break(self) -> None:
+        """What broke off is told by its receipt: it says nothing of what was to be said."""
+        while is_broken_off(self._message(0).receipt):
+            self._broken_off += 1
+            self._heard = ""
+            self._taken_back = False
+            self._whole, self._cuts = [], []
+
+    def _message(self, number: int) -> OutgoingMessage:
+        """One of its messages, counted from the first that has not broken off."""
+        number += self._broken_off
+        while len(self._messages) <= number:
+            key = self._key_of(len(self._messages) - self._broken_off)
+            self._messages.append(OutgoingMessage(self._scope, key))
+        return self._messages[number]
+
+    def _key_of(self, number: int) -> str:
+        number += self._broken_off
+        if number == 0:
+            return self._key
+        return part_key(self._key, str(number + 1))
+
+    def _begun(self) -> list[OutgoingMessage]:
+        """Its messages that have an intent, in order."""
+        begun: list[OutgoingMessage] = []
+        while self._message(len(begun)).intent:
+            begun.append(self._message(len(begun)))
+        return begun
+
+    def _all_begun(self) -> list[OutgoingMessage]:
+        """Its messages that have an intent, with those that broke off."""
+        broken_off = self._messages[: self._broken_off]
+        return [*broken_off, *self._begun()]
+
+    def _pages(self, text: str) -> Sequence[MessagePage]:
+        """The text in pages, of which the first end where those ended that were said."""
+        cuts: list[int] = []
+        for message in self._begun():
+            receipt = message.receipt
+            if receipt and isinstance(receipt.event, SpeechFinished):
+                cuts.append(receipt.event.upto)
+        if not cuts and text.startswith(self._heard.rstrip()):
+            cuts = self._cuts
+        return self._scope.speaker.pages(text, cuts)
+
+
+def _end_of(pages: Sequence[MessagePage]) -> int:
+    """Where in the text these pages end."""
+    if not pages:
+        return 0
+    return pages[-1].upto
+
+
+def _is_said(receipt: Entry[SpeechFinished | SpeechDropped]) -> bool:
+    """True if what was to be said stands in Slack, and nothing in its stead."""
+    return isinstance(receipt.event, SpeechFinished) and not receipt.event.refused
