@@ -33,8 +33,7 @@ from daemon.app.wiring import (
     models_by_role,
 )
 from daemon.claude.answer_stream import TOO_LONG, CallStopped, StreamDeadline, StreamedAnswer
-from daemon.claude.availability import PASSING_FAILURES, ModelAvailability
-from daemon.claude.availability import REASONS
+from daemon.claude.availability import FAILURE_REASONS, PASSING_FAILURES, ModelAvailability
 from daemon.claude.client import ClaudeClient
 from daemon.claude.requests import RequestQueue
 from daemon.documents.citations import check_citations
@@ -141,7 +140,7 @@ class FailedTryLog:
             TRY.format(
                 tries=self._tries,
                 model=model,
-                reason=REASONS[answer.failure],
+                reason=FAILURE_REASONS[answer.failure],
                 cause=_in_brackets(answer.cause),
                 pause=pause,
             )
@@ -190,7 +189,7 @@ class TerminalModel:
             self.gave_up.set_result(
                 why.format(
                     model=model,
-                    reason=REASONS.get(reply.failure, reply.failure),
+                    reason=FAILURE_REASONS.get(reply.failure, reply.failure),
                     cause=_in_brackets(reply.cause),
                     account=self._claude.account,
                     settings=" or ".join(settings_naming_model(model, self._models)) or "RLM_MODELS",

@@ -148,7 +148,7 @@ class AnswerForms:
                 )
 
 
-REASONS = {
+FAILURE_REASONS = {
     "unreachable": "the server cannot be reached",
     "overloaded": "the server is overloaded",
     "rate-limited": "the server takes no more requests for now",
@@ -195,7 +195,7 @@ class ModelReport:
 
 def no_answer_sentence(models: Sequence[str], failure: str, cause: str) -> str:
     """Return the sentence that these models do not answer, and why."""
-    why = REASONS.get(failure, failure)
+    why = FAILURE_REASONS.get(failure, failure)
     if cause:
         why += f" ({cause})"
     return f"No answer from {_named(models)}: {why}."

@@ -283,7 +283,7 @@ SLOT = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 """A slot; other braces stand for themselves."""
 
 
-LONGEST = 2_000
+LONGEST_SLOT_VALUE = 2_000
 """Characters of one value."""
 
 
@@ -338,8 +338,8 @@ class AllowedProgram:
             value = values.get(slot, "")
             if not value:
                 raise ValueError(f"{slot} needs a value; slots: {named}")
-            if len(value) > LONGEST:
-                raise ValueError(f"{slot} is longer than {LONGEST:,} characters")
+            if len(value) > LONGEST_SLOT_VALUE:
+                raise ValueError(f"{slot} is longer than {LONGEST_SLOT_VALUE:,} characters")
             if "\0" in value or not _is_encodable(value):
                 raise ValueError(f"{slot} holds a character that no argument can hold")
 

@@ -226,7 +226,7 @@ SYNTAX = re.compile(r"<(?:[@#!][A-Za-z0-9]|https?://|mailto:|tel:)[^<>\n]*>")
 """What Slack resolves also in Markdown."""
 
 
-EMOJI = re.compile(r":[a-z0-9_+'-]+:(?::skin-tone-[2-6]:)?")
+EMOJI_CODE = re.compile(r":[a-z0-9_+'-]+:(?::skin-tone-[2-6]:)?")
 
 
 LABELLED = re.compile(r"<([@#!](?!date)[^<>|\n]*)\|[^<>\n]*>")
@@ -308,7 +308,7 @@ def text_of_object(node: object) -> str:
 def _letters(text: str) -> str:
     """The letters and digits of a text, without addresses, emojis and the labels of references."""
     text = ADDRESS.sub(" ", DATE.sub(r"\1", LABELLED.sub(r"<\1>", text)))
-    return "".join(filter(str.isalnum, EMOJI.sub(" ", text).casefold()))
+    return "".join(filter(str.isalnum, EMOJI_CODE.sub(" ", text).casefold()))
 
 
 def _lines(node: Node, depth: int) -> list[str]:

@@ -47,8 +47,7 @@ from daemon.kinds import (
     moment_of,
     thread_key,
 )
-from daemon.slack.block_text import EMOJI as block_text_EMOJI
-from daemon.slack.block_text import MENTION, strip_mention
+from daemon.slack.block_text import EMOJI_CODE, MENTION, strip_mention
 from daemon.slack.directory import AccessPolicy
 from daemon.slack.incoming import STOP_EMOJIS, BotIdentity, SlackMessage, SlackReaction, StopSignal
 from daemon.slack.places import (
@@ -128,7 +127,7 @@ def _is_salutation(words: list[str]) -> bool:
 
 def _salutation_words(text: str) -> list[str]:
     """Without case, punctuation and emojis."""
-    text = unicodedata.normalize("NFC", block_text_EMOJI.sub(" ", text).casefold())
+    text = unicodedata.normalize("NFC", EMOJI_CODE.sub(" ", text).casefold())
     return "".join(sign if unicodedata.category(sign)[0] in "LMN" else " " for sign in text).split()
 
 

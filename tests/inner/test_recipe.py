@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from daemon.settings.limits import LONGEST, AllowedProgram
+from daemon.settings.limits import LONGEST_SLOT_VALUE, AllowedProgram
 
 
 def filled(argv: str, **values: str) -> tuple[str, ...]:
@@ -29,7 +29,7 @@ def test_a_value_that_holds_a_slot_is_not_filled_again() -> None:
         ("p {a} -- x", {"a": "-"}, "a may not begin with -"),
         ("p {a}", {"a": "x\0y"}, "holds a character"),
         ("p {a}", {"a": "\ud800"}, "holds a character"),
-        ("p {a}", {"a": "x" * (LONGEST + 1)}, "a is longer than 2,000"),
+        ("p {a}", {"a": "x" * (LONGEST_SLOT_VALUE + 1)}, "a is longer than 2,000"),
         ("p {a}", {"a": ""}, "a needs a value; slots: a"),
         ("p {a}", {"a": "1", "b": "2"}, "there is no slot 'b'; slots: a"),
     ],

@@ -290,9 +290,7 @@ class RecordTextArguments(_RecordArguments):
 class AddDiaryArguments(RecordTextArguments):
     """What to write in the diary."""
 
-    tags: list[Tag] = Field(
-        default=[], max_length=MOST_RECORD_TAGS, description="words to find it by"
-    )
+    tags: list[Tag] = Field(default=[], max_length=MOST_RECORD_TAGS, description="words to find it by")
 
 
 class RewriteRecordArguments(RecordId):

@@ -30,8 +30,7 @@ from daemon.kinds import (
 )
 from daemon.knowledge.visibility import always_visible
 from daemon.prompts.elements import make_element
-from daemon.settings.limits import LONGEST as recipe_LONGEST
-from daemon.settings.limits import AllowedProgram
+from daemon.settings.limits import LONGEST_SLOT_VALUE, AllowedProgram
 
 LONGEST = 8_000
 """Characters of what a branch is begun with."""
@@ -98,7 +97,7 @@ class StartProgramArguments(StrictArguments):
     """What to run."""
 
     name: str = Field(description="the name of one of the owner's programs", min_length=1, max_length=100)
-    slots: dict[str, Annotated[str, Field(max_length=recipe_LONGEST)]] = Field(
+    slots: dict[str, Annotated[str, Field(max_length=LONGEST_SLOT_VALUE)]] = Field(
         default_factory=dict, description="a text for each of its slots: {slot: text}", max_length=20
     )
 
