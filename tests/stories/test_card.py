@@ -93,7 +93,7 @@ async def test_a_card_goes_from_nothing_to_all_in_place_over_turns_and_lives(sta
     await stage.say("alice", ALICE, "plan 3 stay", root)
     [last] = await cards(stage, root)
     assert (last["ts"], last["text"]) == (first["ts"], f"3/3 {CONDITION}")
-    shown = [(entry.event.ts, entry.event.done) for entry in stage.entries("card-shown")]
+    shown = [(entry.event.ts, entry.event.done_count) for entry in stage.entries("card-shown")]
     assert shown == [(first["ts"], done) for done in (0, 2, 3)]
     assert len(await stage.answers(ALICE, root)) == 4
 
@@ -139,7 +139,7 @@ async def test_a_card_that_somebody_deletes_is_posted_once_more_and_no_oftener(s
             await stage.client("alice").chat_delete(channel=ALICE, ts=card["ts"], token=SOUL.bot_token)
         await stage.say("alice", ALICE, f"plan {done} stay", root)
     assert await read(stage, root) == []
-    assert [entry.event.done for entry in stage.entries("card-shown")] == [0, 1]
+    assert [entry.event.done_count for entry in stage.entries("card-shown")] == [0, 1]
     assert ["message_not_found" in entry.event.why for entry in stage.entries("card-missed")] == [True, True]
     assert len(await stage.answers(ALICE, root)) == 4
 
