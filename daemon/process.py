@@ -484,7 +484,7 @@ class MentalProcess:
     """One mode of behaviour, and all that is to be known of it: each is one file of daemon/processes/.
 
     `when` one goes there: a sentence for the model, and the text `prompts/when/{name}` unless the owner has
-    written that file; a process without one is not offered. `leads`: the processes that it names itself.
+    written that file; a process without one is not offered. `leads_to`: the processes that it names itself.
     `commands`: the words after a `!` that it answers; `called` says what else leads to it. `texts`: those of
     the owner's that it needs, by their paths.
     """
