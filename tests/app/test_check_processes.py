@@ -142,7 +142,10 @@ def checked(folder: Path, capsys: pytest.CaptureFixture[str], code: OwnerCode) -
     [
         ("processes/trial", "processes/trial: it cannot be read (SyntaxError: "),
         ("processes/deep_reading", "daemon/processes/deep_reading.py: it cannot be read (SyntaxError: "),
-        ("actions/note_commands", "daemon/actions/note_commands.py: it cannot be read (SyntaxError: "),
+        (
+            "inner_life/commands/memory_commands",
+            "daemon/inner_life/commands/memory_commands.py: it cannot be read (SyntaxError: ",
+        ),
     ],
 )
 def test_a_start_with_code_that_cannot_be_read_ends_with_a_sentence(
