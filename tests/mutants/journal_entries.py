@@ -63,7 +63,7 @@ JOURNAL_ENTRIES = (
     Mutant(
         "what a turn took is fixed for ever",
         Execution.first_inputs,
-        returned().becomes("self.journal.inputs(self.thread)"),
+        returned().becomes("self.journal.pending_inputs(self.thread)"),
         "burst",
     ),
     Mutant(

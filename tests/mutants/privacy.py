@@ -61,7 +61,7 @@ PRIVACY = (
     Mutant(
         "what a run says outside of its dialogue is not spoken",
         PipelineAnswer.speakable_dialogue,
-        returned(2).becomes("self._sections.outside.strip() or None"),
+        returned(2).becomes("self._sections.text_outside.strip() or None"),
         test_not_even_where_it_says_nothing_else,
     ),
     Mutant(
