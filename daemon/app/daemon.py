@@ -50,7 +50,7 @@ from daemon.app.wiring import (
 )
 from daemon.claude.availability import ModelAvailability
 from daemon.claude.client import highest_cost
-from daemon.claude.requests import SPOKEN
+from daemon.claude.models import SPOKEN
 from daemon.console.access import (
     PageCredentials,
     install_guard,

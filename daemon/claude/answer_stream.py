@@ -21,6 +21,7 @@ import aiohttp
 import anthropic
 import httpx2
 
+from daemon.claude.requests import REFUSED_FOR_SIZE
 from daemon.engine.clock import Clock
 from daemon.engine.event import FIRST_HALF, storable_text
 from daemon.engine.exceptions import recorded_name
@@ -263,55 +264,8 @@ TOO_LONG = "too-long"
 TOO_LARGE = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
 
-SPACE = "[ _-]?"
-
-
-CONTEXT = f"context{SPACE}(?:length|window|size|limit)"
-
-
-REFUSED_FOR_SIZE = re.compile(
-    rf"""
-    (?:prompt|input|request|message|context|payload|body|entity)s?[ _](?:\w+[ _])?too[ _](?:long|large|big)
-  | (?:exceed|overflow|greater\ than|longer\ than|larger\ than|beyond|reached|maximum)[^.]{{0,80}}{CONTEXT}
-  | {CONTEXT}[^.]{{0,80}}(?:exceed|overflow|not\ enough|is\ full|was\ reached|too\ small)
-  | context\ (?:the\ )?overflow | maximum\ (?:allowed\ )?(?:prompt|input|model|sequence)?\ ?length
-  | reduce\ the\ length\ of\ the | token\ (?:count|limit)[^.]{{0,80}}exceed | exceed[^.]{{0,60}}token\ limit
-  | too\ many\ (?:\w+\ )?tokens(?!\ per) | string[_ ](?:too[_ ]long|above[_ ]max) | max_new_tokens\W+must\ be
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
-"""Size refusals of Anthropic, gateways and local servers."""
-
-
 READ = 2_000
 """Characters of an error searched; some servers return the prompt."""
-
-
-WINDOWS = [
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"> (\d+)",
-        r"n_ctx\W+(\d+)",
-        rf"{CONTEXT}(?!\ by)\D{{0,30}}?(\d+)",
-        r"maximum\D{0,60}?(\d+)",
-        r"(\d+) maximum",
-        r"limit\D{0,12}(\d+)",
-    )
-]
-"""Patterns of the window, most reliable first."""
-
-
-COUNTS = re.compile(
-    r"(\d+) tokens? >|(\d+) \+ \d+ >|n_prompt_tokens\W+(\d+)|\((\d+) in (?:the|your) (?:messages|prompt)"
-    r"|(\d+) input tokens|(?:contains|count|resulted in|keep the first|request|input|length|requested tokens)"
-    r" \(?(\d+)",
-    re.IGNORECASE,
-)
-"""Patterns of the prompt's tokens."""
-
-
-LEAST_WINDOW = 1_000
-"""Tokens; a smaller number is not a window."""
 
 
 class StreamBroken(Exception):
@@ -396,22 +350,6 @@ def refusal_text(error: BaseException) -> str:
     if isinstance(error, StreamBroken):
         return f"{error.kind}: {error}"[:READ]
     return ""
-
-
-def refused_sizes(said: str) -> tuple[int, int]:
-    """Return (window, prompt tokens) of a size refusal; 0 where unnamed."""
-    plain = re.sub(r"(?<=\d)[,_](?=\d{3})", "", said)
-    window = 0
-    for pattern in WINDOWS:
-        found = pattern.search(plain)
-        if found and int(found[1][:9]) >= LEAST_WINDOW:
-            window = int(found[1][:9])
-            break
-    counted = COUNTS.search(plain)
-    if counted is None:
-        return window, 0
-    [tokens] = [group for group in counted.groups() if group]
-    return window, int(tokens[:9])
 
 
 def _server_words(error: anthropic.APIStatusError) -> str:

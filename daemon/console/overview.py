@@ -19,7 +19,6 @@ from daemon.console.conversation_list import (
     ConversationFilter,
     ConversationFold,
     ConversationSummary,
-    GroupDmNames,
     NotesByPerson,
 )
 from daemon.console.folds import (
@@ -31,6 +30,7 @@ from daemon.console.folds import (
     SpendingTotal,
     utc_day,
 )
+from daemon.console.group_dm_names import GroupDmNames
 from daemon.console.journal_view import JournalPager, PageRequest, message_lines, truncated
 from daemon.engine.event import Entry, of_kind, root_of
 from daemon.engine.journal.journal import Journal

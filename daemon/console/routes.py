@@ -14,7 +14,7 @@ from aiohttp import web
 
 from daemon.claude.availability import RECENT_CALLS, CallOutcomes, ModelAvailability, ModelReport
 from daemon.claude.backend import ModelBackend
-from daemon.claude.requests import is_listed
+from daemon.claude.models import is_listed
 from daemon.console.access import NOTHING_HERE, json_error, read_posted_json
 from daemon.console.conversation_list import ConversationFilter
 from daemon.console.journal_view import (
