@@ -27,7 +27,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
-from daemon.claude.answer_stream import CallStopped, StreamDeadline
+from daemon.claude.deadlines import CallStopped, StreamDeadline
 from daemon.engine.clock import DAY, Clock, midnight
 from daemon.engine.event import Entry, Event, of_kind, root_of
 from daemon.engine.journal.journal import Journal

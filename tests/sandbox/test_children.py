@@ -54,7 +54,7 @@ async def test_what_confines_it_can_be_asked() -> None:
 def test_a_child_dies_with_its_host() -> None:
     program = """
 import asyncio, os
-from daemon.environment import Bounds
+from daemon.sandbox.environment import Bounds
 from daemon.sandbox.cpython import open_cpython
 async def ready(): print(child, flush=True)
 async def main():
