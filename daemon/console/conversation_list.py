@@ -22,9 +22,9 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any
 
+from daemon.console.entry_text import contains_all
 from daemon.console.folds import FieldFold, FoldedRow, NotesFold
 from daemon.console.group_dm_names import GroupDmNames
-from daemon.console.journal_view import contains_all
 from daemon.engine.event import Entry, root_of
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.reader import JournalReader

@@ -21,6 +21,7 @@ from daemon.console.conversation_list import (
     ConversationSummary,
     NotesByPerson,
 )
+from daemon.console.entry_text import message_lines, truncated
 from daemon.console.folds import (
     AT_ONCE,
     BackgroundFoldReader,
@@ -31,7 +32,7 @@ from daemon.console.folds import (
     utc_day,
 )
 from daemon.console.group_dm_names import GroupDmNames
-from daemon.console.journal_view import JournalPager, PageRequest, message_lines, truncated
+from daemon.console.journal_view import JournalPager, PageRequest
 from daemon.engine.event import Entry, of_kind, root_of
 from daemon.engine.journal.journal import Journal
 from daemon.kinds import (
