@@ -55,7 +55,7 @@ def test_a_child_dies_with_its_host() -> None:
     program = """
 import asyncio, os
 from daemon.sandbox.environment import SandboxLimits
-from daemon.sandbox.cpython import open_cpython
+from daemon.sandbox.session import open_cpython
 async def ready(): print(child, flush=True)
 async def main():
     global child
