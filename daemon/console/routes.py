@@ -14,9 +14,10 @@ from aiohttp import web
 
 from daemon.claude.availability import RECENT_CALLS, CallOutcomes, ModelAvailability, ModelReport
 from daemon.claude.backend import ModelBackend
-from daemon.claude.requests import is_listed
+from daemon.claude.models import is_listed
 from daemon.console.access import NOTHING_HERE, json_error, read_posted_json
 from daemon.console.conversation_list import ConversationFilter
+from daemon.console.entry_text import entry_for_page, search_words
 from daemon.console.journal_view import (
     LONGEST_STREAM,
     MOST_PAGE_ENTRIES,
@@ -26,8 +27,6 @@ from daemon.console.journal_view import (
     JournalPager,
     JsonResponses,
     PageRequest,
-    entry_for_page,
-    search_words,
 )
 from daemon.console.overview import PageOverview
 from daemon.engine.event import Entry, Event, entry_as_json
