@@ -96,7 +96,7 @@ class BackendWatch:
             return
         self._is_late = not await _in_time(self._clock, START, self._is_known.wait())
         if self._is_late:
-            log.info("The start goes on without the server's list of models, which takes longer.")
+            log.info("The server's list of models is late: the start continues without it.")
         check_server_models(self._claude)
 
     async def _watch(self) -> None:
@@ -129,7 +129,7 @@ class BackendWatch:
             try:
                 await self._ask_one(model, question)
             except JournalError as error:
-                log.info("%s is asked later what it can do: %s", model, error)  # logged by the journal
+                log.info("Probing %s is retried later: %s", model, error)  # logged by the journal
                 return
 
     async def _ask_one(self, model: str, question: str) -> None:
@@ -141,7 +141,7 @@ class BackendWatch:
         found = await ask_probe(question, model, text, self._sent)
         if not self._is_put_off:
             self._backend.note_finding(model, question, found, self._clock.now())
-            log.info("Asked %s what it can do (%s): %s", model, question, dict(found or {}) or "unclear")
+            log.info("Probed what %s can do (%s): %s", model, question, dict(found or {}) or "unclear")
 
     async def _quiet(self) -> None:
         quiet_since = self._clock.steady()

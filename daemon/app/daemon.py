@@ -188,7 +188,7 @@ def page_link(page: str, credentials: PageCredentials) -> str:
     try:
         return f"{page}/?token={credentials.make_link()}"
     except JournalError as error:
-        log.warning("There is no link to the page: %s", error)
+        log.warning("Could not make a link to the page: %s", error)
         return page
 
 

@@ -77,7 +77,7 @@ def write_atomically(path: Path) -> Iterator[Path]:
 def _are_free(*paths: Path) -> None:
     for path in paths:
         if os.path.lexists(path):
-            raise JournalError(f"{path} is there already. Name another file, or take it away.")
+            raise JournalError(f"{path} exists already. Name another file, or remove it.")
 
 
 LINK = re.compile(r"/archives/([A-Z0-9]+)/p([0-9]+)([0-9]{6})$")

@@ -536,7 +536,7 @@ class OwnerSandbox:
             log.exception("The sandbox %s failed in a cell.", self._name)
             return self._unusable_result(f"failed ({recorded_name(error)}): the log says why.")
         if not isinstance(came, CellResult):
-            log.error("execute_code of %s returned %s, no Execution.", self._name, _kind(came))
+            log.error("The sandbox %s returned %s, not a CellResult.", self._name, _kind(came))
             return self._unusable_result(f"returned {_kind(came)} where an Execution belongs.")
         return came
 
@@ -548,7 +548,7 @@ class OwnerSandbox:
         try:
             await self._sandbox.bind(**names)
         except UNLOADED as error:
-            log.exception("The sandbox %s takes no values.", self._name)
+            log.exception("Could not set variables in the sandbox %s.", self._name)
             raise SandboxError(
                 f"{self._name} takes no values ({recorded_name(error)}): the log says why."
             ) from error
