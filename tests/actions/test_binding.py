@@ -1,4 +1,4 @@
-"""A definition bound to a run: what is recorded of it and what is found."""
+"""A definition bound to a run."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from daemon.prompts.chooser import ISMResult
 
 
 class Run:
-    """A run, and its turn, that keeps what it is given."""
-
     def __init__(self) -> None:
         self.turn = self
         self.findings: list[Outcome] = []
@@ -36,7 +34,7 @@ class Run:
 
 
 def coming_to(outcome: Any, **options: Any) -> ActionDefinition:
-    """An action that comes to this."""
+    """Make an action with this outcome."""
 
     async def perform(_run: AnyRun, _args: object) -> Any:
         return outcome
@@ -45,7 +43,6 @@ def coming_to(outcome: Any, **options: Any) -> ActionDefinition:
 
 
 async def done(one: ActionDefinition) -> tuple[Run, object]:
-    """What comes of it, once."""
     run = Run()
     return run, await bind_action(cast(AnyRun, run), one).handler("", [])
 

@@ -1,4 +1,4 @@
-"""`verify`, `trace`, `export`, `backup` as an owner runs them: without keys, without Slack or Claude."""
+"""`verify`, `trace`, `export` and `backup`, without keys, Slack or Claude."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ sys.exit("too much is loaded" if loaded & {"anthropic", "slack_sdk", "slack_bolt
 
 
 def run(*command: str, **env: str) -> tuple[int, str, str]:
-    """The exit status of a command, what it printed, and what it complained of."""
+    """Run a command; return its exit status, stdout and stderr."""
     inherited = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     done = subprocess.run(
         [sys.executable, "-c", CHILD, *command],
@@ -254,7 +254,7 @@ def test_an_older_journal_is_told_to_have_no_digests_and_is_copied_so(journal: P
 @SOAK
 def test_who_presses_ctrl_c_sees_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "actions").mkdir()
-    heard = "signal.signal(signal.SIGINT, signal.default_int_handler)"  # no background does
+    heard = "signal.signal(signal.SIGINT, signal.default_int_handler)"  # background jobs ignore SIGINT
     pressed = f"import signal\n{heard}\nsignal.raise_signal(signal.SIGINT)\n"
     (tmp_path / "actions" / "pressed.py").write_text(pressed)
     assert run("check", str(tmp_path)) == (130, "", "")

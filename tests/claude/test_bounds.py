@@ -1,4 +1,4 @@
-"""An answer ends where it was asked to, whatever the server makes of that: the client sees to it."""
+"""Stop sequences and limits of answers, enforced by the client."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ ANSWER = f"<say>Hi.</say><learned>no{MARK}"
 async def bounded(
     claude: ClaudeClient, most: int | None = None, hear: Hear | None = None, *stops: str, role: str = "speak"
 ) -> ModelReply:
-    """The reply to a request with these bounds."""
     asked = claude.request(MEMORY, role, max_tokens=most, stop_sequences=stops)
     async with asyncio.timeout(PATIENCE):
         return await claude.call(asked, hear, free, asyncio.Event())

@@ -1,4 +1,4 @@
-"""A backend that refuses a schema, though it calls its model by a known name, is asked without one."""
+"""A backend that refuses schemas, asked without one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ BAD = (400, "invalid_request_error")
 
 
 def sent(understudy: ClaudeUnderstudy) -> list[bool]:
-    """Of each request that came, whether it asked for a schema."""
     return [asks_for_schema(one) for one in understudy.requests]
 
 

@@ -1,4 +1,4 @@
-"""What calls cost."""
+"""Prices of calls."""
 
 from __future__ import annotations
 

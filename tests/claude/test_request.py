@@ -1,4 +1,4 @@
-"""A request only grows, says what the memory says, and marks for the cache only what lasts."""
+"""Growth and cache marks of requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request that a server refuses for its size: how it is recognised, and what is learnt of the window."""
+"""A request refused for its size, and the window learnt from it."""
 
 from __future__ import annotations
 

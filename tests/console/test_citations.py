@@ -1,4 +1,4 @@
-"""Citations on the page: a short place, which shows what it quotes and leads to where that is from."""
+"""Citations on the page."""
 
 from __future__ import annotations
 

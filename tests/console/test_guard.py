@@ -1,4 +1,4 @@
-"""Who may talk to the console: no foreign page, and nobody without the token or a session."""
+"""Access to the console: no foreign page, nobody without token or session."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def test_a_link_on_another_page_may_lead_to_the_console(tmp_path: Path) ->
 
 
 async def raw(port: int, path: str) -> str:
-    """What is answered to a request for this very path, which a client would tidy up."""
+    """Request this exact path, which a client would normalize."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
     said = (await reader.read()).decode()

@@ -1,4 +1,4 @@
-"""Every kind of entry that the soul writes has its words on the page."""
+"""Text on the page for every kind of entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people and models write is shown as text and a few marks, and is never HTML. Run in a browser."""
+"""Markup of people and models, never shown as HTML."""
 
 from __future__ import annotations
 

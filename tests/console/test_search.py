@@ -1,4 +1,4 @@
-"""Words are looked for in all that happened, or in one thread, a part of the journal at a time."""
+"""Search in the journal or one thread, in parts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from tests.console.test_pages import said, told
 
 
 async def found(site: Site, words: str, more: str = "") -> list[str]:
-    """What is found with these words, in its order."""
     return [*said(await told(site, f"search?words={quote(words)}{more}"))]
 
 

@@ -1,4 +1,4 @@
-"""The console's routes over a real journal: what was, what comes, one call, and how the daemon is."""
+"""The console's routes over a real journal."""
 
 from __future__ import annotations
 

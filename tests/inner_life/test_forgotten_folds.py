@@ -1,4 +1,4 @@
-"""What the inner life is folded from may be forgotten: its projections begin anew, and hold none of it."""
+"""Projections of the inner life after text is forgotten."""
 
 from __future__ import annotations
 
@@ -120,10 +120,8 @@ async def test_the_same_notes_are_gone_when_what_cleaned_them_up_is_forgotten(tm
 
 
 def bytes_of(home: Path) -> bytes:
-    """All that stands in the journal's files."""
     return b"".join(path.read_bytes() for path in home.glob("journal*"))
 
 
 async def _search(records: InnerRecords) -> object:
-    """What their index finds of it."""
     return await records.search("diary", SECRET, "")

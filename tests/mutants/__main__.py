@@ -1,6 +1,6 @@
 """`python -m tests.mutants [WORD …]`: try the mutants whose rule holds one of these words, or all of them.
 
-Prints a line for each that shows nothing; exit status 1 if there is one.
+Print those that show nothing; exit with 1 if any.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rules by which the journal holds what happened, names its damage, and is read back as it was."""
+"""Rules for exact entries and reported damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules by which nobody reads what they may not: private thoughts, other rooms, whispers."""
+"""Rules for private thoughts, other channels, and whispers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The owner's words: what is wrong with a file is said in a sentence."""
+"""The owner's texts, and messages about faulty files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ READERS = {
     "wording",
     "enter",
 }
-"""Who is given a text as it stands in its file: what fills it, and what reads it as a table or as it is."""
+"""Functions that take a raw text, to fill or parse it."""
 AS_THEY_STAND = [
     "self._turn.text(ASKS)",
     "self._turn.text(TAGS)",
@@ -43,7 +43,7 @@ AS_THEY_STAND = [
     "turn.text(SYSTEM)",
     "turn.text(WORDS)",
 ]
-"""Those without placeholders, one of which a line is filled, and one that was filled when it was made."""
+"""Texts without placeholders, and texts filled elsewhere."""
 
 
 @pytest.mark.parametrize("name", sorted(ALL.texts.keys() - ALL.defaults.keys()))

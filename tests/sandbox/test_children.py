@@ -1,4 +1,4 @@
-"""The children that sandboxes run in: ready before they are needed, and gone when nobody needs them."""
+"""Child processes: started in advance, ended when unused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A socket that never goes deaf: what becomes of a connection, and what hears meanwhile."""
+"""Sockets and their replacement without gaps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan is one card in Slack, which changes in place: never said again, and in no answer's way."""
+"""Plan card in Slack, changed in place."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ async def test_a_card_whose_answer_was_lost_is_not_posted_twice(stage: Stage) ->
 
 async def test_a_card_that_nobody_knew_of_is_found_again_when_it_changes(stage: Stage) -> None:
     caught_up = asyncio.Event()
-    stage.wire.held["conversations.history"] = caught_up  # what looks for news meets none of the refusals
+    stage.wire.held["conversations.history"] = caught_up  # backfill meets no refusal
     stage.wire.cut.add("chat.postMessage")
     stage.wire.refuse["conversations.replies"] = ["internal_error"] * 2
     root = await tell(stage, "plan 0 2 stay")

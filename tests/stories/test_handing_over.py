@@ -1,4 +1,4 @@
-"""`[memory, process, {"executeNow": True}]` and `recurse` in turns: processes, and the owner's actions."""
+"""Processes that `executeNow` or `recurse` in turns."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ async def fail(where: str) -> str:
 async def test_half_a_character_from_an_action_or_the_model_breaks_no_run_and_no_replay(
     stage: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("CRITICAL")  # pytest's own log could not hand it on to another process
+    caplog.set_level("CRITICAL")  # pytest's log cannot cross processes
     (stage.words / "actions" / "halves.py").write_text(HALVES, encoding="utf-8")
     await stage.wake(ism_enabled=True)
     look, fail = ({"name": name, "args": {"where": "\ud83d"}} for name in ("Look", "Fail"))

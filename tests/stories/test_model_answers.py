@@ -1,4 +1,4 @@
-"""The model answers, but not as it should: too long, refusing, empty, in another form."""
+"""Invalid model answers: long, refused, empty, malformed."""
 
 from __future__ import annotations
 

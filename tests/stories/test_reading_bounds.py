@@ -1,4 +1,4 @@
-"""A reading that would not end, asks too much, or is stopped: what holds it, and what people are told."""
+"""Limits and stops of readings."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ async def test_a_stop_ends_it_in_the_middle_of_a_cell(stage: Stage) -> None:
 
 
 class Stuck:
-    """A sandbox in which nobody can look at a variable: what it is never says."""
+    """Sandbox that hangs on a lookup of variables."""
 
     def __init__(self) -> None:
         self.asked = asyncio.Event()

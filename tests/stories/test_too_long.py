@@ -1,4 +1,4 @@
-"""Nothing is asked again unchanged that a server refused for its size; the thread goes on."""
+"""Requests refused for size, never repeated unchanged."""
 
 from __future__ import annotations
 
