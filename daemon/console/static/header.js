@@ -1,4 +1,4 @@
-// The header: who is here, what of the world is not real, and what was spent today.
+// The header: the soul, the simulated parts of the world, and today's cost.
 
 import { byId, el } from "./base/dom.js";
 import { cents, money } from "./base/format.js";

@@ -1,4 +1,4 @@
-// Wires the three panes together, and the keys that work everywhere.
+// Connects the three panes, and the keys that work everywhere.
 
 import "./base/sign_in.js"; // the page begins when somebody has come in
 import { byId, goOnAt } from "./base/dom.js";

@@ -1,5 +1,5 @@
 // Citations as the soul writes them, `[report.txt:120 "the words"; paper.pdf p.3 "more"]` or `(menu.md:5)`, and as
-// the page shows them: one button for each place. What it leads to stands in quotation.js.
+// the page shows them: one button for each place. quotation.js opens the place.
 
 import { el } from "./dom.js";
 

@@ -1,4 +1,4 @@
-// Elements out of plain values. The only way this page makes DOM: text is always text, never HTML.
+// Elements from plain values: the only way this page makes DOM. Text is always text, never HTML.
 
 export function el(tag, props = {}, ...children) {
   const node = document.createElement(tag);

@@ -1,4 +1,4 @@
-// How each kind of entry reads: a word for what happened, and what is worth showing of it.
+// A line for each kind of entry: a word for the event, and the parts of it worth showing.
 
 import { el } from "./dom.js";
 import { clockSeconds, count, price, seconds, several } from "./format.js";

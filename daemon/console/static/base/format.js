@@ -1,4 +1,4 @@
-// Numbers and times as people read them.
+// Numbers and times for people.
 
 const MINUTES = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
 const CLOCK = new Intl.DateTimeFormat(undefined, MINUTES);

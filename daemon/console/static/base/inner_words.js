@@ -1,4 +1,4 @@
-// The words of the inner life: what its ticks, its commands and its waits are called.
+// The words of the inner life: names of its ticks, commands and waits.
 
 import { clock, day, several } from "./format.js";
 

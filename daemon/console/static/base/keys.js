@@ -1,4 +1,4 @@
-// What the keys do, under `?`.
+// Help on the keys, under `?`.
 
 import { el } from "./dom.js";
 

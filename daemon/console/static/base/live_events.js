@@ -1,5 +1,5 @@
-// Server-sent events while the page is in sight: a browser has only six connections to one server. They are read by
-// fetch, since an EventSource shows no header, and so no session.
+// Server-sent events while the page is visible: a browser has only six connections to one server. They are read by
+// fetch, since an EventSource sends no header, and so no session.
 
 import { request } from "./session.js";
 

@@ -1,4 +1,4 @@
-// Slack's mrkdwn and a little Markdown as DOM nodes. Nothing here ever becomes HTML source.
+// Slack's mrkdwn and a little Markdown as DOM nodes, never as HTML source.
 
 import { citations, cited, inOneLine, shortly } from "./citations.js";
 import { el } from "./dom.js";
@@ -168,7 +168,7 @@ function plain(text) {
   return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 }
 
-// What Slack calls the usual emoji. A name that does not stand here is shown as it is written.
+// Slack's names of usual emoji. Any other name is shown as it is written.
 
 const NAMED = `
 grinning 😀  smiley 😃  smile 😄  grin 😁  laughing 😆  satisfied 😆  sweat_smile 😅

@@ -1,4 +1,4 @@
-// How model calls, readings and turns end, in plain words, when they do not simply end well.
+// Ends of model calls, readings and turns in plain words, unless they simply end well.
 
 import { el } from "./dom.js";
 import { spelled } from "./names.js";
@@ -81,7 +81,7 @@ export function readingEnd({ reason, answer }) {
   return { state, why };
 }
 
-// Names and values: what an action is given, and what it gave, as people read them.
+// Arguments and results of actions in plain words.
 
 /** The arguments of an action in a line: `query: red fruit`. */
 export function given(args) {

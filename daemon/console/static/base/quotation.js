@@ -1,4 +1,4 @@
-// What a citation says and where it leads: the words that it quotes, how they were found, and the message or page.
+// The quotation of a citation: the quoted words, how they were found, and a way to their message or page.
 
 import { messageAt, sourceOf } from "./citations.js";
 import { byId, el } from "./dom.js";

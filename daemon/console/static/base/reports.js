@@ -1,4 +1,4 @@
-// Reports on models that do not answer, or are slow, with the times of whoever reads them.
+// Reports on models that do not answer, or are slow, with times of the reader's zone.
 
 import { several, when, whenExactly } from "./format.js";
 

@@ -1,5 +1,5 @@
-// A field that searches while somebody types: after a pause, or at once by Enter. One search runs at a time, and the
-// words that stand there last win.
+// A field that searches while somebody types: after a pause, or at once by Enter. One search runs at a time, for the
+// latest words.
 
 /** Milliseconds without a key after which it is searched. */
 const PAUSE = 250;

@@ -1,4 +1,4 @@
-// A model's raw answer, split at its tags, whatever they are called.
+// A model's raw answer, split at its tags, whatever their names.
 
 import { shortly } from "./names.js";
 
@@ -47,7 +47,7 @@ export function privately(raw) {
   return hidden.map(({ text }) => text).join("\n\n");
 }
 
-// What the core tells the soul, which is XML, in plain words.
+// Messages of the core to the soul, which are XML, in plain words.
 
 const WORDS = {
   "system-note": ({ text }) => text,

@@ -1,5 +1,5 @@
 // The session of this browser. Its secret stays in the storage of this origin, which no other port can read, and is
-// shown as a header.
+// sent as a header.
 
 const ADDRESS = "/console/session";
 const KEY = "session";

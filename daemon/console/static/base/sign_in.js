@@ -1,4 +1,4 @@
-// The way in: what a link brings becomes a session; who has none is told how to come by one. main.js goes on after it.
+// Signing in: a link's token becomes a session; without one the page says how to come in. main.js waits for it.
 
 import { byId } from "./dom.js";
 import { isSignedIn, signIn } from "./session.js";

@@ -1,4 +1,4 @@
-// What of a long journal is still read after a start: the page says so, and asks again.
+// The entries of a long journal that are still unread after a start: the page shows their number, and asks again.
 
 import { el } from "./dom.js";
 import { count } from "./format.js";

@@ -1,4 +1,4 @@
-// How one moves in a tree by mouse and by keys. Its items have role=treeitem, and some of them can be folded.
+// Movement in a tree by mouse and keys. Its items have role=treeitem, and some can be folded.
 
 import { byId, el, goOnAt } from "./dom.js";
 

@@ -1,4 +1,4 @@
-// Files that go with a message: chosen or dropped, shown as chips, and taken off again before it is sent.
+// Files of a message: chosen or dropped, shown as chips, and removed before it is sent.
 
 import { announce, el } from "../base/dom.js";
 import { bytes } from "../base/format.js";

@@ -1,4 +1,4 @@
-// Where one writes: Enter sends, Shift+Enter begins a new line, what was not sent stays and says why.
+// The composer: Enter sends, Shift+Enter begins a new line, an unsent text stays and says why.
 
 import { el } from "../base/dom.js";
 import { count } from "../base/format.js";

@@ -1,4 +1,4 @@
-// The middle pane: one channel or DM, its threads in order, live; and one of them in a panel beside it.
+// The middle pane: one channel or DM with its threads in order, live, and one of them in a panel beside it.
 
 import { announce, byId, el } from "../base/dom.js";
 import { day } from "../base/format.js";

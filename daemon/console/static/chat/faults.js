@@ -1,4 +1,4 @@
-// The drawer of problems to simulate: what can go wrong in the rehearsed world, switched on and off.
+// The drawer of simulated problems: faults of the rehearsed world, switched on and off.
 
 import { announce, byId, el } from "../base/dom.js";
 import { several } from "../base/format.js";

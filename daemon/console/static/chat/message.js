@@ -1,4 +1,4 @@
-// One message, as it stands now.
+// One message in its present state.
 
 import { el } from "../base/dom.js";
 import { clock, count, full } from "../base/format.js";
@@ -73,7 +73,7 @@ export function reactionsView({ ts, reactions = [] }, { slack, me, channel, name
   return el("p", { className: "reactions" }, shown.map(chip));
 }
 
-// Block Kit as this page shows it: the texts of a message's blocks, and its buttons.
+// Block Kit: the texts of a message's blocks, and its buttons.
 
 /** Is it one that changes in place, under a header of its own? */
 export const isCard = ({ blocks }) => blocks?.[0]?.type === "header";
@@ -125,7 +125,7 @@ function actions(elements, press) {
   return [el("div", { className: "actions", role: "group", "aria-label": "Choices" }, buttons), refused];
 }
 
-// A long message shows how it begins, and a button shows all of it.
+// A long message is folded; a button shows all of it.
 
 /** What has more lines or characters is folded. */
 const LINES = 40;

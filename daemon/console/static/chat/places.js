@@ -1,4 +1,4 @@
-// The left pane: the channels and DMs of the person one posts as.
+// The left pane: the channels and DMs of the person who posts.
 
 import { byId, el } from "../base/dom.js";
 import { avatar, lock } from "../base/names.js";

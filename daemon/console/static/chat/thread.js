@@ -1,4 +1,4 @@
-// A thread: its root, the replies beneath it, who is thinking.
+// A thread: its root, the replies below it, and the status.
 
 import { el } from "../base/dom.js";
 import { Composer } from "./composer.js";
@@ -87,7 +87,7 @@ export class Thread {
   }
 }
 
-// A thread as it stands in the conversation: its last replies, and where one replies, beneath it or beside.
+// A thread within the conversation: its last replies, and a composer below it or in the panel.
 
 export class ListedThread extends Thread {
   /** `onOpen()` hears that one turns to it, `onBeside()` is asked to show it beside the conversation. There one

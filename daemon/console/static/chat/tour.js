@@ -1,4 +1,4 @@
-// The tour without a key: what one may try, as chips above the composer. A click says its words as its person.
+// The tour without a key: steps as chips above the composer. A click says the words of a step as its person.
 
 import { byId, el } from "../base/dom.js";
 import { ask } from "../base/request.js";

@@ -1,4 +1,4 @@
-// The left and middle panes together: who one posts as, what they see, and the live events of it.
+// The left and middle panes together: the person who posts, what they see, and their live events.
 
 import { byId, el, goOnAt } from "../base/dom.js";
 import { avatar, learn } from "../base/names.js";

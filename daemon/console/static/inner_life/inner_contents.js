@@ -1,4 +1,4 @@
-// What the inner life has: its notes, programs, diary, concepts, links and notebook, each folded into a line.
+// The contents of the inner life: notes, programs, diary, concepts, links and notebook, each folded into a line.
 
 import { el } from "../base/dom.js";
 import { full, several } from "../base/format.js";

@@ -1,4 +1,4 @@
-// The inner life on the page: how it stands, what it knows, and its ticks, the newest first.
+// The inner life on the page: its state, its contents, and its ticks, the newest first.
 
 import { byId, el } from "../base/dom.js";
 import { money, several } from "../base/format.js";

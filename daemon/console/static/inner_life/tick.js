@@ -1,4 +1,4 @@
-// One tick on the page: a line, which unfolds to what it was shown, what it answered, and what came of its commands.
+// One tick on the page: a line, which unfolds to its contexts, its answer, and the results of its commands.
 
 import { el } from "../base/dom.js";
 import { FORGOTTEN, quote } from "../base/entry_lines.js";

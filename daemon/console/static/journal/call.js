@@ -1,4 +1,4 @@
-// What the model saw in one call, rebuilt from the journal, and what it took.
+// One model call: its prompt, rebuilt from the journal, and its cost.
 
 import { el } from "../base/dom.js";
 import { answer, choice } from "../base/entry_lines.js";
@@ -125,7 +125,7 @@ function parameters(request) {
   return el("pre", {}, JSON.stringify(other, null, 2));
 }
 
-// The prompt of a model call, block by block, and what of it is new since an earlier call.
+// The blocks of the prompt, and the new ones since an earlier call.
 
 /** In so long a beginning two texts that differ are told as one that grew. */
 const GREW = 80;

@@ -1,4 +1,4 @@
-// A turn as a card, and what stands beside it: its parts, what it took, and its entries, which unfold beneath.
+// A turn as a card: its parts, its figures, and its entries, which unfold below.
 
 import { el } from "../base/dom.js";
 import { line } from "../base/entry_lines.js";

@@ -1,4 +1,4 @@
-// The turns of a conversation, or of all, as cards, in their order; branches stand within the turn that began them.
+// The turns of one or all conversations as cards, in their order; branches are within the turn that began them.
 
 import { atEnd, el, flash, toEnd } from "../base/dom.js";
 import { Ends } from "../base/list_ends.js";

@@ -1,4 +1,4 @@
-// Two calls of a thread beside each other: what was added to the prompt, what changed, what the cache held.
+// Two calls of a thread side by side: additions to the prompt, changes, and the cached part.
 
 import { el } from "../base/dom.js";
 import { count, several, whenExactly } from "../base/format.js";

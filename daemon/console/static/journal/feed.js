@@ -1,4 +1,4 @@
-// A stretch of the journal that the page holds: it grows at both ends by pages, and with what comes at its end.
+// The loaded part of the journal: it grows at both ends by pages, and at its end by new entries.
 
 import { ask } from "../base/request.js";
 

@@ -1,5 +1,5 @@
-// The right pane: the soul's journal as it grows, of everything or of the thread that is open: turn by turn, as
-// trees, or entry by entry; and what is found in it.
+// The right pane: the soul's journal as it grows, of all threads or of the open one, as turns, as trees or as entries;
+// and its search.
 
 import { byId } from "../base/dom.js";
 import { News } from "../base/list_ends.js";

@@ -1,4 +1,4 @@
-// From a message in the conversation to the turn in which it was heard or said, and back.
+// Links from a message in the conversation to its turn, and back.
 
 import { flash } from "../base/dom.js";
 import { rootOf } from "../base/names.js";

@@ -1,4 +1,4 @@
-// What is thought at this moment, as it comes: not recorded yet, and gone when its call ends.
+// The running thought, as it comes: not recorded yet, and gone when its call ends.
 
 import { freely, isOpen, privately } from "../base/sections.js";
 

@@ -1,4 +1,4 @@
-// The journal as a line of time: a row for each entry. It goes on at both ends as one comes near them.
+// The journal as a timeline: a row for each entry. It loads more near both ends.
 
 import { atEnd, byId, el, goOnAt, toEnd } from "../base/dom.js";
 import { line } from "../base/entry_lines.js";

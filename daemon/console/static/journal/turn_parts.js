@@ -1,4 +1,4 @@
-// The parts of a turn: what was heard, thought, chosen, done and said; how a turn is called, and what it took.
+// The parts of a turn: messages, thoughts, choices, actions and speech; its title and its figures.
 
 import { el } from "../base/dom.js";
 import { chip, choice, line, outcome, quote } from "../base/entry_lines.js";

@@ -1,4 +1,4 @@
-// Entries put together to turns: what was heard, thought, chosen, done and said in each, and what branches off it.
+// Entries grouped into turns: messages, thoughts, choices, actions and speech of each, and its branches.
 
 import { choice } from "../base/entry_lines.js";
 import { above } from "../base/names.js";

@@ -1,4 +1,4 @@
-// One reading on the page, as it grows: its rounds and cells, each cell with what it asked for and what came of it.
+// One reading on the page, as it grows: its rounds and cells, each cell with its calls and their results.
 
 import { el } from "../base/dom.js";
 import { FORGOTTEN, quote } from "../base/entry_lines.js";

@@ -1,5 +1,5 @@
-// Readings as trees: the rounds of each, its cells, what these asked other models, and the readings they called.
-// Keys say where an entry belongs: `…/read#1/cell#2!in/:3f9a#1/llm_query#1` is asked by the second cell.
+// Readings as trees: the rounds of each, its cells, their calls of other models, and the readings below.
+// Keys place an entry: the second cell made the call `…/read#1/cell#2!in/:3f9a#1/llm_query#1`.
 
 import { readingEnd } from "../base/outcomes.js";
 

@@ -1,4 +1,4 @@
-// The threads of conversations as a tree: what was said and thought in each, its branches, its plan, its state.
+// The threads of conversations as a tree: speech and thoughts in each, its branches, its plan, its state.
 
 import { thoughtIn } from "../base/inner_words.js";
 import { above } from "../base/names.js";

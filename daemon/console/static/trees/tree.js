@@ -1,4 +1,4 @@
-// The tree of thoughts: conversations, under them their branches, in each the soul's talk with itself, as it grows.
+// The tree of thoughts: conversations, their branches, and the soul's thoughts in each, as it grows.
 
 import { atEnd, el, toEnd } from "../base/dom.js";
 import { line, quote } from "../base/entry_lines.js";

@@ -1,4 +1,4 @@
-// What the soul costs: each day beside its budget, and by thread, person and model.
+// Costs of the soul: each day beside its budget, and by thread, person and model.
 
 import { el, redraw } from "../base/dom.js";
 import { FORGOTTEN } from "../base/entry_lines.js";
@@ -88,7 +88,7 @@ function table(title, rows, of, name) {
   return el("table", {}, el("caption", {}, title), el("tbody", {}, rows.length ? rows.map(row) : empty));
 }
 
-// A bar for each day, and the line of what a day may cost.
+// A bar for each day, and a line for the daily budget.
 
 /** `days` is [{day: "2026-11-24", value, calls}], the last one today; `daily` is the budget, in dollars. */
 export function dayBars(days, daily) {

@@ -1,4 +1,4 @@
-// How the daemon fares, in sentences: what is well, what is wrong, and what to do.
+// Health of the daemon in sentences: its state, its faults, and their remedies.
 
 import { el } from "../base/dom.js";
 import { clock, count, seconds, several, since, whenExactly } from "../base/format.js";
@@ -106,7 +106,7 @@ function catchingUp({ catching_up: catching, left_to_read: left, caught_up_until
   return until ? good("It has missed nothing.", `All is read that was said until ${clock(until)}.`) : null;
 }
 
-// Results of the look-up of the server behind a base URL: a sentence on its list, a table of what its models can do.
+// The server behind a base URL: a sentence on its list, and a table of its models' capabilities.
 
 const SCHEMAS = { format: "by the server (output_config)", grammar: "by a grammar", prompt: "by the prompt alone" };
 const UNKNOWN = "not known yet";

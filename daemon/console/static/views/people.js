@@ -1,4 +1,4 @@
-// Whom the soul knows, and what it knows of each, with the entries that say so. The page is the owner's.
+// The people that the soul knows, and its notes about each, with their entries. The page is the owner's.
 
 import { el, redraw } from "../base/dom.js";
 import { cents, count, full, price, several, when } from "../base/format.js";

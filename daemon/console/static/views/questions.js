@@ -1,4 +1,4 @@
-// What people are asked: who, what, where, since when. Buttons that whoever looks may press work here as in Slack.
+// Open questions to people: who, what, where, since when. The viewer's own buttons work here as in Slack.
 
 import { announce, el, redraw } from "../base/dom.js";
 import { full, since, when } from "../base/format.js";

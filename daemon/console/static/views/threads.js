@@ -1,4 +1,4 @@
-// All conversations, the latest first: looked for by words, person, channel, process, and by what is amiss.
+// All conversations, the latest first, with search by words, person, channel, process and fault.
 
 import { announce, el, redraw } from "../base/dom.js";
 import { FORGOTTEN } from "../base/entry_lines.js";

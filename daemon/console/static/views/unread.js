@@ -1,4 +1,4 @@
-// Which threads one has not looked at since something happened there. Kept in this browser.
+// Threads with news since this browser last opened them.
 
 const KEY = "read";
 const KEPT = 500;
