@@ -118,7 +118,7 @@ def mount_console(app: web.Application, console: ConsoleSetup) -> None:
     get("/console/entries", views.entries)
     get("/console/search", views.search)
     get("/console/inner", views.inner)
-    get("/static/{name}", views.part)
+    get("/static/{name:.+}", views.part)
     app.on_shutdown.append(views.shutdown)
 
 
@@ -128,14 +128,14 @@ class ConsoleRoutes:
         self._streams = EventStreams(console.journal, console.thinking, console.patience, console.longest)
         self._answers = JsonResponses(console.patience)
         self._pages = JournalPager(console.journal)
-        self._parts = {path.name: path for path in STATIC.iterdir()}
+        self._parts = {path.relative_to(STATIC).as_posix(): path for path in STATIC.rglob("*.*")}
 
     async def page(self, _request: web.Request) -> web.StreamResponse:
         """Serve the page."""
         return web.FileResponse(STATIC / "index.html")
 
     async def part(self, request: web.Request) -> web.StreamResponse:
-        """Serve a static file by name."""
+        """Serve a static file by its path in the folder."""
         path = self._parts.get(request.match_info["name"])
         if path is None:
             return json_error(404, NOTHING_HERE)
