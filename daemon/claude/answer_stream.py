@@ -1,6 +1,6 @@
-"""A streamed model answer: server-sent events, token counts, and failures as words.
+"""A streamed answer of a model: server-sent events, deadlines, token counts and failures.
 
-The SDK's event reader is not used: quadratic time for many lines, unbounded memory.
+The SDK's event reader is not used: it takes quadratic time for many lines, and unlimited memory.
 """
 
 from __future__ import annotations
@@ -27,13 +27,12 @@ from daemon.settings.limits import TokenUsage
 
 
 class SurrogateJoiner:
-    """Joiner of surrogate pairs split between pieces of text."""
+    """Buffer that joins a surrogate pair split between two pieces of text."""
 
     def __init__(self) -> None:
         self._half = ""
 
     def feed(self, piece: str) -> str:
-        """Return the text so far, without a trailing half pair."""
         text = self._half + piece
         self._half = text[-1:] if FIRST_HALF.search(text) else ""
         return storable_text(text.removesuffix(self._half))
@@ -55,11 +54,11 @@ STATUS = {
 
 
 PAGE = "page"
-"""Kind of a web page received in place of an API answer."""
+"""Error kind of a web page received in place of an API answer."""
 
 
 OPEN = (HTTPStatus.FORBIDDEN, HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.TOO_MANY_REQUESTS)
-"""Statuses with several meanings at gateways; the text decides."""
+"""Statuses to which gateways give several meanings; the text of the refusal decides."""
 
 
 STREAMED = {
@@ -91,7 +90,7 @@ CODES = {
     "exceed_context_size_error": "too-long",
     "rate_limit_exceeded": "rate-limited",
 }
-"""OpenAI error codes, more precise than statuses."""
+"""Words of ModelReply.failure by OpenAI error code, more precise than the status."""
 
 
 SAID = (
@@ -108,7 +107,7 @@ SAID = (
         "unknown-model",
     ),
 )
-"""Texts of refusals caused by the account."""
+"""Refusals that concern the account, with their words of ModelReply.failure."""
 
 
 CAUSES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
@@ -120,24 +119,24 @@ CAUSES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str],
     ((ConnectionError, aiohttp.ServerDisconnectedError), "the connection breaks"),
     (OSError, "there is no way through the network"),
 )
-"""Transport errors and their cause for an owner; first match."""
+"""Causes in words for an owner, by transport error; the first match counts."""
 
 
 TOO_LONG = "too-long"
-"""Failure word for a request refused as too large."""
+"""Word of ModelReply.failure for a request refused as too large."""
 
 
 TOO_LARGE = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
 
 READ = 2_000
-"""Characters of an error searched; some servers return the prompt."""
+"""Most characters of an error text to search; some servers return the prompt."""
 
 
 class StreamBroken(Exception):
-    """A stream that broke off or carried an error of this kind.
+    """Error for a stream that broke off or carried an error event of this `kind`.
 
-    `ours`: the text is the daemon's.
+    `ours`: the daemon wrote the text, not the server.
     """
 
     recorded_name = "Broken"
@@ -157,11 +156,11 @@ FAILURES = (
     RecursionError,
     StreamBroken,
 )
-"""Errors of the SDK and transports: ValueError for invalid JSON, RecursionError for deep nesting."""
+"""Errors that a call can meet: ValueError for invalid JSON, RecursionError for deeply nested JSON."""
 
 
 def failure_word(error: BaseException) -> str:
-    """Return a word of ModelReply.failure."""
+    """Classify an error by a word of ModelReply.failure."""
     if isinstance(error, anthropic.APIConnectionError):
         return "unreachable"
     if isinstance(error, StreamBroken):
@@ -210,7 +209,7 @@ def _refused_for_size(error: anthropic.APIStatusError) -> str:
 
 
 def refusal_text(error: BaseException) -> str:
-    """Return the server's text and codes, shortened."""
+    """Return the server's text and codes, shortened; empty for other errors."""
     if isinstance(error, anthropic.APIStatusError):
         return str(error.response.text)[:READ]
     if isinstance(error, StreamBroken):
@@ -224,7 +223,6 @@ def _server_words(error: anthropic.APIStatusError) -> str:
 
 
 def _account_fault_meant(said: str) -> str:
-    """Return the account fault that the text names; empty if none."""
     for words, word in SAID:
         if words.search(said[:300]):
             return word
@@ -232,7 +230,7 @@ def _account_fault_meant(said: str) -> str:
 
 
 def failure_cause(error: BaseException) -> str:
-    """Return a short cause without server text; empty if unknown."""
+    """Return a short cause in the daemon's own words; empty if unknown."""
     if isinstance(error, anthropic.APIStatusError) and error.status_code != HTTPStatus.OK:
         if HTTPStatus.MULTIPLE_CHOICES <= error.status_code < HTTPStatus.BAD_REQUEST:
             return f"HTTP {error.status_code}: it leads to another address, which nobody has set"
@@ -256,7 +254,7 @@ def _error_chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def retry_after_seconds(error: BaseException) -> float:
-    """Return Retry-After in seconds; 0 if absent."""
+    """Return the seconds in the `Retry-After` header; 0 if absent or unreadable."""
     if not isinstance(error, anthropic.APIStatusError):
         return 0.0
     asked = error.response.headers.get("retry-after", "")
@@ -266,7 +264,7 @@ def retry_after_seconds(error: BaseException) -> float:
 
 
 def failure_detail(error: BaseException, secret: str) -> str:
-    """Return the server's text and request id, without the secret."""
+    """Return the server's text and request id for the log, without `secret`."""
     if isinstance(error, anthropic.APIStatusError):
         said = _server_words(error).replace(secret, "…")[:300]
         return f"{error.status_code} {error.type} {error.request_id}: {said}"
@@ -281,7 +279,7 @@ FULL_ANSWER = "model_context_window_exceeded"
 
 
 OVERLONG = "max_tokens"
-"""Stop reason at the token limit; also set here for servers that exceed it."""
+"""Stop reason at the token limit; also set for servers that exceed the limit."""
 
 
 CUT = frozenset({OVERLONG, REPEATING, FULL_ANSWER, "pause_turn"})
@@ -289,23 +287,23 @@ CUT = frozenset({OVERLONG, REPEATING, FULL_ANSWER, "pause_turn"})
 
 
 MOST = 1_000_000_000
-"""Highest believable token count."""
+"""Highest token count that is believed."""
 
 
 CHARACTERS = 3
-"""Characters per token, low estimate for uncounted text."""
+"""Characters per token, estimated low, for text without a token count."""
 
 
 MOST_CHARACTERS = 8
-"""Characters per token, high estimate: longer answers exceed their limit."""
+"""Most characters per token: an answer with more has passed its token limit."""
 
 
 TAIL = 1_000
-"""Trailing characters checked for repetition."""
+"""Last characters of an answer that are checked for repetition."""
 
 
 FIRST = 20
-"""Leading characters checked for a thinking tag."""
+"""First characters of an answer that are checked for a thinking tag."""
 
 
 STEP = 200
@@ -316,10 +314,10 @@ LONGEST_PIECE = 200
 
 @dataclass(slots=True)
 class StreamedAnswer:
-    """Answer received so far. `failure` is a word of ModelReply.failure or empty.
+    """Part of a model's answer that has arrived, with its stop sequence.
 
-    `stopped`: cancelled. `closed`: ended early here, usable. `most`: tokens allowed. The text includes its
-    stop sequence. `in_circles`: close a repeating answer.
+    `most`: tokens allowed. `in_circles`: close a repeating answer. `failure`: a word of ModelReply.failure,
+    or empty. `stopped`: broken off. `closed`: ended early by the daemon, but usable.
     """
 
     most: int | None = None
@@ -333,19 +331,17 @@ class StreamedAnswer:
     first_text: float | None = None
     failure: str = ""
     cause: str = ""
-    """Cause for the owner; empty if unknown."""
     stopped: bool = False
     quiet: bool = False
     closed: bool = False
     odd: Oddity | None = None
-    """Fault for which the answer was closed here."""
+    """Oddity for which the daemon closed the answer."""
     named_end: str = ""
-    """Stop sequence named by the server."""
+    """Stop sequence that the server reported."""
     thought: int = 0
     size: int = 0
     tail: str = ""
     looked_at: int = 0
-    """`size` at the last check for repetition."""
     joining: SurrogateJoiner = field(default_factory=SurrogateJoiner)
     after: float = 0.0
 
@@ -355,7 +351,6 @@ class StreamedAnswer:
 
     @property
     def outcome(self) -> Literal["ok", "cut", "refused", "cancelled", "failed"]:
-        """Outcome as in ModelReply."""
         if self.stopped:
             return "cancelled"
         if self.failure:
@@ -370,12 +365,12 @@ class StreamedAnswer:
     def is_complete(self) -> bool:
         """True if the server ended the answer; later errors are harmless.
 
-        An end without reason and text comes from a proxy.
+        An end without a stop reason and text comes from a proxy.
         """
         return self.stop_reason is not None or (self.ended and bool(self.texts))
 
     def take_event(self, data: str) -> str:
-        """Process a JSON event; return its text, empty for thoughts and noise."""
+        """Process one event in JSON; return its answer text, often empty."""
         if not data:
             return ""
         event = json.loads(data)
@@ -390,7 +385,7 @@ class StreamedAnswer:
                 "type": "content_block_delta",
                 "delta": {"type": "input_json_delta", "partial_json": str(text)},
             }:
-                return self._add(self.joining.feed(text))  # from the tool that stands for a grammar
+                return self._add(self.joining.feed(text))  # from the tool that enforces a grammar
             case {"type": "content_block_stop"}:
                 return self._add(self.joining.end())
             case {"type": "message_start", "message": {"usage": {**counted}}}:
@@ -418,11 +413,13 @@ class StreamedAnswer:
 
     @property
     def has_thoughts(self) -> bool:
-        """True if thoughts came, separately or in the text."""
+        """True if the model thought, in separate events or in the text."""
         return self.thought > 0 or self.text[:FIRST].lstrip().startswith("<think")
 
     def bounded_delta(self, delta: str) -> str:
-        """Return the wanted part of `delta`; close the answer at a stop sequence, limit or repetition."""
+        """Return the part of `delta` to keep; close the answer at a stop sequence, the
+        limit or a repetition.
+        """
         for stop in self.stop_sequences:
             near = (self.tail + delta)[-len(stop) - len(delta) + 1 :]
             at = near.find(stop)
@@ -447,14 +444,14 @@ class StreamedAnswer:
         self.close(why)
 
     def close(self, why: str) -> None:
-        """Close the answer as complete."""
+        """End the answer early as usable, with the stop reason `why`."""
         if not self.closed and self.stop_reason is None:
             self.closed, self.stop_reason = True, why
 
     def end_by_server(self) -> None:
-        """Append the stop sequence that the server omitted.
+        """Append the stop sequence that the server left out.
 
-        Some servers name another reason there: an opened element is then closed.
+        Some servers report another stop reason: then an element that the text opened is closed.
         """
         if self.outcome != "ok":
             return
@@ -465,20 +462,20 @@ class StreamedAnswer:
                 return
 
     def break_off(self, prompt: int) -> None:
-        """Mark as stopped; bill `prompt` tokens if uncounted."""
+        """Mark the answer as stopped; bill `prompt` tokens if the server counted none."""
         self.stopped = not self.closed
         if self.usage == TokenUsage():
             self.usage = TokenUsage(input=prompt)
 
     def billed_usage(self) -> TokenUsage:
-        """Return the billed tokens; the server never counts those of an answer broken off."""
+        """Return the billed tokens; the output of an unfinished answer is estimated."""
         if self.is_complete and not self.closed:
             return self.usage
         came = len(self.text) + self.thought
         return replace(self.usage, output=max(self.usage.output, came // CHARACTERS))
 
     def _count(self, counted: Any) -> None:
-        """Merge counts, which only grow; local backends omit some."""
+        """Keep the highest count of each kind, since local servers omit some."""
         if not isinstance(counted, Mapping):
             return
         was = self.usage
@@ -491,14 +488,14 @@ class StreamedAnswer:
 
 
 def repeats_itself(text: str) -> bool:
-    """True if the text only repeats a short piece."""
+    """True if the text only repeats one short piece."""
     if len(text) < TAIL:
         return False
     return any(text[piece:] == text[:-piece] for piece in range(1, LONGEST_PIECE + 1))
 
 
 def counted_tokens(counted: Mapping[str, Any], name: str) -> int:
-    """Return the tokens counted under `name`; 0 if not believable."""
+    """Return the token count under `name`; 0 if absent or not believable."""
     found = counted.get(name)
     if isinstance(found, int) and found <= MOST:
         return found
@@ -506,12 +503,11 @@ def counted_tokens(counted: Mapping[str, Any], name: str) -> int:
 
 
 def estimate_prompt_tokens(request: Mapping[str, Any]) -> int:
-    """Return a rough token count of an uncounted prompt."""
     return len(json.dumps(request, ensure_ascii=False)) // CHARACTERS
 
 
 MOST_BYTES = 1_000_000
-"""Most bytes of a line or an event."""
+"""Most bytes of a line or an event in a stream."""
 
 
 NEWLINES = (b"\n", b"\r")
@@ -521,9 +517,9 @@ PING = b"ping"
 
 
 async def answer_events(response: httpx2.Response, patience: StreamDeadline) -> AsyncGenerator[str, None]:
-    """Yield the data of each event; report bytes and events to `patience`.
+    """Yield the data of each server-sent event; report bytes and events to `patience`.
 
-    Comments, pings and empty events are skipped. Raises StreamBroken (too long) and ValueError (not UTF-8).
+    Comments, pings and empty events are skipped. Raises StreamBroken (too long) and ValueError (no UTF-8).
     """
     lines, name, data, size = _LineSplitter(), b"", list[bytes](), 0
     async for chunk in response.aiter_bytes():
@@ -559,7 +555,6 @@ class _LineSplitter:
         self._after_cr = False
 
     def feed(self, chunk: bytes) -> Sequence[bytes]:
-        """Return completed lines without their ends. Raises StreamBroken."""
         if self._after_cr:
             chunk = chunk.removeprefix(b"\n")
             self._after_cr = False

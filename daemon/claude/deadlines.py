@@ -12,27 +12,25 @@ from daemon.engine.clock import Clock
 from daemon.settings.limits import STREAM, StreamLimits
 
 LOOK = 60.0
-"""Seconds between checks of an endless wait."""
+"""Longest sleep between two checks of the deadlines, in seconds."""
 
 
 class CallStopped(Exception):
-    """A call that a person stopped."""
-
     recorded_name = "Stopped"
 
 
 class StreamTimeout(TimeoutError):
-    """Timeout at a limit of a stream, which the text names."""
+    """Error for a stream that passed a time limit; the text names the limit."""
 
     recorded_name = "Overdue"
 
 
 class StreamDeadline:
-    """Async context manager that ends a wait with StreamTimeout, or with CallStopped once `stop` is set.
+    """Async context manager that ends the wait for a stream at a time limit or when `stop` is set.
 
-    After the first event any byte counts as alive, but events must also keep coming. `until` is the deadline
-    of the whole stream on the steady clock. A rest is never cancelled: a stop then closes the stream. Two
-    watcher tasks: a timer per event would cost more than the event.
+    Raises StreamTimeout or CallStopped. `until` is the end of the whole stream on the steady clock. After the
+    first event, both the time between bytes and the time between events are limited. During a pause the task
+    is never cancelled: a stop closes the stream instead. Two watcher tasks cost less than a timer per event.
     """
 
     def __init__(
@@ -53,27 +51,23 @@ class StreamDeadline:
         self._cut = False
 
     def begin_request(self, first_event: float) -> None:
-        """Wait at most `first_event` seconds for the first event. Raises CallStopped."""
         self._raise_if_over()
         self._first_event = first_event
         self._event_due = self._clock.steady() + first_event
 
     def note_bytes(self) -> None:
-        """Record arrived bytes."""
         self._heard = self._clock.steady()
         self._bytes_due = self._heard + self._limits.stall
 
     def note_event(self) -> None:
-        """Record a complete event."""
         self._begun = True
         self._event_due = self._heard + self._limits.events
 
     def pause(self, close: Callable[[], Awaitable[None]]) -> None:
-        """Suspend the deadlines; a stop calls `close`."""
+        """Suspend the time limits; a stop then calls `close`."""
         self._resting, self._close = True, close
 
     def resume(self) -> None:
-        """Resume the deadlines. Raises CallStopped and StreamTimeout."""
         self._raise_if_over()
         self._resting = False
         self.note_bytes()
@@ -118,7 +112,6 @@ class StreamDeadline:
         self._end(StreamTimeout(self._reached_limit()))
 
     def _reached_limit(self) -> str:
-        """Return the limit reached, for the log and Health."""
         now = self._clock.steady()
         if not self._begun and now >= self._event_due:
             return f"no first event within {self._first_event:g} s, MODEL_FIRST_TOKEN"
@@ -135,7 +128,7 @@ class StreamDeadline:
             await self._close()
 
     def _end(self, why: Exception) -> None:
-        """Cancel now: one event-loop pass later the caller may rest."""
+        """Cancel the task at once: after one pass of the event loop it may be paused."""
         if self._over is None:
             self._over, self._cut = why, not self._resting
             if self._cut:

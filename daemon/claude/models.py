@@ -12,30 +12,30 @@ MILLION = 1_000_000
 
 
 SPOKEN = 8_000
-"""Output tokens of a spoken answer, about three Slack messages."""
+"""Most output tokens of a spoken answer, about three Slack messages."""
 
 
 CHOSEN = 2_000
-"""Output tokens of an answer with a schema."""
+"""Most output tokens of an answer with a schema."""
 
 
 THINKING = 4_000
-"""Extra output tokens for models whose thinking cannot be disabled."""
+"""Extra output tokens for models that cannot be kept from thinking."""
 
 
 BYTES = 3
-"""Bytes per token of a long prompt, low: English four, Chinese three."""
+"""Bytes per token of a long prompt, estimated low: English has four, Chinese three."""
 
 
 FEW_BYTES = 2
 
 
 UNKNOWN_WINDOW = 128_000
-"""Tokens assumed for an undescribed model."""
+"""Context window assumed for a model without a known one, in tokens."""
 
 
 ANSWER = 4
-"""An answer may take 1/ANSWER of the window, which it shares with the prompt."""
+"""Divisor of the context window, which prompt and answer share, for the longest answer."""
 
 
 SEEN = "platform.claude.com/docs/en/models, 2026-11-20"
@@ -44,10 +44,11 @@ SEEN = "platform.claude.com/docs/en/models, 2026-11-20"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSpec:
-    """A model. `thinking` and `effort` are sent unchanged; None omits them.
+    """Price and request parameters of a model.
 
-    `long`: price above `step` prompt tokens. `thoughts`: output tokens before the answer. `structured`:
-    supports JSON schemas. `window`: tokens of prompt and answer.
+    `thinking`, `effort`: sent unchanged; None omits them. `long`: price above `step` prompt tokens.
+    `thoughts`: output tokens for thinking. `structured`: supports JSON schemas. `window`: tokens of prompt
+    and answer.
     """
 
     id: str
@@ -62,12 +63,11 @@ class ModelSpec:
     window: int = UNKNOWN_WINDOW
 
     def answer_tokens(self, wanted: int) -> int:
-        """Return the wanted output tokens, limited by the window."""
         return min(wanted, self.window // ANSWER)
 
     @property
     def most_prompt_bytes(self) -> int:
-        """Bytes of a prompt that surely fits."""
+        """Bytes of a prompt that surely fits the context window."""
         if is_listed(self.id):
             return self.window * BYTES
         return (self.window - self.answer_tokens(SPOKEN + self.thoughts)) * FEW_BYTES
@@ -87,7 +87,7 @@ LISTED_MODELS = (
     ),
     ModelSpec(
         id="claude-sonnet-5-5",
-        # Older pages list the cache read at $0.20: the price until 7 October 2026, still that of Sonnet 5.
+        # Older pages list the cache read at $0.20: the price until 7 October 2026, and of Sonnet 5 today.
         price=ModelPrice(input=2, output=10, cache_read=0.10, cache_write=2.50, seen=SEEN),
         thinking={"type": "between_tools"},
         effort="low",
@@ -114,23 +114,21 @@ LISTED_MODELS = (
         window=1_000_000,
     ),
 )
-"""Models with known parameters and prices."""
 
 
 BY_ID = {known.id: known for known in LISTED_MODELS}
 
 
 def is_listed(name: str) -> bool:
-    """True if the price list has this name."""
     return name in BY_ID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelTable:
-    """Listed models with the owner's overrides.
+    """Listed models with the owner's prices and context windows.
 
-    `windows`: tokens by name; "" is for other unlisted models. `structured`: the server's API accepts JSON
-    schemas.
+    `windows`: tokens by model name; "" stands for other unlisted models. `structured`: the server's API
+    accepts JSON schemas.
     """
 
     prices: Mapping[str, ModelPrice] = field(default_factory=dict)
@@ -138,9 +136,9 @@ class ModelTable:
     structured: bool = False
 
     def model(self, name: str) -> ModelSpec:
-        """Return the model of this name; unlisted ones without a price are free.
+        """Return the model of this name; an unlisted one without a price is free.
 
-        The settings refuse that where anybody could bill.
+        The settings refuse such a model if its server could bill.
         """
         unlisted = ModelSpec(id=name, structured=self.structured, window=self.windows.get("", UNKNOWN_WINDOW))
         spec = BY_ID.get(name, unlisted)
@@ -151,20 +149,17 @@ class ModelTable:
         return spec
 
     def guesses_window(self, name: str) -> bool:
-        """True if neither list nor owner names a window."""
+        """True if neither the price list nor the owner names a context window."""
         return not is_listed(name) and name not in self.windows and "" not in self.windows
 
     def has_price(self, name: str) -> bool:
-        """True if the price is known."""
         return name in self.prices or is_listed(name)
 
     def unpriced(self, names: Iterable[str]) -> list[str]:
-        """Return the distinct names without a price."""
         return [name for name in dict.fromkeys(names) if not self.has_price(name)]
 
 
 def listed_model(name: str) -> ModelSpec:
-    """Return the model as listed, without overrides."""
     return ModelTable().model(name)
 
 
