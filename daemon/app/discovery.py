@@ -28,7 +28,7 @@ from daemon.actions.action import ActionDefinition
 from daemon.actions.function import ActionDependencies, ActionFunction, Expert
 from daemon.actions.registry import ActionRegistry
 from daemon.answers.choice import DONE
-from daemon.errors import UNLOADED, escaped_line, unloadable_reason
+from daemon.errors import escaped_line
 from daemon.inner_life.commands.cycle_commands import cycle_commands, file_commands, help_command
 from daemon.inner_life.commands.memory_commands import note_commands, record_commands
 from daemon.inner_life.commands.message_commands import mesh_commands, message_commands
@@ -59,7 +59,7 @@ from daemon.prompts.prompt_catalogue import (
 )
 from daemon.prompts.prompt_catalogue import PLAYBOOK_NAME as PLAIN
 from daemon.reading.read_deeply import read_deeply
-from daemon.settings.home import project_root, read_text_file
+from daemon.settings.home import UNLOADED, project_root, read_text_file, unloadable_reason
 from daemon.settings.limits import INNER, AllowedProgram, InnerLimits
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
-from daemon.engine.clock import JournalClock
+from daemon.engine.clock import Clock
 from daemon.engine.event import (
     FAILED,
     PART,
@@ -240,7 +240,7 @@ PATIENCE = 600
 """Seconds of retries of a failed write."""
 
 
-async def retry_until_written(clock: JournalClock, write: Callable[..., Awaitable[T]], *what: object) -> T:
+async def retry_until_written(clock: Clock, write: Callable[..., Awaitable[T]], *what: object) -> T:
     """Write, retrying; raise JournalError after ten minutes."""
     for _ in range(PATIENCE):
         try:

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
-from daemon.engine.clock import JournalClock
+from daemon.engine.clock import Clock
 from daemon.engine.event import Entry, Event, EventCodec, Input, in_chunks
 from daemon.engine.exceptions import JournalDamaged, JournalError, KeyConflict
 from daemon.engine.journal.journal_file import hold_lock, open_readonly, open_store, rebuild_folded_tables
@@ -170,7 +170,7 @@ class Journal(JournalReader):
     def __init__(
         self,
         path: Path,
-        clock: JournalClock,
+        clock: Clock,
         kinds: Iterable[type[Event]],
         writer: type[JournalWriter] = JournalWriter,
     ) -> None:
