@@ -7,7 +7,7 @@ From the seeds on logic and iteration in xml-pipeline and on reasoning in AgentS
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from daemon.actions.action import ActionDefinition
 from daemon.actions.registry import ActionRegistry
@@ -94,20 +94,15 @@ ALONE = frozenset({"alone", "capped", "not-allowed", "three-times"})
 """What the core says when it asks for the final answer, and nothing else."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeliberationProcess:
-    """How far it goes, and which actions there are."""
-
-    registry: ActionRegistry = NO_ACTIONS
-    capacity: str = "medium"
-
-    async def __call__(self, turn: Turn) -> WorkingMemory | Transition:
-        """Take up what came, think one step, and see to what follows."""
-        if turn.is_late:
-            return turn.memory  # it is in the journal, but what it was for is over
-        book = parse_playbook(DELIBERATION_PROCESS, turn.text(f"{PLAYBOOK_FOLDER}{DELIBERATION_PROCESS}"))
-        actions = self.registry.callable_in_open_thought(book)
-        return await _DeliberationTurn(turn, self.capacity, actions, book.text).live()
+async def deliberate(
+    turn: Turn, actions: ActionRegistry = NO_ACTIONS, capacity: str = "medium"
+) -> WorkingMemory | Transition:
+    """Take up what came, think one step, and see to what follows."""
+    if turn.is_late:
+        return turn.memory  # it is in the journal, but what it was for is over
+    book = parse_playbook(DELIBERATION_PROCESS, turn.text(f"{PLAYBOOK_FOLDER}{DELIBERATION_PROCESS}"))
+    offered = actions.callable_in_open_thought(book)
+    return await _DeliberationTurn(turn, capacity, offered, book.text).live()
 
 
 class _DeliberationTurn:
@@ -479,7 +474,7 @@ CAPACITY = Placeholders({"self", "final", "name", "left"})
 
 PROCESS = MentalProcess(
     name=DELIBERATION_PROCESS,
-    run=DeliberationProcess(),
+    run=deliberate,
     when="they ask you to think something through, or it has several parts that deserve to be worked out one"
     " by one before you answer; then say nothing in <say> but a greeting that is due.",
     leads_to=(THEN,),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from daemon.answers.speech_gate import strip_thoughts
 from daemon.engine.event import DAY, Entry, of_kind, root_of, seqs_of
@@ -362,22 +362,16 @@ def _is_to_be_seen(command: CommandRan) -> bool:
     return not command.ok or command.name.endswith(ASKING)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InnerLifeProcess:
-    """The process. Without a life nothing is asked of anybody, and nothing is waited for."""
-
-    life: InnerLifeSetup | None = None
-
-    async def __call__(self, turn: Turn) -> WorkingMemory:
-        """Think, if it is time to."""
-        if self.life:
-            await TickRun(turn, self.life).run()
-        return turn.memory
+async def live(turn: Turn, life: InnerLifeSetup | None = None) -> WorkingMemory:
+    """Think, if it is time to. Without a life nothing is asked of anybody, and nothing is waited for."""
+    if life:
+        await TickRun(turn, life).run()
+    return turn.memory
 
 
 PROCESS = MentalProcess(
     name=INNER_LIFE_PROCESS,
-    run=InnerLifeProcess(),
+    run=live,
     called="the inner life is to think, or something has come for it",
     texts={
         SYSTEM: Placeholders(None),

@@ -49,13 +49,13 @@ BEGINS = re.compile(r"!(?=memory\b|forget\b)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RememberingProcess:
-    """The process, where notes are kept. `local`: the workspace is rehearsed, and forgets as well."""
+class NoteDialogue:
+    """One turn with a person about their notes. `local`: the workspace is rehearsed, and forgets as well."""
 
     notes: PersonNoteSource
     local: bool = False
 
-    async def __call__(self, turn: Turn) -> WorkingMemory:
+    async def reply(self, turn: Turn) -> WorkingMemory:
         """Do what was asked; or tell that it is done."""
         first = turn.inputs[0].event
         if isinstance(first, ForgetCompleted) and first.all:
@@ -253,15 +253,17 @@ def _words(turn: Turn, sentence: str, **words: str) -> str:
     return fill_prompt(turn, f"{SENTENCES}{sentence}", **words)
 
 
-async def _nowhere(turn: Turn) -> WorkingMemory:
-    """Where no notes are kept."""
-    await _tell(turn, "nothing")
-    return working_memory(())
+async def remember(turn: Turn, notes: PersonNoteSource | None = None, local: bool = False) -> WorkingMemory:
+    """Show, correct and forget the notes about a person; without notes, tell that there are none."""
+    if notes is None:
+        await _tell(turn, "nothing")
+        return working_memory(())
+    return await NoteDialogue(notes=notes, local=local).reply(turn)
 
 
 PROCESS = MentalProcess(
     name=REMEMBERING_PROCESS,
-    run=_nowhere,
+    run=remember,
     commands=("memory", "forget", "delete"),
     called="someone asks with `!memory`, `!forget` or `!delete`",
     texts={

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import Any
 
-from daemon.app.discovery import PROCESSES, prompt_catalogue
+from daemon.app.discovery import PROCESSES, ProcessDependencies, bind_processes, prompt_catalogue
 from daemon.claude.availability import ModelAvailability
 from daemon.claude.requests import RequestQueue
 from daemon.engine.journal.journal import Journal
@@ -34,7 +34,6 @@ from daemon.knowledge.visibility import KnownChannels
 from daemon.lifetime import in_background
 from daemon.mind.steps import STEP_TEXTS
 from daemon.process import Process
-from daemon.processes.inner_life import InnerLifeProcess
 from daemon.settings.limits import PERSON, THREAD, TURN
 from daemon.slack.incoming import BotIdentity
 from daemon.slack.incoming import SlackMessage as Shown
@@ -175,7 +174,9 @@ async def live(home: Path, scenario: Scenario, phase: int, *, replays: bool) -> 
             within = stack.enter_context(ExitStack())
             rewritten = scenario.restarts and lives_in(home) > 1
             life = life_of(journal, clock, within, rewritten=rewritten)
-            processes = {**processes, INNER_LIFE: InnerLifeProcess(life=life)}
+            processes = bind_processes(
+                {**processes, INNER_LIFE: PROCESSES[INNER_LIFE]}, ProcessDependencies(life=life)
+            )
         model = FileModel(
             home=home,
             journal=journal,

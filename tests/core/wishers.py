@@ -7,8 +7,7 @@ from pathlib import Path
 
 from daemon.actions.action import ActionContext, ActionDefinition
 from daemon.actions.registry import ActionRegistry
-from daemon.app.discovery import PROCESSES
-from daemon.app.wiring import with_open_thought
+from daemon.app.discovery import PROCESSES, ProcessDependencies, bind_processes
 from daemon.engine.event import root_of
 from daemon.engine.journal.reader import open_reader
 from daemon.kinds import SOUL_KINDS, BranchAnswer, BranchQuestion, IncomingMessage, QuestionAsked
@@ -82,7 +81,7 @@ def thinking_of_it(home: Path) -> Mapping[str, Process]:
     action = ActionDefinition(
         name=OFFERED, description="Write it.", perform=write, approval=True, effect=True, repeatable=False
     )
-    return with_open_thought(PROCESSES, ActionRegistry([action]), "medium")
+    return bind_processes(PROCESSES, ProcessDependencies(actions=ActionRegistry([action])))
 
 
 def sent(seen: str, calls: int) -> ModelReply:

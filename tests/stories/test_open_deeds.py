@@ -9,8 +9,7 @@ import pytest
 
 from daemon.actions.action import ActionArguments, ActionContext, ActionDefinition
 from daemon.actions.registry import ActionRegistry
-from daemon.app.discovery import PROCESSES
-from daemon.app.wiring import with_open_thought
+from daemon.app.discovery import PROCESSES, ProcessDependencies, bind_processes
 from daemon.memory import WorkingMemory
 from daemon.open_thought.executor import payload_arguments
 from daemon.open_thought.payloads import parse_payloads
@@ -46,7 +45,7 @@ async def may_delete(stage: Stage) -> list[str]:
 
 
 def offering(stage: Stage, *definitions: ActionDefinition) -> None:
-    stage.processes = with_open_thought(PROCESSES, ActionRegistry(definitions), "medium")
+    stage.processes = bind_processes(PROCESSES, ProcessDependencies(actions=ActionRegistry(definitions)))
     book = stage.words / "playbooks" / "deliberation.md"
     names = ", ".join(one.name for one in definitions)
     lines = [

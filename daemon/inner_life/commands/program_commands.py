@@ -103,9 +103,17 @@ class ProgramId(StrictArguments):
 
 
 def program_commands(
-    log: ProgramLog, recipes: Mapping[str, AllowedProgram], own: Mapping[str, BranchProgram] | None = None
+    programs: ProgramLog,
+    recipes: Mapping[str, AllowedProgram],
+    branch_programs: Mapping[str, BranchProgram] | None = None,
 ) -> Sequence[ActionDefinition]:
-    return [_start(log, recipes, own or {}), _stop(log), _mark(log), _list(log, recipes), _cleanup(log)]
+    return [
+        _start(programs, recipes, branch_programs or {}),
+        _stop(programs),
+        _mark(programs),
+        _list(programs, recipes),
+        _cleanup(programs),
+    ]
 
 
 def _start(
@@ -275,3 +283,6 @@ def _line(one: ProgramRun) -> str:
     if one.result:
         line += f", {' '.join(one.result.split())[:SHOWN]}"
     return line
+
+
+COMMANDS = (program_commands,)
