@@ -503,13 +503,10 @@ async def start_daemon(
         mount_status(app, services, files)
         await enter(serve_app(app, listener, most=connection_limit()))
         await enter(slack)
-        world = await _make_dependencies(
-            stack, services, own, processes or make_processes(services, own), sandbox
-        )
+        world = await _make_dependencies(stack, services, own, processes, sandbox)
         secret = replace(settings, console_token=credentials.token)
-        worker = await _run_worker(
-            stack, secret, world, grace, slack, clear_after_forgetting(settings, rehearsal, here)
-        )
+        clear = clear_after_forgetting(settings, rehearsal, here)
+        worker = await _run_worker(stack, secret, world, grace, slack, clear)
         stack.push_async_callback(slack.stop)
         await slack.connect()
         name = soul_name_in(texts.current_text(SOUL_TEXT))
@@ -591,9 +588,10 @@ async def _make_dependencies(
     stack: AsyncExitStack,
     services: DaemonServices,
     own: Sequence[ActionFunction],
-    processes: Mapping[str, Process],
+    processes: Mapping[str, Process] | None,
     sandbox: Open | None,
 ) -> TurnDependencies:
+    processes = processes or make_processes(services, own)
     if sandbox is None:
         sandboxes = await stack.enter_async_context(make_sandboxes(services.settings))
         sandbox = sandboxes.open

@@ -445,16 +445,21 @@ def make_reading_setup(settings: Settings, open: Open) -> ReadingSetup:
     )
 
 
+def _make_person_notes(services: DaemonServices, people: PersonModels) -> PersonNotes:
+    journal, slack = services.journal, services.slack
+    kept = make_person_records(journal, services.index, slack.places)
+    return PersonNotes(journal, people, slack.speaker.open_dm, kept)
+
+
 def make_turn_dependencies(
     services: DaemonServices, own: Sequence[ActionFunction], processes: Mapping[str, Process], open: Open
 ) -> TurnDependencies:
     """What its turns can reach, how it behaves, and how far it goes by itself."""
     settings, journal, slack = services.settings, services.journal, services.slack
-    kept = make_person_records(journal, services.index, slack.places)
     people = PersonModels(journal, slack.places)
-    notes = PersonNotes(journal, people, slack.speaker.open_dm, kept)
-    given = ProcessDependencies(notes=notes, local=settings.slack == "rehearsed")
-    processes = bind_processes(processes, given)
+    notes = ProcessDependencies(
+        notes=_make_person_notes(services, people), local=settings.slack == "rehearsed"
+    )
     playbooks, own_actions = list[str](), list[OwnAction]()
     actions = make_registry(_action_dependencies(services), own).named
     if settings.ism_enabled:
@@ -472,7 +477,7 @@ def make_turn_dependencies(
         reach=services.reach,
         texts=services.texts,
         surroundings=slack.surroundings,
-        processes=processes,
+        processes=bind_processes(processes, notes),
         initial=INITIAL_PROCESS,
         offered=offered_processes(processes, playbooks, iterates=settings.iteration_capacity != "none"),
         at_once=frozenset([*playbooks, DELIBERATION_PROCESS, DEEP_READING_PROCESS]),

@@ -361,19 +361,12 @@ class Execution:
         self.stopping = asyncio.Event()
         """Set to stop: calls in flight are cancelled, nothing new begins."""
         self.latched: ReplayMismatch | None = None
-        self.reached = self.id
-        """Key of the latest step, where failures are recorded."""
-        self.names = set[str]()
-        """Ids taken for child threads."""
-        self._none_since: int | None = None
-        """Arrival marker when no input was fresh."""
+        self.reached = self.id  # key of the latest step, where failures are recorded
+        self.names = set[str]()  # ids taken for child threads
+        self._none_since: int | None = None  # arrival marker when no input was fresh
         self.is_new = is_new
-        self._lifetime: list[Entry[Event]] | None = [began]
-        paths = [self.id]
-        if not is_new:
-            self._lifetime = None
-            paths = journal.execution_paths(self.id)
-        *self.abandoned, current = paths
+        self._lifetime: list[Entry[Event]] | None = [began] if is_new else None
+        *self.abandoned, current = [self.id] if is_new else journal.execution_paths(self.id)
         self.restarts = len(self.abandoned)
         self.path = path or current
         mine, beside = self._recorded(current)
