@@ -29,6 +29,10 @@ Oddity = Literal["endless", "too-long", "repeating", "unspoken", "private"]
 can be said, or repeated a private thought."""
 
 
+Kept = Literal["kept", "again", "lost"]
+"""Whether an answer had its form at once, was asked for once more, or came in no form that can be used."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReply:
     """How a model call ended.

@@ -35,10 +35,11 @@ from daemon.ism import FinishRun, RecurseFunction, RunContinuation, settle_outco
 from daemon.knowledge.search import Memories
 from daemon.memory import WorkingMemory
 from daemon.ports import Library
-from daemon.process import Placeholders, Turn
 from daemon.prompts.chooser import ISMResult
-from daemon.prompts.prompt_catalogue import are_prompt_texts
+from daemon.prompts.prompt_catalogue import Placeholders, are_prompt_texts
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import say
+from daemon.turn.turn import Turn
 
 
 class SourceProvider(Protocol):
@@ -397,5 +398,5 @@ def _value_of(name: str, run: ActionContext, means: ActionDependencies) -> objec
 
 async def _say(run: ActionContext, text: str) -> None:
     """Say it, and know that it was said."""
-    spoken = await run.turn.say(text, answers=False)
+    spoken = await say(run.turn, text, answers=False)
     run.add_memories(map(entry_as_memory, spoken), news=False)

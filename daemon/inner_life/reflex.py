@@ -25,9 +25,10 @@ from daemon.inner_life.records import LLM_MEMORY, InnerRecord
 from daemon.inner_life.tick_log import NEW_CONTENT_COMMANDS
 from daemon.kinds import TickLogged
 from daemon.memory import working_memory
-from daemon.process import Turn
 from daemon.prompts.elements import escape_tags
 from daemon.prompts.prompt_catalogue import fill_prompt
+from daemon.turn.model_calls import call_model
+from daemon.turn.turn import Turn
 
 COMPARE_PROMPT = "prompts/inner/compare"
 """The text that asks a model to compare two answers. Its placeholders: `before` and `now`, both fenced."""
@@ -428,7 +429,7 @@ class TickReflex:
             self.turn, COMPARE_PROMPT, before=escape_tags(found.before), now=escape_tags(answer)
         )
         memory = working_memory(()).with_region("instruction", asked)
-        compared = await self.turn.call("compare", memory, "fast")
+        compared = await call_model(self.turn, "compare", memory, "fast")
         reply = compared.event.text
         if not compared.event.is_usable:
             reply = ""

@@ -35,6 +35,10 @@ Status = Literal["pending", "in_progress", "ok", "warning", "error", "timeout", 
 """Of a process in the process log. `close`: it was dealt with, and is out of sight."""
 
 
+Became = Literal["said", "declined", "unanswered", "refused"]
+"""The outcome of something that the inner life wanted said."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AmbientMessage(PersonMessage):
     """Something said where the soul reads and takes no part: only its inner life knows of it.
@@ -235,7 +239,7 @@ class UnpromptedOutcome(Event):
     kind = "said-out"
     by: int
     to: str
-    outcome: Literal["said", "declined", "unanswered", "refused"]
+    outcome: Became
 
     def line(self) -> str:
         return f"{self.outcome} (wanted by the tick {self.by})"

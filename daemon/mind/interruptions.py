@@ -13,10 +13,12 @@ from daemon.kinds import IncomingMessage, PersonMessage, StopRequest
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.mind.asking import ask_in_background, messages_stopped
 from daemon.mind.steps import extract
-from daemon.process import Question, Turn
 from daemon.prompts.prompt_catalogue import fill_prompt
 from daemon.turn.execution_figures import trace_text
+from daemon.turn.questions import Question, ask
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import say, whisper
+from daemon.turn.turn import Turn
 
 SET_ASIDE = 600.0
 """Seconds after which a run goes on by itself that was set aside for something new."""
@@ -48,7 +50,7 @@ async def look_for_interruption(turn: Turn, goal: str) -> InterruptionNews:
     commands = [entry for entry in of_kind(IncomingMessage, seen) if entry.event.command]
     for asked in commands:
         if asked.event.command == "trace":  # what is about memory has a turn of its own
-            await turn.whisper("trace", asked.event.user, trace_text(turn))
+            await whisper(turn, "trace", asked.event.user, trace_text(turn))
             turn.accept_inputs([asked])
     messages = [entry for entry in seen if entry not in commands]
     if not messages:
@@ -61,7 +63,7 @@ async def look_for_interruption(turn: Turn, goal: str) -> InterruptionNews:
 
 async def confirm_stop(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """Whoever stopped it hears that it has stopped."""
-    spoken = await turn.say(fill_prompt(turn, "prompts/sentences/stopped"))
+    spoken = await say(turn, fill_prompt(turn, "prompts/sentences/stopped"))
     return memory.with_memory(*map(entry_as_memory, spoken))
 
 
@@ -87,5 +89,5 @@ async def _set_aside(turn: Turn, messages: Sequence[Entry[PersonMessage]]) -> tu
         resumes=True,
         wait=SET_ASIDE,
     )
-    answered = await turn.ask("aside", aside)
+    answered = await ask(turn, "aside", aside)
     return answered.memories

@@ -40,7 +40,6 @@ from daemon.mind.asking import (
     call_instructions,
     drop_too_long,
     end_mark,
-    feeling,
     handle_stop,
     limit_that_refused,
     note_kept_form,
@@ -53,7 +52,6 @@ from daemon.mind.asking import (
     without_refused_question,
 )
 from daemon.model import Role
-from daemon.process import Speech, Turn
 from daemon.prompts.elements import (
     DIALOGUE,
     PRIVATE_TAGS,
@@ -77,6 +75,8 @@ from daemon.prompts.prompt_catalogue import (
     placeholder_names,
     section_instruction,
 )
+from daemon.turn.branches import send_to_self
+from daemon.turn.model_calls import report_odd_answer, uses_plain_mode, window_tokens
 from daemon.turn.recall import (
     DIALOGUE_ALONE_CALL,
     PLAIN_CALL,
@@ -85,6 +85,8 @@ from daemon.turn.recall import (
     as_plain_turns,
     recall_kept,
 )
+from daemon.turn.speech import Speech, status_while
+from daemon.turn.turn import Turn
 
 
 def pipeline_question(turn: Turn, steps: Sequence[CognitiveStep], guidance: str) -> str:
@@ -104,7 +106,7 @@ def pipeline_question(turn: Turn, steps: Sequence[CognitiveStep], guidance: str)
         )
         asked["allowed"] = f" {allowed}"
     if "sections" in wanted:
-        mood = feeling(turn)
+        mood = turn.current_mood()
         asked["sections"] = tags.marked("\n".join(section_instruction(turn, step, mood) for step in steps))
     return fill_prompt(turn, frame, guidance=guidance, **asked)
 
@@ -361,20 +363,20 @@ async def schedule_background_tasks(turn: Turn, memory: WorkingMemory, learned: 
     if learned.casefold().startswith("yes"):
         for person, name in speakers(turn).items():
             about = {"person": person, "name": name}
-            await turn.send_to_self("learn", BackgroundTask(process=LEARNING, params=about))
+            await send_to_self(turn, "learn", BackgroundTask(process=LEARNING, params=about))
     last = summary_due_until(memory.conversation, *_lengths(turn, LONG, WHOLE))
     if last and await turn.claim(f"summed-up:{last}"):
-        await turn.send_to_self("sum-up", BackgroundTask(process=SUMMARIZING, params={"last": last}))
+        await send_to_self(turn, "sum-up", BackgroundTask(process=SUMMARIZING, params={"last": last}))
     last = summary_due_until(turn.dm_to_summarize(), *_lengths(turn, DM_LONG, DM_WHOLE))
     if last and await turn.claim(f"dm-summed-up:{last}"):
-        await turn.send_to_self(
-            "sum-up-dm", BackgroundTask(process=SUMMARIZING, params={"last": last, "dm": True})
+        await send_to_self(
+            turn, "sum-up-dm", BackgroundTask(process=SUMMARIZING, params={"last": last, "dm": True})
         )
 
 
 def _lengths(turn: Turn, long: int, whole: int) -> tuple[int, int]:
     """The same two for the models of this turn: a conversation is summed up before it fills their windows."""
-    most = int(turn.window_tokens * FILLED)
+    most = int(window_tokens(turn) * FILLED)
     if most >= long:
         return long, whole
     return most, whole * most // long
@@ -448,7 +450,7 @@ async def converse(
             limited = await turn.limit()
         if limited is None:
             owned = bounded and bool(turn.deciders)
-            if await turn.is_plain(role):
+            if await uses_plain_mode(turn, role):
                 said = await _in_plain_words(turn, steps, guidance, heard, notes, role, revise, owned=owned)
             else:
                 seen = with_situation(turn, heard).with_region("findings", notes)
@@ -474,7 +476,7 @@ async def _answered(
     """Ask, perhaps once more, and say what came of it; or the bound, where an owner may give the money."""
     chosen = [STEPS_BY_NAME[name] for name in steps]
     asking = _PipelineQuestions(turn, memory, guidance, revise)
-    async with turn.status_while(feeling(turn).status):
+    async with status_while(turn, turn.current_mood().status):
         answer = first = await asking.ask(chosen, role)
         if not _will_do(turn, answer):
             if answer.outcome == "refused":
@@ -506,7 +508,7 @@ async def _in_plain_words(
         to, guidance = process_led_to(turn), ""
     if to in turn.immediate_processes or not is_answer_due(turn, memory):
         return PipelineResult(memory=memory, values={"next_process": to}, text="")
-    async with turn.status_while(feeling(turn).status):
+    async with status_while(turn, turn.current_mood().status):
         reply = await ask_in_plain_mode(turn, memory, role, guidance, notes)
         return await _concluded(turn, reply.memory, reply.speech, reply.answer, "", revise, owned=owned)
 
@@ -582,11 +584,11 @@ class _PipelineQuestions:
     def _report(self, answer: PipelineAnswer) -> None:
         """Let Health tell of an answer of which nothing may be said, or that did not end by itself."""
         if answer.repeats_private_words:
-            self._turn.report_odd_answer(answer.call.event.model, "private")
+            report_odd_answer(self._turn, answer.call.event.model, "private")
         elif answer.continues_after_end:
-            self._turn.report_odd_answer(answer.call.event.model, "endless")
+            report_odd_answer(self._turn, answer.call.event.model, "endless")
         elif answer.outcome == "ok" and not _will_do(self._turn, answer):
-            self._turn.report_odd_answer(answer.call.event.model, "unspoken")
+            report_odd_answer(self._turn, answer.call.event.model, "unspoken")
 
 
 class _DialogueReader:
@@ -687,7 +689,7 @@ async def _feel(turn: Turn, felt: str) -> None:
     """
     for name in parse_moods(turn.text(MOODS_TEXT)):
         if name.casefold() == felt.casefold():
-            if name != feeling(turn).name:
+            if name != turn.current_mood().name:
                 await turn.record(MoodChanged(mood=name))
                 turn.set_mood(name)
             return

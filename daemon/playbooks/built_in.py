@@ -25,10 +25,12 @@ from daemon.knowledge.search import FoundMessage, Memories
 from daemon.mind.pipeline import converse
 from daemon.mind.steps import instruction
 from daemon.ports import Library
-from daemon.process import Question
 from daemon.prompts.chooser import ISMResult
 from daemon.prompts.elements import clean_name_text
+from daemon.turn.branches import set_reminder
+from daemon.turn.questions import Question, ask
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import say
 
 MINUTE = 60.0
 
@@ -49,7 +51,7 @@ async def ask_person(
     words = spoken_text(question)
     if not words:
         raise ValueError("a question that someone is to answer needs words")
-    answered = await run.turn.ask("ask", Question(text=words, to=run.turn.people))
+    answered = await ask(run.turn, "ask", Question(text=words, to=run.turn.people))
     run.add_memories(answered.memories)
     return run.label("answered")
 
@@ -74,7 +76,7 @@ async def schedule(
         ts=f"{due:.6f}",
         note=REMINDER,
     )
-    await run.turn.set_reminder(timer, minutes * MINUTE)
+    await set_reminder(run.turn, timer, minutes * MINUTE)
     return f"{run.label('reminder set, in minutes')}: {minutes}"
 
 
@@ -87,7 +89,7 @@ async def escalate(run: RunContext, expert: Expert) -> Outcome:
         words = run.prompt("prompts/sentences/escalated", owner=f"<@{run.turn.owners[0]}>")
     else:
         words = run.prompt("prompts/sentences/escalated_to_nobody")
-    spoken = await run.turn.say(words)
+    spoken = await say(run.turn, words)
     run.report_told(run.memory.with_memory(*map(entry_as_memory, spoken)))
     return FinishRun()
 

@@ -26,6 +26,7 @@ from daemon.reading.read_deeply import (
 )
 from daemon.settings.limits import CONTINUE
 from daemon.turn.input_policy import DEEP_READING_PROCESS
+from daemon.turn.questions import withdraw_questions
 
 THEN = "conversation"
 
@@ -74,7 +75,7 @@ class DeepReadingProcess:
             run.show_status("ReadDeeply")
             read = await reading.read(so_far)
             if run.stopped or read.ended.reason == "stopped":
-                await turn.withdraw()
+                await withdraw_questions(turn)
                 return Transition(to=THEN, memory=await confirm_stop(turn, run.memory))
             if _is_told(run, read):
                 await _tell(run, reading, read)

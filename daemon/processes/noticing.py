@@ -5,6 +5,7 @@ from __future__ import annotations
 from daemon.memory import WorkingMemory, working_memory
 from daemon.process import MentalProcess, Placeholders, Turn
 from daemon.prompts.prompt_catalogue import fill_prompt
+from daemon.turn.speech import say
 
 TEXTS = ("mend", "away", "slow", "refused")
 """The owner's texts that may say it, below prompts/sentences/."""
@@ -16,7 +17,7 @@ async def noticing(turn: Turn) -> WorkingMemory:
     if text not in TEXTS:
         text = TEXTS[0]
     words = fill_prompt(turn, f"prompts/sentences/{text}", what=str(turn.params["what"]))
-    await turn.say(words)
+    await say(turn, words)
     return working_memory(())
 
 

@@ -21,6 +21,8 @@ from daemon.process import MentalProcess, Placeholders, Question, Turn
 from daemon.prompts.elements import parse_labels
 from daemon.prompts.prompt_catalogue import LABELS_TEXT, fill_prompt
 from daemon.turn.input_policy import REMEMBERING_PROCESS
+from daemon.turn.questions import ask
+from daemon.turn.speech import say
 
 READERS = "prompts/readers"
 
@@ -231,7 +233,7 @@ async def _confirm(
     choices = [Button(label=words.get(value, value), value=value, style="danger") for value in values]
     choices.append(Button(label=words.get(no, no), value=no))
     confirm = Question(text=question, to=(person,), choices=tuple(choices), wait=PATIENCE)
-    answer = await turn.ask(name, confirm)
+    answer = await ask(turn, name, confirm)
     return answer.value
 
 
@@ -242,11 +244,11 @@ async def _tell_deleted(turn: Turn, done: DeletionCompleted) -> None:
         said.append(_words(turn, "left", left=str(done.left), why=done.why))
     if not done.whole:
         said.append(_words(turn, "more"))
-    await turn.say(" ".join(said))
+    await say(turn, " ".join(said))
 
 
 async def _tell(turn: Turn, sentence: str, **words: str) -> None:
-    await turn.say(_words(turn, sentence, **words))
+    await say(turn, _words(turn, sentence, **words))
 
 
 def _words(turn: Turn, sentence: str, **words: str) -> str:

@@ -8,6 +8,7 @@ from daemon.process import MentalProcess, Placeholders, Turn
 from daemon.prompts.prompt_catalogue import fill_prompt
 from daemon.turn.input_policy import UNKNOWN as UNKNOWN_COMMAND
 from daemon.turn.input_policy import command_word
+from daemon.turn.speech import say_privately
 
 HELP = "prompts/sentences/help"
 
@@ -25,7 +26,7 @@ async def usage(turn: Turn) -> WorkingMemory:
             words = fill_prompt(turn, HELP)
         else:
             words = fill_prompt(turn, UNKNOWN, command=command_word(event.text))
-        await turn.tell_alone("usage", event.user, words)
+        await say_privately(turn, "usage", event.user, words)
     return working_memory(())
 
 

@@ -11,16 +11,15 @@ from daemon.knowledge.search import MessageSearch
 from daemon.knowledge.visibility import KnownChannel, KnownChannels, may_know
 from daemon.mind.pipeline import _DialogueReader
 from daemon.open_thought.executor import PayloadExecutor
-from daemon.process import Turn as ProcessTurn
-from daemon.processes.tracing import tracing
 from daemon.settings.home import restrict_permissions
 from daemon.slack.directory import PeopleDirectory
 from daemon.slack.earlier_messages import EarlierMessageReader
-from daemon.soul.turn import Turn as SoulTurn
 from daemon.turn.branches import Branches
 from daemon.turn.model_calls import CallAttempt
 from daemon.turn.preparation import _waiting
 from daemon.turn.recall import PipelineAnswer
+from daemon.turn.speech import whisper
+from daemon.turn.turn import Turn
 from tests.inner.test_contexts_private import test_elsewhere_it_is_not
 from tests.knowledge.test_memories import test_a_secret_of_a_dm_is_known_in_that_dm_alone
 from tests.knowledge.test_people import test_what_was_learned_in_a_dm_is_used_in_that_dm_alone
@@ -66,8 +65,8 @@ PRIVACY = (
     ),
     Mutant(
         "!trace is whispered",
-        tracing,
-        call_of(ProcessTurn.whisper).becomes("turn.say(traced(turn))"),
+        whisper,
+        call_of(Turn.effect).becomes("say(turn, text, name)"),
         test_a_trace_tells_whoever_asks_and_nobody_else,
     ),
     Mutant(
@@ -150,8 +149,8 @@ PRIVACY = (
     ),
     Mutant(
         "of the owners only who reads a DM decides there",
-        SoulTurn.deciders,
-        call_of(SoulTurn.readers_among).only(1),
+        Turn._read_conversation,
+        call_of(Turn.readers_among).only(1),
         test_in_a_conversation_that_no_owner_reads_nobody_is_asked,
     ),
     Mutant(

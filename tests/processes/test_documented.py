@@ -15,8 +15,9 @@ from daemon.app.journal_commands import verify_journal
 from daemon.memory import WorkingMemory
 from daemon.mind.steps import instruction
 from daemon.ports import Button
-from daemon.process import Process, Question, Turn
+from daemon.process import Question, Turn
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.turn import Process
 from tests.soak import later
 from tests.source import ROOT
 from tests.stories.choosing import pressed, shown
