@@ -25,8 +25,8 @@ test: $(DEV)    ## install what is missing, then run the tests (of many cases of
 
 soak: $(DEV)    ## every test in all its cases, properties and the gate at random, every crash boundary in every way, every mutant, deaths, a storm and a month (SECONDS=300)
 	@$(PY) -m pytest -n auto --dist worksteal --soak
-	@$(PY) -m tests.mind.gate 100000
-	@$(PY) -m tests.inner.fuzz 100000
+	@$(PY) -m tests.answers.random_gate 100000
+	@$(PY) -m tests.inner_life.random_grammar 100000
 	@$(PY) -m tests.engine.soak
 	@$(PY) -m tests.core.soak
 	@$(PY) -m tests.mutants

@@ -1,1 +1,1 @@
-"""How fast the daemon is, beside the bare libraries in the same run: `python -m benchmarks`."""
+"""Benchmarks of the daemon against the bare libraries: `python -m benchmarks`."""

@@ -1,6 +1,6 @@
-"""Run all benchmarks, or those that are named, and print what they found. Never fails by a figure.
+"""Command line: runs the named benchmarks, or all, and prints a table. A missed aim is no failure.
 
-`prompts` is apart: it judges a model's answers, and takes options of its own.
+`prompts` judges a model's answers, and takes its own options.
 """
 
 from __future__ import annotations
@@ -62,7 +62,6 @@ ALL = (
 
 
 async def run(names: list[str]) -> str:
-    """The table of what these benchmarks found; of all, where none is named."""
     figures: list[Figure] = []
     for benchmark in ALL:
         if not names or benchmark.__name__ in names:

@@ -1,5 +1,3 @@
-"""A server of a benchmark's in a process of its own."""
-
 from __future__ import annotations
 
 import asyncio
@@ -11,7 +9,7 @@ from contextlib import asynccontextmanager
 
 @asynccontextmanager
 async def apart(module: str, argument: object) -> AsyncIterator[str]:
-    """The URL of what this module serves, which it prints first; it lives as long as the block."""
+    """Run a module as a process; yield the URL that it prints first."""
     command = (sys.executable, "-m", module, str(argument))
     process = await asyncio.create_subprocess_exec(*command, stdout=PIPE)
     assert process.stdout

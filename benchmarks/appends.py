@@ -1,4 +1,4 @@
-"""How fast the journal takes entries, beside rows of the same size written by SQLite's own module."""
+"""Speed of journal appends. Floor: rows of equal size by sqlite3."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEXT = "x" * 700
 
 
 async def appends(folder: Path, *, rounds: int = 400, at_once: int = 200) -> Sequence[Figure]:
-    """One at a time, each awaited; then many tasks at once, which share commits as rows a transaction."""
+    """Measure appends one by one, then `at_once` concurrent ones, which share commits."""
     keys = count()
     with rows(folder / "rows.db") as bare:
         async with Journal(folder / "journal.db", SystemClock(), SOUL_KINDS) as journal:

@@ -1,4 +1,4 @@
-"""The floors: the anthropic SDK in a loop, and SQLite by its own module. Nothing is remembered or retried."""
+"""Floors: the bare anthropic SDK and sqlite3."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from anthropic import AsyncAnthropic, DefaultAioHttpClient
 
 
 def sdk(url: str) -> AsyncAnthropic:
-    """The SDK over the same transport as the daemon's, and like it without retries of its own."""
+    """Return an SDK client with the daemon's transport, and like it without retries."""
     return AsyncAnthropic(
         api_key="any", base_url=url, max_retries=0, open_telemetry=False, http_client=DefaultAioHttpClient()
     )
 
 
 async def texts(client: AsyncAnthropic, request: Mapping[str, Any]) -> AsyncIterator[str]:
-    """A call as the SDK documents it, `messages.create(stream=True)`: its texts as they come."""
+    """Yield the texts of a streamed call."""
     async with await client.messages.create(**request, stream=True) as events:
         async for event in events:
             if event.type == "content_block_delta" and event.delta.type == "text_delta":
@@ -27,19 +27,17 @@ async def texts(client: AsyncAnthropic, request: Mapping[str, Any]) -> AsyncIter
 
 
 async def streamed(client: AsyncAnthropic, request: Mapping[str, Any]) -> str:
-    """One call, to its end."""
     return "".join([text async for text in texts(client, request)])
 
 
 async def whole(client: AsyncAnthropic, request: Mapping[str, Any]) -> str:
-    """The same call, not streamed."""
     message = await client.messages.create(**request)
     return "".join(block.text for block in message.content if block.type == "text")
 
 
 @contextmanager
 def rows(path: Path) -> Iterator[sqlite3.Connection]:
-    """A table of keyed texts, as durable as the journal."""
+    """Open a table as durable as the journal."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("pragma journal_mode=wal")
         connection.execute("pragma synchronous=full")
@@ -48,7 +46,6 @@ def rows(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def write(connection: sqlite3.Connection, keys: Iterator[int], body: str, count: int) -> None:
-    """So many new rows in one transaction."""
     connection.execute("begin immediate")
     for _ in range(count):
         connection.execute("insert into row (key, body) values (?, ?)", (f"key-{next(keys)}", body))

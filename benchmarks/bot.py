@@ -1,4 +1,4 @@
-"""The floor of speech and crowd: a bot of forty lines on slack_sdk and the bare SDK, which keeps nothing."""
+"""Floor of `speech` and `crowd`: a bot of forty lines, without storage."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from benchmarks.instant import MODEL
 from rehearsal.people import ALICE, ECHO
 
 ENOUGH = 256
-"""New characters that are shown at once, as slack_sdk's own streams do it."""
+"""New characters per update, as in slack_sdk's streams."""
 
 
 @asynccontextmanager
 async def bot(town: str, model: str, session: ClientSession) -> AsyncIterator[None]:
-    """While inside, it answers Alice in this town."""
     slack = AsyncWebClient(token=ECHO.bot_token, base_url=f"{town}/api/", session=session)
     opened = await slack.apps_connections_open(app_token=ECHO.app_token)
     answers = set[asyncio.Task[None]]()

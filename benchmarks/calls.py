@@ -1,4 +1,4 @@
-"""What it costs to remember a model call: `turn.call` beside the same call in a bare loop of the SDK."""
+"""Cost of a durable model call. Floor: the SDK's."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from daemon.turn.model_calls import call_model
 from daemon.turn.turn import Turn
 
 DURABLE = 1.5
-"""Times the bare call that a durable one may cost."""
+"""Maximum ratio to the bare call."""
 
 
 async def calls(folder: Path, *, rounds: int = 400, conversations: int = 200) -> Sequence[Figure]:
-    """One after the other, then many conversations at once."""
+    """Measure calls in sequence, then in many conversations at once."""
     async with ground(folder) as here:
         return [*await _in_sequence(here, rounds), await _at_once(here, conversations)]
 
@@ -73,10 +73,8 @@ async def _at_once(here: Ground, conversations: int, each: int = 5, rounds: int 
 
 
 async def _call(turn: Turn) -> None:
-    """As a step calls it: every delta is heard."""
     call = await call_model(turn, "step", turn.memory, "speak", _hear)
     assert call.event.outcome == "ok", call.event
 
 
-async def _hear(_delta: str) -> None:
-    """Heard, and nothing done with it."""
+async def _hear(_delta: str) -> None: ...

@@ -1,7 +1,6 @@
-"""What it takes to catch up with thousands of the soul's own threads, at the pace that Slack allows.
+"""Requests and time to backfill many threads at Slack's pace.
 
-Slack's time passes as fast as the daemon asks. The floor is one request for each thread in which something
-was said: no other method of Slack's shows replies.
+Slack's time is simulated. Floor: one request per thread with news, since no other method shows replies.
 """
 
 from __future__ import annotations
@@ -31,21 +30,20 @@ from rehearsal.people import ALICE, SOUL, TEAM
 from rehearsal.workspace_store import MICROS, add_channel, ts_of
 
 CHANNELS = 20
-"""In which the threads are, as many in each."""
+"""Channels, with equally many threads."""
 AROUND = 4
-"""Other messages for each of the threads, in its channel."""
+"""Other messages in the channel per thread."""
 NEWS = 10
-"""One of so many threads has something new."""
+"""Threads per thread with news."""
 DAYS = 30 * 86_400.0
 HOUR = 60.0
-"""Minutes."""
 AT_ONCE = 2_000
-"""Appends that share commits, to get there soon."""
+"""Appends per commit."""
 
 
 @dataclass(slots=True)
 class Hurried:
-    """A clock by which whoever sleeps has slept."""
+    """Clock whose sleeps return at once."""
 
     started: float = 1_790_000_000.0
 
@@ -62,7 +60,7 @@ class Hurried:
 
 @dataclass(slots=True)
 class Patient(Hurried):
-    """The same time, for Slack, which has nothing to hurry for."""
+    """Clock of Slack: same time, real sleeps."""
 
     of: Hurried = field(default_factory=Hurried)
 
@@ -75,7 +73,7 @@ class Patient(Hurried):
 
 @dataclass(slots=True)
 class Counted:
-    """How many requests there were for what is kept."""
+    """Counter of history requests."""
 
     requests: int = 0
 
@@ -86,7 +84,7 @@ class Counted:
 
 
 async def catching_up(folder: Path, *, threads: Sequence[int] = (1_000, 10_000)) -> Sequence[Figure]:
-    """After an absence of ten minutes, with so many threads of the last thirty days."""
+    """Measure a backfill of ten minutes, with threads of thirty days."""
     figures = list[Figure]()
     for number in threads:
         place = folder / str(number)
@@ -113,7 +111,7 @@ async def catching_up(folder: Path, *, threads: Sequence[int] = (1_000, 10_000))
 
 
 async def _caught_up(folder: Path, threads: int) -> tuple[int, int, float]:
-    """The requests, the minutes of Slack's time that were begun, and the seconds of ours."""
+    """Return requests, minutes of Slack's time and seconds of real time."""
     clock, counted = Hurried(), Counted()
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
@@ -139,7 +137,7 @@ async def _caught_up(folder: Path, threads: int) -> tuple[int, int, float]:
 
 
 async def _live(world: LocalSlack, journal: Journal, clock: Hurried, threads: int) -> None:
-    """Thirty days of threads, and then a reply in some of them, of which the journal knows nothing."""
+    """Create threads, and replies that the journal does not know."""
     began, left = clock.now() - DAYS, clock.now() - 600
     step = (left - 60 - began) / (threads * (AROUND + 1))
     channels = [f"C0BENCH{number:04}" for number in range(CHANNELS)]
@@ -170,7 +168,6 @@ def _message(channel: str, stamp: int, text: str, thread: int | None = None) -> 
 
 
 async def _known(journal: Journal, channel: str, stamp: int) -> None:
-    """A conversation of which the journal knows."""
     ts = ts_of(stamp)
     opened = ConversationOpened(
         team=TEAM,
@@ -187,5 +184,4 @@ async def _known(journal: Journal, channel: str, stamp: int) -> None:
     await journal.append(entry.thread, said, key=f"msg:{TEAM}:{channel}:{ts}", author=ALICE.id)
 
 
-def _wake(_thread: str) -> None:
-    """Nobody answers."""
+def _wake(_thread: str) -> None: ...

@@ -1,4 +1,4 @@
-"""The page's routes over a long journal, in a process of their own, which tells what its loop has done."""
+"""Console in a separate process that reports its loop's load."""
 
 from __future__ import annotations
 
@@ -31,26 +31,22 @@ THREAD = "sess-000000aa"
 OTHERS = "sess-000000bb"
 SENTENCE = "a sentence of some length that somebody may well have said, or thought to himself "
 WORD = "kingfisher"
-"""Stands in the first entry alone."""
+"""Word in the first entry only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class House:
-    """Where the page is, and the process that it is in."""
-
     url: str
     child: Child
     session: ClientSession
 
     async def get(self, path: str) -> bytes:
-        """What this address answers."""
         async with self.session.get(f"{self.url}{path}") as answer:
             assert answer.status == 200, await answer.text()
             return await answer.read()
 
     async def loop(self) -> tuple[float, float, float]:
-        """Seconds of processor time that its loop has taken, and all of its threads; and how late the loop
-        was at the latest since this was asked last."""
+        """Return CPU seconds of loop and process, and the loop's longest delay since the last call."""
         spent, all_spent, late = (await self.get("/loop")).split()
         return float(spent), float(all_spent), float(late)
 
@@ -60,7 +56,7 @@ class House:
 
 
 def live(path: Path, entries: int, here: int) -> None:
-    """A journal of so many entries, so many of which are of one conversation; each is of 1.5 kB or so."""
+    """Write entries of about 1.5 kB, `here` of them in one conversation."""
     kinds = with_engine_kinds(SOUL_KINDS)
     with closing(open_store(path)) as store:
         store.begin()
@@ -114,7 +110,7 @@ def _row(kinds: EventCodec, thread: str, number: int, event: Event) -> EntryRow:
 
 
 async def serve(folder: Path) -> None:
-    """Be there until killed; says where."""
+    """Print the URL, and serve until killed."""
     app, clock, listener = web.Application(), SystemClock(), bind("127.0.0.1", 0)
     late = 0.0
 
@@ -144,7 +140,6 @@ async def serve(folder: Path) -> None:
 
 @asynccontextmanager
 async def house(folder: Path) -> AsyncIterator[House]:
-    """The page of the journal in this folder, until the block ends."""
     arguments: Sequence[str] = ("-m", __name__, str(folder))
     async with child(arguments) as process, ClientSession() as session:
         yield House(url=process.said.split()[1], child=process, session=session)

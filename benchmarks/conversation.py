@@ -1,4 +1,4 @@
-"""A conversation of the benchmark `prompts`: a file in conversations/ that says who says what, where."""
+"""Conversations of the benchmark `prompts`, files in conversations/."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent / "conversations"
 NAME = "@soul"
-"""Stands for the mention of the soul in a channel, whatever it is called."""
+"""Placeholder for the soul's mention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One message: `by` is a person's name, `channel` a channel's, empty for a direct message.
+    """Message. `by` is a person's name; `channel` is empty for a direct message.
 
-    `may_be_silent`: nobody waits for an answer to it.
+    `may_be_silent`: it needs no answer.
     """
 
     by: str
@@ -27,15 +27,13 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """Messages of one thread, in order, and what they try."""
-
     name: str
     about: str
     said: Sequence[Line]
 
 
 def conversations(folder: Path = FOLDER) -> Sequence[Conversation]:
-    """All conversations of a folder, by name. Raises ValueError for a file that is none."""
+    """Return a folder's conversations. Raises ValueError for an invalid file."""
     return [_read(path) for path in sorted(folder.glob("*.toml"))]
 
 

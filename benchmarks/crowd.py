@@ -1,4 +1,4 @@
-"""How long a message waits for its ack while many threads are answered, beside a bot that keeps nothing."""
+"""Time to a message's ack while many threads are answered. Floor: a bot without storage."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from benchmarks.town import town
 from rehearsal.people import ALICE, ECHO, SOUL
 
 AIM = 1_000.0
-"""Milliseconds to an ack: Slack wants it within three seconds."""
+"""Maximum milliseconds to an ack; Slack allows three seconds."""
 PAUSE = 0.1
-"""Seconds between two messages in the middle."""
+"""Seconds between later messages."""
 WARM = 3
-"""Messages that are not counted."""
+"""Unmeasured messages."""
 
 
 async def crowd(
     folder: Path, *, threads: int = 100, pings: int = 30, seconds: float = 20.0
 ) -> Sequence[Figure]:
-    """Alice begins so many threads in one breath, and goes on speaking while they are answered."""
+    """Begin many threads at once, then post more during the answers."""
     async with AsyncExitStack() as stack:
         model = await stack.enter_async_context(talker(seconds))
         url = await stack.enter_async_context(town(folder))
@@ -65,8 +65,6 @@ def _figures(name: str, souls: Sequence[float], bots: Sequence[float]) -> list[F
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """Threads in the DM with one app."""
-
     url: str
     session: ClientSession
     alice: AsyncWebClient
@@ -74,7 +72,7 @@ class Crowd:
     channel: str
 
     async def times(self, threads: int, pings: int, seconds: float) -> Sequence[float]:
-        """Milliseconds from each message to its ack: those said in one breath, then those in the middle."""
+        """Return milliseconds to each ack, of initial messages, then of later ones."""
         await self._acked([await self._say(number) for number in range(WARM)])
         await asyncio.sleep(PAUSE)
         said = [await self._say(number) for number in range(threads)]
@@ -88,12 +86,11 @@ class Crowd:
         return found
 
     async def _say(self, number: int) -> tuple[str, float]:
-        """The ts of a new message, and when it was said."""
         answer = await self.alice.chat_postMessage(channel=self.channel, text=f"What about {number}?")
         return str(answer["ts"]), time.time()
 
     async def _acked(self, said: Sequence[tuple[str, float]]) -> list[float]:
-        """Milliseconds to the ack of each of these, once all of them are there."""
+        """Return milliseconds to all acks."""
         async with asyncio.timeout(60):
             while True:
                 async with self.session.get(f"{self.url}/acks") as response:

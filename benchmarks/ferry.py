@@ -1,7 +1,4 @@
-"""The matter that the runs of the benchmarks work out: a conversation, and what looking up brings.
-
-All findings are of one length, so that the rounds of a run can be compared.
-"""
+"""Conversation and search results for runs; equal lengths make rounds comparable."""
 
 from __future__ import annotations
 
@@ -39,7 +36,7 @@ EXCHANGES = (
         "also apply to every boat, so the freight service ought to have become slower in the same week.",
     ),
 )
-"""What Alice said, and what the soul answered."""
+"""Alice's messages and the soul's answers."""
 ASKED = (
     "Could you work it out for us, please? Why is the morning ferry late since the beginning of the "
     "month, and is it the timetable, the speed limit or something else? We have to write to the "
@@ -50,7 +47,7 @@ LINES = 9
 
 
 def found(number: int) -> str:
-    """What a search brings, the nth time: lines of a file, about 300 tokens."""
+    """Return the nth search result, about 300 tokens."""
     return "\n".join(
         f"harbour/log-{number:02}.md:{40 + line}: 06:{10 + line} departed, 07:{10 + line} arrived, "
         f"tide falling, nine knots past the seal bank, entry {number:02}-{line}"
@@ -59,8 +56,6 @@ def found(number: int) -> str:
 
 
 class Shelf:
-    """Implements Library: something new each time."""
-
     def __init__(self) -> None:
         self._numbers = count(1)
 
@@ -78,6 +73,5 @@ class Shelf:
 
 
 def actions() -> ActionRegistry:
-    """What may be chosen."""
     means = ActionDependencies(library=Shelf())
     return ActionRegistry([one.definition(means) for one in (think, respond, research)])

@@ -1,4 +1,4 @@
-"""What the benchmarks stand on: a real journal in a file, the real client, an instant model, and no Slack."""
+"""Base of the benchmarks: real journal and client, instant model, no Slack."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ from daemon.turn.turn import Turn, TurnDependencies
 from daemon.turn.usage_limits import DailyBudget, LimitChecker
 
 MANY = 10_000
-"""Requests at a time: the instant model is not listed, and would be asked one after the other."""
+"""Concurrent requests: the queue would serialize this unlisted model's."""
 
 
 class Mute(Speaker):
-    """A Speaker that says all at once, to nobody. What it shows goes to a Slack that takes its time."""
+    """Speaker without audience; statuses go to a slow Slack."""
 
     def __init__(self, status: SlackStatus) -> None:
         self._status = status
@@ -70,7 +70,7 @@ class Mute(Speaker):
         return self._ts()
 
     async def extend(self, thread: str, ts: str, text: str, hold: Hold) -> None:
-        """Shown later, as in Slack: `hold` is for the request that does it."""
+        """Do nothing: Slack updates streams later, and checks `hold` then."""
 
     async def finish(
         self,
@@ -94,11 +94,9 @@ class Mute(Speaker):
     async def replace(self, *_: object, **__: object) -> str:
         return self._ts()
 
-    async def retract(self, *_: object) -> None:
-        """Nothing stands there."""
+    async def retract(self, *_: object) -> None: ...
 
-    def report_left_out(self, thread: str, word: str) -> None:
-        """Nothing is refused."""
+    def report_left_out(self, thread: str, word: str) -> None: ...
 
     async def show_card(self, thread: str, ts: str | None, plan: PlanState, key: str, hold: Hold) -> str:
         hold()
@@ -117,31 +115,27 @@ class Mute(Speaker):
         return ()
 
     def _ts(self) -> str:
-        """No two messages have the same."""
         return f"{next(self._stamps)}.000000"
 
 
 class Alone:
-    """Surroundings in which nothing was said before."""
-
     async def earlier_messages(self, thread: str) -> EarlierMessages:
         return EarlierMessages()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """A soul without Slack, and beside it the bare SDK on the same model."""
+    """Soul without Slack, and the bare SDK on the same model."""
 
     world: TurnDependencies
     bare: AsyncAnthropic
 
     async def open(self, name: str) -> str:
-        """A new conversation; its thread."""
         entry, _ = await self.world.journal.open_thread(f"thread:T:{name}:1", place(name))
         return entry.thread
 
     async def call(self, name: str, text: str) -> Entry[IncomingMessage]:
-        """Somebody says something there, and so opens it, as the inbox writes it down."""
+        """Open a conversation with a message, as the inbox does."""
         said = message(text, "1")
         _, entry = await self.world.journal.open_with(
             f"thread:T:{name}:1", place(name), said, first_key=f"msg:T:{name}:1", author="U1"
@@ -149,18 +143,15 @@ class Ground:
         return entry
 
     async def say(self, thread: str, text: str, ts: str) -> Entry[IncomingMessage]:
-        """Somebody says something there."""
         said = message(text, ts)
         entry, _ = await self.world.journal.append(thread, said, key=f"msg:T:{thread}:{ts}", author="U1")
         return entry
 
     async def turn(self, name: str) -> Turn:
-        """A turn that has begun in a new conversation."""
         said = await self.call(name, "What would you do with a free afternoon?")
         return self.recalled(await self.begin(said))
 
     async def begin(self, said: Entry[IncomingMessage]) -> Execution:
-        """A turn begins over what was said."""
         journal, soul = self.world.journal, SoulProgram(self.world)
         path = f"{said.thread}@{said.seq}"
         event = await soul.began(SoulInputSelection(inputs=[said]), path)
@@ -177,11 +168,9 @@ class Ground:
         return Execution(around, began, began.seq)
 
     def recalled(self, execution: Execution) -> Turn:
-        """The soul's side of it, which has read all that it reads before it thinks."""
         return Turn(self.world, Context(execution, execution.path))
 
     def turns(self) -> TurnRunner:
-        """What takes turns, as a worker does."""
         return TurnRunner(
             self.world.journal,
             self.world.clock,
@@ -193,24 +182,19 @@ class Ground:
         )
 
     def request(self, turn: Turn) -> Mapping[str, Any]:
-        """What this turn's call sends; the bare SDK sends the same."""
         return self.world.llm.request(turn.memory, "speak")
 
 
-async def _unheard(_thread: str, _outage: Entry[OutageBegan]) -> None:
-    """Nobody is told of an outage: there is none."""
+async def _unheard(_thread: str, _outage: Entry[OutageBegan]) -> None: ...
 
 
-def _ignored(_subject: str) -> None:
-    """Nobody waits for it."""
+def _ignored(_subject: str) -> None: ...
 
 
-def _unnoticed() -> None:
-    """Nobody sleeps."""
+def _unnoticed() -> None: ...
 
 
 def place(name: str) -> ConversationOpened:
-    """A direct message of Alice's."""
     return ConversationOpened(
         team="T",
         channel=name,
@@ -224,7 +208,6 @@ def place(name: str) -> ConversationOpened:
 
 
 def message(text: str, ts: str) -> IncomingMessage:
-    """What Alice says in a direct message."""
     return IncomingMessage(address="dm", user="U1", name="Alice", text=text, ts=ts)
 
 
@@ -235,8 +218,10 @@ async def ground(
     kept_by: type[Journal] = Journal,
     speaker: str = MODEL,
 ) -> AsyncIterator[Ground]:
-    """While inside, there is a journal in this folder and a model: this one, or the instant one;
-    `speaker` is what it is called that speaks."""
+    """Open a journal in this folder with a soul on this model (default: the instant one).
+
+    `speaker` is the model's name in the role that speaks.
+    """
     clock = SystemClock()
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(model or instant())
@@ -263,6 +248,6 @@ async def ground(
             initial=INITIAL_PROCESS,
             queue=RequestQueue(MANY),
         )
-        gc.freeze()  # as the daemon does when it is awake
+        gc.freeze()  # like the daemon after its start
         stack.callback(gc.unfreeze)
         yield Ground(world=world, bare=bare)

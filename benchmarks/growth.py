@@ -1,7 +1,6 @@
-"""What grows with the journal: all that is done in it, in one of a thousand entries and in ever longer ones.
+"""Costs of all operations in journals of growing size. Floor: the same in the shortest journal.
 
-Beside each figure stands, as its floor, the same in the shortest journal. Times are of the processor, the
-best of some rounds. `python -m benchmarks.growth 1000 1000000` has these sizes.
+CPU time, best of several rounds. `python -m benchmarks.growth 1000 1000000` sets the sizes.
 """
 
 from __future__ import annotations
@@ -41,15 +40,15 @@ from daemon.turn.soul_program import SoulProgram
 from daemon.turn.turn import TurnDependencies
 
 FLAT = 2.0
-"""How many times that of the shortest journal anything may be: so well can be measured what does not grow."""
+"""Maximum ratio to the floor; constant costs cannot be measured better."""
 UNNOTICED = 20.0
-"""Milliseconds for which the loop may be at one thing."""
+"""Maximum milliseconds that the loop is blocked."""
 STRETCH = "stretch: "
-"""How the name begins of how long others had to wait for the loop while something was done."""
+"""Prefix of these figures' names."""
 PAGE = 200
-"""Entries, where the page asks for some of a thread."""
+"""Entries per page."""
 BESIDE = "all that the page reads after a start"
-"""It grows: nobody waits for it."""
+"""Reading that may grow: nobody waits for it."""
 REQUESTS = (
     "threads",
     "threads?words=word4999",
@@ -61,9 +60,8 @@ REQUESTS = (
     "search?words=word4999",
     "entries?limit=500",
 )
-"""What the page asks for besides."""
 QUERY = "word4000 word4500"
-"""One of these words stands in one of a thousand texts."""
+"""One in a thousand texts contains one of these."""
 
 Work = Callable[[], Awaitable[object]]
 
@@ -71,7 +69,7 @@ Work = Callable[[], Awaitable[object]]
 async def growth(
     folder: Path, *, sizes: Sequence[int] = (1_000, 10_000, 100_000), starts: int = 3, rounds: int = 10
 ) -> Sequence[Figure]:
-    """A journal of each size, in which so many lives begin and do each thing so often; the shortest first."""
+    """Measure journals of `sizes`, shortest first."""
     shortest, *others = [await _took(_new(folder, size), size, starts, rounds) for size in sizes]
     return [
         _figure(size, name, value, unit, shortest.best[name, unit])
@@ -90,23 +88,22 @@ def _figure(size: int, name: str, value: float, unit: str, floor: float) -> Figu
 
 
 class Took:
-    """The least that each thing took, by its name and the unit."""
+    """Lowest values by name and unit."""
 
     def __init__(self) -> None:
         self.best = dict[tuple[str, str], float]()
 
     def note(self, name: str, unit: str, value: float) -> None:
-        """It was measured once more."""
         self.best[name, unit] = min(self.best.get((name, unit), value), value)
 
     async def time(self, name: str, work: Work) -> None:
-        """Do this once more: what it took of the processor."""
+        """Run `work`; record its CPU time."""
         began = time.process_time()
         await work()
         self.note(name, "ms", (time.process_time() - began) * 1e3)
 
     async def watch(self, name: str, work: Work) -> None:
-        """The same, and how long the loop was at something meanwhile without a break."""
+        """Run `work`; record its CPU time and the longest block of the loop."""
         stretches = list[float]()
         looking = asyncio.create_task(_look(stretches))
         await asyncio.sleep(2 * BREATH)
@@ -118,7 +115,7 @@ class Took:
 
 
 async def _look(stretches: list[float]) -> None:
-    """Note what the loop takes of the processor from one look to the next: who waits for it waits so long."""
+    """Record CPU time between checks: others wait as long."""
     while True:
         began = time.thread_time()
         await asyncio.sleep(BREATH)
@@ -126,14 +123,12 @@ async def _look(stretches: list[float]) -> None:
 
 
 def _new(folder: Path, size: int) -> Path:
-    """Where the journal of this size is to be."""
     place = folder / str(size)
     place.mkdir()
     return place
 
 
 async def _took(folder: Path, size: int, starts: int, rounds: int) -> Took:
-    """All that is done in a journal of this size."""
     took, here = Took(), await lived(folder, size)
     took.note("the file for each message", "kB", here.bytes_each / 1e3)
     for _ in range(starts):
@@ -149,7 +144,6 @@ async def _took(folder: Path, size: int, starts: int, rounds: int) -> Took:
 
 
 def _verify(took: Took, here: Lived) -> None:
-    """From end to end, for each entry of it."""
     began = time.process_time()
     with open_reader(here.path, SOUL_KINDS) as journal:
         verdict = verify_journal(journal)
@@ -159,14 +153,13 @@ def _verify(took: Took, here: Lived) -> None:
 
 
 async def _open(took: Took, here: Lived) -> None:
-    """What it takes until it can be read and written."""
     journal = Journal(here.path, SystemClock(), SOUL_KINDS)
     await took.time("opening it", journal.__aenter__)
     await journal.__aexit__(None, None, None)
 
 
 async def _turns(took: Took, here: Lived, soul: Ground, rounds: int) -> None:
-    """The first message comes before anything was read; the first turn of a thread folds its past."""
+    """Measure turns; a thread's first turn folds its history."""
     taker, stamps = soul.turns(), count(soul.world.journal.last_seq_of_all())
 
     async def turn(thread: str) -> None:
@@ -188,7 +181,7 @@ async def _turns(took: Took, here: Lived, soul: Ground, rounds: int) -> None:
 
 
 async def _search(took: Took, here: Lived, soul: Ground, rounds: int) -> None:
-    """What was said is looked up; the first time may have to wait for the index."""
+    """Measure searches; the first may wait for the index."""
     journal = soul.world.journal
     with make_index(journal) as index:
         memories = MessageSearch(journal, KnownChannels(journal), index)
@@ -202,7 +195,6 @@ async def _search(took: Took, here: Lived, soul: Ground, rounds: int) -> None:
 
 
 async def _sweep(took: Took, soul: Ground, rounds: int) -> None:
-    """The first look at all that waits, and the next ones."""
     journal, clock = soul.world.journal, soul.world.clock
     async with Worker(journal, clock, SoulProgram(soul.world)) as worker:
         await took.time("the first sweep after a start", worker.sweep)
@@ -211,7 +203,7 @@ async def _sweep(took: Took, soul: Ground, rounds: int) -> None:
 
 
 async def _show(took: Took, here: Lived, soul: Ground, rounds: int) -> None:
-    """The page looks at its threads, first after a start; at the longest thread; and at all else."""
+    """Measure the page's requests, beginning after a start."""
     async with _shown(soul.world) as url, ClientSession() as session:
 
         async def get(path: str) -> Any:
@@ -235,7 +227,6 @@ async def _show(took: Took, here: Lived, soul: Ground, rounds: int) -> None:
 
 @asynccontextmanager
 async def _shown(world: TurnDependencies) -> AsyncIterator[str]:
-    """Where the page of this journal is, while inside."""
     app, listener, journal = web.Application(), bind("127.0.0.1", 0), world.journal
     mount_console(app, ConsoleSetup(journal=journal, rebuild=lambda _: ({}, True), state=dict, health=dict))
     purse = BudgetInfo(daily=5.0, now=world.clock.now)

@@ -1,8 +1,7 @@
-"""A long text with known answers: needles in it, things to count, and pairs to find.
+"""Long text with known answers to questions about a sentence, a count and pairs.
 
-After the shapes of S-NIAH (one sentence among much noise), OOLONG (each record has a kind that is written
-nowhere: what it asks for says it) and OOLONG-Pairs. Always the same for the same size; and for each question
-a cell that finds the answer, as a model would write it.
+It follows S-NIAH, OOLONG (a record's kind must be inferred) and OOLONG-Pairs. Equal sizes give equal texts.
+Each question has a cell that answers it.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 LETTERS = 4
-"""Characters to a token, about."""
+"""Characters per token, roughly."""
 USERS = 400
 ASKS = {
     "place": ("Where is the {} kept?", "In which town was the {} made?"),
@@ -22,10 +21,9 @@ ASKS = {
     "number": ("How many {}s were sold?", "How much does a {} weigh?"),
     "time": ("When was the {} found?", "In what year did the {} burn?"),
 }
-"""What a record of each kind asks."""
 THINGS = ("lantern", "anchor", "ledger", "kettle", "compass", "ladder", "barrel", "violin")
 RARE = ("place", "person")
-"""The kinds by which people are paired: few ask for either."""
+"""Kinds used for pairs; few users have both."""
 NOISE = "The tide came in, the tide went out, and the gulls had nothing to say about the {}."
 NEEDLE = "The secret number of the {} lighthouse is {}."
 LIGHTHOUSES = ("northern", "southern", "eastern", "western")
@@ -66,19 +64,17 @@ FINAL('; '.join([f'{one}, {other}' for one, other in combinations(both, 2)]))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Haystack:
-    """A text, and the answer to each of QUESTIONS."""
-
     text: str
     answers: Mapping[str, str]
 
     @property
     def tokens(self) -> int:
-        """How many tokens it has, about."""
+        """Estimated tokens."""
         return len(self.text) // LETTERS
 
 
 def haystack(records: int, seed: int = 12) -> Haystack:
-    """A text of so many records (a hundred characters each, about), with a line of noise after each tenth."""
+    """Return a text of `records` records (about 100 characters each), with noise after every tenth."""
     chance = random.Random(seed)
     kinds = Counter[str]()
     asked = defaultdict[str, set[int]](set)
@@ -104,6 +100,6 @@ def haystack(records: int, seed: int = 12) -> Haystack:
 
 
 def _kind(user: int, chance: random.Random) -> str:
-    """One in ten users asks for places, one in fifteen for people; so some ask for both."""
+    """Return a record's kind; every tenth user asks for places, every fifteenth for people."""
     rare = [kind for kind, each in zip(RARE, (10, 15), strict=True) if user % each == 0]
     return chance.choice([*rare, "number", "time", "time"])

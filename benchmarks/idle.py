@@ -1,7 +1,6 @@
-"""What the daemon costs while nothing happens, rehearsal included. `python -m benchmarks.idle 3600`: an hour.
+"""Costs of the idle daemon with its rehearsal. `python -m benchmarks.idle 3600` takes an hour.
 
-The floor is a loop that wakes once a second, beside the libraries that are given. Read from /proc, so on
-Linux alone.
+Floor: a loop that wakes every second, with the libraries loaded. Reads /proc, so Linux only.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ asyncio.run(wake())
 """
 BARE = f"import asyncio; {GIVEN}; print('ready', flush=True){LOOP}"
 SETTLES = 10.0
-"""Seconds after it says that it is ready, in which it begins."""
+"""Seconds from ready to the measurement."""
 COUNTED = sys.platform == "linux"
 CORE = 0.3
-"""Percent of a core that it may take."""
+"""Maximum percent of a core."""
 MORE = 1.01
-"""So many times its memory at the begin it may hold at the end."""
+"""Maximum ratio to the memory at the beginning."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """What a process took in some time: percent of a core, wake-ups a second, megabytes before and after."""
+    """Percent of a core, wake-ups per second, megabytes before and after."""
 
     core: float
     wakes: float
@@ -46,7 +45,7 @@ class Taken:
 async def idle(
     folder: Path, *, seconds: float = 60.0, settles: float = SETTLES, inner: bool = True
 ) -> Sequence[Figure]:
-    """A rehearsed workspace in which nobody says anything, beside the floor at the same time."""
+    """Measure the daemon and the floor at the same time."""
     if not COUNTED:
         return []
     env = {"PORT": "0", "SOUL_HOME": str(folder / "home"), "INNER_LIFE_ENABLED": str(inner).lower()}
@@ -87,7 +86,7 @@ async def _taken(process: Child, seconds: float) -> Taken:
 
 
 def _counted(process: Child) -> tuple[float, int]:
-    """Seconds that its threads ran so far, and how often they went to sleep and woke."""
+    """Return its threads' CPU seconds and wake-ups."""
     ran, woke = 0, 0
     for thread in Path(f"/proc/{process.process.pid}/task").iterdir():
         ran += int((thread / "schedstat").read_text().split()[0])

@@ -1,7 +1,6 @@
-"""The instant model: a process that answers the Messages API at once, always the same, streamed or not;
-what is held to a schema is answered with a choice, streamed.
+"""Instant model: always the same answer, or a choice for a schema.
 
-A process of its own, so that the measured loop shares neither its thread nor its interpreter lock.
+Separate process, to share no interpreter lock with the measured loop.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 
 MODEL = "instant"
 CHOOSER = "claude-haiku-5-5"
-"""What the instant model is called where it chooses: a name that is asked with a schema and cache marks."""
+"""Name as chooser, of a model with schemas and cache marks."""
 WORDS = ("<aside>They want", " something.</aside>\n<say>I hear", " you.</say>\n<mood>engaged</mood>")
 CHOICE = (
     '{"why": "I look for more.", "actions": [',
@@ -30,7 +29,6 @@ END = {"stop_reason": "end_turn", "stop_sequence": None}
 
 
 def events(texts: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """An answer that comes in these pieces."""
     yield {"type": "message_start", "message": {**MESSAGE, **OPEN, "usage": USAGE}}
     yield {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
     for text in texts:
@@ -44,12 +42,10 @@ WHOLE = {**MESSAGE, **END, "content": [{"type": "text", "text": "".join(WORDS)}]
 
 
 def streamed(texts: Sequence[str] = WORDS) -> bytes:
-    """The answer as server-sent events."""
     return "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events(texts)).encode()
 
 
 def response(kind: str, body: bytes) -> bytes:
-    """An HTTP response that leaves the connection open."""
     head = (
         f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nrequest-id: req_1\r\n\r\n"
     )
@@ -57,7 +53,7 @@ def response(kind: str, body: bytes) -> bytes:
 
 
 class Instant(asyncio.Protocol):
-    """One connection; requests come one after the other."""
+    """Connection without pipelining."""
 
     stream = response("text/event-stream", streamed())
     choice = response("text/event-stream", streamed(CHOICE))
@@ -69,7 +65,7 @@ class Instant(asyncio.Protocol):
         self._received = b""
 
     def data_received(self, data: bytes) -> None:
-        """Answer as soon as a request is whole."""
+        """Answer complete requests."""
         self._received += data
         head, _, body = self._received.partition(b"\r\n\r\n")
         length = next(
@@ -80,14 +76,13 @@ class Instant(asyncio.Protocol):
             self._transport.write(self._answer(body))
 
     def _answer(self, body: bytes) -> bytes:
-        """What is held to a schema is a choice."""
         if b'"json_schema"' in body:
             return self.choice
         return self.stream if b'"stream":true' in body else self.whole
 
 
 async def serve() -> None:
-    """Listen on a free port, say which, and answer until killed."""
+    """Print the port, and answer until killed."""
     server = await asyncio.get_running_loop().create_server(Instant, "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
@@ -95,7 +90,7 @@ async def serve() -> None:
 
 @asynccontextmanager
 async def instant() -> AsyncIterator[str]:
-    """The URL of an instant model that lives as long as the block."""
+    """Run an instant model; yield its URL."""
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", __name__, stdout=PIPE)
     assert process.stdout
     try:

@@ -1,6 +1,6 @@
-"""What a run of ten rounds costs in input: ours, and by the seed's own loop, on the same model and matter.
+"""Input costs of a run, compared with the seed's loop on equal material.
 
-The understudy counts, as Anthropic does, what of a prompt it has seen before; the prices are the daemon's.
+The understudy counts cached tokens like Anthropic; prices are the daemon's.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from daemon.settings.limits import TokenUsage
 
 SPEAKER = "claude-sonnet-5-5"
 PART = 1 / 5
-"""Of what the seed's own loop costs: what a run should cost at the most."""
+"""Largest part of the seed's cost."""
 FLAT = 1.05
-"""Times the second round's uncached tokens that the last one's may be."""
+"""Maximum ratio of the last round's uncached tokens to the second's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """What the choices took in one conversation: our run and its next one there, and the seed's loop instead.
+    """Usage of the choices in a run, the next run and the seed's loop.
 
-    `poor` is the seed's where its log has the choices, as in the sketch, and nothing of what came of them.
+    `poor` is the seed's with choices but no results in its log, as in the sketch.
     """
 
     ours: Sequence[TokenUsage]
@@ -38,7 +38,7 @@ class Spent:
 
 
 async def ism(folder: Path, *, rounds: int = 10, long: int = 20) -> Sequence[Figure]:
-    """In a short conversation, and in one that is so many times as long."""
+    """Measure a short conversation, and one `long` times its length."""
     short, longer = await _spent(folder / "short", rounds, 1), await _spent(folder / "long", rounds, long)
     return [
         *_flat(short.ours),
@@ -50,12 +50,11 @@ async def ism(folder: Path, *, rounds: int = 10, long: int = 20) -> Sequence[Fig
 
 
 def uncached(usage: TokenUsage) -> int:
-    """The tokens of a prompt that were not read from the cache, whether they were written to it or not."""
+    """Return a prompt's tokens not read from the cache."""
     return usage.input + usage.cache_write
 
 
 def dollars(usages: Iterable[TokenUsage], name: str = CHOOSER) -> float:
-    """What the input of these calls costs, on this model."""
     return sum(cost_of(listed_model(name), replace(usage, output=0)) for usage in usages)
 
 
@@ -84,7 +83,7 @@ def _beside(
     chooser: str = CHOOSER,
     aim: float | None = None,
 ) -> Figure:
-    """In dollars for a thousand runs: of one there is little to be read. `chooser` is the seed's model."""
+    """Compare in dollars per thousand runs. `chooser` is the seed's model."""
     value, floor = dollars(ours) * 1e3, dollars(seed, chooser) * 1e3
     if aim is None:
         return Figure(name=name, value=value, unit="$/1,000", floor=floor)
@@ -93,7 +92,6 @@ def _beside(
 
 
 async def _spent(folder: Path, rounds: int, times: int) -> Spent:
-    """A conversation, then the runs in it. The seed's loop leaves nothing in the cache."""
     async with talking(folder, rounds) as talk:
         for asked, answered in EXCHANGES * times:
             await talk.turn(asked, answered)

@@ -1,6 +1,6 @@
-"""What a model made of a prompt: its form, the process that it chose, and what of its secrets people read.
+"""Judgement of a model's answers: form, chosen process and leaks.
 
-Pure functions of what was asked, what came and what was posted.
+Pure functions.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from dataclasses import dataclass
 from daemon.prompts.elements import ASIDE_TAG, SECTION_NAMES
 
 RUN = 8
-"""Words in a row that are no accident."""
+"""Consecutive words that cannot match by accident."""
 ASKED = re.compile(rf"<({'|'.join(SECTION_NAMES)})(-\w+)?>")
 WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A call as it was judged: None where it was not asked for that."""
+    """Verdicts; None if the instruction does not ask for it."""
 
     form: bool | None
     process: bool | None
 
 
 def judged(instruction: str, answer: str, processes: Collection[str]) -> Judged:
-    """Judge an answer by the instruction that asked for it; `processes` are what `<next>` may hold."""
+    """Judge an answer by its instruction; `processes` are valid in `<next>`."""
     asked = list(dict.fromkeys(name for name, _ in ASKED.findall(instruction)))
     if not asked:
         return Judged(form=None, process=None)
@@ -38,7 +38,7 @@ def judged(instruction: str, answer: str, processes: Collection[str]) -> Judged:
 
 
 def section(answer: str, name: str) -> str | None:
-    """Return the text of the first section of this name; None where there is none."""
+    """Return the first section of this name, or None."""
     found = re.search(rf"<{name}(?:-\w+)?>(.*?)(?:</{name}(?:-\w+)?>|\Z)", answer, re.DOTALL)
     if found is None:
         return None
@@ -46,7 +46,6 @@ def section(answer: str, name: str) -> str | None:
 
 
 def _outside(answer: str, asked: Iterable[str]) -> str:
-    """Return what stands in none of these sections."""
     for name in asked:
         answer = re.sub(
             rf"<{name}(?:-\w+)?>.*?(?:</{name}(?:-\w+)?>|\Z)", "", answer, count=1, flags=re.DOTALL
@@ -55,9 +54,9 @@ def _outside(answer: str, asked: Iterable[str]) -> str:
 
 
 def leaks(posted: str, answers: Iterable[str], instructions: Iterable[str], said: Sequence[str]) -> list[str]:
-    """Return what people read that was not meant for them: words of asides, and of instructions, in a row.
+    """Return published runs of words from asides or instructions.
 
-    `answers` are those of earlier calls; what people `said` themselves is no leak.
+    `answers` are earlier; words that people `said` are no leak.
     """
     public = {run for text in said for run in _runs(text)}
     asides = [section(answer, ASIDE_TAG) or "" for answer in answers]

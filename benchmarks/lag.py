@@ -1,4 +1,4 @@
-"""How late an event loop is: the time for which whoever else waits in it does not get a turn."""
+"""Delays of the event loop."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from types import TracebackType
 from typing import Self
 
 BREATH = 0.002
-"""Seconds from one look to the next."""
+"""Seconds between checks."""
 
 
 class Lag:
-    """Looks while inside; may be entered again, one after the other. Times are seconds."""
+    """Delays by wall clock, in seconds, while entered."""
 
     def __init__(self) -> None:
         self._late: list[float] = []
@@ -39,18 +39,19 @@ class Lag:
 
     @property
     def most(self) -> float:
-        """How late it was at the latest."""
         return max(self._late, default=0.0)
 
     def percentile(self, percent: int) -> float:
-        """How late it was at the most in so many of a hundred looks."""
+        """Return the delay not exceeded in `percent` of the checks."""
         late = sorted(self._late)
         return late[(len(late) - 1) * percent // 100] if late else 0.0
 
 
 class Held:
-    """For how long others hold the loop between two of its looks, by processor time: that of a busy machine,
-    too. It looks all the time while inside."""
+    """Longest time that others hold the loop, in CPU seconds: independent of the machine's load.
+
+    It checks without pause.
+    """
 
     def __init__(self) -> None:
         self.most = 0.0

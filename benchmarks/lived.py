@@ -1,7 +1,7 @@
-"""A workspace in which people have talked for long: a journal of so many entries, as it would be.
+"""Realistic journal of a workspace with a long past.
 
-What a turn leaves is taken from one that was really taken: all others are that one, with other words, in
-other conversations. It is written through the engine's own store, so that all of it can be read and verified.
+All turns are copies of one real turn, with other words and conversations. The engine's store writes them, so
+that the journal can be verified.
 """
 
 from __future__ import annotations
@@ -39,30 +39,30 @@ from daemon.kinds import (
 PEOPLE = ("Alice", "Bob", "Carol", "Dan", "Eve", "Frank", "Grace", "Heidi")
 CHANNELS = 20
 EACH = 40
-"""Turns of a conversation, on average: so a hundred thousand entries are some hundred of them."""
+"""Average turns per conversation."""
 LONGEST = 0.1
-"""What share of all turns is taken in the longest thread."""
+"""Share of turns in the longest thread."""
 TALKS = 30
-"""Conversations that go on at the same time."""
+"""Concurrent conversations."""
 LEARNS, NOTES, SUMS_UP = 10, 20, 40
-"""Each so-manieth turn of a thread learns something of a person, notes something, sums up what was before."""
+"""Turns of a thread per fact about a person, note and summary."""
 KEPT = 20
-"""Memories that a summary leaves as they are."""
+"""Memories outside a summary."""
 WAITS = 10
-"""One of so many conversations waits for something that comes in a month."""
+"""Conversations per pending wait."""
 MONTH = 30 * 86_400.0
 BEGAN = 1_700_000_000
 WORDS = 5_000
-"""The vocabulary; the n-th word comes n times as seldom as the first, as in any language."""
+"""Vocabulary; frequencies follow Zipf's law."""
 LENGTH = 30
-"""Words of what is said at once."""
+"""Words per message."""
 BATCH = 1_000
-"""Turns that share a commit, to get there soon."""
+"""Turns per commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lived:
-    """What stands in a journal: its messages, the bytes of the file for each, and its longest thread."""
+    """Journal with its message count, file bytes per message and longest thread."""
 
     path: Path
     entries: int
@@ -73,7 +73,7 @@ class Lived:
 
 @dataclass(slots=True, kw_only=True)
 class Talk:
-    """A conversation, with what its thread keeps."""
+    """Conversation, and seqs that its thread keeps."""
 
     thread: str
     channel: str
@@ -83,7 +83,7 @@ class Talk:
 
 
 async def lived(folder: Path, entries: int) -> Lived:
-    """Let so many entries be written in this folder, or a few more."""
+    """Write a journal of at least this many entries."""
     path = folder / "journal.db"
     turn = await _taken(folder)
     before = path.stat().st_size
@@ -96,7 +96,7 @@ async def lived(folder: Path, entries: int) -> Lived:
                     life.go_on()
             store.commit()
     async with Journal(path, SystemClock(), SOUL_KINDS):
-        """It is left as a daemon leaves it."""
+        ...
     return Lived(
         path=path,
         entries=life.last,
@@ -107,7 +107,7 @@ async def lived(folder: Path, entries: int) -> Lived:
 
 
 async def _taken(folder: Path) -> Sequence[Entry[Any]]:
-    """The entries of one ordinary turn. It is the second one, so that nobody is greeted in it."""
+    """Return the entries of a second turn, which has no greeting."""
     async with ground(folder) as here:
         taker, thread, since = here.turns(), await here.open("first"), 0
         for ts in ("1", "2"):
@@ -118,9 +118,9 @@ async def _taken(folder: Path) -> Sequence[Entry[Any]]:
 
 
 class Life:
-    """Goes on in a journal, turn after turn: the same life each time, for a month before now.
+    """Writer of a past of one month; equal in each run.
 
-    `turn` is an ordinary one, `pace` the seconds from one entry to the next.
+    `turn` is the model of all turns, `pace` the seconds between entries.
     """
 
     def __init__(self, store: JournalTables, turn: Sequence[Entry[Any]], pace: float) -> None:
@@ -136,22 +136,20 @@ class Life:
         self._weights = [*accumulate(1 / number for number in range(1, WORDS + 1))]
         self._talks = list[Talk]()
         self._learned = dict[tuple[str, str], int]()
-        """A person and a channel: what was learned of them there last."""
+        """Last fact by person and channel."""
 
     @property
     def longest(self) -> Talk:
-        """The one in which most is said."""
         return self._talks[0]
 
     def go_on(self) -> None:
-        """One turn more, somewhere."""
         if self.messages >= EACH * (len(self._talks) - TALKS):
             self._talks.append(self._open())
         is_long = self._chance.random() < LONGEST
         self._take(self.longest if is_long else self._chance.choice(self._talks[-TALKS:]))
 
     def _open(self) -> Talk:
-        """A conversation begins: every other one is a DM."""
+        """Open a conversation; every other one is a DM."""
         number = len(self._talks)
         person = number // 2 % len(PEOPLE)
         dm = number % 2 == 0
@@ -172,7 +170,6 @@ class Life:
         return talk
 
     def _take(self, talk: Talk) -> None:
-        """One turn more, with what comes of some turns besides."""
         seqs = dict[int, int]()
         old, path = f"{self._turn[0].thread}@{self._turn[0].seq}", ""
         for entry in self._turn:
@@ -191,7 +188,7 @@ class Life:
         self.messages += 1
 
     def _moved(self, event: Any, talk: Talk, path: str, seqs: Mapping[int, int]) -> Any:
-        """An event of that turn as one of this turn; `seqs` are those of its entries."""
+        """Adapt an event; `seqs` maps old seqs to new ones."""
         ts = MONTH + BEGAN + self.messages
         match event:
             case IncomingMessage():
@@ -210,7 +207,7 @@ class Life:
         return event
 
     def _think(self, talk: Talk, path: str, seqs: Mapping[int, int]) -> None:
-        """What some turns leave besides."""
+        """Write the additional entries of some turns."""
         _, began, *_ = seqs.values()
 
         def step(event: Event) -> int:
@@ -231,7 +228,6 @@ class Life:
             step(WaitBegan(due=self._now + 2 * MONTH, resumes=False))
 
     def _said(self) -> str:
-        """So many words, unlike those before."""
         return " ".join(self._chance.choices(self._vocabulary, cum_weights=self._weights, k=LENGTH))
 
     def _write(

@@ -1,7 +1,4 @@
-"""What it costs to look up what was said: for the first time after a start, and to make the index for it.
-
-The floor is a bare FTS5 table with the same texts: a file that is opened and asked, and one that is filled.
-"""
+"""Cost of the first search after a start, and of building its index. Floor: a bare FTS5 table."""
 
 from __future__ import annotations
 
@@ -23,15 +20,15 @@ from daemon.knowledge.search import HITS, MessageSearch, fts_query
 from daemon.knowledge.visibility import KnownChannels
 
 AT_ONCE = 500
-"""Exchanges that share commits, to get there soon."""
+"""Exchanges per commit."""
 EACH = 8
-"""Entries of an ordinary turn; in two of them stands what was said."""
+"""Entries per turn; two are searchable."""
 
 
 async def looking_up(
     folder: Path, *, entries: int = 100_000, conversations: int = 100, rounds: int = 10
 ) -> Sequence[Figure]:
-    """Conversations of some words each, which are looked up in one of them."""
+    """Search many conversations from one."""
     said = entries // EACH * 2
     texts, query = texts_of(said), queries_of()[0]
     file = folder / "bare.db"
@@ -73,7 +70,6 @@ async def looking_up(
 
 
 async def _exchange(journal: Journal, thread: str, number: int, texts: Sequence[str]) -> None:
-    """Somebody says something, the soul answers, and more is written beside that."""
     now = f"{1_700_000_000 + number}.5"
     said = IncomingMessage(address="dm", user="U1", name="Ann", text=texts[number], ts=now)
     spoken = SpeechFinished(ts=f"{now}1", text=texts[number + 1])

@@ -1,4 +1,4 @@
-"""How long it takes to have a sandbox: a warm worker of monty's, and a confined CPython that is ready."""
+"""Time to open a sandbox: a warm monty worker or spare CPython."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from daemon.sandbox.environment import Sandbox, SandboxError
 from daemon.sandbox.session import SandboxFactory, SpareChildren, open_cpython
 
 WARM = 0.5
-"""Milliseconds that it may take to open a sandbox of a kind that is warm."""
+"""Maximum milliseconds if warm."""
 Open = Callable[[], Awaitable[Sandbox]]
 
 
 async def opening(rounds: int) -> Sequence[Figure]:
-    """Each opened so many times, one after the other; the floor of monty is its own checkout, and that of a
-    spare child the start of one."""
+    """Open each in sequence. Floors: monty's own checkout, and a new CPython."""
     found = []
     with Monty(max_processes=2) as pool:
         checkout = median([_checked_out(pool) for _ in range(rounds)])
@@ -35,7 +34,7 @@ async def opening(rounds: int) -> Sequence[Figure]:
             for _ in range(rounds // 10 + 1):
                 await spares.wait_until_ready()
                 ready.append(await _opened(lambda: spares.open({})))
-    except SandboxError:  # no machine that can confine it
+    except SandboxError:  # no confinement here
         return found
     return [*found, _warm("sandbox, a spare (cpython)", median(ready), new)]
 
@@ -45,7 +44,7 @@ def _warm(name: str, value: float, floor: float) -> Figure:
 
 
 async def _opened(open: Open) -> float:
-    """Milliseconds until it is open; it is closed again."""
+    """Return milliseconds to open."""
     began = time.perf_counter()
     sandbox = await open()
     took = time.perf_counter() - began
@@ -54,7 +53,6 @@ async def _opened(open: Open) -> float:
 
 
 def _checked_out(pool: Monty) -> float:
-    """The same by the package alone."""
     began = time.perf_counter()
     with pool.checkout():
         return (time.perf_counter() - began) * 1e3

@@ -1,7 +1,6 @@
-"""What the page of a long journal takes of the event loop: a page of a thread, all of it, a search; and what
-memory readers take who never read.
+"""Load of the console's event loop, and memory of clients that never read.
 
-The floor is SQLite reading the same rows, and their text joined, in this process.
+Floor: SQLite reading the same rows, joined as text.
 """
 
 from __future__ import annotations
@@ -20,20 +19,19 @@ from benchmarks.console import THREAD, WORD, House, house, live
 from benchmarks.figure import Figure
 
 AIM = 20.0
-"""Milliseconds of the loop for one answer."""
+"""Maximum milliseconds of the loop per answer."""
 UNNOTICED = f"at most {AIM:g} ms"
 MEMORY = 40.0
-"""Megabytes for all readers who never read."""
+"""Maximum megabytes for all such clients."""
 PAGE = 200
 ROW = "seq, thread, kind, author, body, key, cause, closes, at"
 SETTLED = 3.0
-"""Seconds after which as much waits for each reader as ever will."""
+"""Seconds until the buffers are full."""
 
 
 async def pages(
     folder: Path, *, entries: int = 10_000, searched: int = 100_000, readers: int = 300, rounds: int = 10
 ) -> Sequence[Figure]:
-    """One long thread in a longer journal."""
     await asyncio.to_thread(live, folder / "journal.db", searched, entries)
     async with house(folder) as here:
         with closing(sqlite3.connect(folder / "journal.db")) as db:
@@ -50,9 +48,11 @@ async def pages(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Took:
-    """What an answer took, and its floor: the best of some rounds in turns, in milliseconds. `loop` and `all`
-    are processor time of the loop and of all threads, `late` how late the loop was, `idle` how late it was in
-    as long a time without, `waited` how long it took until the answer was there."""
+    """Best times of several rounds, in milliseconds.
+
+    `loop` and `all` are CPU time of the loop and of all threads, `late` its delay, `idle` that without load,
+    `waited` the time to the answer.
+    """
 
     loop: float
     all: float
@@ -103,7 +103,6 @@ def _late(took: Took) -> Figure:
 
 
 async def _side_by_side(here: House, path: str, floor: Callable[[], None], rounds: int) -> Took:
-    """How long this takes, and its floor in this process."""
     found = []
     for _ in range(rounds + 1):
         loop, all_of_it, _ = await here.loop()
@@ -128,7 +127,6 @@ def _joined(rows: sqlite3.Cursor) -> str:
 
 
 async def _deaf(here: House, count: int, what: str, path: str) -> Figure:
-    """So many ask for this, and never read a byte."""
     await here.get("/loop")
     before = here.child.memory
     deaf = [await _asked(here, path) for _ in range(count)]

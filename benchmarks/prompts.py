@@ -1,8 +1,8 @@
-"""A judge of prompts: twenty conversations with a whole soul in a rehearsed Slack, on any backend.
+"""Judge of prompts: twenty conversations with a complete soul in a rehearsed Slack, on any backend.
 
 `python -m benchmarks prompts --backend http://localhost:8080 --model qwen3:8b` prints a line for each.
-Without a backend the script of the rehearsal answers: that shows that the judge works, and no more. No model
-judges: form, processes and leaks are counted; `--show` prints the answers, to be read.
+Without a backend the rehearsal's script answers, which only tests the judge. Form, processes and leaks are
+counted by rules; `--show` prints the answers.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ HEAD = (
     *("new", "cached", "output", "first word", "in all"),
 )
 SPOKEN = SPOKEN_CALLS | {PLAIN_CALL}
-"""The names of calls whose answers people read."""
+"""Calls with public answers."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Score:
-    """What came of the messages of one conversation.
+    """Results of a conversation.
 
-    `answers` are what people read after each message, empty where there was silence; `again` are answers that
-    were asked for once more; `seconds` those from each message until all was over.
+    `answers` are public, one per message, "" for silence; `again` counts repeated requests; `seconds` is the
+    total time.
     """
 
     conversation: Conversation
@@ -52,29 +52,25 @@ class Score:
 
     @property
     def answered(self) -> int:
-        """Messages that got words, or may stay without."""
+        """Messages answered, or needing no answer."""
         pairs = zip(self.answers, self.conversation.said, strict=True)
         return sum(bool(answer) or line.may_be_silent for answer, line in pairs)
 
     @property
     def usage(self) -> TokenUsage:
-        """The tokens of all calls."""
         return sum((call.event.usage for call in self.calls), TokenUsage())
 
     @property
     def broken(self) -> int:
-        """Streams that ended in the middle, or that were given up."""
         return sum(call.event.failure == "broken-stream" for call in self.calls)
 
     @property
     def first_words(self) -> Sequence[float]:
-        """Seconds to the first word of each spoken answer."""
         aloud = [call.event for call in self.calls if call.event.name in SPOKEN]
         return [call.first_text for call in aloud if call.first_text is not None]
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The conversation as a line of the table."""
         usage, firsts = self.usage, self.first_words
         return (
             self.conversation.name,
@@ -94,13 +90,11 @@ class Score:
 
 
 def _share(kept: Iterable[bool | None]) -> str:
-    """How many of those that were asked for."""
     asked = [one for one in kept if one is not None]
     return f"{sum(asked)}/{len(asked)}"
 
 
 async def score(folder: Path, conversation: Conversation, backend: Backend) -> Score:
-    """Have one conversation with a soul of its own, and judge what came of it."""
     found = Score(conversation=conversation)
     async with rehearsed_soul(folder, backend) as here:
         thread = ""
@@ -114,7 +108,6 @@ async def score(folder: Path, conversation: Conversation, backend: Backend) -> S
 
 
 def _judge(found: Score, posted: str, calls: Sequence[Entry[ModelCall]]) -> None:
-    """Judge the calls since the last message, and what people read after it."""
     earlier = [call.event.text for call in found.calls]
     new = [call.event for call in calls[len(earlier) :]]
     public = [*(line.text for line in found.conversation.said), *found.answers]
@@ -127,7 +120,7 @@ def _judge(found: Score, posted: str, calls: Sequence[Entry[ModelCall]]) -> None
 
 
 async def prompts(backend: Backend, only: Sequence[str] = (), *, shows: bool = False) -> Sequence[Score]:
-    """Have all conversations, or those whose names begin so; `shows` prints each as it ends."""
+    """Run all conversations, or those with these prefixes; `shows` prints each."""
     scores: list[Score] = []
     for conversation in conversations():
         if only and not conversation.name.startswith(tuple(only)):
@@ -148,7 +141,6 @@ def _transcript(one: Score) -> Iterator[str]:
 
 
 def report(scores: Sequence[Score]) -> str:
-    """Return the table: a line for each conversation, and one for all of them."""
     every = Score(
         conversation=Conversation(
             name="all", about="", said=[line for one in scores for line in one.conversation.said]
@@ -164,7 +156,6 @@ def report(scores: Sequence[Score]) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Read the command line, have the conversations, and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks prompts", description=__doc__)
     parser.add_argument("--backend", default="", help="address of a server; none: the rehearsal's script")
     parser.add_argument("--model", default="", help="name of the model there")

@@ -1,4 +1,4 @@
-"""What it costs to read by programs: readings with all their calls, beside the same calls by the bare SDK."""
+"""Cost of deep readings. Floor: the same calls by the bare SDK."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from daemon.settings.limits import ReadingLimits
 from daemon.turn.turn import Turn
 
 OVER = {"one": 3.0, "sequence": 15.0, "children": 50.0}
-"""Milliseconds over the calls that it makes that a reading may take, by its question."""
+"""Maximum milliseconds over the floor, by question."""
 GATHER = 1.5
-"""Times the bare gather that a batch may take."""
+"""Maximum ratio of a batch to the floor."""
 AT_ONCE = 16
-"""Calls on their way at once, of a reading and of the bare gather beside it."""
+"""Concurrent calls, also of the floor."""
 STOP = 300.0
-"""Milliseconds within which somebody's stop is to be heard, whatever goes on."""
+"""Maximum milliseconds until a stop is heard."""
 TAKES = 1.0
-"""Seconds that an answer takes at the least where the model is no instant one; at the most, twice that."""
+"""Minimum seconds of a slow answer, at most twice that."""
 EACH = 10
-"""Pieces that each of many readings at once asks about."""
+"""Calls per concurrent reading."""
 
 
 class Writer(Scripted):
-    """The model that writes the cells. With `takes` its answers take so many seconds, up to twice that."""
+    """Model of the cells; answers take from `takes` to twice as many seconds."""
 
     takes = 0.0
 
@@ -56,29 +56,27 @@ class Writer(Scripted):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where readings are made: a soul that reads, the model that writes its cells, and the bare SDK."""
+    """Soul that reads, its model and the bare SDK."""
 
     here: Ground
     scripted: Writer
     numbers: count[int]
 
     async def turn(self) -> Turn:
-        """A turn in a conversation of its own: one for each reading."""
         return await self.here.turn(f"reading {next(self.numbers)}")
 
     async def asked(self, question: str, context: str) -> Sequence[Mapping[str, Any]]:
-        """The requests that a reading makes."""
+        """Return the requests of a reading."""
         before = len(self.scripted.asked)
         await read(await self.turn(), question, context)
         return self.scripted.asked[before:]
 
     async def bare(self, requests: Sequence[Mapping[str, Any]]) -> None:
-        """These, one after the other."""
         for request in requests:
             await streamed(self.here.bare, request)
 
     async def gathered(self, requests: Sequence[Mapping[str, Any]]) -> None:
-        """The first one, then all others beside each other, as many at once as a reading has."""
+        """Send the first, then the others concurrently, as a reading does."""
         slots = asyncio.Semaphore(AT_ONCE)
 
         async def one(request: Mapping[str, Any]) -> None:
@@ -102,7 +100,7 @@ async def reading(
     starts: int = 50,
     takes: float = TAKES,
 ) -> Sequence[Figure]:
-    """Each kind of reading in turns with its bare calls; sandboxes; and a long text with known answers."""
+    """Measure readings, sandboxes and known answers in a long text."""
     hay = haystack(records)
     cells = {
         "one": "answer['content'] = 'done'\nanswer['ready'] = True",
@@ -129,8 +127,6 @@ async def reading(
 
 @asynccontextmanager
 async def place(folder: Path, cells: Mapping[str, str], calls: int) -> AsyncIterator[Place]:
-    """While inside, there is a soul that reads by these cells: each by the question that it answers."""
-
     def written(seen: str) -> str:
         found = next((code for question, code in cells.items() if f"<question>\n{question}" in seen), "")
         return f"```repl\n{found}\n```" if found else "noted"
@@ -148,8 +144,6 @@ async def place(folder: Path, cells: Mapping[str, str], calls: int) -> AsyncIter
 
 
 async def read(turn: Turn, question: str, context: str) -> ReadingEnded:
-    """Read this to its end."""
-
     async def load() -> str:
         return context
 
@@ -163,7 +157,7 @@ async def _turns(there: Place, readings: int) -> list[Turn]:
 
 
 async def _single(there: Place, rounds: int, question: str, name: str) -> Figure:
-    """A reading whose calls come one after the other."""
+    """Measure sequential calls."""
     requests = await there.asked(question, "Read this.")
     turns = await _turns(there, rounds + 1)
     floor, ours = await side_by_side(
@@ -181,7 +175,7 @@ async def _single(there: Place, rounds: int, question: str, name: str) -> Figure
 
 
 async def _appends(there: Place, rounds: int, calls: int) -> Figure:
-    """What the disk alone takes of that: each of them is on it before the next one is asked."""
+    """Measure the disk alone: each call is stored before the next."""
     thread = await there.here.open("appends")
     numbers = count()
 
@@ -212,7 +206,6 @@ async def _batch(there: Place, rounds: int, calls: int) -> Figure:
 
 
 async def _large(there: Place, rounds: int, size: int) -> Figure:
-    """A context that is brought into the sandbox, and the same call by itself."""
     text = ("All the gulls had gone to sea by then.\n" * (size // 39 + 1))[:size]
     requests = await there.asked("one", text)
     turns = await _turns(there, rounds + 1)
@@ -223,7 +216,6 @@ async def _large(there: Place, rounds: int, size: int) -> Figure:
 
 
 async def _many(there: Place, rounds: int, at_once: int, takes: float) -> Sequence[Figure]:
-    """Many readings at once, and for how long meanwhile nothing else gets its turn in the loop."""
     requests = await there.asked("many", "Read this.")
     rounds = max(rounds // 5, 1)
     turns = await _turns(there, (rounds + 2) * at_once)
@@ -263,7 +255,6 @@ async def _many(there: Place, rounds: int, at_once: int, takes: float) -> Sequen
 
 
 async def _long(there: Place, hay: Haystack) -> Sequence[Figure]:
-    """Questions with known answers about a text that no window holds."""
     right = 0
     lag = Lag()
 

@@ -1,7 +1,4 @@
-"""How long a turn takes to recall a thread of ten thousand entries: after a start, and from then on.
-
-Nobody else knows this past: the floor would be nothing at all.
-"""
+"""Time to read the history of a long thread: after a start, and later. No floor: others keep no history."""
 
 from __future__ import annotations
 
@@ -28,16 +25,16 @@ from daemon.kinds import (
 )
 
 AIM = 2.0
-"""Milliseconds for the next turn's recall."""
+"""Maximum milliseconds in later turns."""
 LATE = 20.0
-"""Milliseconds for which the first one may hold up others."""
+"""Maximum milliseconds that the loop is blocked."""
 LENGTH = 8
-"""Entries of an ordinary turn."""
+"""Entries per turn."""
 TEXT = "a sentence of some length that somebody may well have said " * 5
 
 
 async def recall(folder: Path, *, entries: int = 10_000, rounds: int = 30) -> Sequence[Figure]:
-    """Turn after turn in one long thread; what is timed is all that a turn reads before it thinks."""
+    """Measure all reads before a turn's first call, in one thread."""
     async with ground(folder) as here:
         thread, held = await here.open("long"), Held()
         await _live_long(here, thread, entries)
@@ -60,7 +57,7 @@ def _aimed(name: str, value: float, aim: float) -> Figure:
 
 
 async def _recalled(here: Ground, thread: str, ts: str) -> float:
-    """Milliseconds for the past and what follows from it, once before `turn-began` and once after it."""
+    """Return milliseconds of the reads before and after `turn-began`."""
     said = await here.say(thread, TEXT, ts)
     began = time.perf_counter()
     here.world.pasts.history_of(thread, here.world.journal.last_seq_of_all() + 1)
@@ -75,7 +72,6 @@ async def _recalled(here: Ground, thread: str, ts: str) -> float:
 
 
 async def _live_long(here: Ground, thread: str, entries: int) -> None:
-    """A past of ordinary turns, as they leave it."""
     first = here.world.journal.last_seq_of_all() + 1
     turns = [first + n * LENGTH for n in range(entries // LENGTH)]
     await asyncio.gather(
@@ -84,7 +80,6 @@ async def _live_long(here: Ground, thread: str, entries: int) -> None:
 
 
 def _appended(journal: Journal, thread: str, asked: int) -> Iterator[Awaitable[object]]:
-    """The appends of a turn whose first entry is this one."""
     began, speech = asked + 1, asked + 3
     for event in turn_of(thread, asked):
         closes = [asked, began, speech] if isinstance(event, SoulTurnEnded) else []
@@ -92,7 +87,7 @@ def _appended(journal: Journal, thread: str, asked: int) -> Iterator[Awaitable[o
 
 
 def turn_of(thread: str, asked: int) -> Sequence[Event]:
-    """The events of an ordinary turn, the first of which is this entry."""
+    """Return the events of a turn that begins with entry `asked`."""
     call = ModelCall(
         name="think",
         role="speak",

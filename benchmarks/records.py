@@ -1,7 +1,4 @@
-"""What the diary costs at a hundred thousand entries: to fold it after a start, and to search it.
-
-The floor is a bare FTS5 table in a file, with the same texts and the same questions.
-"""
+"""Costs of a long diary: fold and search. Floor: a bare FTS5 table."""
 
 from __future__ import annotations
 
@@ -23,15 +20,15 @@ from daemon.knowledge.search import TOKENS, fts_query
 from daemon.knowledge.visibility import KnownChannels, Visibility
 
 AIM = 30.0
-"""Milliseconds for a search."""
+"""Maximum milliseconds per search."""
 WORDS = 20_000
-"""The vocabulary; the n-th word comes n times as seldom as the first, as in any language."""
+"""Vocabulary; frequencies follow Zipf's law."""
 LENGTH = 40
-"""Words of an entry."""
+"""Words per entry."""
 AT_ONCE = 2_000
-"""Appends that share commits, to get there soon."""
+"""Appends per commit."""
 QUERIES = ((100, 400), (1_500,), (3_000, 9_000, 30), (15_000,))
-"""Words by their number: the 30th stands in every tenth entry, the 15,000th in one of five thousand."""
+"""Words by number: the 30th is in every tenth entry, the 15,000th in one of five thousand."""
 CONSONANTS, VOWELS = "bdfgklmnpr", "aeiou"
 FIND = "select rowid from words where words match ? order by rank limit ?"
 
@@ -39,7 +36,7 @@ FIND = "select rowid from words where words match ? order by rank limit ?"
 async def records(
     folder: Path, *, entries: int = 100_000, conversations: int = 100, rounds: int = 10
 ) -> Sequence[Figure]:
-    """A diary that was written in sight of many conversations; it is searched in one of them."""
+    """Measure a diary visible in many conversations, searched from one."""
     texts, queries = texts_of(entries), queries_of()
     async with Journal(folder / "journal.db", SystemClock(), SOUL_KINDS) as journal:
         views = [await open_one(journal, number) for number in range(conversations)]
@@ -81,7 +78,7 @@ async def records(
 
 
 def texts_of(entries: int) -> Sequence[str]:
-    """Entries of ordinary length; the same ones in each run."""
+    """Return equal texts in each run."""
     chance = random.Random(1)
     words = [_word(number) for number in range(1, WORDS + 1)]
     weights = [*accumulate(1 / number for number in range(1, WORDS + 1))]
@@ -89,12 +86,11 @@ def texts_of(entries: int) -> Sequence[str]:
 
 
 def queries_of() -> Sequence[str]:
-    """What is looked for in them."""
     return [" ".join(map(_word, numbers)) for numbers in QUERIES]
 
 
 def _word(number: int) -> str:
-    """A word of four syllables, so that none begins with another one."""
+    """Return a word of four syllables; none is a prefix of another."""
     return "".join(f"{CONSONANTS[digit % 10]}{VOWELS[digit // 10]}" for digit in _digits(number))
 
 
@@ -105,7 +101,7 @@ def _digits(number: int) -> Iterator[int]:
 
 
 async def open_one(journal: Journal, number: int) -> str:
-    """A conversation: a DM, or one in a public channel."""
+    """Open a DM or a conversation in a public channel."""
     audience = "dm" if number % 2 else "public"
     opened = ConversationOpened(
         team="T",
@@ -122,13 +118,11 @@ async def open_one(journal: Journal, number: int) -> str:
 
 
 async def _add(journal: Journal, number: int, text: str, view: str) -> None:
-    """A tick has written in its diary."""
     ran = CommandRan(tick=1, cmd_id="1", name="diary.add", args={"text": text, "tags": ["day"]}, view=view)
     await journal.append(INNER, ran, key=f"{INNER}@{number}/command#1")
 
 
 def fill_bare(bare: sqlite3.Connection, texts: Sequence[str]) -> None:
-    """An FTS5 table of these texts, and nothing else."""
     bare.execute(f"create virtual table words using fts5 (text, {TOKENS})")
     with bare:
         bare.executemany("insert into words (text) values (?)", ([text] for text in texts))

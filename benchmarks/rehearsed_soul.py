@@ -1,4 +1,4 @@
-"""A whole soul in a rehearsed Slack, with the script or any backend as its model."""
+"""Complete soul in a rehearsed Slack, with the script or any backend as model."""
 
 from __future__ import annotations
 
@@ -27,18 +27,17 @@ from rehearsal.local_slack import LocalSlack
 from rehearsal.people import PEOPLE, SOUL
 
 PATIENCE = 1_800.0
-"""Seconds that one message may take with a slow model."""
+"""Seconds per message, for slow models."""
 LOOK = 0.05
-"""Seconds from one look to the next whether an answer stands."""
+"""Seconds between checks for an answer."""
 MOST = 100_000
-"""More entries than a conversation leaves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backend:
-    """Where the model is asked: an address and a name, as in ANTHROPIC_BASE_URL and CLAUDE_MODEL.
+    """Model server, as in ANTHROPIC_BASE_URL and CLAUDE_MODEL; without a `url` the script answers.
 
-    `openai`: the address speaks chat completions; `form` is MODEL_FORM. Without a `url` the script answers.
+    `openai`: it speaks chat completions; `form` is MODEL_FORM.
     """
 
     url: str = ""
@@ -48,7 +47,7 @@ class Backend:
     form: str = ""
 
     def settings(self, script: str) -> dict[str, Any]:
-        """Return the settings that name this model; `script` is the address of the rehearsal's script."""
+        """Return settings; `script` is the script's address."""
         if not self.url:
             return {"anthropic_base_url": script, "anthropic_api_key": "any"}
         api = "openai" if self.openai else "anthropic"
@@ -64,7 +63,7 @@ class Backend:
 
 @dataclass(kw_only=True)
 class RehearsedSoul:
-    """A soul, its workspace, and how people speak to it. `model` is the script, where no backend is named."""
+    """Soul with its workspace. `model` is the script."""
 
     url: str
     world: LocalSlack
@@ -73,19 +72,17 @@ class RehearsedSoul:
     session: ClientSession
 
     def calls(self) -> list[Entry[ModelCall]]:
-        """Return all model calls so far."""
         journal = self.soul.journal
         return journal.readable_entries(
             [head.seq for head in journal.heads_since(0, limit=MOST) if head.kind == ModelCall.kind]
         )
 
     def client(self, name: str) -> AsyncWebClient:
-        """Return the Slack client of the person of this name."""
         [token] = [person.token for person in PEOPLE if person.name == name]
         return AsyncWebClient(token=token, base_url=f"{self.url}/api/", session=self.session)
 
     async def say(self, line: Line, thread: str) -> tuple[str, str]:
-        """Post a line, below a message (a ts; empty: none); return what the soul said to it, and its ts."""
+        """Post a line in a thread ("": a new one); return the soul's answer and the line's ts."""
         client = self.client(line.by)
         channel = await self.channel(client, line.channel)
         text = line.text.replace(NAME, f"<@{SOUL.user}>")
@@ -97,7 +94,6 @@ class RehearsedSoul:
         return "\n".join(str(one["text"]) for one in ours), ts
 
     async def channel(self, client: AsyncWebClient, name: str) -> str:
-        """Return the id of the channel of this name; empty: of the person's DM with the soul."""
         if not name:
             opened = await client.conversations_open(users=SOUL.user)
             return str(opened["channel"]["id"])
@@ -106,17 +102,15 @@ class RehearsedSoul:
         return found
 
     async def settled(self) -> None:
-        """Wait until everything is answered that was said."""
         await self.until(self._is_settled)
 
     async def until(self, there: Callable[[], bool]) -> None:
-        """Wait until this is so. Raises TimeoutError."""
+        """Wait for a condition. Raises TimeoutError."""
         async with asyncio.timeout(PATIENCE):
             while not there():  # noqa: ASYNC110
                 await asyncio.sleep(LOOK)
 
     def _is_settled(self) -> bool:
-        """True if everything that was sent is acked, and no turn is running or due."""
         if self.soul.worker.is_busy or self.soul.slack.speaker.busy:
             return False
         if self.world.workspace.courier.counts(SOUL.id)["unacked"]:
@@ -126,7 +120,7 @@ class RehearsedSoul:
 
 @asynccontextmanager
 async def rehearsed_soul(folder: Path, backend: Backend, **settings: Any) -> AsyncIterator[RehearsedSoul]:
-    """While inside, a soul lives in a workspace of its own, with these settings besides."""
+    """Run a soul in its own workspace, with additional settings."""
     clock = SystemClock()
     app = web.Application(client_max_size=2**24)
     async with AsyncExitStack() as stack:
@@ -150,7 +144,6 @@ async def rehearsed_soul(folder: Path, backend: Backend, **settings: Any) -> Asy
 
 
 async def _served(stack: AsyncExitStack, app: web.Application) -> str:
-    """Serve this application on the loopback; return its address."""
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)

@@ -1,4 +1,4 @@
-"""The daemon as a process of its own, as its owner starts it; and how much memory a process holds."""
+"""Daemon as a separate process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rehearsal.people import SOUL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Child:
-    """A process that has said that it is ready, how it `said` so, and how many seconds after it was begun."""
+    """Ready process; `said` is its ready line, `seconds` its start's duration."""
 
     process: Process
     seconds: float
@@ -27,7 +27,7 @@ class Child:
 
     @property
     def memory(self) -> float:
-        """Megabytes that it holds now."""
+        """Resident megabytes."""
         status = Path(f"/proc/{self.process.pid}/status")
         if status.exists():
             lines = status.read_text().splitlines()
@@ -40,7 +40,7 @@ class Child:
 
 @asynccontextmanager
 async def child(arguments: Sequence[str], **env: str) -> AsyncIterator[Child]:
-    """A Python process with these arguments, from when it says `ready` until the end of the block."""
+    """Run Python with these arguments; yield it once it prints `ready`."""
     began = time.perf_counter()
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -65,7 +65,6 @@ async def child(arguments: Sequence[str], **env: str) -> AsyncIterator[Child]:
 
 
 def resident(town: str, home: Path) -> dict[str, str]:
-    """The variables with which a daemon lives in this town."""
     return {
         "PORT": "0",
         "SOUL_HOME": str(home),

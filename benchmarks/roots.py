@@ -1,7 +1,6 @@
-"""What a new conversation costs in a DM in which there were ten before, and ten thousand.
+"""Cost of a new conversation in DMs with few and many earlier ones. Floor: the DM with fewest.
 
-Beside each figure stands, as its floor, the same in the DM with the fewest. The understudy counts, as
-Anthropic does, what of a prompt it has seen before.
+The understudy counts cached tokens like Anthropic.
 """
 
 from __future__ import annotations
@@ -29,22 +28,22 @@ from daemon.turn.preparation import import_dm_context
 from rehearsal.claude.understudy import ClaudeUnderstudy
 
 FLAT = 2.0
-"""How many times that of the fewest a new conversation may cost."""
+"""Maximum ratio to the floor."""
 LATE = 20.0
-"""Milliseconds for which others may be held up while the DM is folded after a start."""
+"""Maximum milliseconds that the loop is blocked."""
 CACHED = 0.8
-"""What share of a new conversation's prompt is to come from the cache."""
+"""Minimum cached share of the prompt."""
 SUMMED_UP, LEFT = 40, 20
-"""After so many conversations all but the last ones are summed up: as often as after so much was said."""
+"""Conversations per summary, and newest ones outside it."""
 AT_ONCE = 500
-"""Conversations that are written together, to get there soon."""
+"""Conversations per commit."""
 LENGTH = 9
-"""Entries of one of them."""
+"""Entries per conversation."""
 ANSWER = f"<aside>I see.</aside><say>{TEXT}</say><mood>engaged</mood>"
 
 
 class Counting(Journal):
-    """A journal that counts what is read of it."""
+    """Journal that counts entries read."""
 
     taken = 0
 
@@ -55,8 +54,9 @@ class Counting(Journal):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
-    """A new conversation: milliseconds of the loop's thread, and rows, until its process is asked; and what
-    share of its prompt was cached."""
+    """New conversation: CPU milliseconds and rows read before its process starts; cached
+    share of its prompt.
+    """
 
     took: float
     rows: int
@@ -65,8 +65,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What it costs beside so many others; `held` is how long it holds the loop at most to
-    fold the DM after a start."""
+    """Costs; `held` is the longest block of the loop by the fold after a start."""
 
     name: str
     took: float
@@ -78,8 +77,10 @@ class Cost:
 async def roots(
     folder: Path, *, counts: Sequence[int] = (10, 1_000, 10_000), rounds: int = 15
 ) -> Sequence[Figure]:
-    """DMs of so many conversations, in each of which so many more begin; the fewest first. The last one is as
-    large, and was never summed up: no model could be asked."""
+    """Measure DMs of `counts` conversations, fewest first.
+
+    The last DM was never summarized, for lack of a model.
+    """
     costs = [await _cost(_new(folder, count), count, rounds) for count in counts]
     costs.append(await _cost(_new(folder, 0), counts[-1], rounds, summed_up=False))
     return [figure for cost in costs for figure in _figures(cost, costs[0])]
@@ -110,7 +111,6 @@ def _flat(name: str, value: float, floor: float, unit: str) -> Figure:
 
 
 def _new(folder: Path, conversations: int) -> Path:
-    """Where the journal with so many of them is to be."""
     at = folder / str(conversations)
     at.mkdir()
     return at
@@ -135,7 +135,6 @@ async def _cost(folder: Path, conversations: int, rounds: int, *, summed_up: boo
 
 
 async def _begin(here: Ground, understudy: ClaudeUnderstudy, number: int) -> Begun:
-    """A conversation more: all that is read before its process is asked, and then its turn."""
     journal = here.world.journal
     assert isinstance(journal, Counting)
     understudy.say(ANSWER, model=SPEAKER)
@@ -158,7 +157,6 @@ def _place(ts: str) -> Any:
 
 
 async def _live(here: Ground, conversations: int, summed_up: bool) -> None:
-    """Conversations of one turn each, as they leave a DM; now and then they are summed up, or never."""
     journal, calls, first = here.world.journal, list[int](), 0
     for begin in range(0, conversations, AT_ONCE):
         numbers = range(begin, min(begin + AT_ONCE, conversations))
@@ -183,7 +181,6 @@ def _thread(number: int) -> str:
 
 
 def _written(journal: Journal, number: int, last: int) -> Iterator[Awaitable[object]]:
-    """The appends of a conversation of one turn, after the entry `last`."""
     thread, ts = _thread(number), f"{1_000_000_000 + number}.000100"
     asked = last + 2
     yield journal.append(thread, _place(ts), key=thread_key("T", "dm", ts), author="core")

@@ -1,4 +1,4 @@
-"""What it costs to remember a run: rounds of a choice, an action and what came of it, beside bare calls."""
+"""Cost of durable rounds of a run: choice, action and result. Floor: bare calls."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from daemon.playbooks.run import PlaybookPlayer, PlaybookRun
 from daemon.processes.problem_solving import NAME
 
 DURABLE = 2.0
-"""Times the bare call that a durable round may take."""
+"""Maximum ratio to the floor."""
 
 
 async def rounds(folder: Path, *, rounds: int = 40, each: int = 10) -> Sequence[Figure]:
-    """Runs of so many rounds each, in turns with as many bare calls of the very requests that a run makes."""
+    """Alternate runs of `each` rounds with their requests by the bare SDK."""
     async with ground(folder) as here:
         noting = Noting(here.world.llm)
         await _through(await _run(replace(here, world=replace(here.world, llm=noting)), "noted", each))
@@ -49,7 +49,7 @@ async def rounds(folder: Path, *, rounds: int = 40, each: int = 10) -> Sequence[
 
 
 class Noting:
-    """The model, and what it was asked."""
+    """Model that records its requests."""
 
     def __init__(self, llm: LLM) -> None:
         self._llm = llm
@@ -93,7 +93,6 @@ class Noting:
 
 
 async def _run(here: Ground, name: str, loops: int) -> PlaybookRun:
-    """A run that is about to begin, in a turn of a conversation of its own."""
     thread = await here.open(name)
     for number, text in enumerate(text for exchange in EXCHANGES for text in exchange):
         heard = OverheardMessage(user="U1", name="Alice", text=text, ts=f"{number}")
@@ -103,7 +102,7 @@ async def _run(here: Ground, name: str, loops: int) -> PlaybookRun:
 
 
 async def _through(run: PlaybookRun) -> None:
-    """To its last round; what it would then say is not measured: it is as if it had said it."""
+    """Run to the last round, as if it had spoken: its answer is not measured."""
     run.spoke = True
     result = await run.run_to_end()
     assert result.stop_reason == "loops", result

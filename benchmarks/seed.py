@@ -1,6 +1,6 @@
-"""The seed's own loop, as its sketch has it: every prompt whole, in one piece, with nothing cached in it.
+"""Loop of the seed's sketch: every prompt complete and uncached.
 
-The peer of ism.py; line for line the sketch's, less its log lines and its branches that no run here takes.
+Line for line the sketch, without logging and branches unused here.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ async def run_seed(
     invoke_llm: Callable[[str], Awaitable[str]],
     max_loops: int = 5,
 ) -> int:
-    """Run it to its end; how many choices there were."""
+    """Run to the end; return the number of choices."""
     internal_log: list[str] = []
     listed = "\n".join(f"- **{one.name}**: {one.description}" for one in actions)
     handlers = {one.name: one.handler for one in actions}

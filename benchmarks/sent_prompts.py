@@ -1,8 +1,7 @@
-"""The prompts as they are sent, with their tokens; writes the page `prompts.md`.
+"""Prompts as sent, with token counts; writes `prompts.md`.
 
-A soul in a rehearsed workspace, whose model is the script, is spoken to as in the tour: so each prompt is one
-that was really sent. The script's cache counts, about as Anthropic does, what of it was read before. With
-`--figures` it prints the figures alone, as JSON: so those of before were kept (`prompts_before.json`).
+A rehearsed soul, with the script as model, hears the tour's messages. The script estimates cached tokens like
+Anthropic. `--figures` prints JSON, as kept in `prompts_before.json`.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from rehearsal.tour import sample
 Request = Mapping[str, Any]
 BEFORE = Path(__file__).parent / "prompts_before.json"
 SHOWN = 6_000
-"""Characters of a block that are shown; of a longer one the middle is left out."""
+"""Characters shown per block; longer ones lose their middle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A kind of prompt: its title, the name of its call, and the how-manieth of that name it is."""
+    """Kind of prompt: its title, and its call's name and index."""
 
     title: str
     name: str
@@ -66,11 +65,11 @@ SAID = (
 )
 FILE = "harbour-log.txt"
 QUESTION = "How often does “thick fog” stand in this log?"
-"""Of the file that Carol shares."""
+"""Question about Carol's file."""
 
 
 async def sent(folder: Path, **settings: Any) -> tuple[Sequence[Entry[ModelCall]], Mapping[int, Request]]:
-    """Speak to a soul so that all kinds are sent; return the calls, and the request of each by its seq."""
+    """Send all kinds of prompts; return the calls, and requests by their seqs."""
     more = {
         "ism_enabled": True,
         "inner_life_enabled": True,
@@ -90,7 +89,6 @@ async def sent(folder: Path, **settings: Any) -> tuple[Sequence[Entry[ModelCall]
 
 
 async def _share(here: RehearsedSoul) -> None:
-    """Carol shares a file and asks about it."""
     client = here.client("Carol")
     await client.files_upload_v2(
         channel=await here.channel(client, ""),
@@ -102,7 +100,7 @@ async def _share(here: RehearsedSoul) -> None:
 
 
 def _requests_of(calls: Sequence[Entry[ModelCall]], requests: list[Request]) -> Mapping[int, Request]:
-    """Return the request of each call, by its seq: the first that is left with the same trailing text."""
+    """Match requests and calls by trailing text."""
     found = {}
     for call in calls:
         [request, *_] = [one for one in requests if last_text(one) == call.event.trailing.strip()]
@@ -112,7 +110,7 @@ def _requests_of(calls: Sequence[Entry[ModelCall]], requests: list[Request]) -> 
 
 
 def figures(calls: Sequence[Entry[ModelCall]], requests: Mapping[int, Request]) -> dict[str, dict[str, int]]:
-    """Return the tokens of each kind of prompt by its title; a kind that was not sent is left out."""
+    """Return token counts by title."""
     found = {}
     for kind, call in _of_kinds(calls):
         usage = call.event.usage
@@ -133,7 +131,7 @@ def _of_kinds(calls: Sequence[Entry[ModelCall]]) -> Iterator[tuple[Shown, Entry[
 
 
 def page(calls: Sequence[Entry[ModelCall]], requests: Mapping[int, Request]) -> str:
-    """Return the page: a table of the tokens before and now, then each prompt as it was sent."""
+    """Return the page: token counts before and now, then each prompt."""
     before = json.loads(BEFORE.read_text())
     now = figures(calls, requests)
     lines = [INTRODUCTION, *_table(before, now)]
@@ -170,7 +168,6 @@ def _before(was: Mapping[str, int], column: str) -> str:
 
 
 def _blocks(request: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the blocks of a prompt: its system text, then its messages."""
     for block in request.get("system", ()):
         yield from _block("system", block)
     for message in request["messages"]:
@@ -191,7 +188,6 @@ def _block(role: str, block: Mapping[str, Any]) -> Iterator[str]:
 
 
 async def main() -> None:
-    """Print the page; with `--figures` the figures alone."""
     with tempfile.TemporaryDirectory(prefix="prompts-") as folder:
         calls, requests = await sent(Path(folder))
     if "--figures" in sys.argv[1:]:

@@ -1,6 +1,6 @@
-"""A Slack that takes its time with each status, so that whoever waits for it would be seen to.
+"""Slow Slack, to reveal waits for statuses.
 
-A process of its own, as Slack is: what it does is not counted among what the daemon does.
+A separate process, so that its work is not counted as the daemon's.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from daemon.slack.status import SlackStatus
 from daemon.slack.web_api import WebApi
 
 LATENCY = 0.05
-"""Seconds of a call."""
+"""Seconds per call."""
 TEAM = "T"
 
 
 async def serve() -> None:
-    """Listen on a free port, say which, and answer until killed."""
+    """Print the port, and answer until killed."""
 
     async def take(_: web.Request) -> web.Response:
         await asyncio.sleep(LATENCY)
@@ -42,7 +42,7 @@ async def serve() -> None:
 
 @asynccontextmanager
 async def status(journal: Journal, clock: Clock) -> AsyncIterator[SlackStatus]:
-    """While inside, what is to be shown is told to such a Slack."""
+    """Run statuses against this Slack."""
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", __name__, stdout=PIPE)
     assert process.stdout
     try:

@@ -1,4 +1,4 @@
-"""From a message in Slack to the first words of the answer there, beside a bot that remembers nothing."""
+"""Time from a message to the answer's first words in Slack. Floor: a bot without storage."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from rehearsal.people import ALICE
 
 SOULS_DM, BOTS_DM = "D0ALICE0001", "D0ALICE0002"
 AIM = 20.0
-"""Milliseconds from the model's first token to the first words that can be read."""
+"""Maximum milliseconds from the first token to visible text."""
 TIMES = 1.5
-"""How many times as long as the bot the soul may take, where it is idle."""
+"""Maximum ratio to the floor when idle."""
 WARM = 3
-"""Answers that are not counted: connections are opened, texts enter the journal, Alice is greeted."""
+"""Unmeasured answers, which open connections and greet Alice."""
 REST = 0.1
-"""Seconds after each answer in which nothing happens: what is left to do is done by then."""
+"""Seconds to finish work after each answer."""
 
 
 async def speech(folder: Path, *, rounds: int = 30) -> Sequence[Figure]:
-    """Alice speaks to the one and to the other in turns, each time in a new thread."""
+    """Post to soul and bot in turns, in new threads."""
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(town(folder))
         await stack.enter_async_context(child(("-m", "daemon"), **resident(url, folder / "home")))
@@ -62,7 +62,7 @@ def _beside(name: str, soul: float, bot: float) -> Figure:
 
 
 async def _answered(url: str, session: ClientSession, channel: str) -> tuple[float, float, float]:
-    """Milliseconds from the message to its ack, to the first visible text; from the first token to that."""
+    """Return milliseconds from message to ack and to visible text, and from first token to visible text."""
     alice = AsyncWebClient(token=ALICE.token, base_url=f"{url}/api/", session=session)
     await alice.chat_postMessage(channel=channel, text="What would you do with a free afternoon?")
     async with session.get(f"{url}/notes") as response:

@@ -1,4 +1,4 @@
-"""How long the daemon takes to start, and how much memory it then holds, beside its libraries alone."""
+"""Start time and memory of the daemon. Floor: its libraries."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from benchmarks.resident import child, resident
 from benchmarks.town import town
 
 GIVEN = "import slack_bolt.async_app, anthropic, aiohttp, dotenv"
-"""The libraries that are given, as a program that uses them imports them."""
+"""Libraries as a program imports them."""
 READY = "; print('ready', flush=True); input()"
 LATER = 0.7
-"""Seconds after a bare import that the daemon may take to be ready."""
+"""Maximum seconds over the floor."""
 MORE = 40.0
-"""Megabytes more than a bare import that it may hold."""
+"""Maximum megabytes over the floor."""
 
 
 async def start(folder: Path, *, rounds: int = 5) -> Sequence[Figure]:
-    """In turns: the libraries imported, our code imported too, a daemon that is ready to hear."""
+    """Alternate libraries, our code and a ready daemon."""
     async with town(folder) as url:
         env = resident(url, folder / "home")
         found = [
@@ -56,6 +56,6 @@ async def start(folder: Path, *, rounds: int = 5) -> Sequence[Figure]:
 
 
 async def _measured(*arguments: str, **env: str) -> tuple[float, float]:
-    """Seconds until it was ready, megabytes that it held then."""
+    """Return seconds and megabytes when ready."""
     async with child(arguments, **env) as process:
         return process.seconds, process.memory

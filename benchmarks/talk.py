@@ -1,7 +1,4 @@
-"""A conversation in which things are worked out: by runs of ours, and by the seed's loop instead.
-
-The understudy is its model.
-"""
+"""Conversation with runs, or the seed's loop, on the understudy."""
 
 from __future__ import annotations
 
@@ -36,15 +33,13 @@ RESEARCH = {"name": "Research", "args": {"query": "harbour log"}}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """A run, and all that its chooser could know as it began, as one text."""
+    """Run, and all that its chooser could know at its beginning."""
 
     run: PlaybookRun
     context: str
 
 
 class Talk:
-    """A conversation in which things are worked out, and what the model answers there."""
-
     def __init__(self, here: Ground, understudy: ClaudeUnderstudy, rounds: int) -> None:
         player = PlaybookPlayer(registry=actions(), loops=rounds)
 
@@ -60,7 +55,7 @@ class Talk:
         self._stamps = count(1)
 
     async def turn(self, asked: str, answered: str, to: str = "conversation") -> None:
-        """Somebody says something, and is answered."""
+        """Send a message, and take the turn that answers it."""
         text = f"<aside>I see.</aside><next>{to}</next><say>{answered}</say><mood>engaged</mood>"
         self._understudy.say(text, model=MODEL)
         thread = await self._here.open("ferry")
@@ -68,7 +63,7 @@ class Talk:
         assert await self._turns.take_turn(thread)
 
     async def run(self) -> list[TokenUsage]:
-        """They want something worked out; what each choice took."""
+        """Run a playbook; return each choice's usage."""
         before = len(self._chosen())
         for one in [*[RESEARCH] * (self._rounds - 1), DONE]:
             self._understudy.say(json.dumps({"why": WHY, "actions": [one]}), model=CHOOSER)
@@ -78,7 +73,7 @@ class Talk:
         return chosen
 
     async def seed(self, *, poor: bool = False) -> list[TokenUsage]:
-        """The run that was seen last, by the seed's loop: the same choices, the same found."""
+        """Repeat the last run by the seed's loop, with equal choices and results."""
         usages, numbers = list[TokenUsage](), count(1)
         for name in ["Research"] * (self._rounds - 1) + [DONE]:
             self._understudy.say(json.dumps({"actions": [name], "reasoning": WHY}), model=CHOOSER)
@@ -107,13 +102,11 @@ class Talk:
         return [call.event.usage for call in calls if call.event.name == "choose"]
 
 
-async def _never(_context: str, _log: list[str]) -> None:
-    """What none of these runs chooses."""
+async def _never(_context: str, _log: list[str]) -> None: ...
 
 
 @asynccontextmanager
 async def talking(folder: Path, rounds: int) -> AsyncIterator[Talk]:
-    """A conversation whose runs have so many rounds; its journal is in this folder, its model has a cache."""
     understudy = ClaudeUnderstudy(SystemClock(), pace=0)
     async with ground(folder, served(understudy)) as here:
         yield Talk(here, understudy, rounds)
@@ -121,7 +114,7 @@ async def talking(folder: Path, rounds: int) -> AsyncIterator[Talk]:
 
 @asynccontextmanager
 async def served(understudy: ClaudeUnderstudy) -> AsyncIterator[str]:
-    """The URL of this model, while inside."""
+    """Serve a model; yield its URL."""
     app, listener = web.Application(client_max_size=BODY), bind("127.0.0.1", 0)
     understudy.mount(app)
     async with serve_app(app, listener):

@@ -1,4 +1,4 @@
-"""A model that takes its time: a process that streams each answer in small pieces, for some seconds."""
+"""Slow model: a process that streams each answer for some seconds."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ from benchmarks.instant import streamed
 from daemon.console.server import BODY, bind, serve_app, url_of_socket
 
 EACH = 0.05
-"""Seconds from one piece to the next."""
+"""Seconds between pieces."""
 PIECE = "quite some words "
 
 
 class Talker:
-    """Streams answers that last so many seconds."""
-
     def __init__(self, seconds: float) -> None:
         pieces = [PIECE] * max(int(seconds / EACH), 1)
         body = streamed(
@@ -29,7 +27,6 @@ class Talker:
         self._events = [event + b"\n\n" for event in body.split(b"\n\n") if event]
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        """One answer, piece by piece."""
         await request.read()
         response = web.StreamResponse(headers={"content-type": "text/event-stream", "request-id": "req_1"})
         await response.prepare(request)
@@ -38,13 +35,13 @@ class Talker:
                 await response.write(event)
                 if PIECE.encode() in event:
                     await asyncio.sleep(EACH)
-        except ClientConnectionResetError:  # whoever listened is gone
+        except ClientConnectionResetError:  # client is gone
             pass
         return response
 
 
 async def serve(seconds: float) -> None:
-    """Be there until killed; says where."""
+    """Print the URL, and answer until killed."""
     app, listener = web.Application(client_max_size=BODY), bind("127.0.0.1", 0)
     app.router.add_post("/v1/messages", Talker(seconds).answer)
     async with serve_app(app, listener):
@@ -53,7 +50,6 @@ async def serve(seconds: float) -> None:
 
 
 def talker(seconds: float) -> AbstractAsyncContextManager[str]:
-    """The URL of a talker that lives as long as the block."""
     return apart(__name__, seconds)
 
 

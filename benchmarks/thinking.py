@@ -1,4 +1,4 @@
-"""What it costs to think in the open: a chain of calls to itself, a tree of branches, beside bare calls."""
+"""Cost of open thought: a chain of self-calls and a tree of branches. Floor: bare calls."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from daemon.turn.soul_program import SoulProgram
 from daemon.turn.usage_limits import LimitChecker
 
 GROWTH = 1.1
-"""Times as many tokens may be new to the cache at the end of a chain as at its begin."""
+"""Maximum ratio of the last call's new characters to the first's."""
 OVER = "<aside>Hm.</aside><next>deliberation</next><say></say>"
 FINAL = "<claudius-response>Done.</claudius-response>"
 Answers = Callable[[str], str]
 
 
 class Scripted(Noting):
-    """The instant model, whose words are exchanged for those of a script when they have come."""
+    """Instant model whose answers are replaced by a script's."""
 
     def __init__(self, llm: LLM, answer: Answers) -> None:
         super().__init__(llm)
@@ -48,7 +48,6 @@ class Scripted(Noting):
 
 
 async def thoughts(folder: Path, *, rounds: int = 5, chain: int = 30, branches: int = 40) -> Sequence[Figure]:
-    """A chain of so many calls to itself, and a tree of so many branches; the floor is the bare calls."""
     async with ground(folder) as here:
         alone = Scripted(here.world.llm, _chain(chain))
         wide = Scripted(here.world.llm, _tree(branches))
@@ -117,7 +116,7 @@ def _tree(branches: int) -> Answers:
 
 
 def _conversation(request: Mapping[str, Any]) -> str:
-    """What was said, without the trailing text of the last message."""
+    """Return the texts before the trailing one."""
     texts = [block["text"] for message in request["messages"] for block in message["content"]]
     return "\n".join(texts[:-1])
 
@@ -128,12 +127,12 @@ def _pairs(asked: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
 
 
 def _fresh(before: str, after: str) -> int:
-    """How many characters the provider has not seen yet: all, where the prompt did not only grow."""
+    """Return the characters after the cached prefix: all if `before` is no prefix."""
     return len(after) - len(before) if after.startswith(before) else len(after)
 
 
 async def _think(here: Ground, llm: Scripted, number: int) -> None:
-    """A new conversation in which the soul thinks in the open, until it has answered."""
+    """Think openly in a new conversation until answered."""
     world = here.world
     anything = Limits()
     gauge = LimitChecker(
@@ -153,7 +152,7 @@ async def _think(here: Ground, llm: Scripted, number: int) -> None:
 
 
 async def _memory(work: Callable[[], Any]) -> float:
-    """Bytes at the most that this takes besides what there was."""
+    """Return peak bytes of additional memory."""
     tracemalloc.start()
     try:
         await work()

@@ -1,4 +1,4 @@
-"""What a tick of the inner life costs without its model, as notes pile up: it must not grow with them."""
+"""Cost of an inner-life tick without its model; it must not grow with the notes."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from daemon.settings.limits import InnerLimits, Limits
 from daemon.turn.usage_limits import LimitChecker
 
 AT_ONCE = 2_000
-"""Notes that share commits, to get there soon."""
+"""Notes per commit."""
 MORE = 3.0
-"""A tick beside so many notes may take so many times what it takes beside the fewest."""
+"""Maximum ratio to the tick with fewest notes."""
 
 
 async def ticks(
     folder: Path, *, notes: Sequence[int] = (100, 10_000, 100_000), rounds: int = 20
 ) -> Sequence[Figure]:
-    """A tick beside so many unread notes, in turns with a bare call; and the first look after a start."""
+    """Measure ticks beside unread notes, and the first read after a start. Floor: a bare call."""
     figures = list[Figure]()
     fewest = 0.0
     for number in notes:
@@ -59,7 +59,7 @@ async def ticks(
 
 
 async def _ticked(here: Ground, state: InnerLifeState, rounds: int) -> tuple[float, float]:
-    """Seconds of a bare call, and of a tick."""
+    """Return seconds of a bare call and of a tick."""
     journal = here.world.journal
 
     def said(seq: int) -> str:
@@ -93,8 +93,6 @@ async def _ticked(here: Ground, state: InnerLifeState, rounds: int) -> tuple[flo
 
 
 async def _pile_up(journal: Journal, thread: str, number: int) -> None:
-    """So many people have said something."""
-
     async def say(place: int) -> None:
         said = AmbientMessage(
             user=f"U{place % 50}", name=f"Person {place % 50}", text=f"Line {place} of talk.", ts=f"{place}.5"

@@ -1,7 +1,6 @@
-"""A town for a daemon to live in: the rehearsed Slack and an instant model, in a process of its own.
+"""Rehearsed Slack and instant model in a separate process.
 
-It notes when a person's message was on its way, when its event was acked, when the model's first token was,
-when the answer was seen.
+Records when a message, its ack, the model's first token and the answer appeared.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ ACKS = """select app, payload ->> '$.event.ts', sent, acked, attempts from deliv
 
 
 class Notes:
-    """When each thing happened for the message that is being answered, in Unix seconds."""
+    """Times of the current message, in Unix seconds."""
 
     def __init__(self, world: LocalSlack) -> None:
         self._db = world.workspace.db
@@ -39,7 +38,6 @@ class Notes:
 
     @web.middleware
     async def take(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Note what passes through Slack."""
         if request.path == "/api/chat.startStream":
             self._at.setdefault("shown", time.time())
             self._shown.set()
@@ -52,7 +50,6 @@ class Notes:
         return response
 
     async def model(self, request: web.Request) -> web.StreamResponse:
-        """The instant model; its first token is on its way at once."""
         await request.read()
         self._at.setdefault("token", time.time())
         return web.Response(
@@ -60,20 +57,19 @@ class Notes:
         )
 
     async def read(self, _: web.Request) -> web.Response:
-        """The notes, as soon as the answer is to be seen."""
+        """Return the times once the answer is visible."""
         async with asyncio.timeout(30):
             await self._shown.wait()
         [acked] = [acked for _, ts, _, acked, _ in self._db.execute(ACKS) if ts == self._ts]
         return web.json_response({**self._at, "acked": acked})
 
     async def acks(self, _: web.Request) -> web.Response:
-        """Of each message so far: the app that was told, its ts, when it was sent last and acked, how often
-        it was sent."""
+        """Return app, ts, last delivery, ack and attempts of each message."""
         return web.json_response(self._db.execute(ACKS).fetchall())
 
 
 async def serve(folder: Path) -> None:
-    """Be there until killed; says where."""
+    """Print the URL, and answer until killed."""
     async with LocalSlack(folder / "town.db", SystemClock()) as world:
         notes, listener = Notes(world), bind("127.0.0.1", 0)
         app = web.Application(middlewares=[notes.take])
@@ -87,7 +83,6 @@ async def serve(folder: Path) -> None:
 
 
 def town(folder: Path) -> AbstractAsyncContextManager[str]:
-    """The URL of a town that lives as long as the block."""
     return apart(__name__, folder)
 
 

@@ -1,4 +1,4 @@
-"""A whole turn without Slack: a message in, thought, speech and receipt, all on disk."""
+"""Cost of a complete turn without Slack, all recorded."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from benchmarks.ground import Ground, ground
 from daemon.engine.worker import TurnRunner
 
 PART = 0.25
-"""Of the bare calls a second, so many whole turns."""
+"""Minimum share of the bare calls per second."""
 
 
 async def turns(folder: Path, *, rounds: int = 100, conversations: int = 200) -> Sequence[Figure]:
-    """One after the other, in conversations of their own, then many at once; the floor is one bare call, and
-    once more a bare call with as many commits of rows of the same size."""
+    """Measure turns in sequence, then concurrently. Floors: a bare call, also with as many commits."""
     with rows(folder / "rows.db") as bare:
         async with ground(folder) as here:
             taker, numbers, keys = here.turns(), count(), count()
             request = here.request(await here.turn("any"))
-            await _turn(here, taker, next(numbers))  # the only one that greets, and writes more
+            await _turn(here, taker, next(numbers))  # greets, so it writes more
             texts = await _written(here, taker, next(numbers))
 
             async def bare_at_once() -> None:
@@ -69,7 +68,7 @@ async def turns(folder: Path, *, rounds: int = 100, conversations: int = 200) ->
 
 
 async def _written(here: Ground, taker: TurnRunner, number: int) -> Sequence[str]:
-    """The bodies that one such turn writes, the conversation and the message with them."""
+    """Return the bodies written by one turn."""
     before = here.world.journal.last_seq_of_all()
     await _turn(here, taker, number)
     kinds = here.world.journal.kinds
@@ -77,6 +76,5 @@ async def _written(here: Ground, taker: TurnRunner, number: int) -> Sequence[str
 
 
 async def _turn(here: Ground, taker: TurnRunner, number: int) -> None:
-    """A new conversation is opened, spoken to, and has answered."""
     said = await here.call(f"turn {number}", "What would you do with a free afternoon?")
     assert await taker.take_turn(said.thread)

@@ -1,7 +1,4 @@
-"""How long it takes to verify a journal of a hundred thousand entries, by processor time.
-
-The floor is to read the same rows, and to parse their bodies as JSON, and nothing more.
-"""
+"""CPU time of verifying a journal. Floor: reading its rows and parsing their JSON."""
 
 from __future__ import annotations
 
@@ -20,16 +17,16 @@ from daemon.engine.journal.rows import ROW, Stored, digest_of_row
 from daemon.kinds import SOUL_KINDS
 
 AIM = 2.0
-"""Seconds for a hundred thousand entries."""
+"""Seconds per hundred thousand entries."""
 AIMED_AT = 100_000
 SEQS = ("inputs", "keep", "seqs")
-"""The fields of a turn's entries that name others of them."""
+"""Fields with seqs."""
 INSERT = f"insert into entry({ROW}, digest) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 LEASES = "insert or replace into lease select thread, seq from entry where kind = 'turn-began'"
 
 
 async def verifying(folder: Path, *, entries: int = AIMED_AT, rounds: int = 3) -> Sequence[Figure]:
-    """One conversation of one turn, lived once and copied many times; then looked at from end to end."""
+    """Verify copies of one real conversation."""
     path = folder / "journal.db"
     async with ground(folder) as here:
         one = await _lived(here)
@@ -59,14 +56,13 @@ async def verifying(folder: Path, *, entries: int = AIMED_AT, rounds: int = 3) -
 
 
 def _seconds(do: Callable[[], None]) -> float:
-    """Of the processor: who else is at work does not count."""
     began = time.process_time()
     do()
     return time.process_time() - began
 
 
 async def _lived(here: Ground) -> Sequence[Stored]:
-    """The rows of a conversation of one turn. It is the second one, so that all texts are there before it."""
+    """Return a second conversation's rows: the first also records prompt texts."""
     taker, thread = here.turns(), ""
     for name in ("first", "second"):
         thread = await here.open(name)
@@ -76,7 +72,6 @@ async def _lived(here: Ground) -> Sequence[Stored]:
 
 
 def _copy(path: Path, rows: Sequence[Stored], entries: int) -> None:
-    """As many conversations like this one as make so many entries."""
     with closing(sqlite3.connect(path)) as bare, bare:
         [last] = bare.execute("select max(seq) from entry").fetchone()
         for begin in range(last + 1, entries, len(rows)):
@@ -85,7 +80,7 @@ def _copy(path: Path, rows: Sequence[Stored], entries: int) -> None:
 
 
 def _moved(rows: Sequence[Stored], begin: int) -> Iterator[Stored]:
-    """The rows of one more conversation, which begins with this seq."""
+    """Yield the rows of a copy that begins with seq `begin`."""
     first, *_ = rows
     shift = begin - first[0]
     thread, other = first[1], f"sess-{begin:012x}"

@@ -1,6 +1,5 @@
-"""What a sweep costs beside twenty thousand that wait: each second, when something came, and after a start.
-
-The floor is what a database would be asked: one query of an indexed table, whose time has come.
+"""Cost of a sweep beside many waits: idle, after an event and after a start. Floor: one query of an indexed
+table.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from daemon.kinds import OverheardMessage
 from daemon.turn.soul_program import SoulProgram
 
 AIM = 1.0
-"""Milliseconds of a sweep."""
+"""Maximum milliseconds per sweep."""
 DAY = 86_400.0
 AT_ONCE = 2_000
-"""Appends that share commits, to get there soon."""
+"""Appends per commit."""
 
 
 async def waits(folder: Path, *, number: int = 20_000, rounds: int = 200) -> Sequence[Figure]:
-    """A third of them waits for a time, one for words in its thread, one for an entry to be closed."""
+    """Measure with equally many waits for a time, a message and a closed entry."""
     async with ground(folder) as here:
         journal, clock = here.world.journal, here.world.clock
         due = clock.now() + DAY
@@ -70,7 +69,6 @@ def _below(name: str, took: float, floor: float) -> Figure:
 
 
 async def _wait(journal: Journal, number: int, due: float, first: int = 0) -> int:
-    """One more that waits, until then or a little longer; the seq of its entry."""
     thread = _thread(number)
     event = WaitBegan(due=due + number)
     if number % 3 == 1:
@@ -84,7 +82,7 @@ async def _wait(journal: Journal, number: int, due: float, first: int = 0) -> in
 
 
 async def _came(journal: Journal, worker: Worker, number: int, n: int) -> float:
-    """Somebody says there what, of somebody else, would end its wait; how long the sweep takes then."""
+    """Append a message that almost ends a wait; return the sweep's seconds."""
     heard = OverheardMessage(user="U1", name="Alice", text="It rains.", ts=str(n))
     await journal.append(_thread(number), heard, key=f"heard:T:{number}:{n}")
     return await seconds(worker.sweep)
@@ -95,7 +93,6 @@ def _thread(number: int) -> str:
 
 
 def _indexed(number: int) -> sqlite3.Connection:
-    """As many times in a table."""
     bare = sqlite3.connect(":memory:")
     bare.execute("create table wait (seq integer primary key, due real)")
     bare.execute("create index wait_by_due on wait (due)")

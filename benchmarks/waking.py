@@ -1,7 +1,4 @@
-"""What is folded after a start: how long that takes, and how long nobody else can do anything meanwhile.
-
-The floor is SQLite alone, which reads the same rows, each taken from its JSON.
-"""
+"""Folds after a start: duration, and longest block of the loop. Floor: SQLite with JSON parsing."""
 
 from __future__ import annotations
 
@@ -34,19 +31,18 @@ from daemon.slack.backfill import active_own_threads
 from daemon.turn.execution_figures import last_execution
 
 LENGTH = 10
-"""Entries of a conversation."""
+"""Entries per conversation."""
 CHANNELS, PEOPLE = 500, 1_000
 AIM = 20.0
-"""Milliseconds that others may have to wait."""
+"""Maximum milliseconds that the loop is blocked."""
 INSERT = "insert into entry(thread, kind, author, body, key, closes, at) values (?, ?, 'soul', ?, ?, ?, ?)"
 READ = "select thread, body from entry where kind in (?, ?) order by seq"
 
 
 async def waking(folder: Path, *, entries: int = 100_000) -> Sequence[Figure]:
-    """A journal of short conversations, opened anew."""
     path, clock = folder / "journal.db", SystemClock()
     async with Journal(path, clock, SOUL_KINDS):
-        """It makes the tables."""
+        ...
     with closing(sqlite3.connect(path)) as db:
         _fill(db, entries, clock.now())
         floors = [
@@ -76,7 +72,7 @@ async def waking(folder: Path, *, entries: int = 100_000) -> Sequence[Figure]:
 
 
 async def _folded(name: str, fold: Callable[[], Awaitable[object]], floor: float) -> list[Figure]:
-    """The time that it took of the loop in all, and at once, by processor time."""
+    """Measure CPU time of the loop, total and longest block."""
     held, began = Held(), time.thread_time()
     async with held:
         await fold()
@@ -98,7 +94,6 @@ def _late(name: str, value: float) -> Figure:
 
 
 def _read(db: sqlite3.Connection, *kinds: str) -> float:
-    """Seconds of processor time that the rows of these kinds take."""
     began = time.process_time()
     for _, body in db.execute(READ, kinds):
         json.loads(body)
@@ -106,7 +101,6 @@ def _read(db: sqlite3.Connection, *kinds: str) -> float:
 
 
 def _fill(db: sqlite3.Connection, entries: int, now: float) -> None:
-    """As life leaves it, but faster."""
     dump = with_engine_kinds(SOUL_KINDS).dump
     with db:
         for number, (thread, event) in enumerate(islice(_lived(), entries)):

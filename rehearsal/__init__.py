@@ -1,1 +1,1 @@
-"""A local world to rehearse in: Slack and Claude over their real wire. It knows nothing of the daemon."""
+"""Local Slack and Claude for rehearsals, independent of the daemon."""

@@ -1,4 +1,4 @@
-"""Block Kit as far as Slack looks at it when a message is written: its sizes, and the ids it adds."""
+"""Block Kit as Slack checks it: size limits, and ids that it adds."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ STYLES = (None, "primary", "danger")
 
 
 def accepted(blocks: Sequence[Any]) -> list[Block]:
-    """These blocks as Slack keeps them, each block and each button with an id.
-
-    Raises Refused (invalid_blocks, msg_blocks_too_long).
-    """
+    """Return blocks with ids added. Raises ApiError as Slack does."""
     if len(blocks) > BLOCKS_MOST:
         raise _refused("no more than 50 items allowed")
     kept = [_block(block) for block in blocks]
@@ -43,7 +40,7 @@ def accepted(blocks: Sequence[Any]) -> list[Block]:
 
 
 def check_tables(markdown: str) -> None:
-    """Raises Refused (invalid_blocks) where a table of this Markdown has too many rows or columns."""
+    """Raise invalid_blocks for a table over 100 rows or 20 columns."""
     rows = 0
     for line in markdown.split("\n"):
         if rows == 0 and not SEPARATOR.fullmatch(line):
@@ -54,7 +51,7 @@ def check_tables(markdown: str) -> None:
 
 
 def buttons(message: Mapping[str, Any]) -> Iterator[tuple[Block, Block]]:
-    """The buttons of a message, each after the block that it stands in."""
+    """Yield buttons, each after its block."""
     for block in message.get("blocks", []):
         if block["type"] == "actions":
             for element in block["elements"]:

@@ -1,4 +1,4 @@
-"""Conversations: channels, private ones, DMs and group DMs, and who is in them."""
+"""Channels, DMs and group DMs with their members."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COLUMNS = "select id, kind, name, creator, created from channel"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredChannel:
-    """A conversation. `kind` is Slack's channel_type: channel, group, im or mpim."""
+    """Conversation. `kind` is Slack's channel_type: channel, group, im or mpim."""
 
     id: str
     kind: str
@@ -28,21 +28,19 @@ class StoredChannel:
 
     @property
     def shared(self) -> bool:
-        """Whether people of another company read along: here a channel whose name begins with "ext-"."""
+        """True if shared with another company: its name begins with "ext-"."""
         return self.name.startswith("ext-")
 
     def shown_to(self, user: str) -> bool:
-        """Whether this user may know of it."""
         return self.kind == "channel" or user in self.members
 
 
 def all_channels(db: sqlite3.Connection) -> list[StoredChannel]:
-    """Every conversation, #general first."""
     return [_channel(db, row) for row in db.execute(f"{COLUMNS} order by place").fetchall()]
 
 
 def channel_of(db: sqlite3.Connection, id: str, user: str) -> StoredChannel:
-    """The conversation with that id, as far as this user may know of it; else channel_not_found."""
+    """Return a conversation. Raises channel_not_found if this user may not see it."""
     row = db.execute(f"{COLUMNS} where id = ?", (id,)).fetchone()
     if row is not None:
         channel = _channel(db, row)
@@ -52,7 +50,7 @@ def channel_of(db: sqlite3.Connection, id: str, user: str) -> StoredChannel:
 
 
 def joined_channel(db: sqlite3.Connection, id: str, user: str) -> StoredChannel:
-    """The conversation with that id if this user is in it; else not_in_channel."""
+    """Return a conversation. Raises not_in_channel unless this user is a member."""
     channel = channel_of(db, id, user)
     if user not in channel.members:
         raise ApiError("not_in_channel")
@@ -60,13 +58,13 @@ def joined_channel(db: sqlite3.Connection, id: str, user: str) -> StoredChannel:
 
 
 def channel_named(db: sqlite3.Connection, name: str) -> str:
-    """The id of "#general"; anything else is returned as it is, an id already."""
+    """Return the id of a channel named like "#general"; return anything else unchanged."""
     row = db.execute("select id from channel where '#' || name = ?", (name,)).fetchone()
     return name if row is None else str(row[0])
 
 
 def direct(db: sqlite3.Connection, members: Sequence[str], soul: str) -> tuple[StoredChannel, bool]:
-    """The DM or group DM of exactly these, and whether it was there before; `soul` is the soul's name."""
+    """Return the conversation of exactly these users, and True if it existed. `soul` is its name."""
     wanted = set(members)
     for channel in all_channels(db):
         if channel.kind in ("im", "mpim") and set(channel.members) == wanted:
@@ -78,7 +76,7 @@ def direct(db: sqlite3.Connection, members: Sequence[str], soul: str) -> tuple[S
 
 
 def create(db: sqlite3.Connection, name: str, private: bool, creator: str) -> StoredChannel:
-    """A new channel; the soul is in every public one."""
+    """Create a channel; the soul joins public ones."""
     _must_be_free(db, name)
     if private:
         return _create(db, "group", name, [creator])
@@ -86,14 +84,13 @@ def create(db: sqlite3.Connection, name: str, private: bool, creator: str) -> St
 
 
 def rename(db: sqlite3.Connection, channel: StoredChannel, name: str) -> StoredChannel:
-    """The same channel, called so from now on."""
     _must_be_free(db, name)
     db.execute("update channel set name = ? where id = ?", (name, channel.id))
     return replace(channel, name=name)
 
 
 def renumber(db: sqlite3.Connection, channel: StoredChannel, id: str, private: bool) -> StoredChannel:
-    """The same channel, with another id, as Slack does where one is shared, or made private."""
+    """Change a channel's id, as Slack does when it is shared or made private."""
     for table in ("member", "message", "share"):
         db.execute(f"update {table} set channel = ? where channel = ?", (id, channel.id))
     kind = "group" if private else channel.kind
@@ -107,14 +104,12 @@ def _must_be_free(db: sqlite3.Connection, name: str) -> None:
 
 
 def invite(db: sqlite3.Connection, channel: StoredChannel, user: str) -> None:
-    """One more member."""
     if user in channel.members:
         raise ApiError("already_in_channel")
     db.execute("insert into member values (?, ?)", (channel.id, user))
 
 
 def channel_json(channel: StoredChannel, user: str) -> dict[str, Any]:
-    """A conversation as `conversations.info` shows it to this user."""
     shared: dict[str, Any] = {
         "id": channel.id,
         "created": channel.created // MICROS,

@@ -1,9 +1,6 @@
-"""A person is forgotten in the rehearsed workspace: what they said is gone from its file. Slack has no such
-thing.
+"""Erasure of a person's data, which Slack has no method for.
 
-Their messages and files, all that stands in their DMs with the apps, and the messages that are named besides.
-A tombstone stays of each message, as Slack leaves one of a thread's root: replies still have their place, and
-one to which there are none is not seen.
+Deleted messages leave tombstones, so that replies keep their place.
 """
 
 from __future__ import annotations
@@ -25,18 +22,14 @@ TS = re.compile(r"\d{10}\.\d{6}")
 
 
 class ClearingRoute:
-    """The route, over one workspace."""
-
     def __init__(self, workspace: RehearsedWorkspace) -> None:
         self._workspace = workspace
 
     def mount(self, router: web.UrlDispatcher) -> None:
-        """Add it."""
         router.add_post("/rehearsal/forget", self.forget)
 
     async def forget(self, request: web.Request) -> web.Response:
-        """{"user", "until"?: seconds, "messages"?: [[channel, ts], …]}: these are gone, with all of theirs
-        until then."""
+        """Forget {"user", "until"?: Unix seconds, "messages"?: [[channel, ts], …]}."""
         asked = await json_object(request)
         if asked is None or "user" not in asked:
             raise web.HTTPBadRequest(text='Say whom: {"user": "U…"}')
@@ -49,7 +42,7 @@ class ClearingRoute:
 def forget(
     workspace: RehearsedWorkspace, user: str, until: float, messages: Iterable[tuple[str, str]] = ()
 ) -> None:
-    """Not a word of it is left in the file, nor beside it."""
+    """Erase a user's files, their messages and app DMs up to `until`, and `messages`; also from the WAL."""
     db = workspace.db
     with db:
         stamps = _theirs(db, user, int(until * MICROS))
@@ -69,7 +62,6 @@ def forget(
 
 
 def _theirs(db: sqlite3.Connection, user: str, until: int) -> list[int]:
-    """The stamps of what they said by then, and of all that was said in their DMs with the apps."""
     direct = (
         "select id from channel join member on member.channel = channel.id where kind = 'im' and user = ?"
     )
@@ -81,7 +73,7 @@ def _theirs(db: sqlite3.Connection, user: str, until: int) -> list[int]:
 
 
 def _forget_deliveries(workspace: RehearsedWorkspace, stamps: AbstractSet[str]) -> None:
-    """Of events about these nothing is left, and none of them is sent again."""
+    """Blank events about these messages, and stop redelivery."""
     db, now = workspace.db, workspace.clock.now()
     for id, payload in db.execute("select id, payload from delivery").fetchall():
         if not stamps.isdisjoint(TS.findall(payload)):

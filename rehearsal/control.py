@@ -1,4 +1,4 @@
-"""`/rehearsal/…`: what Slack has no API for. The page reads state and feed; tests also bend the world."""
+"""Routes under `/rehearsal/` for the page and tests."""
 
 from __future__ import annotations
 
@@ -16,13 +16,10 @@ from rehearsal.workspace import RehearsedWorkspace
 
 
 class ControlRoutes:
-    """The world's own routes, over one workspace."""
-
     def __init__(self, workspace: RehearsedWorkspace) -> None:
         self._workspace = workspace
 
     def mount(self, router: web.UrlDispatcher) -> None:
-        """Add the routes."""
         router.add_get("/rehearsal/state", self.state)
         router.add_get("/rehearsal/events", self._workspace.feed.listen)
         router.add_get("/rehearsal/deliveries", self.deliveries)
@@ -32,17 +29,16 @@ class ControlRoutes:
         router.add_post("/rehearsal/channel", self.channel)
 
     async def state(self, _: web.Request) -> web.Response:
-        """Everybody and everything at a glance; who looks lets the apps know of a new name, too."""
+        """Return the state, after announcing a new name of the soul."""
         with self._workspace.db:
             tell_of_name(self._workspace)
         return web.json_response(state_of(self._workspace))
 
     async def deliveries(self, _: web.Request) -> web.Response:
-        """Every event so far: app, event_id, attempts, acked, payload."""
         return web.json_response({"ok": True, "deliveries": self._workspace.courier.deliveries()})
 
     async def clock(self, request: web.Request) -> web.Response:
-        """{"speed": n}: redelivery waits an n-th of Slack's times."""
+        """Set {"speed": n}, which divides the waits before redelivery."""
         speed = (await _asked(request)).get("speed")
         if not isinstance(speed, int | float) or speed <= 0:
             raise web.HTTPBadRequest(text='Say how fast: {"speed": 60}')
@@ -51,7 +47,7 @@ class ControlRoutes:
         return web.json_response({"ok": True, "speed": self._workspace.courier.speed})
 
     async def message(self, request: web.Request) -> web.Response:
-        """{"token", "channel", "text", "thread_ts"?, …}: a post with further fields (subtype, files …)."""
+        """Post {"token", "channel", "text", "thread_ts"?, …}, with any further fields."""
         fields = await _asked(request)
         try:
             with self._workspace.db:
@@ -60,7 +56,7 @@ class ControlRoutes:
             return web.json_response(refusal.body)
 
     async def channel(self, request: web.Request) -> web.Response:
-        """{"token", "channel", "id", "private"?}: the channel gets another id, and its apps hear of it."""
+        """Change a channel's id: {"token", "channel", "id", "private"?}; its apps get an event."""
         asked = await _asked(request)
         workspace = self._workspace
         try:
@@ -76,8 +72,9 @@ class ControlRoutes:
         return web.json_response({"ok": True})
 
     async def event(self, request: web.Request) -> web.Response:
-        """Send one envelope to an app (`app`, else the soul): {"event": …} wrapped, {"payload": …} as it
-        stands, or {"again": event_id}, what was sent before."""
+        """Send {"event": …} wrapped, {"payload": …} unchanged or {"again": event_id} to `app` (default: the
+        soul).
+        """
         asked = await _asked(request)
         app = next((app for app in APPS if app.id == asked.get("app", SOUL.id)), None)
         if app is None:
@@ -96,7 +93,6 @@ class ControlRoutes:
 
 
 def state_of(workspace: RehearsedWorkspace) -> dict[str, Any]:
-    """People with their tokens, apps with what they were sent, conversations, who is at work, whispers."""
     return {
         "ok": True,
         "team": TEAM,
@@ -112,7 +108,6 @@ def state_of(workspace: RehearsedWorkspace) -> dict[str, Any]:
 
 
 def _app(workspace: RehearsedWorkspace, app: InstalledApp) -> dict[str, Any]:
-    """An app, without its tokens."""
     return {
         "id": app.id,
         "user": app.user,

@@ -1,7 +1,4 @@
-"""Brings events to the apps, at least once: what is not acked comes again, what finds no socket waits.
-
-Some are held back on their way, by a fault: they come late, or when another one has passed them.
-"""
+"""At-least-once delivery of events to apps."""
 
 from __future__ import annotations
 
@@ -20,14 +17,14 @@ from rehearsal.timekeeping import RehearsalClock
 from rehearsal.wire import parsed
 
 GAPS = (3.0, 60.0, 240.0)
-"""Seconds from one attempt to the next: an ack is due within 3, then it comes 0, 60 and 300 after that."""
+"""Seconds between attempts: an ack is due within 3, retries follow after 0, 60 and 300 more."""
 WAITING = f"""select id, payload, attempts, sent from delivery
               where app = ? and acked is null and attempts <= {len(GAPS)} order by id"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventDelivery:
-    """An event on its way to an app. `attempts`: how often it was sent so far, the last time at `sent`."""
+    """Event for an app, sent `attempts` times, last at `sent`."""
 
     id: int
     app: str
@@ -38,7 +35,7 @@ class EventDelivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryHold:
-    """An event about a message, which waits until then at the most; or until `passer` was sent."""
+    """Hold of an event, until a time or until event `passer` is sent."""
 
     fault: str
     app: str
@@ -48,7 +45,7 @@ class DeliveryHold:
 
 
 class DeliveryHolds:
-    """What is held, by the id of its delivery. Nothing is held any more by a fault that was switched off."""
+    """Events held by faults. Switching a fault off releases them."""
 
     def __init__(self, faults: FaultSwitchboard, clock: RehearsalClock) -> None:
         self._faults = faults
@@ -56,9 +53,10 @@ class DeliveryHolds:
         self._held: dict[int, DeliveryHold] = {}
 
     def take(self, id: int, app: str, about: str) -> None:
-        """A new event: hold it, if a fault strikes it.
+        """Hold a new event if a fault strikes.
 
-        What waits to be passed is passed by the first one about another message; all about one wait together.
+        Reordered events wait for the first event about another message; those about one message wait
+        together.
         """
         delay = self._faults.strikes("delay")
         if delay:
@@ -78,14 +76,13 @@ class DeliveryHolds:
             self._held[other] = replace(self._held[other], passer=id)
 
     def due(self, id: int) -> float:
-        """When this event may go out."""
         hold = self._held.get(id)
         if hold is None or self._faults.on(hold.fault) is None:
             return self._clock.now()
         return hold.until
 
     def sent(self, id: int) -> None:
-        """An event went out: what it passed waits no more."""
+        """Release events that waited for this one."""
         self._held.pop(id, None)
         self._held = {other: hold for other, hold in self._held.items() if hold.passer != id}
 
@@ -94,7 +91,6 @@ class DeliveryHolds:
         self._held[id] = DeliveryHold(fault=fault, app=app, about=about, until=until)
 
     def _waiting(self, app: str) -> list[int]:
-        """What waits to be passed, and nothing is known that will."""
         return [
             id
             for id, hold in self._held.items()
@@ -103,7 +99,7 @@ class DeliveryHolds:
 
 
 class EventCourier:
-    """The queue of events and the loop that delivers them. `speed` divides the waits between attempts."""
+    """Delivery loop. `speed` divides the waits between attempts."""
 
     def __init__(
         self, db: sqlite3.Connection, clock: RehearsalClock, links: AppSockets, faults: FaultSwitchboard
@@ -118,7 +114,6 @@ class EventCourier:
         self._envelopes: dict[str, int] = {}
 
     def post(self, app: str, event_id: str, payload: object) -> None:
-        """Queue an event for an app; it goes out as soon as the loop runs."""
         sql = "insert into delivery (app, event_id, payload) values (?, ?, ?)"
         id = self._db.execute(sql, (app, event_id, json.dumps(payload))).lastrowid
         assert id is not None
@@ -126,11 +121,10 @@ class EventCourier:
         self.wake()
 
     def wake(self) -> None:
-        """Something changed: an event, a socket, the speed, a fault."""
         self._changed.set()
 
     def hear(self, frame: str) -> None:
-        """A frame from an app: an ack, or nothing that we know."""
+        """Handle a frame; only acks count."""
         try:
             told = parsed(frame)
         except ValueError:
@@ -147,7 +141,7 @@ class EventCourier:
             self._db.execute(sql, (self._clock.now(), id))
 
     async def run(self) -> None:
-        """Deliver, for ever."""
+        """Deliver events until cancelled."""
         while True:
             self._changed.clear()
             with self._db:
@@ -157,7 +151,6 @@ class EventCourier:
             await self._rest(min(map(self._due, self._waiting()), default=None))
 
     def deliveries(self) -> list[dict[str, Any]]:
-        """Every event of this workspace and what became of it, oldest first."""
         sql = "select app, event_id, attempts, acked, payload from delivery order by id"
         return [
             {
@@ -171,20 +164,20 @@ class EventCourier:
         ]
 
     def payload(self, app: str, event_id: str) -> object:
-        """What was sent to an app under that event_id; None when nothing was."""
+        """Return an event's payload; None if unknown."""
         sql = "select payload from delivery where app = ? and event_id = ?"
         row = self._db.execute(sql, (app, event_id)).fetchone()
         return json.loads(row[0]) if row else None
 
     def counts(self, app: str) -> dict[str, int]:
-        """How many envelopes went to an app, and how many of its events are acked and not."""
+        """Return the numbers of envelopes sent, and of events acked and unacked."""
         sql = """select coalesce(sum(attempts), 0), count(acked), count(*) - count(acked)
                  from delivery where app = ?"""
         sent, acked, unacked = self._db.execute(sql, (app,)).fetchone()
         return {"sent": sent, "acked": acked, "unacked": unacked}
 
     def _waiting(self) -> Iterator[EventDelivery]:
-        """What may be sent: of the apps that can be reached, un-acked and not given up."""
+        """Yield unacked events of connected apps with attempts left."""
         for app in self._links.apps():
             for id, payload, attempts, sent in self._db.execute(WAITING, (app,)).fetchall():
                 yield EventDelivery(id=id, app=app, payload=payload, attempts=attempts, sent=sent or 0.0)
@@ -195,7 +188,7 @@ class EventCourier:
         return delivery.sent + GAPS[delivery.attempts - 1] / self.speed
 
     def _is_lost(self, id: int) -> bool:
-        """Whether a fault takes this ack; the last one that there can be always arrives."""
+        """True if a fault drops this ack; that of the last attempt always arrives."""
         (attempts,) = self._db.execute("select attempts from delivery where id = ?", (id,)).fetchone()
         return attempts <= len(GAPS) and self._faults.strikes("redelivery") is not None
 
@@ -210,7 +203,6 @@ class EventCourier:
         self._db.execute(sql, (self._clock.now(), delivery.id))
 
     async def _rest(self, due: float | None) -> None:
-        """Until something changes, or until then."""
         waits: list[asyncio.Task[object]] = [asyncio.create_task(self._changed.wait())]
         if due is not None:
             waits.append(asyncio.create_task(self._sleep(due)))
@@ -226,7 +218,6 @@ class EventCourier:
 
 
 def _about(payload: object) -> str:
-    """Which message an event is about: a mention comes beside the message itself."""
     match payload:
         case {"event": {"event_ts": str(ts)}}:
             return ts

@@ -1,4 +1,4 @@
-"""What happens in the workspace, and who is told of it: events go to the apps, the live feed to the page."""
+"""Events for apps, and the live feed for pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_IN_MENTIONS = ("files", "subtype")
 
 
 def root_of(workspace: RehearsedWorkspace, channel: StoredChannel, thread_ts: str) -> int | None:
-    """The stamp of the message that a reply with this thread_ts answers; none without one."""
+    """Return a thread's stamp; None for "". Raises ApiError if `thread_ts` is no root."""
     if not thread_ts:
         return None
     root = find(workspace.db, channel.id, thread_ts, error="invalid_thread_ts")
@@ -34,7 +34,7 @@ def post(
     thread: int | None = None,
     streaming: float | None = None,
 ) -> StoredMessage:
-    """A new message of this caller's; clears the app's status line in that thread."""
+    """Post a message, and clear the author's status line."""
     tell_of_name(workspace)
     body = {**_author(workspace, caller), **content}
     message = StoredMessage(
@@ -54,7 +54,7 @@ def post(
 
 
 def tell_of_name(workspace: RehearsedWorkspace) -> None:
-    """Tell all apps, where the soul's is called otherwise since they were told last: `user_change`."""
+    """Send `user_change` to all apps if the soul's name has changed."""
     name = workspace.soul
     if workspace.told_name == [name]:
         return
@@ -68,7 +68,7 @@ def tell_of_name(workspace: RehearsedWorkspace) -> None:
 
 
 def posted(workspace: RehearsedWorkspace, channel: StoredChannel, message: StoredMessage) -> None:
-    """A new message: `message` to every app in the channel, and `app_mention` to those it mentions."""
+    """Send `message`, and `app_mention` to mentioned apps."""
     told = message_json(workspace.db, message)
     place = {"channel": channel.id, "event_ts": message.ts}
     for app in apps_in(channel):
@@ -82,7 +82,7 @@ def posted(workspace: RehearsedWorkspace, channel: StoredChannel, message: Store
 def changed(
     workspace: RehearsedWorkspace, channel: StoredChannel, message: StoredMessage, before: dict[str, Any]
 ) -> None:
-    """An edit, or the end of a stream: `message_changed`. `before` is the message as it was shown."""
+    """Send `message_changed` for an edit or a stream's end. `before` is the old message."""
     now = {"message": message_json(workspace.db, message), "previous_message": before}
     _alter(workspace, channel, "message_changed", now)
     tell(workspace, channel, message, "changed")
@@ -91,7 +91,7 @@ def changed(
 def deleted(
     workspace: RehearsedWorkspace, channel: StoredChannel, message: StoredMessage, before: dict[str, Any]
 ) -> None:
-    """A message is gone: `message_deleted`."""
+    """Send `message_deleted`."""
     gone = {"deleted_ts": message.ts, "previous_message": before}
     _alter(workspace, channel, "message_deleted", gone)
     workspace.feed.tell(channel, {"type": "deleted", "ts": message.ts})
@@ -103,7 +103,7 @@ def happened(
     event: dict[str, Any],
     to: Iterable[InstalledApp] | None = None,
 ) -> None:
-    """Anything else that these apps hear of, or all in the channel (a reaction, a new member)."""
+    """Send another event to these apps; without `to`, to all in the channel."""
     stamp = ts_of(workspace.mint())
     if to is None:
         to = apps_in(channel)
@@ -112,17 +112,15 @@ def happened(
 
 
 def tell(workspace: RehearsedWorkspace, channel: StoredChannel, message: StoredMessage, kind: str) -> None:
-    """Show the page a message as it is now."""
     workspace.feed.tell(channel, {"type": kind, "message": message_json(workspace.db, message)})
 
 
 def apps_in(channel: StoredChannel) -> Iterable[InstalledApp]:
-    """The apps whose bot is a member."""
     return [app for app in APPS if app.user in channel.members]
 
 
 def payload_of(workspace: RehearsedWorkspace, app: InstalledApp, event: object) -> tuple[str, dict[str, Any]]:
-    """An event as Slack wraps it for an app, and its event_id."""
+    """Return the event_id, and the wrapped event."""
     event_id = "Ev" + uuid.uuid4().hex[:10].upper()
     authorization = {"enterprise_id": None, "team_id": TEAM, "user_id": app.user, "is_bot": True}
     return event_id, {

@@ -1,8 +1,4 @@
-"""What can go wrong in the rehearsed world: the table of its faults.
-
-Each is applied in one place: on the way of events in courier.py, where a socket is opened in socket_mode.py,
-at Slack's methods in api/, at the model in claude/.
-"""
+"""Faults that tests and people can inject into Slack and the model."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ Value = float | str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultParameter:
-    """What a fault may be told: a number from 0 to `most`, or a text, one of `of` if those are named."""
+    """Parameter of a fault: a number from 0 to `most`, or a text, of `of` if given."""
 
     name: str
     default: Value
@@ -23,7 +19,7 @@ class FaultParameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectedFault:
-    """One thing that can go wrong. `line` says what, for the page; `once`: it happens when it is switched."""
+    """Fault. `line` describes it on the page; with `once` it acts when switched."""
 
     name: str
     line: str
@@ -36,11 +32,11 @@ CHANCE = (
     FaultParameter(name="times", default=0.0, most=1e6),
     FaultParameter(name="seed", default=0.0, most=1e9),
 )
-"""How likely it strikes each time; how often at the most, 0 for any number; the seed of its chance."""
+"""Probability, maximum number of strikes (0: any) and random seed."""
 METHOD = FaultParameter(name="method", default="chat.*")
-"""A method of Slack's, or a pattern of several. People are spared: these are the app's own calls."""
+"""Slack method or pattern, of apps' calls; people are spared."""
 MODEL = (FaultParameter(name="model", default="*"), *CHANCE)
-"""The models that it strikes, by name or pattern."""
+"""Model names or pattern."""
 CHARACTERS = FaultParameter(name="characters", default=60.0, most=1e6)
 REASONS = ("refresh_requested", "warning", "link_disabled", "too_many_websockets")
 

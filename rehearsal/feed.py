@@ -1,9 +1,9 @@
-"""What happens, live, for the page: server-sent events, to each person what they may see.
+"""Live feed of a page: what its user may see, as server-sent events.
 
-Each event is one JSON object with `type` and `channel` (an id): `message` and `changed` (`message`, whole: a
-stream's text so far, its reactions), `deleted` (`ts`), `ephemeral` (`message`), `status` (`thread_ts`,
-`user`, `status` or "", `loading_messages`, `until`), `session` (`thread_ts`, `user`, `working`), `channel`
-(that conversation is new or has new members). `renewed`, without a channel: read all anew.
+Events are JSON objects with `type` and `channel` (an id): `message` and `changed` (`message`, complete),
+`deleted` (`ts`), `ephemeral` (`message`), `status` (`thread_ts`, `user`, `status` or "", `loading_messages`,
+`until`), `session` (`thread_ts`, `user`, `working`), `channel` (new, or changed). `renewed`, without a
+channel, asks for a reload.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from rehearsal.people import CALLERS
 
 HEADERS = {"Content-Type": "text/event-stream", "Cache-Control": "no-store"}
 BEHIND = 500
-"""Events that may wait for a page; one that is further behind is dropped, and reads anew when it is back."""
+"""Events queued per page; a slower page is disconnected, and reloads."""
 ROOM = 64 * 1024
-"""Bytes on their way to it besides."""
+"""Bytes in its write buffer."""
 MOST = 50
-"""Pages at once; a new one takes the place of the oldest."""
+"""Pages; a new one replaces the oldest."""
 
 
 class PageListener:
-    """One page: whose it is, and what waits for it. None ends it."""
+    """Page of one user, and its queue; None ends it."""
 
     def __init__(self, user: str, request: web.Request) -> None:
         self.user = user
@@ -37,14 +37,12 @@ class PageListener:
             request.transport.set_write_buffer_limits(high=ROOM)
 
     def tell(self, line: str) -> None:
-        """One more event for it, or the end of its patience."""
         if self.waiting.qsize() < BEHIND:
             self.waiting.put_nowait(line)
         else:
             self.drop()
 
     def drop(self) -> None:
-        """Break the connection, and forget what waits."""
         if self._request.transport is not None:
             self._request.transport.abort()
         while not self.waiting.empty():
@@ -53,25 +51,22 @@ class PageListener:
 
 
 class PageFeed:
-    """The pages that are listening."""
-
     def __init__(self) -> None:
         self._listeners: list[PageListener] = []
 
     def tell(self, channel: StoredChannel, event: dict[str, Any], only: str | None = None) -> None:
-        """Tell it to everyone who sees this channel, or to one of them."""
+        """Queue an event for users of the channel, or `only` for one."""
         line = json.dumps({"channel": channel.id, **event})
         for listener in self._listeners:
             if channel.shown_to(listener.user) and only in (None, listener.user):
                 listener.tell(line)
 
     def renew(self) -> None:
-        """Have every page read anew what stands here: of what it shows something was forgotten."""
         for listener in self._listeners:
             listener.tell(json.dumps({"type": "renewed"}))
 
     async def listen(self, request: web.Request) -> web.StreamResponse:
-        """GET /rehearsal/events?token=xoxp-…: the events as they come."""
+        """Serve GET /rehearsal/events?token=xoxp-…"""
         caller = CALLERS.get(request.query.get("token", ""))
         if caller is None or caller.kind != "user":
             raise web.HTTPForbidden(text="Say whose events: ?token=xoxp-alice")
@@ -95,6 +90,5 @@ class PageFeed:
         return response
 
     def close(self) -> None:
-        """End every listener's response."""
         for listener in self._listeners:
             listener.waiting.put_nowait(None)

@@ -1,7 +1,4 @@
-"""Files that people share: how they stand in the store, how Slack shows them, and who may read them.
-
-A file is announced, then its bytes come, then it is shared; where it is shared is a row for each message.
-"""
+"""Shared files: storage, form in Slack and access."""
 
 from __future__ import annotations
 
@@ -18,17 +15,17 @@ from rehearsal.refusal import ApiError
 from rehearsal.workspace_store import MICROS, ts_of
 
 MOST = 64_000_000
-"""The largest file that is taken, in bytes; more than the soul reads."""
+"""Bytes per file, more than the soul reads."""
 ROOM = 256_000_000
-"""Bytes of files that are kept in all."""
+"""Bytes of all files."""
 LONGEST_NAME = 255
 COLUMNS = "select id, user, name, title, size, created, content is not null, shared from file"
 KNOWN = MimeTypes(())
 WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 MIMETYPES = {"docx": WORD, "md": "text/markdown", "jsonl": "application/json"}
-"""What Python does not know by itself on every machine."""
+"""Types unknown to Python on some machines."""
 FILETYPES = {"": "binary", "htm": "html", "js": "javascript", "md": "markdown", "py": "python", "txt": "text"}
-"""Slack's names of types, where they are not the end of the file's name."""
+"""Slack's file types that differ from the extension."""
 SHARED = """
 select share.channel, share.stamp from share join message on message.stamp = share.stamp
 where share.file = ? and coalesce(json_extract(message.body, '$.subtype'), '') != 'tombstone'
@@ -38,7 +35,7 @@ order by share.stamp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """A file of somebody's. `there`: its bytes have come; `shared`: it was shared, or kept for oneself."""
+    """File. `there`: it is uploaded; `shared`: shared, or kept private."""
 
     id: str
     user: str
@@ -51,20 +48,18 @@ class StoredFile:
 
     @property
     def filetype(self) -> str:
-        """Slack's name of its type."""
         ending = _ending(self.name)
         return FILETYPES.get(ending, ending)
 
     @property
     def mimetype(self) -> str:
-        """Its type, by the end of its name."""
         ending = _ending(self.name)
         guessed, _ = KNOWN.guess_type(f"x.{ending}")
         return MIMETYPES.get(ending) or guessed or "application/octet-stream"
 
 
 def announce(db: sqlite3.Connection, user: str, name: str, size: int, stamp: int) -> tuple[str, str]:
-    """A file that is going to come: its id, and the ticket under which it may."""
+    """Announce a file; return its id and upload ticket."""
     if size > MOST:
         raise ApiError("file_upload_size_restricted")
     (kept,) = db.execute("select coalesce(sum(size), 0) from file where content is not null").fetchone()
@@ -79,18 +74,16 @@ def announce(db: sqlite3.Connection, user: str, name: str, size: int, stamp: int
 
 
 def awaited(db: sqlite3.Connection, ticket: str) -> int | None:
-    """How many bytes are to come under this ticket; None where it is none, or was used."""
+    """Return the announced size of an upload; None for an invalid or used ticket."""
     row = db.execute("select size from file where ticket = ? and content is null", (ticket,)).fetchone()
     return int(row[0]) if row else None
 
 
 def receive(db: sqlite3.Connection, ticket: str, content: bytes) -> None:
-    """The bytes have come."""
     db.execute("update file set content = ?, ticket = null where ticket = ?", (content, ticket))
 
 
 def file_of(db: sqlite3.Connection, id: str) -> StoredFile:
-    """The file of this id, else file_not_found."""
     row = db.execute(f"{COLUMNS} where id = ?", (id,)).fetchone()
     if row is None:
         raise ApiError("file_not_found")
@@ -108,24 +101,21 @@ def file_of(db: sqlite3.Connection, id: str) -> StoredFile:
 
 
 def content_of(db: sqlite3.Connection, file: StoredFile) -> bytes:
-    """Its bytes."""
     (content,) = db.execute("select content from file where id = ?", (file.id,)).fetchone()
     return bytes(content)
 
 
 def finish(db: sqlite3.Connection, file: StoredFile, title: str) -> StoredFile:
-    """It is complete, and has this title."""
     db.execute("update file set shared = 1, title = ? where id = ?", (title, file.id))
     return file_of(db, file.id)
 
 
 def share(db: sqlite3.Connection, file: StoredFile, channel: str, stamp: int) -> None:
-    """It stands in this message."""
     db.execute("insert into share values (?, ?, ?)", (file.id, channel, stamp))
 
 
 def readable(db: sqlite3.Connection, id: str, caller: TokenOwner) -> StoredFile:
-    """The file, if it is the caller's or stands where they may read; else file_not_found."""
+    """Return a file. Raises file_not_found unless the caller may read it."""
     file = file_of(db, id)
     if not file.there:
         raise ApiError("file_not_found")
@@ -135,7 +125,7 @@ def readable(db: sqlite3.Connection, id: str, caller: TokenOwner) -> StoredFile:
 
 
 def file_json(file: StoredFile, origin: str) -> dict[str, Any]:
-    """A file as messages hold it; `origin` is where the world is asked for its bytes."""
+    """Return a file as messages show it; `origin` is this server's address."""
     place, name = f"{TEAM}-{file.id}", quote(file.name, safe="")
     text = file.mimetype.startswith("text/")
     return {
@@ -168,7 +158,6 @@ def file_json(file: StoredFile, origin: str) -> dict[str, Any]:
 
 
 def shares_json(db: sqlite3.Connection, file: StoredFile) -> dict[str, Any]:
-    """Where it is shared, as files.info tells."""
     shares: dict[str, dict[str, list[dict[str, str]]]] = {}
     for channel, stamp in _places(db, file):
         kind = "public" if channel.kind == "channel" else "private"
@@ -177,14 +166,13 @@ def shares_json(db: sqlite3.Connection, file: StoredFile) -> dict[str, Any]:
 
 
 def _places(db: sqlite3.Connection, file: StoredFile) -> list[tuple[StoredChannel, int]]:
-    """The messages in which it still stands: their channels and stamps."""
     rows = db.execute(SHARED, (file.id,)).fetchall()
     channels = {channel.id: channel for channel in all_channels(db)}
     return [(channels[channel], stamp) for channel, stamp in rows]
 
 
 def _reads(caller: TokenOwner, channel: StoredChannel) -> bool:
-    """A bot reads where it is a member; a person also reads public channels."""
+    """True for members, and for people in public channels."""
     return caller.id in channel.members or (caller.kind == "user" and channel.shown_to(caller.id))
 
 

@@ -1,8 +1,4 @@
-"""What people do in Slack besides writing and reacting, for which its Web API has no method.
-
-They press a button under a message (`POST /rehearsal/press`), and stop an agent at its work
-(`POST /rehearsal/stop`). For the page and for tests.
-"""
+"""Button presses (`POST /rehearsal/press`) and stops of an agent (`POST /rehearsal/stop`)."""
 
 from __future__ import annotations
 
@@ -26,20 +22,18 @@ from rehearsal.workspace_store import ts_of
 
 Asked = Mapping[str, str]
 KINDS = {"im": "directmessage", "mpim": "mpdm", "group": "privategroup"}
-"""What Slack calls a channel in these payloads where it has no public name."""
+"""Slack's names of non-public channels in these payloads."""
 
 
 def mount(workspace: RehearsedWorkspace, router: web.UrlDispatcher) -> None:
-    """Add the two routes."""
     router.add_post("/rehearsal/press", partial(_answer, workspace, press))
     router.add_post("/rehearsal/stop", partial(_answer, workspace, stop))
 
 
 def press(workspace: RehearsedWorkspace, asked: Asked, origin: str) -> dict[str, Any]:
-    """{"user", "channel", "ts", "action_id" or "label"}: press a button; returns {"event_id", "action_ts"}.
+    """Press a button: {"user", "channel", "ts", "action_id" or "label"}. Returns {"event_id", "action_ts"}.
 
-    The app that wrote the message gets an `interactive` envelope. An ack that fails to come makes it come
-    again, as with events: Slack shows a warning sign instead, and it is the person who presses again.
+    Without an ack it is redelivered; Slack shows a warning sign instead.
     """
     user = asked.get("user", "")
     channel = joined_channel(workspace.db, asked.get("channel", ""), user)
@@ -62,10 +56,9 @@ def press(workspace: RehearsedWorkspace, asked: Asked, origin: str) -> dict[str,
 
 
 def stop(workspace: RehearsedWorkspace, asked: Asked, origin: str = "") -> dict[str, Any]:
-    """{"user", "channel", "thread_ts"}: press Stop there; returns {"streaming_message_ts": […]}.
+    """Press Stop: {"user", "channel", "thread_ts"}. Returns {"streaming_message_ts": […]}.
 
-    It is there while an agent's session is `processing`. Slack ends the streams of the thread by itself,
-    and leaves the session's status to the app.
+    Only while an agent's session is `processing`. Slack ends the thread's streams; the app ends the session.
     """
     user = asked.get("user", "")
     channel = joined_channel(workspace.db, asked.get("channel", ""), user)
@@ -91,7 +84,6 @@ def _meant(button: Block, asked: Asked) -> bool:
 def _whence(
     workspace: RehearsedWorkspace, app: InstalledApp, channel: StoredChannel, message: StoredMessage
 ) -> dict[str, Any]:
-    """Of a press, all that says where it was."""
     shown = message_json(workspace.db, message, metadata=True)
     container: dict[str, Any] = {
         "type": "message",

@@ -1,5 +1,3 @@
-"""The local Slack as a whole: mounted on a server, and closed with it."""
-
 from __future__ import annotations
 
 import asyncio
@@ -29,9 +27,9 @@ from rehearsal.workspace_store import open_store
 
 
 class LocalSlack:
-    """A workspace that lives in one file; an async context manager that owns the store and the courier.
+    """Workspace stored in one file; an async context manager that owns the store and the courier.
 
-    `faults` are its switches: what can go wrong in it. `soul` tells the name of the soul's app.
+    `faults` are its faults; `soul` returns the name of the soul's app.
     """
 
     def __init__(
@@ -64,7 +62,7 @@ class LocalSlack:
             self.workspace.db.close()
 
     def mount(self, app: web.Application) -> None:
-        """Add `/api/…`, `/link/`, `/rehearsal/…` and where files come and go to a server."""
+        """Add all routes to a server."""
         here = self.workspace
         gate = SocketModeServer(
             here.links, here.clock, self.faults, hear=here.courier.hear, wake=here.courier.wake
@@ -80,15 +78,14 @@ class LocalSlack:
         app.on_shutdown.append(self.hang_up)
 
     async def _date(self, request: web.Request, response: web.StreamResponse) -> None:
-        """Slack's answers say what time it is for Slack."""
         if request.path.startswith("/api/"):
             response.headers["Date"] = formatdate(self.workspace.clock.now(), usegmt=True)
 
     def whispers(self, user: str) -> list[dict[str, Any]]:
-        """The ephemeral messages that this person got, oldest first, as Slack's messages."""
+        """Return a user's ephemeral messages, oldest first."""
         return [one["message"] for one in self.workspace.whispers if one["user"] == user]
 
     async def hang_up(self, _: web.Application | None = None) -> None:
-        """Close the sockets and the pages' feeds, so that the server can end."""
+        """Close sockets and feeds, so that the server can end."""
         self.workspace.feed.close()
         await self.workspace.links.close()

@@ -1,4 +1,4 @@
-"""Messages as they stand in the store: the Slack message, its place, its thread and whether it streams."""
+"""Stored messages."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from rehearsal.workspace_store import micros_of, ts_of
 COLUMNS = "select stamp, channel, thread, broadcast, streaming, body from message"
 STREAM_LASTS = 300.0
 FOREVER = 1 << 62
-"""Later than any stamp."""
 TOMBSTONE = {"subtype": "tombstone", "text": "This message was deleted.", "user": "USLACKBOT", "hidden": True}
-"""The body of a deleted message whose place is kept; it is seen as long as replies to it are left."""
+"""Body of a deleted message; shown while replies to it are left."""
 STANDS = "coalesce(json_extract(message.body, '$.subtype'), '') != 'tombstone'"
-"""True for the message of a row that is no tombstone."""
+"""SQL condition: not a tombstone."""
 SEEN = f"""({STANDS} or exists (select 1 from message reply where reply.channel = message.channel
   and reply.thread = message.stamp and coalesce(json_extract(reply.body, '$.subtype'), '') != 'tombstone'))"""
 PING = re.compile(r"<!(channel|here|everyone)(?:\|[^<>]*)?>")
@@ -26,7 +25,7 @@ PING = re.compile(r"<!(channel|here|everyone)(?:\|[^<>]*)?>")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredMessage:
-    """One message. `thread` is the root's stamp (None: not a reply); `streaming` when its stream began."""
+    """Message. `thread` is its root's stamp or None; `streaming` its stream's start."""
 
     stamp: int
     channel: str
@@ -37,17 +36,15 @@ class StoredMessage:
 
     @property
     def ts(self) -> str:
-        """Its name."""
         return ts_of(self.stamp)
 
     @property
     def root(self) -> str:
-        """The ts of the thread that it is in, or would begin."""
+        """Ts of its thread, or of the thread it would begin."""
         return ts_of(self.thread or self.stamp)
 
 
 def put(db: sqlite3.Connection, message: StoredMessage) -> StoredMessage:
-    """Store a message, new or changed; returns it marked with the groups that its text pings."""
     text = message.body.get("text", "") + json.dumps(message.body.get("blocks", []))
     message.body.pop("pings", None)
     pings = set(PING.findall(text))
@@ -68,12 +65,10 @@ def put(db: sqlite3.Connection, message: StoredMessage) -> StoredMessage:
 
 
 def remove(db: sqlite3.Connection, message: StoredMessage) -> None:
-    """Take a message out of the store."""
     db.execute("delete from message where stamp = ?", (message.stamp,))
 
 
 def find(db: sqlite3.Connection, channel: str, ts: str, error: str = "message_not_found") -> StoredMessage:
-    """The message of that channel and ts, else refused with `error`."""
     sql = f"{COLUMNS} where stamp = ? and channel = ?"
     row = db.execute(sql, (micros_of(ts, error), channel)).fetchone()
     if row is None:
@@ -84,7 +79,7 @@ def find(db: sqlite3.Connection, channel: str, ts: str, error: str = "message_no
 def history(
     db: sqlite3.Connection, channel: str, oldest: int, latest: int, limit: int
 ) -> list[StoredMessage]:
-    """What stands in the channel itself, newest first, strictly between the two stamps."""
+    """Return a channel's messages outside threads, newest first, strictly between two stamps."""
     sql = f"""{COLUMNS} where channel = ? and (thread is null or broadcast) and stamp > ? and stamp < ?
               and {SEEN} order by stamp desc limit ?"""
     return [_message(row) for row in db.execute(sql, (channel, oldest, latest, limit))]
@@ -93,7 +88,7 @@ def history(
 def replies(
     db: sqlite3.Connection, root: StoredMessage, oldest: int, latest: int, limit: int
 ) -> list[StoredMessage]:
-    """The replies to a message, oldest first, strictly between the two stamps."""
+    """Return replies, oldest first, strictly between two stamps."""
     sql = f"""{COLUMNS} where channel = ? and thread = ? and stamp > ? and stamp < ?
               and {STANDS} order by stamp limit ?"""
     rows = db.execute(sql, (root.channel, root.stamp, oldest, latest, limit))
@@ -101,12 +96,10 @@ def replies(
 
 
 def mentions(message: StoredMessage, user: str) -> bool:
-    """Whether the text names this user."""
     return re.search(rf"<@{user}(\|[^<>]*)?>", message.body.get("text", "")) is not None
 
 
 def message_json(db: sqlite3.Connection, message: StoredMessage, metadata: bool = False) -> dict[str, Any]:
-    """A message as history and replies show it, a thread's root with the count of its replies."""
     shown = {"type": "message", **message.body, "ts": message.ts}
     if not metadata:
         shown.pop("metadata", None)

@@ -1,4 +1,4 @@
-"""Who is in the workspace: three people and two apps, with their tokens. Fixed: tests name them."""
+"""People and apps. Tests depend on their names."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ TEAM_URL = f"https://{TEAM_DOMAIN}.slack.com/"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceMember:
-    """A member of the workspace; whoever holds `token` speaks as them."""
-
     id: str
     name: str
     token: str
@@ -23,7 +21,7 @@ class WorkspaceMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstalledApp:
-    """An installed app and its bot user. `agent`: declared as one, so it may have agent sessions."""
+    """App and its bot user. `agent`: it may have agent sessions."""
 
     id: str
     user: str
@@ -37,7 +35,7 @@ class InstalledApp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenOwner:
-    """Who stands behind a token. `id` is a user id; an app-level token has the app's bot user."""
+    """Owner of a token. `id` is a user id, of the bot user for an app-level token."""
 
     id: str
     kind: Literal["user", "bot", "app"]
@@ -57,7 +55,7 @@ SOUL = InstalledApp(
     id="A0CLAUDIUS1",
     user="U0CLAUDIUS1",
     bot="B0CLAUDIUS1",
-    name="Claudius",  # only where no soul.md says another one: see name_of
+    name="Claudius",  # default if soul.md names none
     bot_token="xoxb-rehearsal",
     app_token="xapp-rehearsal",
     scopes=(
@@ -93,7 +91,6 @@ NAMES = {**{person.id: person.name for person in PEOPLE}, **{app.user: app.name 
 
 
 def app_of(user: str) -> InstalledApp | None:
-    """The app whose bot user this is."""
     for app in APPS:
         if app.user == user:
             return app
@@ -101,17 +98,15 @@ def app_of(user: str) -> InstalledApp | None:
 
 
 def name_of(user: str, soul: str) -> str:
-    """What a user is called; `soul` is what the soul's app is called in this workspace."""
     return soul if user == SOUL.user else NAMES[user]
 
 
 def handle_of(user: str, soul: str) -> str:
-    """The same as Slack's handles are written: small, and without a blank."""
+    """Return a name as a Slack handle: lower case, with dots for blanks."""
     return name_of(user, soul).lower().replace(" ", ".")
 
 
 def user_json(user: str, soul: str) -> dict[str, Any]:
-    """A user as `users.info` shows them."""
     name, app = name_of(user, soul), app_of(user)
     owner = any(person.id == user and person.owner for person in PEOPLE)
     profile: dict[str, Any] = {"real_name": name, "display_name": name, "team": TEAM}
@@ -137,7 +132,6 @@ def user_json(user: str, soul: str) -> dict[str, Any]:
 
 
 def bot_json(app: InstalledApp, soul: str) -> dict[str, Any]:
-    """A bot as `bots.info` shows it, and as `bot_profile` of its messages."""
     return {
         "id": app.bot,
         "app_id": app.id,

@@ -1,10 +1,10 @@
-"""How Slack says no: an error code, sometimes more. Raised by the methods, answered by the dispatch."""
+"""Slack's error answers."""
 
 from __future__ import annotations
 
 
 class ApiError(Exception):
-    """Slack's `{"ok": false, "error": …}`, with what else stands in it."""
+    """Slack's `{"ok": false, "error": …}` with further fields."""
 
     def __init__(self, error: str, **fields: object) -> None:
         super().__init__(error)
@@ -12,7 +12,7 @@ class ApiError(Exception):
 
 
 def missing(name: str) -> ApiError:
-    """A required argument is not there."""
+    """Return the error for a missing argument."""
     return ApiError(
         "invalid_arguments", response_metadata={"messages": [f"[ERROR] missing required field: {name}"]}
     )

@@ -1,5 +1,3 @@
-"""What of the world is rehearsed, as one value: `daemon` is handed it, and mounts it on its own port."""
-
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
@@ -18,9 +16,9 @@ from rehearsal.tour import GuidedTour
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RehearsalServers:
-    """Slack, in the store at the path `slack`, and Claude: each as far as it is asked for.
+    """Rehearsed Slack (stored at path `slack`, unless None) and Claude.
 
-    `name` tells the soul's, which may change.
+    `name` returns the soul's current name.
     """
 
     clock: RehearsalClock
@@ -32,7 +30,7 @@ class RehearsalServers:
 
     @asynccontextmanager
     async def mounted(self, app: web.Application) -> AsyncIterator[None]:
-        """While inside, this application's server plays them. Raises OSError if the store cannot be used."""
+        """Serve them by this application. Raises OSError for an unusable store."""
         if self.claude:
             ClaudeUnderstudy(self.clock).mount(app)
         if self.slack is None:

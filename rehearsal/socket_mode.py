@@ -1,4 +1,4 @@
-"""Slack's Socket Mode at `/link/`: a ticket opens a WebSocket, events go out on it, acks come back."""
+"""Slack's Socket Mode at `/link/`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,11 @@ from rehearsal.timekeeping import RehearsalClock
 from rehearsal.wire import outage
 
 BEHIND = 2_000
-"""Frames that may wait for a socket; one that is further behind is broken: what it missed comes again."""
+"""Queued frames; a slower socket is dropped."""
 
 
 class ClientSocket:
-    """One open WebSocket; what is sent goes through its queue, so a slow client holds up nobody.
-
-    One that is `leaving` gets no more events.
-    """
+    """WebSocket with a queue, so that a slow client blocks nobody. If `leaving`, it gets no events."""
 
     def __init__(
         self, app: str, ws: web.WebSocketResponse, transport: asyncio.Transport | None, clock: RehearsalClock
@@ -38,25 +35,23 @@ class ClientSocket:
         self._outbox: asyncio.Queue[str | float] = asyncio.Queue()
 
     def send(self, frame: str) -> None:
-        """Queue a frame."""
         if self._outbox.qsize() < BEHIND:
             self._outbox.put_nowait(frame)
         else:
             self.drop()
 
     def end(self, seconds: float) -> None:
-        """Close it that long after what was sent so far."""
+        """Close the socket `seconds` after the queued frames."""
         self.leaving = True
         self._outbox.put_nowait(seconds)
 
     def drop(self) -> None:
-        """Break it, without a word."""
+        """Drop the connection without a close frame."""
         self.leaving = True
         if self._transport:
             self._transport.abort()
 
     async def write(self) -> None:
-        """Pass the frames on until the connection ends."""
         try:
             frame = await self._outbox.get()
             while isinstance(frame, str):
@@ -69,41 +64,36 @@ class ClientSocket:
 
 
 class AppSockets:
-    """Which app has which sockets."""
-
     def __init__(self) -> None:
         self._tickets: dict[str, str] = {}
         self._sockets: defaultdict[str, deque[ClientSocket]] = defaultdict(deque)
 
     def ticket(self, app: str) -> str:
-        """A new ticket: it opens one socket for this app, once."""
+        """Return a ticket for one socket of this app."""
         ticket = secrets.token_hex(16)
         self._tickets[ticket] = app
         return ticket
 
     def redeem(self, ticket: str) -> str | None:
-        """The app that this ticket was for, unless it was used or never given."""
+        """Return a ticket's app; None if invalid or used."""
         return self._tickets.pop(ticket, None)
 
     def join(self, socket: ClientSocket) -> None:
-        """From now on it is used."""
         self._sockets[socket.app].append(socket)
 
     def leave(self, socket: ClientSocket) -> None:
-        """It is used no more."""
         self._sockets[socket.app].remove(socket)
 
     def live(self, app: str) -> int:
-        """How many sockets this app has open."""
         return len(self._sockets[app])
 
     def apps(self) -> list[str]:
-        """The apps that have one open for events."""
+        """Return apps with a socket open for events."""
         staying = [socket.app for socket in self._every() if not socket.leaving]
         return list(dict.fromkeys(staying))
 
     def next(self, app: str) -> ClientSocket:
-        """The socket whose turn it is; the app must have one for events."""
+        """Return an app's next open socket, round robin."""
         sockets = self._sockets[app]
         sockets.rotate(-1)
         while sockets[-1].leaving:
@@ -111,19 +101,18 @@ class AppSockets:
         return sockets[-1]
 
     def drop(self) -> None:
-        """Break every socket."""
         for socket in self._every():
             socket.drop()
 
     def refresh(self, reason: str, seconds: float) -> None:
-        """Ask for a new one in place of every socket, and close it so much later."""
+        """Request replacements for all sockets, and close them after `seconds`."""
         for socket in self._every():
             if not socket.leaving:
                 socket.send(json.dumps(disconnect(reason)))
                 socket.end(seconds)
 
     async def close(self) -> None:
-        """Close every socket, as Slack does when it goes away."""
+        """Close all sockets with code 1001."""
         await asyncio.gather(*(socket.ws.close(code=1001) for socket in self._every()))
 
     def _every(self) -> list[ClientSocket]:
@@ -131,9 +120,9 @@ class AppSockets:
 
 
 class SocketModeServer:
-    """Lets apps in and serves each connection while it lasts.
+    """Server of apps' connections.
 
-    `hear` gets each frame that comes in; `wake` is called when a socket opened, or a fault was switched.
+    `hear` gets each frame; `wake` is called when a socket opens or a fault is switched.
     """
 
     def __init__(
@@ -153,7 +142,7 @@ class SocketModeServer:
         faults.heed(self._heed)
 
     async def enter(self, request: web.Request) -> web.StreamResponse:
-        """GET /link/?ticket=…: from the handshake to the close."""
+        """Serve GET /link/?ticket=…"""
         down = self._faults.strikes("down")
         if down:
             return outage(request, down)
@@ -167,7 +156,6 @@ class SocketModeServer:
         return ws
 
     def _heed(self, name: str, told: Mapping[str, Value]) -> None:
-        """What a fault that was switched does to the sockets that are open."""
         if name == "drop" or self._faults.on("down"):
             self._links.drop()
         if name == "refresh":
@@ -189,7 +177,6 @@ class SocketModeServer:
 
 
 def hello(app: str, number: int) -> dict[str, Any]:
-    """The first frame on a socket."""
     debug = {"host": "rehearsal", "build_number": 1, "approximate_connection_time": 18060}
     return {
         "type": "hello",
@@ -200,5 +187,4 @@ def hello(app: str, number: int) -> dict[str, Any]:
 
 
 def disconnect(reason: str) -> dict[str, Any]:
-    """The frame that announces the end of a socket."""
     return {"type": "disconnect", "reason": reason, "debug_info": {"host": "rehearsal"}}

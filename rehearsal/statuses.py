@@ -1,6 +1,6 @@
-"""What an app shows while it works ("is thinking…"), until it speaks there or two minutes pass.
+"""Status lines ("is thinking…"), for two minutes or until the app posts there.
 
-Besides: where an agent's session is `processing`, so that people are offered to stop it, for an hour.
+Also agents' sessions that are `processing`, and can be stopped, for an hour.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadStatusLine:
-    """A status line; `until` is when Slack takes it away by itself."""
+    """Status line, shown until `until` at most."""
 
     channel: str
     thread_ts: str
@@ -27,7 +27,6 @@ class ThreadStatusLine:
     until: float
 
     def json(self) -> dict[str, Any]:
-        """As the page is told."""
         return {
             "type": "status",
             "channel": self.channel,
@@ -40,7 +39,7 @@ class ThreadStatusLine:
 
 
 class StatusBoard:
-    """The status lines and sessions that stand now. They don't outlive the world."""
+    """Current status lines and sessions, in memory only."""
 
     def __init__(self, clock: RehearsalClock) -> None:
         self._clock = clock
@@ -50,7 +49,7 @@ class StatusBoard:
     def set(
         self, channel: str, thread_ts: str, user: str, text: str, loading: tuple[str, ...] = ()
     ) -> ThreadStatusLine:
-        """Show this line, or none; returns what the page is to be told."""
+        """Show a line; an empty one clears it. Returns the event for the page."""
         until = self._clock.now() + LASTS
         line = ThreadStatusLine(
             channel=channel,
@@ -66,30 +65,28 @@ class StatusBoard:
         return line
 
     def shown(self, channel: str, thread_ts: str, user: str) -> bool:
-        """Whether this app has a line there."""
         line = self._lines.get((channel, thread_ts, user))
         return line is not None and line.until > self._clock.now()
 
     def work(self, channel: str, thread_ts: str, user: str, working: bool) -> dict[str, Any]:
-        """This agent's session there is processing, or no longer; returns what the page is to be told."""
+        """Record whether a session is processing. Returns the event for the page."""
         self._working.pop((channel, thread_ts, user), None)
         if working:
             self._working[channel, thread_ts, user] = self._clock.now() + SESSION_LASTS
         return _session(channel, thread_ts, user, working)
 
     def working(self, channel: str, thread_ts: str) -> list[str]:
-        """The agents that people may stop there."""
+        """Return agents that can be stopped here."""
         now = self._clock.now()
         place = (channel, thread_ts)
         return [key[2] for key, until in self._working.items() if key[:2] == place and until > now]
 
     def sessions(self) -> list[dict[str, Any]]:
-        """Every session that is processing, as the page is told."""
+        """Return processing sessions as events for the page."""
         now = self._clock.now()
         return [_session(*key, True) for key, until in self._working.items() if until > now]
 
     def all(self) -> list[ThreadStatusLine]:
-        """Every line that still stands."""
         return [line for line in self._lines.values() if line.until > self._clock.now()]
 
 

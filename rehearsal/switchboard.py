@@ -1,8 +1,7 @@
-"""Which faults are switched on, and whether one strikes now. Slack and Claude have a switchboard each.
+"""Switches of the faults, one board each for Slack and Claude.
 
-`/rehearsal/faults` shows and switches them all, for the page and for tests. GET answers {"ok": true,
-"faults": […]}. POST takes {"name": …, "on": true, …} with what the fault is told besides,
-{"name": …, "on": false}, or {"on": false} for all of them, and answers what GET would.
+`GET /rehearsal/faults` returns {"ok": true, "faults": […]}. POST takes {"name": …, "on": true, …} with
+parameters, {"name": …, "on": false}, or {"on": false} for all, and returns the same.
 """
 
 from __future__ import annotations
@@ -20,29 +19,27 @@ from rehearsal.faults import FaultParameter, InjectedFault, Value
 from rehearsal.wire import json_object
 
 TARGETS = ("method", "model", "scope")
-"""The parameters that say whom a fault strikes."""
+"""Parameters that select targets."""
 
 
 class UnknownFault(ValueError):
-    """No such fault or parameter, or a value that it cannot have; its text says so to who asked."""
+    """Invalid fault, parameter or value; the text is shown to the client."""
 
 
 @dataclass(slots=True, kw_only=True)
 class ActiveFault:
-    """A fault that is on: what it was told, how often it struck."""
-
     values: Mapping[str, Value]
     chance: random.Random
     strikes: int = 0
 
     @property
     def spent(self) -> bool:
-        """Whether it has struck as often as it was told to."""
+        """True if it struck the maximum number of times."""
         return 0 < float(self.values.get("times", 0)) <= self.strikes
 
 
 class FaultSwitchboard:
-    """The switches of a table of faults, all off at first. `of` says whose faults they are."""
+    """Switches of a table of faults, initially off. `of` names its target."""
 
     def __init__(self, of: str, table: Sequence[InjectedFault]) -> None:
         self._of = of
@@ -52,17 +49,16 @@ class FaultSwitchboard:
         self._changed = asyncio.Event()
 
     def knows(self, name: str) -> bool:
-        """Whether it has this fault."""
         return name in self._table
 
     def heed(self, heed: Callable[[str, Mapping[str, Value]], None]) -> None:
-        """Call this from now on after each switch, with the fault's name and what it was told."""
+        """Call a function after each switch, with the fault's name and parameters."""
         self._heeds.append(heed)
 
     def switch(self, name: str, /, on: bool = True, **told: Value) -> None:
-        """Switch a fault on or off, or let happen what happens once; what it is not told is as in the table.
+        """Switch a fault on or off, or trigger it once; `told` overrides default parameters.
 
-        Raises Nonsense.
+        Raises UnknownFault.
         """
         fault = self._table.get(name)
         if fault is None:
@@ -81,17 +77,16 @@ class FaultSwitchboard:
         self._tell(name, values)
 
     def all_off(self) -> None:
-        """Switch off whatever is on."""
         for name in list(self._on):
             self.switch(name, on=False)
 
     def on(self, name: str) -> Mapping[str, Value] | None:
-        """What this fault was told, if it is on."""
+        """Return a fault's parameters if it is on."""
         switched = self._on.get(name)
         return switched.values if switched else None
 
     def strikes(self, name: str, target: str = "") -> Mapping[str, Value] | None:
-        """What this fault was told, if it strikes this target now. Asked once for each occasion."""
+        """Return a fault's parameters if it strikes now; call once per occasion."""
         switched = self._on.get(name)
         if switched is None or switched.spent or not _meant(switched.values, target):
             return None
@@ -101,12 +96,12 @@ class FaultSwitchboard:
         return switched.values
 
     async def over(self, name: str) -> None:
-        """Until this fault is off."""
+        """Wait until a fault is off."""
         while name in self._on:
             await self._changed.wait()
 
     def json(self) -> list[dict[str, Any]]:
-        """The table and what is on, for the page."""
+        """Return the table and its switches for the page."""
         return [self._shown(fault) for fault in self._table.values()]
 
     def _shown(self, fault: InjectedFault) -> dict[str, Any]:
@@ -125,17 +120,15 @@ class FaultSwitchboard:
 
 
 def _shown_params(fault: InjectedFault, told: Mapping[str, Value]) -> list[dict[str, Any]]:
-    """What it can be told, and what it was told."""
     return [asdict(param) | {"value": told.get(param.name, param.default)} for param in fault.params]
 
 
 def _meant(values: Mapping[str, Value], target: str) -> bool:
-    """Whether it strikes this target, as far as it was told whom it strikes."""
     return all(fnmatchcase(target, str(values.get(name, "*"))) for name in TARGETS)
 
 
 def _checked(param: FaultParameter, value: object) -> Value:
-    """The value as the parameter wants it."""
+    """Return a valid value. Raises UnknownFault."""
     if isinstance(param.default, str):
         if isinstance(value, str) and value and value in (param.of or (value,)):
             return value
@@ -149,7 +142,7 @@ BOARDS = web.AppKey("faults", list[FaultSwitchboard])
 
 
 def expose(app: web.Application, board: FaultSwitchboard) -> None:
-    """Add the faults of Slack, or of Claude, to this application's."""
+    """Add a board to this application."""
     if BOARDS not in app:
         app[BOARDS] = []
         app.router.add_get("/rehearsal/faults", _look)
@@ -166,7 +159,7 @@ async def _look(request: web.Request) -> web.Response:
 
 
 async def _end(app: web.Application) -> None:
-    """What a fault holds up goes on, so that the server can end."""
+    """Release waiting requests, which would block the shutdown."""
     for board in app[BOARDS]:
         board.all_off()
 

@@ -1,6 +1,6 @@
-"""The tour: what somebody who has no key may try, in the order of tour.toml, and what to watch for.
+"""Tour for a first try without a key.
 
-The page shows it as chips; whoever clicks one says its words in the rehearsed workspace, no more.
+Clicking a stop posts its words, nothing more.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from rehearsal.people import ALICE, SOUL
 from rehearsal.workspace import RehearsedWorkspace
 
 SAMPLES = "examples"
-"""The folder of samples, in the project: actions, and files to look things up in."""
+"""Folder of sample actions and files."""
 FILES = f"{SAMPLES}/cafe"
 OWNER = ALICE.id
-"""Who owns the soul where nobody else does: the first one of whom one posts as."""
+"""Default owner of the soul."""
 
 SAID = """
 select 1 from message where json_extract(body, '$.user') = ? and json_extract(body, '$.text') = ? limit 1
@@ -28,9 +28,9 @@ select 1 from message where json_extract(body, '$.user') = ? and json_extract(bo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TourStop:
-    """One thing to try: whoever is `person` says `words` in the place (a channel's name; "": their DM).
+    """Tour stop: `words` to post at a place (channel name; "": DM), with a `file`.
 
-    `file` goes with it, `watch` says what to look for. With `inner` it is for a soul that has an inner life.
+    `watch` says what to look for; `inner` requires an inner life.
     """
 
     id: str
@@ -43,12 +43,11 @@ class TourStop:
 
 
 def sample(name: str) -> Path:
-    """Where the sample file of this name is."""
     return Path(__file__).resolve().parent.parent / SAMPLES / name
 
 
 def stops(name: str) -> Sequence[TourStop]:
-    """All of them, as tour.toml has them; `name` is the soul's."""
+    """Return all stops; `name` is the soul's."""
     written = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     found = []
     for id, one in written.items():
@@ -58,25 +57,21 @@ def stops(name: str) -> Sequence[TourStop]:
 
 
 class GuidedTour:
-    """The stops over one workspace, which knows what was said there."""
-
     def __init__(self, workspace: RehearsedWorkspace) -> None:
         self._workspace = workspace
         self._files = {stop.file: sample(stop.file) for stop in stops(workspace.soul) if stop.file}
 
     def mount(self, router: web.UrlDispatcher) -> None:
-        """Add the tour, and the files that go with it."""
         router.add_get("/rehearsal/tour", self.tour)
         router.add_get("/rehearsal/tour/{name}", self.file)
 
     async def tour(self, _request: web.Request) -> web.Response:
-        """Who takes it, and each stop with whether its words were said."""
+        """Return the owner, and stops with `done`."""
         name = self._workspace.soul
         told = [asdict(stop) | {"done": self._was_said(stop, name)} for stop in stops(name)]
         return web.json_response({"person": OWNER, "stops": told})
 
     async def file(self, request: web.Request) -> web.StreamResponse:
-        """A file that goes with a stop."""
         path = self._files.get(request.match_info["name"])
         if path is None or not path.is_file():
             raise web.HTTPNotFound

@@ -1,6 +1,6 @@
-"""The way of a file's bytes: `/upload/v1/…` takes them, `/files-pri/…` gives them to whoever may have them.
+"""Uploads (`/upload/v1/…`) and downloads (`/files-pri/…`) of files.
 
-As at Slack, who lacks the scope gets a page to sign in where the file should be, with the status 200.
+Without the scope, a download is a sign-in page with status 200, as in Slack.
 """
 
 from __future__ import annotations
@@ -16,27 +16,23 @@ from rehearsal.wire import bearer, outage
 from rehearsal.workspace import RehearsedWorkspace
 
 DOWNLOAD = "files.download"
-"""What the faults of methods call it."""
+"""Method name of downloads, for faults."""
 READ = "files:read"
 CHUNK = 64 * 1024
 SIGN_IN = "<!DOCTYPE html><html><head><title>Sign in to Rehearsal | Slack</title></head><body></body></html>"
 
 
 class FileTransfer:
-    """Both ways, over one workspace."""
-
     def __init__(self, workspace: RehearsedWorkspace) -> None:
         self._workspace = workspace
 
     def mount(self, router: web.UrlDispatcher) -> None:
-        """Add the routes."""
         router.add_post("/upload/v1/{ticket}", self.take)
         router.add_put("/upload/v1/{ticket}", self.take)
         router.add_get("/files-pri/{place}/{name}", self.give)
         router.add_get("/files-pri/{place}/download/{name}", self.give)
 
     async def take(self, request: web.Request) -> web.Response:
-        """The bytes of a file that was announced."""
         ticket, db = request.match_info["ticket"], self._workspace.db
         length = awaited(db, ticket)
         if length is None:
@@ -49,14 +45,13 @@ class FileTransfer:
         return web.Response(text=f"OK - {length}")
 
     async def give(self, request: web.Request) -> web.Response:
-        """The bytes of a file."""
         caller = CALLERS.get(bearer(request) or "")
         if caller is None or caller.kind == "app":
             raise web.HTTPFound(f"{TEAM_URL}?redir=%2Ffiles-pri")
         return self._fault(request, caller) or self._given(request.match_info["place"], caller)
 
     def _fault(self, request: web.Request, caller: TokenOwner) -> web.Response | None:
-        """What comes instead where a fault strikes. People are spared."""
+        """Return a fault's answer, if any. People are spared."""
         faults = self._workspace.faults
         if caller.app is None:
             return None
@@ -77,12 +72,11 @@ class FileTransfer:
             file = readable(db, place.removeprefix(f"{TEAM}-"), caller)
         except ApiError:
             raise web.HTTPNotFound from None
-        headers = {"Content-Disposition": "attachment"}  # never a page of ours
+        headers = {"Content-Disposition": "attachment"}  # prevent our origin from rendering it
         return web.Response(body=content_of(db, file), content_type=file.mimetype, headers=headers)
 
 
 async def _body(request: web.Request, length: int) -> bytes | None:
-    """What was sent, if it is as long as it was announced."""
     content = bytearray()
     async for chunk in request.content.iter_chunked(CHUNK):
         content += chunk

@@ -1,4 +1,4 @@
-"""The workspace as its methods see it: the store, the time, and whom to tell what happened."""
+"""State of the workspace."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ WHISPERS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RehearsedWorkspace:
-    """Everything there is, handed to each method. `name` tells the name of the soul's app, which may change.
+    """Workspace. `name` returns the soul's current name.
 
-    `whispers` are the last ephemeral messages: {"user" (who saw it), "channel", "message"}.
+    `whispers` are the last ephemeral messages: {"user" (the reader), "channel", "message"}.
     """
 
     db: sqlite3.Connection
@@ -36,20 +36,18 @@ class RehearsedWorkspace:
     faults: FaultSwitchboard
     name: Callable[[], str]
     told_name: list[str] = field(default_factory=list)
-    """The name that the apps were told last, if any."""
+    """Name last announced to the apps, if any."""
     whispers: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=WHISPERS))
 
     @property
     def soul(self) -> str:
-        """The name of the soul's app now."""
         return self.name()
 
     def mint(self) -> int:
-        """The stamp of something new: now, or just after the last one."""
         return mint(self.db, self.clock)
 
     def streams(self, message: StoredMessage) -> bool:
-        """Whether this message still takes text: Slack ends a stream after five minutes, a fault sooner."""
+        """True while a stream accepts text: for five minutes, or less by a fault."""
         if message.streaming is None:
             return False
         age = self.clock.now() - message.streaming

@@ -1,6 +1,6 @@
-"""The workspace's memory, one SQLite file that begins with its channels, and the stamps that it gives out.
+"""SQLite file of the workspace, and its stamps.
 
-A stamp is Slack's `ts`: the name of a message and its place in time. In the store: whole microseconds.
+A stamp is Slack's `ts`, a message's id and time, in whole microseconds.
 """
 
 from __future__ import annotations
@@ -49,14 +49,11 @@ PRIVATE = {"backroom": ("C0BACKROOM4", (ALICE.id, BOB.id, SOUL.user))}
 
 
 def open_store(path: Path) -> sqlite3.Connection:
-    """The store at this path; a new one begins with the workspace's channels and each person's DMs.
-
-    Raises OSError, with what to do, when it cannot be opened, or not be written.
-    """
+    """Open or create the store. Raises OSError with advice."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists():
-            path.touch(mode=0o600)  # what people told the soul is nobody else's
+            path.touch(mode=0o600)  # private messages
         db = sqlite3.connect(path)
         db.execute("pragma journal_mode = wal")
         db.execute("pragma synchronous = normal")
@@ -73,7 +70,7 @@ def open_store(path: Path) -> sqlite3.Connection:
 
 
 def add_channel(db: sqlite3.Connection, id: str, kind: str, name: str, members: tuple[str, ...]) -> None:
-    """A new conversation, the first of its members its creator."""
+    """Add a conversation; the first member is its creator."""
     sql = (
         "insert into channel (id, kind, name, creator, created) values (?, ?, ?, ?, (select last from stamp))"
     )
@@ -82,19 +79,18 @@ def add_channel(db: sqlite3.Connection, id: str, kind: str, name: str, members: 
 
 
 def mint(db: sqlite3.Connection, clock: RehearsalClock) -> int:
-    """A new stamp: now, or just after the last one given out in this workspace."""
+    """Return a new stamp: now, or just after the last one."""
     sql = "update stamp set last = max(last + 1, ?) returning last"
     row: tuple[int] = db.execute(sql, (int(clock.now() * MICROS),)).fetchone()
     return row[0]
 
 
 def ts_of(micros: int) -> str:
-    """The stamp as Slack writes it."""
     return f"{micros // MICROS}.{micros % MICROS:06d}"
 
 
 def micros_of(ts: str, error: str = "invalid_ts") -> int:
-    """The stamp that was written so, or a plain number of seconds; refused with `error` otherwise."""
+    """Parse a stamp or a number of seconds. Raises ApiError with `error`."""
     found = re.fullmatch(r"(\d{1,12})(?:\.(\d{1,6}))?", ts)
     if found is None:
         raise ApiError(error)

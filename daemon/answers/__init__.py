@@ -1,1 +1,1 @@
-"""Answers."""
+"""Parsing of model answers."""

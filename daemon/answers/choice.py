@@ -1,11 +1,7 @@
-"""A choice of actions, read from whatever a model answered.
+"""Choices of actions: parsing model answers, and JSON schemas for structured output.
 
-Structured output (schemas.py) makes most of the reading needless where there is one; elsewhere models add
-fences, prose and commas. What is cut off or ambiguous is no choice: half of it must never be carried out.
-
-The JSON schemas that answers are held to: a choice of actions, and a form of one's own.
-
-Their limits are those of Claude's API: closed objects, no recursion, few optional and union-typed properties.
+A truncated or ambiguous choice is rejected: half of it must never be executed. Schemas keep the limits of
+Claude's API: closed, not recursive, few optional and union properties.
 """
 
 from __future__ import annotations
@@ -23,65 +19,63 @@ from daemon.answers.speech_gate import spoken_text
 from daemon.engine.event import storable_value
 
 DONE = "DONE"
-"""The name that ends a run; no action may have it."""
+"""Name that ends a run; reserved."""
 
 
 LONGEST = 20_000
-"""Characters of an answer that is read at all."""
 
 
 MOST_BRACKETS = 100
-"""So many opening brackets are looked at; what comes after them is not read."""
+"""Opening brackets examined."""
 
 
 OPENING = re.compile(r"[{\[]")
 
 
 COMMA = re.compile(r'("(?:[^"\\]|\\.)*+(?:"|\\?\Z))|,(?=\s*[}\]])', re.DOTALL)
-"""A string, which stays, or a comma that closes a list or an object, which goes. It never looks back."""
+"""A string, to keep, or a trailing comma, to remove; no backtracking."""
 
 
 DECODER = json.JSONDecoder(strict=False)
 
 
 class ChoiceUnreadable(ValueError):
-    """There is no choice in this answer. The text says why, for the model."""
+    """An answer without exactly one choice; the text tells the model why."""
 
     recorded_name = "Unreadable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenAction:
-    """One action as it was chosen: its name as written, and what stood for its arguments (any JSON value)."""
+    """A chosen action with its name as written and any JSON value as arguments."""
 
     name: str
     args: object = None
 
     @property
     def identity(self) -> str:
-        """The same for the same action with the same arguments."""
+        """Equal for the same action and arguments."""
         return json.dumps([self.name, self.args], sort_keys=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionChoice:
-    """What to do next, in order, and the chooser's sentence for the log. It names one action at the least."""
+    """At least one action in order, and the chooser's reason for the log."""
 
     actions: tuple[ChosenAction, ...]
     why: str = ""
 
     @property
     def names(self) -> list[str]:
-        """The names of the actions, in order."""
         return [chosen.name for chosen in self.actions]
 
     @property
     def ends_run(self) -> bool:
-        """Is the run to be over then?"""
+        """True if the choice ends the run."""
         return DONE in self.names
 
     def with_matched_names(self, names: Sequence[str]) -> ActionChoice:
-        """The same with the name of each action that is meant, where it is one of these."""
+        """Return the choice with names corrected to these."""
         actions = []
         for chosen in self.actions:
             name = match_name(chosen.name, names) or chosen.name
@@ -89,18 +83,18 @@ class ActionChoice:
         return replace(self, actions=tuple(actions))
 
     def without_repeats(self) -> Sequence[ChosenAction]:
-        """The actions, each once, in order."""
+        """Return the distinct actions."""
         once = {chosen.identity: chosen for chosen in self.actions if chosen.name != DONE}
         return list(once.values())
 
     def repeated_names(self) -> Sequence[str]:
-        """The names of those that were chosen more than once."""
+        """Return the names of repeated actions."""
         times = Counter(chosen.identity for chosen in self.actions)
         return [chosen.name for chosen in self.without_repeats() if times[chosen.identity] > 1]
 
 
 def parse_choice(reply: str) -> ActionChoice:
-    """The choice in a model's answer. Raises Unreadable where there is none, or more than one."""
+    """Return the choice in an answer. Raises ChoiceUnreadable."""
     if len(reply) > LONGEST:
         raise ChoiceUnreadable(f"it is longer than {LONGEST} characters")
     found = _choices(spoken_text(reply))
@@ -115,7 +109,6 @@ def parse_choice(reply: str) -> ActionChoice:
 
 
 def _choices(text: str) -> Sequence[ActionChoice]:
-    """All that are in it; those without their frame only where none has one."""
     framed: list[ActionChoice] = []
     loose: list[ActionChoice] = []
     for value, sound in find_json_values(text):
@@ -127,7 +120,7 @@ def _choices(text: str) -> Sequence[ActionChoice]:
 
 
 def match_name(name: str, names: Sequence[str]) -> str | None:
-    """Which of these names is meant: the same one, else the only one that differs in case alone."""
+    """Return the equal name, or the only one that differs in case."""
     if name in names:
         return name
     alike = [one for one in names if one.casefold() == name.casefold()]
@@ -137,9 +130,9 @@ def match_name(name: str, names: Sequence[str]) -> str | None:
 
 
 def find_json_values(text: str) -> Iterator[tuple[object, bool]]:
-    """The JSON values in a text, each with: could all brackets before it be read?
+    """Yield each JSON value, with False after an unreadable bracket.
 
-    What stands inside something that breaks off may be a part of it, and is no choice of its own.
+    A value within a truncated one may be part of it.
     """
     sound = True
     for _ in range(MOST_BRACKETS):
@@ -157,7 +150,7 @@ def find_json_values(text: str) -> Iterator[tuple[object, bool]]:
 
 
 def _first_value(text: str) -> tuple[object, str]:
-    """The JSON value with which this begins, and what follows it. Raises Unreadable where there is none."""
+    """Return the first JSON value and the rest. Raises ChoiceUnreadable."""
     for form in (text, COMMA.sub(r"\1", text)):
         try:
             value, end = DECODER.raw_decode(form)
@@ -168,7 +161,6 @@ def _first_value(text: str) -> tuple[object, str]:
 
 
 def _sendable(value: Any) -> Any:
-    """The value as it can be sent on: JSON lets half a surrogate pair pass."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -177,7 +169,6 @@ def _sendable(value: Any) -> Any:
 
 
 def _is_loose(value: object) -> bool:
-    """Is this a choice without its frame: one action, or a list of them?"""
     if isinstance(value, list):
         return all(isinstance(one, str) or _is_loose(one) for one in value)
     return isinstance(value, Mapping) and ("name" in value or "action" in value)
@@ -207,7 +198,7 @@ def _chosen(item: object) -> ChosenAction:
 
 
 def _unpacked(args: object) -> object:
-    """The arguments, which may stand there as JSON in a string."""
+    """Return the arguments, decoded from a JSON string."""
     if not isinstance(args, str):
         return args
     try:
@@ -228,7 +219,7 @@ FORMATS = frozenset(
 
 
 NEEDLESS = ("title", "$defs", "discriminator")
-"""What pydantic says of a schema, and no model needs to be told."""
+"""Keys of pydantic schemas that models do not need."""
 
 
 AS_TEXT = {"type": "string", "description": "the arguments, as JSON text"}
@@ -238,21 +229,21 @@ PLAIN_KINDS = frozenset({"string", "integer", "number", "boolean"})
 
 
 NAMED = ("properties", "$defs")
-"""Keys under which a schema has names of its own making, which may be any word."""
+"""Keys whose values have arbitrary keys."""
 
 
 Schema = dict[str, Any]
 
 
 class _SchemaNotClosable(Exception):
-    """This cannot be said in a closed schema."""
+    """A model that no closed schema expresses."""
 
 
 def choice_schema(args: Mapping[str, type[BaseModel] | None], *, described: bool = True) -> Schema:
-    """The schema of a choice among these actions and DONE, names sorted: a plain name, or name and args.
+    """Return the schema of a choice among these actions and DONE, sorted.
 
-    Arguments that cannot be said within the limits are asked for as JSON in a string. What their limits mean
-    stands in descriptions; the rest of these only if `described`.
+    Arguments beyond the limits become JSON text. Constraints stay in descriptions, others only if
+    `described`.
     """
     plain = [DONE]
     typed: list[Schema] = []
@@ -272,7 +263,7 @@ def choice_schema(args: Mapping[str, type[BaseModel] | None], *, described: bool
 
 
 def answer_schema(model: type[BaseModel]) -> Schema | None:
-    """The schema that an answer of this form can be held to; None where no closed one can say it."""
+    """Return the schema of this form; None without a closed one."""
     schema = _arguments(model)
     if schema is AS_TEXT or not _fits([schema]):
         return None
@@ -280,10 +271,10 @@ def answer_schema(model: type[BaseModel]) -> Schema | None:
 
 
 def arguments_in_words(model: type[BaseModel]) -> str:
-    """Say in a line which arguments these are: `name: description; other? (kind): …`.
+    """Return the arguments in one line.
 
-    One with a question mark may be left out; the kind is a text where none is said. Arguments that are no
-    plain values stand there as their JSON schema, without titles.
+    Form: `name: description; other? (kind): …`; `?` is optional, the default kind text. Complex arguments
+    become a JSON schema.
     """
     whole = model.model_json_schema()
     fields = whole.get("properties", {})
@@ -301,7 +292,7 @@ def arguments_in_words(model: type[BaseModel]) -> str:
 
 
 def _kind(schema: Schema) -> str | None:
-    """The kind of a plain value, or the values that it may have; None of anything else."""
+    """Return a plain value's kind or enum; None otherwise."""
     if "enum" in schema:
         return "|".join(json.dumps(one, ensure_ascii=False) for one in schema["enum"])
     if "anyOf" in schema:
@@ -314,7 +305,6 @@ def _kind(schema: Schema) -> str | None:
 
 
 def _without(schema: Any, word: str) -> Any:
-    """A schema that says this of no value: the titles that pydantic makes of names, or descriptions."""
     if isinstance(schema, list):
         return [_without(one, word) for one in schema]
     if not isinstance(schema, dict):
@@ -352,7 +342,7 @@ def _arguments(model: type[BaseModel], *, described: bool = True) -> Schema:
 
 
 def _fits(schemas: list[Schema]) -> bool:
-    """Are these, as the alternatives of one list, within the limits?"""
+    """True if these alternatives are within the limits."""
     optional, unions = 0, 0
     for node in _nodes({"anyOf": schemas}):
         optional += len(node.get("properties", ())) - len(node.get("required", ()))
@@ -371,7 +361,7 @@ def _nodes(schema: Schema) -> Iterator[Schema]:
 
 
 def _closed(schema: Schema, defs: Schema, within: tuple[str, ...]) -> Schema:
-    """A schema in the form that structured output takes; what else it says goes into its description."""
+    """Return a closed schema; other keywords move into the description."""
     rest = {key: value for key, value in schema.items() if key not in NEEDLESS}
     if "$ref" in rest:
         name = rest.pop("$ref").rpartition("/")[2]
@@ -388,7 +378,6 @@ def _closed(schema: Schema, defs: Schema, within: tuple[str, ...]) -> Schema:
 
 
 def _shape(rest: Schema, defs: Schema, within: tuple[str, ...]) -> Schema:
-    """What kind of value it is; takes out of `rest` whatever is said thereby."""
     for key in ("anyOf", "oneOf"):
         if key in rest:
             return {"anyOf": [_closed(one, defs, within) for one in rest.pop(key)]}

@@ -1,9 +1,4 @@
-"""The marks in an answer: our tags, and those by which models fence off their thoughts.
-
-What of an answer stands in code, as far as it is known while it comes.
-
-Sections that a model writes as headings: `**Aside:**`, `## Say`. Read by character.
-"""
+"""Marks in answers: section tags, foreign thoughts, code, and headings (`**Aside:**`, `## Say`)."""
 
 from __future__ import annotations
 
@@ -30,34 +25,34 @@ THOUGHT_TAGS = frozenset(
     deliberation rationale scratchpad monologue analysis analyzing analysing cot innervoice
     """.split()  # noqa: SIM905
 )
-"""Words of which one in the name of a tag says that a thought stands in it."""
+"""Words that mark a tag's name as a thought's."""
 
 
 ADDRESSES = frozenset({"http", "https", "mailto"})
 
 
 BRACKETED = frozenset({"think", "thinking", "thought", "thoughts", "reasoning"})
-"""What `[NAME]` and `[/NAME]` fence off."""
+"""Names of thoughts in brackets: `[NAME]`."""
 
 
 LINKED = frozenset({"thought", "thoughts", "reasoning", "Thought", "Thoughts", "Reasoning"})
-"""What of it may be a link: `[Thoughts](https://…)`."""
+"""Names that may be link texts: `[Thoughts](https://…)`."""
 
 
 Kind = Literal["tag", "stray", "thought", "token", "label", "other"]
 
 
 TagKind = Literal["tag", "stray", "thought", "other", "text"]
-"""What a tag is, by its name."""
+"""Kind of a tag by its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerMark:
-    """One mark. `raw` is how it was written; `broken`: its last bracket is missing.
+    """A mark. `raw`: its text; `broken`: its last bracket is missing; `exact`: with the suffix.
 
-    `tag` is one of ours, `thought` another model's, `token` a control token, `label` a heading with the name
-    of one of our tags, `other` a tag that nobody knows. `stray` is a tag of ours without the suffix in an
-    answer that has tags with it: text, unless it ends a section by mistake. `exact`: it has the suffix.
+    `tag`: one of ours; `thought`: another model's; `token`: a control token; `label`: a heading named like
+    our tags; `stray`: our tag without suffix in an answer that uses it: text, unless it ends a section by
+    mistake.
     """
 
     kind: Kind
@@ -69,7 +64,7 @@ class AnswerMark:
 
     @property
     def begins_section(self) -> bool:
-        """True for the tag, with the suffix or without, that begins a section of ours."""
+        """True for our tags that open a section."""
         return self.kind in ("tag", "stray") and not self.closing
 
 
@@ -83,7 +78,6 @@ CLOSERS = frozenset(">▷\uff1e\ufe65")
 
 
 WIDE_OPENERS = frozenset("\uff1c\ufe64")
-"""What stands for `<` in full width, and as a small form."""
 
 
 SLASHES = frozenset("/\uff0f")
@@ -92,23 +86,22 @@ SLASHES = frozenset("/\uff0f")
 INVISIBLE_CHARACTERS = frozenset(
     "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"
 )
-"""What nobody sees in the name of a tag."""
+"""Invisible characters within tag names."""
 
 
 ESCAPED_OPENERS = ("&lt;", "&#60;", "&#x3c;", "&amp;lt;", "\\u003c", "\\x3c", "\\<")
 
 
 ESCAPED_CLOSERS = ("&gt;", "&#62;", "&#x3e;", "&amp;gt;", "\\u003e", "\\x3e", "\\>")
-"""Other ways to write the brackets of a tag, in small letters."""
+"""Escaped tag brackets, in lower case."""
 
 
 def begins_any_name(text: str, names: Collection[str]) -> bool:
-    """Does one of these names begin so?"""
     return any(name.startswith(text) for name in names)
 
 
 def tag_kind(name: str, tags: Collection[str], hidden: Collection[str]) -> TagKind:
-    """What a tag of this name is, where these are ours; a namespace or a compound changes nothing."""
+    """Return the kind of a tag, also for namespaces and compounds."""
     lower = name.lower()
     if lower in tags:
         return "tag"
@@ -125,21 +118,18 @@ def tag_kind(name: str, tags: Collection[str], hidden: Collection[str]) -> TagKi
 
 
 MOST_HELD_BACK = 1_000
-"""Characters that are kept back at the most; what takes longer to become a mark is none."""
+"""Most characters held back; a longer candidate is no mark."""
 
 
 class ShownTags:
-    """Tags of ours in what is said that may be code: which of them would end the section if it is none."""
+    """Section tags in possible code, to find the one that ends the section if it is none."""
 
     def __init__(self) -> None:
         self._section = ""
         self._depth = 0
-        """The number of the section's own tags that are open in it."""
         self._ends_here = False
-        """True if the last thing that came would end the section."""
 
     def add(self, mark: AnswerMark, section: str) -> None:
-        """Take the next tag, where this section is open."""
         self._section = section
         self._ends_here = False
         if mark.name == section and not mark.closing:
@@ -150,17 +140,16 @@ class ShownTags:
             self._ends_here = True
 
     def add_text(self, text: str) -> None:
-        """Take what stands between the tags."""
         if text.strip():
             self._ends_here = False
 
     def prove_end(self, mark: AnswerMark) -> bool:
-        """Return True if the section ended, since another one or a thought begins directly after that."""
+        """True if another section or thought follows the closing tag directly."""
         begins = mark.kind in ("tag", "stray", "thought", "token") and not mark.closing
         return self._ends_here and begins and mark.name != self._section
 
     def end_in(self, block: Sequence[Token]) -> int:
-        """Return the place of the first mark that would end the section, or of the end of the block."""
+        """Return the index of the mark that would end the section, or the length."""
         depth = 0
         for place, token in enumerate(block):
             if isinstance(token, str) or token.kind != "tag":
@@ -178,61 +167,57 @@ class ShownTags:
 
 
 class CodeTracker:
-    """Knows what stands in code: there, marks that are not ours are text.
+    """Tracker of code, in which foreign marks are text.
 
-    Ours are text there, too, but in a private section, and but for those with the suffix that begin a section
-    outside of what is said. Whether backticks begin code is known when they are closed, in the same line, and
-    whether a block of code is one when its fence is closed: in what is said, a mark that comes before that is
-    kept back with all that follows it. The end of what is said, directly before another mark, is its end.
+    Our tags are text there, except in private sections and except suffixed ones that open a section outside
+    speech. Backticks count once closed in a line, fences once closed: until then, marks in speech and text
+    after them are held back. Code also ends with the speech if a mark follows directly.
     """
 
     def __init__(self, hidden: Collection[str] = ()) -> None:
         self._hidden = hidden
         self.is_marked = False
-        """True once a tag with the suffix counted: from then on, those without it are text."""
+        """True after a suffixed tag: later bare ones are text."""
         self._section = ""
-        """The section that is open, if its text is said."""
         self._within = 0
-        """How many hidden sections are open in it."""
         self.at_start = True
-        """Does a line begin here?"""
+        """True at the start of a line."""
         self._span = 0
-        """How many backticks are open in this line; -1: they were never closed, and count no more."""
+        """Open backticks in the line; -1: never closed, ignored."""
         self._begins = ""
-        """The fence that this line may begin."""
+        """Fence that this line may open."""
         self._fence = ""
-        """The fence that is open."""
         self._torn = False
-        """Did a mark that counts stand in it? Then all do, up to its end."""
+        """True if a mark counted in the fence; then all do."""
         self._ends = False
-        """Does this line close it, if nothing else stands in it?"""
+        """True if this line closes the fence, unless text follows."""
         self._kept: list[Token] = []
-        """Tokens that may be in a span of code."""
+        """Tokens in a possible code span."""
         self._must_close = False
-        """True if it has to end now to be one: its last tag would begin a private section."""
+        """True if the span must end now: its last tag would open a private section."""
         self._size = 0
         self._block: list[Token] = []
-        """Tokens that may be in a block of code, from its first mark of ours on."""
+        """Tokens in a possible block, from our first tag."""
         self._shown = ShownTags()
 
     @property
     def within_line(self) -> bool:
-        """Can nothing happen before the next special character?"""
+        """True if only special characters matter."""
         return not (self.at_start or self._ends)
 
     @property
     def shows_block(self) -> bool:
-        """True in a block of code in which our tags are text."""
+        """True in a block that makes our tags text."""
         return self._in_block and not self._within
 
     @property
     def may_be_span(self) -> bool:
-        """True if a span of code may have begun in which our tags are text."""
+        """True in a possible span that makes our tags text."""
         return self._span > 0 and not self._within
 
     @property
     def hides(self) -> bool:
-        """True while a private section of ours is open."""
+        """True while a private section is open."""
         return self._within > 0
 
     @property
@@ -241,11 +226,11 @@ class CodeTracker:
 
     @property
     def may_label(self) -> bool:
-        """Would a heading be one here?"""
+        """True where a heading is possible."""
         return self.at_start and not self._fence
 
     def take(self, token: Token) -> list[Token]:
-        """What is decided, now that this came."""
+        """Return the tokens decided now."""
         before: list[Token] = []
         if self._block and isinstance(token, AnswerMark):
             if self._ends:
@@ -257,7 +242,7 @@ class CodeTracker:
         return [*before, *self._through(self._decided(token))]
 
     def end(self) -> list[Token]:
-        """No more will come: what was kept back is no code, unless its block ends here."""
+        """Return held-back tokens, as code only if a block ends here."""
         if not self._block:
             return self.give_up()
         if self._ends:
@@ -284,7 +269,6 @@ class CodeTracker:
         return self._keep(token)
 
     def _tag(self, mark: AnswerMark) -> list[Token]:
-        """A tag of ours: text in code, but in a private section."""
         is_private = mark.name in self._hidden
         if self._within and not (is_private and mark.closing and self._within == 1):
             return self._within_private(mark, is_private=is_private)
@@ -299,11 +283,11 @@ class CodeTracker:
             decided = self._keep(mark)
             self._must_close = begins_private
             return decided
-        # another section: whatever was open in this one is closed
+        # a new section closes everything
         return [*self.give_up(), *self._real(mark)]
 
     def _within_private(self, mark: AnswerMark, *, is_private: bool) -> list[Token]:
-        """A tag of ours in a private section, which stays open: what is code there stays code."""
+        """Process our tag in a private section; code there stays code."""
         self.at_start = False
         if not is_private:
             return self._after_kept(mark)
@@ -311,7 +295,6 @@ class CodeTracker:
         return [*self.give_up(), mark]
 
     def _hold(self, mark: AnswerMark) -> list[Token]:
-        """Keep back a tag of ours in a block of code that may not be one."""
         self.at_start = False
         self._shown.add(mark, self._section)
         if not self._block:
@@ -320,7 +303,6 @@ class CodeTracker:
         return [mark]
 
     def _through(self, decided: list[Token]) -> list[Token]:
-        """Return as much of this as is decided, where a block of code may be none."""
         if not self._block:
             return decided
         for token in decided:
@@ -332,7 +314,6 @@ class CodeTracker:
         return self._close_block()
 
     def _close_block(self) -> list[Token]:
-        """The block of code was one: all of it is text."""
         block, self._block = self._block, []
         self._shown = ShownTags()
         self._fence = ""
@@ -340,7 +321,7 @@ class CodeTracker:
         return [*map(_raw, block)]
 
     def _tear_block(self) -> list[Token]:
-        """The block of code was none: from the end of what is said on, marks count."""
+        """Return a refuted block: marks count from the speech's end."""
         block, self._block = self._block, []
         end = self._shown.end_in(block)
         self._shown = ShownTags()
@@ -351,7 +332,6 @@ class CodeTracker:
         return decided
 
     def fence(self, run: str) -> list[Token]:
-        """A run of backticks or tildes."""
         return self._through(self._fenced(run))
 
     def _fenced(self, run: str) -> list[Token]:
@@ -372,7 +352,6 @@ class CodeTracker:
         return self._after_kept(run)
 
     def give_up(self) -> list[Token]:
-        """What was kept back is no code."""
         if not self._kept:
             return []
         self._fence = self._begins
@@ -388,7 +367,6 @@ class CodeTracker:
         return decided
 
     def _real(self, mark: AnswerMark) -> list[Token]:
-        """A mark that counts: what comes after it is another text."""
         public = mark.kind == "tag" and mark.name not in self._hidden
         if mark.exact and not self._within:
             self.is_marked = True
@@ -407,14 +385,12 @@ class CodeTracker:
         return [mark]
 
     def _begin_or_end(self, mark: AnswerMark) -> None:
-        """A section whose text is said begins or ends."""
         if not mark.closing:
             self._section = mark.name
         elif mark.name == self._section:
             self._section = ""
 
     def _enter_or_leave(self, mark: AnswerMark) -> None:
-        """A hidden section begins or ends."""
         if not mark.closing:
             self._within += 1
         elif self._within:
@@ -442,7 +418,6 @@ class CodeTracker:
         self._ends = False
 
     def _after_kept(self, token: Token) -> list[Token]:
-        """Keep it back, too, if something before it is."""
         if not self._kept:
             return [token]
         if isinstance(token, str):
@@ -457,7 +432,6 @@ class CodeTracker:
         return self.give_up()
 
     def _given_back(self) -> list[Token]:
-        """All that was kept back."""
         kept, self._kept = self._kept, []
         self._size = 0
         self._must_close = False
@@ -467,7 +441,6 @@ class CodeTracker:
 
 
 def _raw(token: Token) -> str:
-    """How it was written."""
     if isinstance(token, str):
         return token
     return token.raw
@@ -477,26 +450,25 @@ COLONS = frozenset(":\uff1a")
 
 
 DECORATION = frozenset("*_#(-• \t")
-"""What may stand before the name: `**Aside:**`, `## Aside`, `(aside: …)`."""
+"""Characters before the name: `**Aside:**`, `## Aside`, `(aside: …)`."""
 
 
 CLOSES = frozenset("*_)")
 
 
 AFTER = CLOSES | frozenset(" \t")
-"""What may stand between the name and its colon."""
+"""Characters between name and colon."""
 
 
 MOST = 16
-"""Characters of decoration at the most."""
 
 
 Heading = Generator[None, str, tuple[Token, str]]
-"""Returns what was read, and the first character that is no part of it."""
+"""Returns a token and the first unused character."""
 
 
 def match_heading(char: str, tags: Collection[str]) -> Heading:
-    """A line that begins with the name of one of these tags, decorated or before a colon, or another text."""
+    """Match a heading, decorated or before a colon; else return text."""
     held = ""
     while char in DECORATION and len(held) < MOST:
         held += char
@@ -515,7 +487,7 @@ def match_heading(char: str, tags: Collection[str]) -> Heading:
 
 
 def _after_name(held: str, name: str, char: str, *, decorated: bool) -> Heading:
-    """What follows the name decides whether it is a heading: a colon, the end of the line, a bracket."""
+    """Match a colon, line end or bracket after the name."""
     after = ""
     while char in AFTER and len(after) < MOST:
         after += char
@@ -529,7 +501,6 @@ def _after_name(held: str, name: str, char: str, *, decorated: bool) -> Heading:
 
 
 def match_label(held: str, name: str, char: str) -> Heading:
-    """The colon behind the name, and what closes its emphasis."""
     held += char
     char = yield
     while char in CLOSES and len(held) < MOST * 4:

@@ -1,12 +1,7 @@
-"""Answers that a model writes as JSON in place of sections: what of them is said, and what is private.
+"""Speech in answers without sections: JSON in their place, and plain text of weak models.
 
-`{"aside": "…", "say": "…"}` is read like the sections of these names. JSON that is broken or empty is never
-an answer, and of JSON with a private part nothing is said but its speech.
-
-The words of a plain answer that may be said: the soul's own alone, once.
-
-A weak model goes on as somebody else, repeats itself, writes tags and broken JSON, or tells about itself what
-it should say. A pure function of the answer.
+`{"aside": "…", "say": "…"}` is parsed like sections; of JSON with a private part only its speech is said.
+Plain text loses foreign turns, repetitions, tags and broken JSON.
 """
 
 from __future__ import annotations
@@ -33,17 +28,16 @@ JSON_KEY = re.compile(r"[{,\[]\s*\\?[\"'](?P<name>[\w -]{1,40})\\?[\"']\s*:")
 
 
 PARTIAL_KEY = re.compile(r"[{,\[]\s*(?:\\?[\"'][\w -]{0,40}(?:\\?[\"']\s*)?)?$")
-"""What may yet become a key."""
+"""Possible beginning of a JSON key."""
 
 
 BEGINS = re.compile(r"\s*(?:`{3,}\w*\s*)?(?:\{\s*(?:[\"'}]|$)|\[\s*(?:[{\"\]]|$)|$)")
-"""How JSON begins, perhaps in a block of code; as little as nothing may become so."""
+"""Beginning of JSON, maybe fenced; also matches an empty text."""
 
 
 FENCED_JSON = re.compile(
     r"\s*(?P<run>`{3,}|~{3,})[ \t]*\w*[ \t]*\n(?P<body>.*?)\n?[ \t]*(?P=run)\s*", re.DOTALL
 )
-"""A text that is one block of code."""
 
 
 CODE_PATTERN = re.compile(r"(?P<run>`{3,}|~{3,}).*?(?:(?P=run)|\Z)|(?<!`)`[^`\n]+`(?!`)", re.DOTALL)
@@ -53,18 +47,18 @@ NOTHING = ("null", '""', "''")
 
 
 OURS = {*PRIVATE_TAGS, *(f"{name}s" for name in PRIVATE_TAGS)}
-"""Names of our private sections: outside of any section they are private in code, too."""
+"""Private section names: outside sections they are private even in code."""
 
 
 SECTION_TAGS = {
     **{tag: tag for tag in SECTION_NAMES},
     **{step.name: step.tag for step in STEPS_BY_NAME.values()},
 }
-"""The tag of a section, by what it may be called."""
+"""Section tags by accepted names."""
 
 
 SUFFIX = re.compile(r"-[a-z]\d$")
-"""The suffix that may stand behind the name of a section, as behind its tag."""
+"""Suffix of a section name."""
 
 
 NAMED_BY = ("tag", "name", "type", "section", "role")
@@ -75,21 +69,17 @@ HELD_BY = ("content", "text", "value", "body")
 
 
 DEEPEST = 10
-"""So many objects and lists within each other are looked into."""
 
 
 MOST = 50
-"""Objects within a text that are looked at."""
+"""Objects searched in a text."""
 
 
 DECODER = json.JSONDecoder(strict=False)
 
 
 def parse_json_sections(text: str) -> Mapping[str, str] | None:
-    """Return what an answer in JSON says, by section; None for an answer that is an ordinary text.
-
-    Empty where nothing of it may be said.
-    """
+    """Return the sections of a JSON answer; empty if nothing may be said, None for ordinary text."""
     body = _unfenced(text).strip()
     if body in NOTHING:
         return {}
@@ -109,7 +99,7 @@ def parse_json_sections(text: str) -> Mapping[str, str] | None:
 
 
 def spoken_part(said: str) -> str:
-    """Return what may be said of the spoken section of an answer: of JSON with a private part, its speech."""
+    """Return the speech in a spoken section, without private JSON."""
     if "{" not in said:
         return said
     body = _unfenced(said)
@@ -119,7 +109,7 @@ def spoken_part(said: str) -> str:
 
 
 def spoken_part_so_far(said: str) -> str:
-    """Return what of a spoken section that still grows is sure to be speech: no JSON that may be private."""
+    """Return the certain speech of an unfinished section: nothing that may become private JSON."""
     if BEGINS.match(said):
         return ""
     if "{" not in said:
@@ -140,7 +130,7 @@ def _unfenced(text: str) -> str:
 
 
 def blank_code(text: str) -> str:
-    """Return the text with blanks in place of code, so that places stay the same."""
+    """Return the text with code blanked; positions stay."""
     return CODE_PATTERN.sub(lambda code: " " * len(code[0]), text)
 
 
@@ -149,13 +139,12 @@ def _has_private(text: str) -> bool:
 
 
 def _is_private(name: str) -> bool:
-    """Return True if a thought stands under a key of this name."""
+    """True if the key names a thought."""
     plain = name.strip().lower().replace(" ", "_")
     return plain in PRIVATE_TAGS or tag_kind(plain, SECTION_NAMES, PRIVATE_TAGS) == "thought"
 
 
 def _embedded(text: str) -> Mapping[str, str]:
-    """The sections of all objects in a text."""
     values: list[object] = []
     at = text.find("{")
     while at >= 0 and len(values) < MOST:
@@ -169,7 +158,7 @@ def _embedded(text: str) -> Mapping[str, str]:
 
 
 def _sections_of(value: object) -> Mapping[str, str]:
-    """What stands under the names of our sections, however deep; several parts of one are joined."""
+    """Return sections at any depth, parts joined."""
     found: dict[str, str] = {}
     for name, text in _parts(value, 0):
         found[name] = "\n\n".join(filter(None, [found.get(name, ""), text.strip()]))
@@ -197,7 +186,7 @@ def _parts(value: object, depth: int) -> Iterator[tuple[str, str]]:
 
 
 def _named_part(value: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """The part that names its section in a value."""
+    """Yield the part that names its section in a value."""
     names = [str(value[key]).strip().lower() for key in NAMED_BY if key in value]
     texts = [value[key] for key in HELD_BY if key in value]
     tag = _tag_of(names[0]) if names else ""
@@ -206,12 +195,11 @@ def _named_part(value: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 
 
 def _tag_of(name: str) -> str:
-    """The tag of the section of this name, with a suffix or without; nothing for any other name."""
     return SECTION_TAGS.get(name) or SECTION_TAGS.get(SUFFIX.sub("", name), "")
 
 
 def _text_of(value: object) -> str:
-    """The text of a section, of which a thought within it is no part."""
+    """Return a section's text without thoughts."""
     match value:
         case str():
             parsed = split_sections(value, SECTION_NAMES, PRIVATE_TAGS)
@@ -235,11 +223,11 @@ CONTROL = re.compile(r"<\|[^|<>\n]{1,40}\|?>|<\uff5c[^<>\n]{1,40}>|<(?:start|end
 
 
 FRAME = re.compile(rf"</?\s*(?:message|{'|'.join(PAYLOAD_NAMES)})\b", re.IGNORECASE)
-"""The beginning of a frame of ours that a model goes on with: what follows is nobody's answer."""
+"""Beginning of our message frame, which a model wrongly continues."""
 
 
 TAG = re.compile(rf"</?\s*(?:{OUR_TAG_PATTERN})(?:-\w*)?(?:\s[^<>]*)?/?>", re.IGNORECASE)
-"""Our tags, with all of our suffix, a part of it, or none."""
+"""Section tags with a whole, partial or no suffix."""
 
 
 FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,}).*$", re.MULTILINE)
@@ -249,30 +237,30 @@ QUOTED = re.compile(r"[\"“„«](?P<words>[^\"“”„«»]+)[\"”“»]")
 
 
 LONGEST_UNIT = 60
-"""Words of what is looked at as one that may be repeated."""
+"""Longest repeated unit, in words."""
 
 
 MOST_WORDS = 2_000
 
 
 TIMES = {1: 6, 2: 4}
-"""Times that so many words in a row make a repetition; for more words it is three."""
+"""Repetitions that count, by length in words; three for longer units."""
 
 
 OUR_KEYS = frozenset({*SECTION_TAGS, "actions", "why", "args", "statement", "is_true"})
-"""Keys of the JSON that other calls ask for."""
+"""JSON keys of other calls."""
 
 
 FEW = 4
-"""Words that an answer may repeat whole: a greeting is answered with a greeting."""
+"""Words that an answer may repeat entirely, as in greetings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSurroundings:
-    """The surroundings of an answer: names, what was said, and the owner's moods.
+    """Context of an answer.
 
-    `name` is the soul's, `people` are those of the others; `asked` is the newest message, `said` what the
-    soul said before.
+    `name`: the soul's; `people`: names of others; `asked`: newest message; `said`: the soul's earlier ones;
+    `moods`: the owner's.
     """
 
     name: str
@@ -283,7 +271,7 @@ class AnswerSurroundings:
 
 
 def extract_own_words(text: str, around: AnswerSurroundings) -> str:
-    """Return what may be said of the words of an answer; empty where that is no answer."""
+    """Return the sayable part of an answer; empty if none."""
     text = CONTROL.split(text.strip(), maxsplit=1)[0]
     frame = FRAME.search(blank_code(text))
     if frame:
@@ -298,7 +286,7 @@ def extract_own_words(text: str, around: AnswerSurroundings) -> str:
 
 
 def _own_turn(text: str, around: AnswerSurroundings) -> str:
-    """Return the soul's own turn of a conversation that the model goes on with by itself."""
+    """Return only the soul's turn of an invented dialogue."""
     own = _names([around.name, *OWN_ROLES])
     begun = re.match(own, text, re.IGNORECASE)
     if begun:
@@ -322,13 +310,11 @@ def _own_turn(text: str, around: AnswerSurroundings) -> str:
 
 
 def _names(names: Collection[str]) -> str:
-    """Return a pattern for one of these at the beginning of a line, perhaps in bold, before its colon."""
     known = "|".join(re.escape(name) for name in names if name)
     return rf"[ \t]*(?:#+[ \t]*)?[*_]{{0,2}}(?:{known})[*_]{{0,2}}[ \t]*[:\uff1a][*_]{{0,2}}[ \t]*"
 
 
 def _without_tags(text: str) -> str:
-    """Take tags of ours out of what is no code."""
     places = [code.span() for code in CODE_PATTERN.finditer(text)]
 
     def taken(tag: re.Match[str]) -> str:
@@ -338,7 +324,7 @@ def _without_tags(text: str) -> str:
 
 
 def _without_broken_json(text: str) -> str:
-    """Cut a text where JSON begins outside of code that never ends, or that another call would ask for."""
+    """Cut the text at JSON that never closes or belongs to other calls."""
     blank = blank_code(text)
     for key in JSON_KEY.finditer(blank):
         rest = blank[key.start() :]
@@ -350,7 +336,6 @@ def _without_broken_json(text: str) -> str:
 
 
 def _closes(text: str) -> bool:
-    """True if the first bracket of this is closed in it."""
     depth = 0
     for char in re.sub(r'"(?:[^"\\\n]|\\.)*"', "", text):
         depth += (char in "{[") - (char in "}]")
@@ -360,7 +345,7 @@ def _closes(text: str) -> bool:
 
 
 def _first_person(text: str, around: AnswerSurroundings) -> str:
-    """Return what the soul says, if the model tells of it in the third person; nothing of its thoughts."""
+    """Return the quoted speech of a third-person answer; empty for thoughts."""
     told = re.match(rf"[*_(]{{0,2}}{re.escape(around.name)}\s+(?P<verb>\w+)(?:\s+(?P<more>\w+))?", text)
     if told is None:
         return text
@@ -375,12 +360,11 @@ def _first_person(text: str, around: AnswerSurroundings) -> str:
 
 
 def _states(around: AnswerSurroundings) -> Collection[str]:
-    """Return the first two words of each status line: "is musing"."""
     return {" ".join(mood.status.rstrip("….").split()[:2]).casefold() for mood in around.moods.values()}
 
 
 def cut_repetition(text: str) -> str:
-    """Return a text up to where it begins to repeat itself; nothing of a word that stands there alone."""
+    """Return the text up to its first repetition; empty for a single repeated word."""
     words = [(found[0].casefold(), found.end()) for found in re.finditer(r"\S+", text)][:MOST_WORDS]
     bare = [word for word, _ in words]
     for at in range(len(bare)):
@@ -397,11 +381,10 @@ def cut_repetition(text: str) -> str:
 
 
 def _says_something(text: str) -> bool:
-    """True if it has a letter, a digit or a sign like an emoji, besides the marks of code."""
     return any(char.isalnum() or unicodedata.category(char) == "So" for char in FENCE_LINE.sub("", text))
 
 
 def _is_repeated(text: str, earlier: Collection[str]) -> bool:
-    """True if it only says again what was asked, or said before."""
+    """True if it only repeats an earlier message."""
     words = re.findall(r"\w+", text.casefold())
     return len(words) > FEW and any(re.findall(r"\w+", one.casefold()) == words for one in earlier)

@@ -1,9 +1,6 @@
-"""Instructions of ours that a model sends back in place of an answer: runs of their words.
+"""Leak protection: runs of eight words from private sections or instructions are never said.
 
-Words of earlier private sections and of our instructions are never said: a run of eight of them is found
-before it is whole.
-
-What people said, what was found, and what the soul said aloud is not private: it stands in the same memory.
+A run is found before it is complete. Words of people, results and the soul's speech are allowed.
 """
 
 from __future__ import annotations
@@ -28,7 +25,7 @@ ECHO_WORD = re.compile(r"\w+(?:['\u2019]\w+)*")
 
 
 TO_THE_SOUL = frozenset({"you", "your", "yours", "yourself"})
-"""Words of which one stands in a sentence that is said to the soul, in the owner's text about it."""
+"""Words that address the soul in the character."""
 
 
 WordRun = tuple[str, ...]
@@ -37,9 +34,9 @@ WordRun = tuple[str, ...]
 def repeats_instructions(
     said: str, instructions: Iterable[str], character: str = "", heard: Iterable[str] = ()
 ) -> bool:
-    """True if these words repeat a run of our instructions, or of what the character tells the soul.
+    """True if the text repeats a run of instructions, or of the character's words to the soul.
 
-    What the character says without speaking to the soul may be said, and so may what people said before.
+    Its other words, and earlier words of people, are allowed.
     """
     mine = word_runs(said)
     if not mine:
@@ -52,7 +49,6 @@ def repeats_instructions(
 
 @functools.lru_cache
 def word_runs(text: str) -> frozenset[WordRun]:
-    """Return all runs of so many words, whatever stands between the words."""
     words = ECHO_WORD.findall(text.casefold().replace("\u2019", "'"))
     return frozenset(
         tuple(words[at : at + ECHO_RUN_LENGTH]) for at in range(len(words) - ECHO_RUN_LENGTH + 1)
@@ -60,22 +56,22 @@ def word_runs(text: str) -> frozenset[WordRun]:
 
 
 HIDDEN_RUN_LENGTH = 8
-"""Words in a row that give a private thought away."""
+"""Words in a row that reveal a private thought."""
 
 
 BEGINS = 2
-"""Words in a row that may be read of a run, until it breaks off."""
+"""Words of a run that may be shown."""
 
 
 DENSE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-"""Scripts without spaces between words: each letter counts as half a word."""
+"""Scripts without spaces; a letter is half a word."""
 
 
 HIDDEN = "".join(map(re.escape, INVISIBLE_CHARACTERS))
 
 
 ACCENTS = "\u0300-\u036f"
-"""Signs on the letter before them, where that is not one sign with it."""
+"""Combining accents."""
 
 
 COMPARED_WORD = re.compile(rf"[{DENSE}]|[^\W_{DENSE}]+(?:[{HIDDEN}{ACCENTS}]+[^\W_{DENSE}]+)*[{ACCENTS}]*")
@@ -97,7 +93,6 @@ ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,3
 
 
 HALF_ENTITY = re.compile(r"&#?[A-Za-z0-9]{0,32}\Z")
-"""The end of a text that may yet become an entity."""
 
 
 MARK = r"(?P<mark>-\w+)?[^<>]*>"
@@ -107,7 +102,7 @@ ENDS = r"(?:(?(mark)</(?P=tag)(?P=mark)\s*>|</(?P=tag)\s*>)|\Z)"
 
 
 PRIVATE_SECTION = re.compile(rf"<(?P<tag>{ASIDE_TAG}|{THOUGHT_TAG}){MARK}(?P<text>.*?){ENDS}", re.DOTALL)
-"""As it stands in a remembered answer, with the suffix of an installation or without."""
+"""Private section in a remembered answer, with or without suffix."""
 
 
 SPOKEN = rf"{SAY_TAG}|[\w.-]+-response"
@@ -116,11 +111,11 @@ SPOKEN = rf"{SAY_TAG}|[\w.-]+-response"
 SECTION = re.compile(
     rf"<(?P<tag>(?P<said>{SPOKEN})|{ASIDE_TAG}|{THOUGHT_TAG}){MARK}(?P<text>.*?){ENDS}", re.DOTALL
 )
-"""A private or spoken section: what is drafted in a private one was not said."""
+"""Private or spoken section; drafts in private ones were not said."""
 
 
 def without_private_sections(memory: WorkingMemory) -> WorkingMemory:
-    """Return the same memory without the private sections of the soul's earlier answers."""
+    """Return the memory without earlier private sections."""
     return working_memory(map(_without_private, memory.memories))
 
 
@@ -131,39 +126,35 @@ def _without_private(one: Memory) -> Memory:
 
 
 class HiddenWords:
-    """Texts of which no run may be said, unless it stands in what is `known`."""
+    """Texts whose runs may not be said, except those in `known`."""
 
     def __init__(self, texts: Iterable[str], known: Callable[[], Iterable[str]]) -> None:
         self._words, self._places = _indexed(tuple(texts))
         self._known_texts = known
         self._known: str | None = None
-        """All words that may be said."""
 
     def __bool__(self) -> bool:
         return bool(self._words)
 
     def are_in(self, text: str) -> bool:
-        """Return True if a run of them stands in this text."""
+        """True if a run is in the text."""
         watch = HiddenWordsGuard(self)
         watch.safe_part(f"{text}\n")
         return watch.found
 
     def text_before_run(self, text: str) -> str:
-        """Return the text up to where it may begin to give one of them away."""
+        """Return the text before a possible run."""
         return HiddenWordsGuard(self).safe_part(text)
 
-    # What a Watch asks
-
     def places(self, first: str, second: str) -> Sequence[int]:
-        """Return the places where these two words stand, one after the other."""
         return self._places.get((first, second), ())
 
     def word(self, place: int) -> str:
-        """Return the word at this place; empty where a section has ended."""
+        """Return the word at a position; empty at a section's end."""
         return self._words[place] if place < len(self._words) else ""
 
     def run(self, place: int) -> Sequence[str]:
-        """Return the run that begins here; none where its section ends before it, or where it is known."""
+        """Return the run from here; empty if its section ends first or it is known."""
         run: list[str] = []
         size = 0.0
         while size < HIDDEN_RUN_LENGTH:
@@ -178,9 +169,9 @@ class HiddenWords:
 
 
 class PrivateWords(HiddenWords):
-    """The private sections of earlier answers in a memory.
+    """Private sections of earlier answers.
 
-    Where the soul thinks in the open, its answer is made of its thoughts (`thinks`): they may be said.
+    In open thought (`thinks`) answers are made of thoughts, which may be said.
     """
 
     def __init__(self, memory: WorkingMemory, *, thinks: bool = False) -> None:
@@ -205,7 +196,6 @@ def _said(memory: WorkingMemory) -> Iterator[str]:
 
 @functools.lru_cache
 def _indexed(texts: tuple[str, ...]) -> tuple[Sequence[str], Mapping[tuple[str, str], Sequence[int]]]:
-    """Return the words of these texts, with an empty one after each text, and where two of them stand."""
     found = [word for text in texts for word in (*comparable_words(text), "")]
     places: dict[tuple[str, str], list[int]] = {}
     for place, pair in enumerate(pairwise(found)):
@@ -215,7 +205,7 @@ def _indexed(texts: tuple[str, ...]) -> tuple[Sequence[str], Mapping[tuple[str, 
 
 @dataclass(slots=True, kw_only=True)
 class HiddenRun:
-    """A run that a text is in: its words, how many of them have come, and where the third one begins."""
+    """A partly matched run: words that `came`, position of its third."""
 
     words: Sequence[str]
     third: int
@@ -223,7 +213,7 @@ class HiddenRun:
 
 
 class HiddenWordsGuard:
-    """One text that is to be said, as it grows: what of it may be read, and if it gives a hidden run away."""
+    """Check of a growing text for hidden runs."""
 
     def __init__(self, hidden: HiddenWords) -> None:
         self._hidden = hidden
@@ -231,18 +221,16 @@ class HiddenWordsGuard:
 
     def _begin(self) -> None:
         self.found = False
-        """True if a whole run stands in it."""
         self._text = ""
         self._read = 0
-        """Up to where it is taken apart."""
+        """Position examined so far."""
         self._last = ""
-        """Its last whole word."""
         self._places: Sequence[int] = ()
-        """Places of its last two words in what is private."""
+        """Positions of the last two words in hidden texts."""
         self._runs: list[HiddenRun] = []
 
     def safe_part(self, text: str) -> str:
-        """Return what of the text so far may be read: all but what may become a run."""
+        """Return the text without possible runs."""
         if not self._hidden:
             return text
         if not text.startswith(self._text):
@@ -263,11 +251,10 @@ class HiddenWordsGuard:
         return text[: min([held, *(run.third for run in self._runs)])]
 
     def _may_go_on(self, beginning: str) -> bool:
-        """May the word that begins so be the third one of a run?"""
+        """True if a run's third word starts so."""
         return any(self._hidden.word(place + BEGINS).startswith(beginning) for place in self._places)
 
     def _take(self, word: str, at: int) -> None:
-        """Take its next word, which begins at this place."""
         runs = [run for run in self._runs if run.words[run.came] == word]
         for run in runs:
             run.came += 1
@@ -283,17 +270,16 @@ class HiddenWordsGuard:
 
 
 def comparable_words(text: str) -> list[str]:
-    """Return the words of a text as they are compared."""
     return [comparable_word(word) for word in COMPARED_WORD.findall(decode_entities(text))]
 
 
 def decode_entities(text: str) -> str:
-    """Return a text of the same length in which people read no entity, but the character it stands for."""
+    """Return the text with decoded entities, padded to its length."""
     if "&" not in text:
         return text
     return ENTITY.sub(lambda found: html.unescape(found[0]).ljust(len(found[0]), UNSEEN), text)
 
 
 def comparable_word(word: str) -> str:
-    """Return a word as it is compared: without case, or characters that nobody sees."""
+    """Return the word normalised: no case or invisible characters."""
     return normalize("NFKC", INVISIBLES.sub("", word)).casefold()

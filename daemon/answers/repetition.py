@@ -1,7 +1,6 @@
-"""Notices when a mind goes round in circles: in a run, in its calls to itself, and in its inner life.
+"""Detection of repetition: in runs, self-calls and the inner life.
 
-Two texts are the same if nothing is different but how they are written: see `normalised`. Pure, and linear in
-the length of a text.
+Texts are compared normalised; in linear time.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ ALIKE = {
     "-": "\u2010\u2011\u2012\u2013\u2014\u2015\u2212",
     "": "\u00ad\u200b\u200e\u200f\u2060\ufe0e\ufe0f\ufeff",
 }
-"""What means the same, and what cannot be seen."""
+"""Equivalent and invisible characters."""
 
 
 STAMP = re.compile(
@@ -37,28 +36,26 @@ STAMP = re.compile(
     """,
     re.VERBOSE,
 )
-"""Says when something was, and is another one each time: a time to the second, or with its day; Slack's `ts`.
-One that fills its quotation marks is a value that somebody chose, and counts.
-"""
+"""Timestamps: a time with seconds or a day, and Slack's `ts`. Values that fill quotation marks are kept."""
 
 
 TICK = re.compile(r"(tick|iteration|тик|итерация)\W{1,3}\d+\b")
 
 
 CMD_ID = re.compile(r"""cmd_id["']?\s*[:=]\s*["']?[\w./-]+""")
-"""The number of a tick, and the name of a command in it: whoever thinks the same again counts on."""
+"""Tick numbers and command ids, which change when a thought repeats."""
 
 
 MARKS = """!"'(),.:;?[]_{}|~`\u00b4·…¡¿§¶†‡•‣\u2043、。〈〉《》「」『』【】・।॥،؛؟"""
-"""What only divides words, or sets them off."""
+"""Characters that only separate words."""
 
 
 SIGNS = "%&@\\$+<=>^"
-"""What means something wherever it stands."""
+"""Significant characters."""
 
 
 NO_SIGN = re.compile(r"-(?<=\w-)|-(?!\d)|\#(?<!\w\#)|[*/](?!\d)|[*/](?<!\d[*/])")
-"""What is no sign here, as in -5, c# and 2*3."""
+"""Non-significant positions of signs, unlike -5, c# and 2*3."""
 
 
 IDEOGRAPHS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -68,39 +65,38 @@ IDEOGRAPH = re.compile(f"[{IDEOGRAPHS}]")
 
 
 WORD = re.compile(rf"[{IDEOGRAPHS}]|[^\s{IDEOGRAPHS}]+")
-"""Where words are written without spaces, each character is taken as one."""
+"""A word; each ideograph counts as one."""
 
 
 NEWS = ("timer-fired", "fan-out-complete")
 
 
 TOLD = ("<sent", *(f"<{name}" for name in SYSTEM_TAGS if name not in NEWS))
-"""How begins what the core says of what the soul itself wrote."""
+"""Beginnings of messages that report the soul's own texts."""
 
 
 FRAME = '<message from="'
-"""How begins what came from an action, another thread or a person."""
+"""Beginning of messages from actions, threads and people."""
 
 
 THREAD = f"{FRAME}sess-"
 
 
 Seen = Literal["", "nudge", "end"]
-"""What a round calls for: nothing, a nudge where it closes a circle, the end where a nudge was in vain."""
+"""Verdict on a round: none, a nudge at a repetition, the end if it continues."""
 
 
 def normalized_text(text: str) -> str:
-    """The text without what makes no difference: how it is set, and numbers that only count on.
+    """Return the text without layout, times and counters.
 
-    Letters are folded (NFKC, case), white space and the marks between words become one space, what stands for
-    the time or counts the ticks becomes none. All other numbers count: another id or another day is another
-    thing. A text of marks alone is taken as it is.
+    NFKC and case are folded, separators become one space; other numbers stay. A text of only separators is
+    unchanged.
     """
     return " ".join(_words(text))
 
 
 def _words(text: str) -> Sequence[str]:
-    """The words and signs that count. Replacing one character everywhere is by far the fastest there is."""
+    """Return the significant words and signs; replacing single characters is fastest."""
     plain = normalized("NFKC", text).casefold()
     for one, others in ALIKE.items():
         for other in others:
@@ -118,27 +114,27 @@ def _words(text: str) -> Sequence[str]:
 
 
 def text_hash(text: str) -> str:
-    """A hash that is the same for the same text, however it is written."""
+    """Return a hash of the normalised text."""
     return hashlib.sha256(normalized_text(text).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def reads_the_same(one: str, other: str) -> bool:
-    """Do they read the same?"""
+    """True if the normalised texts are equal."""
     return one == other or text_hash(one) == text_hash(other)
 
 
 @dataclass(frozen=True, slots=True)
 class TextProfile:
-    """What a text is compared by: the words in it, and which of them stand side by side."""
+    """Words and adjacent pairs of a text."""
 
     words: Set[str]
     pairs: Set[tuple[str, str]]
 
     def similarity_to(self, other: TextProfile) -> float:
-        """How alike they are, from 0 (no word in common) to 1 (the same), whichever is asked.
+        """Return the similarity, 0 to 1 and symmetric.
 
-        Half of it are the words that they share, half the pairs, since all texts of a language share words.
-        How often a word is used does not count: else the small ones would outweigh all others.
+        Words and pairs weigh half each, since all texts of a language share words. Frequency is ignored:
+        small words would dominate.
         """
         words = _shared(self.words, other.words)
         if not (self.pairs or other.pairs):
@@ -147,16 +143,15 @@ class TextProfile:
 
 
 def make_text_profile(text: str) -> TextProfile:
-    """What this text is compared by; made once where it is compared with many.
+    """Return a text's profile.
 
-    To compare two texts of 20 kB takes some 4 ms.
+    Comparing two texts of 20 kB takes 4 ms.
     """
     words = _words(text)
     return TextProfile(set(words), set(pairwise(words)))
 
 
 def _shared(one: Set[Any], other: Set[Any]) -> float:
-    """Twice what is in both, of what is in each."""
     whole = len(one) + len(other)
     if not whole:
         return 1.0
@@ -164,9 +159,9 @@ def _shared(one: Set[Any], other: Set[Any]) -> float:
 
 
 class RepetitionDetector:
-    """Is told of each round, as a text that is the same for the same choice, arguments and results.
+    """Detector of repeated rounds, given as texts.
 
-    With `exact` a round is another one if a single character is: in a program each may count.
+    `exact` compares character by character, as programs need.
     """
 
     def __init__(self, *, exact: bool = False) -> None:
@@ -175,7 +170,6 @@ class RepetitionDetector:
         self._nudged = False
 
     def observe_round(self, this: str) -> Seen:
-        """What this round calls for."""
         if not self._exact:
             this = text_hash(this)
         self._rounds.append(this)
@@ -188,26 +182,24 @@ class RepetitionDetector:
         return "nudge"
 
     def reset(self) -> None:
-        """The world has moved on, or may have: doing the same again is not repetition."""
+        """Forget the rounds: after a change, repeating is legitimate."""
         self._rounds.clear()
         self._nudged = False
 
     def _circles(self) -> bool:
-        """Does any number of the last rounds repeat those before them?"""
         lengths = range(1, len(self._rounds) // 2 + 1)
         return any(self._come_twice(length) for length in lengths)
 
     def _come_twice(self, length: int) -> bool:
-        """Are the last so many rounds the same as those before them?"""
         before = self._rounds[-2 * length : -length]
         return self._rounds[-length:] == before
 
 
 def repeats_last_answer(answer: str, conversation: Sequence[Memory]) -> bool:
-    """Does the soul say again what it said last in this conversation, though nothing new has come since?
+    """True if the answer repeats the soul's last one without news since.
 
-    What the core says of the soul's own words is nothing new, and neither is what an action comes to for the
-    second time in a row. Whatever else came is: a person may say the same twice, and mean it.
+    Reports of the soul's own words, and a repeated result, are no news. A person may repeat a message and
+    mean it.
     """
     last: Memory | None = None
     before: list[Memory] = []
@@ -232,6 +224,6 @@ def _is_news(memory: Memory) -> bool:
 
 
 def _is_result(memory: Memory) -> bool:
-    """Did an action come to this? What a person said carries a name."""
+    """True for results of actions; people's messages have a name."""
     from_within = memory.content.startswith(FRAME) and not memory.name
     return from_within and not memory.content.startswith(THREAD)

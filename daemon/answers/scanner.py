@@ -1,6 +1,6 @@
-"""Finds the marks in an answer as it comes.
+"""Streaming scanner of marks in answers.
 
-A state machine: each character is read once, and only what may yet become a mark is kept back.
+Each character is read once; only possible marks are held back.
 """
 
 from __future__ import annotations
@@ -36,33 +36,32 @@ from daemon.answers.marks import (
 )
 
 PLAIN = re.compile(r"[^<◁\uff1c\ufe64&\\\[`\n]+")
-"""What cannot begin a mark within a line."""
 
 
 ESCAPES = frozenset("&\\")
 
 
 GAPS = INVISIBLE_CHARACTERS | {"\\"}
-"""What may stand between the brackets of a tag and its name, besides white space."""
+"""Characters between bracket and name, besides white space."""
 
 
 BRACKETS = OPENERS | CLOSERS | {""}
 
 
 ENDS = BRACKETS | {"`"}
-"""What ends a tag, or shows that it is none; the end of the answer, too."""
+"""Characters that end or refute a tag."""
 
 
 BARS = frozenset("|\uff5c")
-"""`<|name|>` is a control token of a model's format, as in harmony."""
+"""`<|name|>`: a control token, as in harmony."""
 
 
 SUFFIX_SIGNS = frozenset("-0123456789")
-"""Signs that may stand in a suffix, besides letters."""
+"""Signs in suffixes."""
 
 
 SLIP = r"(?:-|[-_.](?:[a-z]\d?|\d))"
-"""Half of a suffix, or another one."""
+"""A partial or wrong suffix."""
 
 
 COMMENT, COMMENT_ENDS = "<!--", "-->"
@@ -72,18 +71,18 @@ TAG_SIGNS = frozenset("_:.-")
 
 
 TOKEN_SIGNS = frozenset("_▁-")
-"""What may stand in the name of a tag, and of a token, besides letters and digits."""
+"""Signs in names of tags and tokens."""
 
 
 Reader = Generator[None, str, str]
-"""Takes one character at a time, "" at the end; returns the first one that it did not use."""
+"""Takes characters, "" at the end; returns the first unused one."""
 
 
 class AnswerScanner:
-    """Splits an answer into texts and marks, in order. Within code only our own tags are marks (see code.py).
+    """Scanner that splits an answer into texts and marks; within code only our tags count.
 
-    `hidden` are those of our tags in which nothing is spoken: they are open even where a bracket is missing.
-    With a `suffix`, a tag that has it is exact: from the first one on, the others are strays.
+    `hidden`: private tags, open even without their bracket. Once a tag has the `suffix`, bare ones are
+    strays.
     """
 
     def __init__(self, tags: Iterable[str], hidden: Iterable[str] = (), suffix: str = "") -> None:
@@ -98,14 +97,12 @@ class AnswerScanner:
         self._code = CodeTracker(self._hidden)
         self._out: list[Token] = []
         self._is_tagged = False
-        """Was one of our tags written as it was asked for?"""
         self._plain = False
-        """Is what comes next within a line, and in the middle of nothing?"""
         self._reader = self._read()
         next(self._reader)
 
     def feed(self, delta: str) -> list[Token]:
-        """Take the next piece of the answer; returns what is decided by now."""
+        """Process a piece; return the decided tokens."""
         at = 0
         while at < len(delta):
             if self._plain:
@@ -119,14 +116,14 @@ class AnswerScanner:
         return self._taken()
 
     def end(self) -> list[Token]:
-        """No more will come: returns what is left, but for the beginning of a mark that broke off."""
+        """Return the rest, without a broken-off mark."""
         self._reader.send("")
         self._out += self._code.end()
         return self._taken()
 
     @property
     def is_marked(self) -> bool:
-        """True if a tag with the suffix counted."""
+        """True if a suffixed tag counted."""
         return self._code.is_marked
 
     def _taken(self) -> list[Token]:
@@ -134,7 +131,6 @@ class AnswerScanner:
         return taken
 
     def _known(self, name: str) -> tuple[TagKind, str, bool]:
-        """Return the kind of a tag of this name, the bare name, and True if its suffix is the right one."""
         kind, tag, exact = tag_kind(name, self._tags, self._hidden), name.lower(), False
         ours = self._suffixed and self._suffixed.fullmatch(tag)
         if ours:
@@ -169,7 +165,6 @@ class AnswerScanner:
                 self._plain = False
 
     def _fence(self, sign: str) -> Reader:
-        """A run of backticks or tildes."""
         run, char = "", sign
         while char == sign:
             run += char
@@ -178,7 +173,7 @@ class AnswerScanner:
         return char
 
     def _escaped(self, held: str) -> Reader:
-        """`&` or a backslash, which may begin a bracket that is written otherwise."""
+        """Read `&` or a backslash and an escaped bracket."""
         char = yield
         while char and begins_any_name((held + char).lower(), ESCAPED_OPENERS):
             held += char
@@ -190,7 +185,6 @@ class AnswerScanner:
         return char
 
     def _angle(self, opener: str, *, escaped: bool) -> Reader:
-        """`<`, and what may be the name of a tag behind it."""
         char = yield
         if char in BARS and not escaped:
             return (yield from self._token(opener + char))
@@ -200,7 +194,7 @@ class AnswerScanner:
         while char.isspace() or char in GAPS or (char in SLASHES and not closing):
             closing = closing or char in SLASHES
             held += char
-            if len(held) > MOST_HELD_BACK:  # only white space: it may be seen, and is not kept back
+            if len(held) > MOST_HELD_BACK:  # white space may be shown
                 self._emit(held)
                 held = ""
             char = yield
@@ -218,7 +212,7 @@ class AnswerScanner:
         return (yield from self._named(held, name, char, closing=closing))
 
     def _escaped_tag(self, held: str, name: str, char: str, *, closing: bool) -> Reader:
-        """A tag with other brackets: a mark if it is a thought's, or if none of ours was written plainly."""
+        """Read a tag in escaped brackets: a mark if private, or if none of ours was plain."""
         kind, name, exact = self._known(name)
         is_private = kind == "thought" or name in self._hidden
         if kind not in ("tag", "thought") or (self._is_tagged and not is_private):
@@ -238,13 +232,13 @@ class AnswerScanner:
         return char
 
     def _counted(self, mark: AnswerMark) -> AnswerMark:
-        """A mark as it counts: a private tag of ours that closes nothing is like one of a thought."""
+        """Return the mark; a private closing tag that closes nothing is a thought's."""
         if mark.kind == "tag" and mark.closing and mark.name in self._hidden and not self._code.hides:
             return replace(mark, kind="thought")
         return mark
 
     def _comment(self, held: str) -> Reader:
-        """`<!--`, and what of it is marked as a thought: the comment is one, or stands for a tag."""
+        """Read `<!--` and a thought's name."""
         char = yield
         while char and COMMENT.startswith(held + char):
             held += char
@@ -271,7 +265,7 @@ class AnswerScanner:
         return (yield from self._private_comment(mark, char))
 
     def _private_comment(self, mark: AnswerMark, char: str) -> Reader:
-        """A comment with the name of a thought: alone it stands for its tag, else it holds the thought."""
+        """Read a comment named like a thought: alone it is a tag, else it contains the thought."""
         held = mark.raw
         while char.isspace() and len(held) < MOST_HELD_BACK:
             held += char
@@ -296,10 +290,9 @@ class AnswerScanner:
         return char
 
     def _named(self, held: str, name: str, char: str, *, closing: bool) -> Reader:
-        """What comes after `<` and this name."""
         kind, name, exact = self._known(name)
         if not char and kind != "thought" and begins_any_name(name, self._tags | THOUGHT_TAGS):
-            return char  # it breaks off in what could have become a mark
+            return char  # broken off in a possible mark
         if kind == "text":
             self._emit(held)
             return char
@@ -319,7 +312,7 @@ class AnswerScanner:
         return (yield from self._open_hidden(mark, char))
 
     def _stray(self, mark: AnswerMark, char: str) -> Reader:
-        """A tag of ours without the suffix, where others have it; what stands behind its name is text."""
+        """Read our bare tag; text after its name stays text."""
         held = mark.raw
         while mark.closing and (char.isspace() or char in GAPS) and len(held) < MOST_HELD_BACK:
             held += char
@@ -332,7 +325,7 @@ class AnswerScanner:
         return char
 
     def _rest_of_tag(self, mark: AnswerMark, char: str) -> Reader:
-        """A tag of ours up to its last bracket. One that closes what is spoken closes it without one, too."""
+        """Read the rest of our tag; a public closing one needs no bracket."""
         held = mark.raw
         while char not in ENDS and len(held) < MOST_HELD_BACK:
             held += char
@@ -347,7 +340,7 @@ class AnswerScanner:
         return char
 
     def _rest_of_hidden(self, mark: AnswerMark, char: str) -> Reader:
-        """Read up to its last bracket a tag that begins a private section, unless a span of code holds it."""
+        """Read a private opening tag, unless in a code span."""
         held = mark.raw
         while char not in ENDS and char != "\n":
             held += char
@@ -359,7 +352,7 @@ class AnswerScanner:
         return char
 
     def _open_hidden(self, mark: AnswerMark, char: str) -> Reader:
-        """It is open at once: what stands within the bracket is as private as what comes after it."""
+        """Open a private section at once: its attributes are private."""
         self._emit(replace(mark, raw=f"{mark.raw}>"))
         while char not in BRACKETS:
             char = yield
@@ -368,7 +361,7 @@ class AnswerScanner:
         return char
 
     def _thought(self, mark: AnswerMark, char: str) -> Reader:
-        """It is open at once; only a whole tag closes it."""
+        """Open a thought at once; only a whole tag closes it."""
         held = mark.raw
         while mark.closing and (char.isspace() or char in GAPS) and len(held) < MOST_HELD_BACK:
             held += char
@@ -380,7 +373,7 @@ class AnswerScanner:
         return char
 
     def _other(self, mark: AnswerMark, char: str) -> Reader:
-        """A tag that nobody knows; without its last bracket in the same line it is text."""
+        """Read an unknown tag, text unless closed in its line."""
         held = mark.raw
         while char not in ENDS and char != "\n" and len(held) < MOST_HELD_BACK:
             held += char
@@ -396,7 +389,6 @@ class AnswerScanner:
         return (yield)
 
     def _token(self, held: str) -> Reader:
-        """`<|name|>`."""
         name = ""
         char = yield
         while (char.isalnum() or char in TOKEN_SIGNS) and len(name) < LONGEST_NAME:
@@ -414,7 +406,7 @@ class AnswerScanner:
         return char
 
     def _square(self) -> Reader:
-        """`[NAME]`, unless it is a link's text."""
+        """Read `[NAME]`, unless it is a link."""
         held, name = "[", ""
         may_label = self._code.may_label
         char = yield
@@ -444,11 +436,10 @@ class AnswerScanner:
         return (yield from self._bracketed_thought(held, name, char, closing=closing))
 
     def _bracketed_thought(self, held: str, name: str, char: str, *, closing: bool) -> Reader:
-        """What comes after `[` and this name."""
         may_be_link = not closing and name in LINKED
         name = name.lower()
         if not char and begins_any_name(name, self._bracketed):
-            return char  # it breaks off in what could have become a mark
+            return char  # broken off in a possible mark
         if char != "]" or name not in self._bracketed:
             self._emit(held)
             return char

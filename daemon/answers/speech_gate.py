@@ -1,19 +1,8 @@
-"""The one gate: what of a model's answer may be read by anybody.
+"""The speech gate: parts of an answer that people may read.
 
-Private until proven spoken: what stands in a private section, in none, or in a thought of another model's
-kind is never dialogue. Fed in pieces of any size; what it gives as dialogue only grows, until a mark that
-closes a thought which never opened takes back all that stood before it.
-
-What is open in an answer while it is read, and the texts that grow in it.
-
-Harmony's channels where a server has dropped their marks: `analysisThe user … assistantfinalHello`.
-
-Only an answer that begins so is one; sections.py reads what is left.
-
-Sentences about tags: a `<thinking>` that is only spoken of is text, not the begin of a thought.
-
-Private until proven spoken: each mark of the section has to stand within a sentence, in quotation marks or
-beside a word for "tag". Where one does not, all of them count as marks.
+Private until proven spoken: private sections, text outside sections and foreign thoughts are no dialogue.
+Dialogue only grows, unless the closing mark of an unopened thought discards all before it. Also handled:
+unmarked harmony channels (`analysisThe user … assistantfinalHello`), and tags that are only mentioned.
 """
 
 from __future__ import annotations
@@ -35,21 +24,20 @@ HARMONY_FINAL_TEXT = "assistantfinal"
 
 
 LONGEST = 1_000
-"""Characters that are kept back at the most, until it is known how an answer begins."""
+"""Characters held back before the beginning is known."""
 
 
 class UnmarkedHarmonyFilter:
-    """Takes such a thought, which no mark of its own closes, out of an answer that comes in pieces."""
+    """Filter of an unmarked harmony thought in a streamed answer."""
 
     def __init__(self) -> None:
         self.found = False
-        """Did the answer begin with one?"""
+        """True if the answer began with one."""
         self._passes = False
-        """Is all that comes now what the model says?"""
+        """True once only speech follows."""
         self._kept = ""
 
     def feed(self, delta: str) -> str:
-        """Take the next piece; returns what of it, and of what was kept back, is no such thought."""
         if self._passes:
             return delta
         self._kept += delta
@@ -68,7 +56,6 @@ class UnmarkedHarmonyFilter:
         return rest
 
     def end(self) -> str:
-        """No more will come: returns what was kept back, if it was no thought."""
         self._passes = True
         kept, self._kept = self._kept, ""
         if self.found:
@@ -77,9 +64,9 @@ class UnmarkedHarmonyFilter:
 
 
 def begins_channel(text: str) -> bool | None:
-    """Does an answer that begins so begin with a channel's name? None: that is not known yet.
+    """True if the text begins with a channel name; None if undecided.
 
-    A word that is no more than the name of a channel stands before what begins a sentence.
+    After the name a sentence must begin.
     """
     text = text.lstrip()
     for name in CHANNELS:
@@ -92,11 +79,11 @@ def begins_channel(text: str) -> bool | None:
 
 
 MOST = 40
-"""Marks of one section that are looked at."""
+"""Marks examined per section."""
 
 
 NEAR = 200
-"""Characters on each side of a mark that are looked at."""
+"""Characters examined beside a mark."""
 
 
 QUOTES = {'"': '"', "'": "'", "“": "”", "„": "“", "\u2018": "\u2019", "«": "»", "(": ")", "「": "」"}
@@ -121,40 +108,37 @@ BEFORE_WORD = re.compile(rf"[\s-]*(?:{AND}\s*{OTHER}\s*)*{TAG_WORD}(?!\w)", re.I
 
 
 class SectionTranscript:
-    """What stands in a section whose text is said, as it was written.
+    """Original text of a public section.
 
-    `before` is what all texts of the answer were as it began, by section. `hidden` are our private tags.
+    `before`: all texts at its beginning, by section; `hidden`: our private tags.
     """
 
     def __init__(self, before: Mapping[str, str], kept: str, hidden: Collection[str]) -> None:
         self.before = before
         self.kept = kept
-        """The answer as it is remembered, up to here."""
+        """Remembered answer up to here."""
         self._hidden = hidden
         self._parts: list[str] = []
         self._thoughts: list[int] = []
-        """The places of the parts that may begin or end a thought."""
         self._may_speak_of_tags = True
 
     @property
     def text(self) -> str:
-        """All of it."""
         return "".join(self._parts)
 
     def append(self, token: Token) -> None:
-        """It goes on so."""
         if isinstance(token, AnswerMark):
             if token.kind == "thought":
                 self._thoughts.append(len(self._parts))
             elif token.kind == "stray":
                 pass
             elif token.kind in ("token", "label") or token.name in self._hidden:
-                self._may_speak_of_tags = False  # there is a mark in it beyond doubt
+                self._may_speak_of_tags = False  # certainly a mark
             token = token.raw
         self._parts.append(token)
 
     def speaks_of_tags(self) -> bool:
-        """Return True if it ends here, holds marks of thoughts, and all of them are only spoken of."""
+        """True at the section's end if its thought marks are only mentions."""
         marks, self._thoughts = self._thoughts, []
         if not marks or not self._may_speak_of_tags or len(marks) > MOST:
             return False
@@ -167,7 +151,7 @@ class SectionTranscript:
 
 
 def is_tag_mention(before: str, after: str) -> bool:
-    """Return True if a tag between these texts is spoken of: it is quoted, or beside a word for "tag"."""
+    """True if a tag between these is quoted, or next to a word for "tag"."""
     if before and after and QUOTES.get(before[-1]) == after[0]:
         return True
     line = before.rpartition("\n")[2]
@@ -177,41 +161,36 @@ def is_tag_mention(before: str, after: str) -> bool:
 
 
 def ends_sentence(text: str) -> bool:
-    """Return True if nothing stands in the text, or it ends with a sentence or a line."""
     return not text.strip() or SENTENCE_ENDS.search(text) is not None
 
 
 @dataclass(slots=True, kw_only=True)
 class OpenSection:
-    """What is open. `foreign`: a thought of another model's kind, which ends by its own mark alone.
+    """An open part. `foreign`: another model's thought, ended by its own mark alone.
 
-    `token`: what comes after a control token. `label`: what stands under a heading that names a private
-    section. `doubt`: under a tag that nobody knows, before anything was said: a thought, if it is closed.
+    `token`: text after a control token. `label`: text under a private heading. `doubt`: text in an unknown
+    tag before speech, a thought if closed.
     """
 
     kind: Literal["outside", "section", "foreign", "token", "label", "doubt"]
     name: str
     raw: str = ""
     in_header: bool = False
-    """Of a token: is it the one that names a channel?"""
+    """True for a token that names a channel."""
     header: str = ""
-    """What came since that."""
     blank: bool = True
-    """Does nothing stand in it?"""
     again: bool = False
-    """True for a public section if one of its name said something: then nothing of this one counts."""
+    """True if this public section was filled before: its text is ignored."""
     tail: str = ""
-    """The last words in it."""
     within: list[str] = field(default_factory=list)
 
 
 class GrowingText:
-    """A text that grows in pieces, joined when it is looked at."""
+    """A text joined on demand."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self.blank = True
-        """Does it hold white space alone?"""
 
     def __str__(self) -> str:
         if len(self._pieces) > 1:
@@ -219,13 +198,11 @@ class GrowingText:
         return "".join(self._pieces)
 
     def append(self, text: str) -> None:
-        """It goes on so."""
         self._pieces.append(text)
         if self.blank:
             self.blank = not text.strip()
 
     def clear(self) -> None:
-        """None of it counts any more."""
         self._pieces.clear()
         self.blank = True
 
@@ -233,15 +210,15 @@ class GrowingText:
 FRAME_TAGS = frozenset(
     {"answer", "response", "reply", "output", "final", "final_answer", "message", "assistant", "dialogue"}
 )
-"""Tags that some models put around all that they say: what stands in them is said, they are not."""
+"""Tags around a whole answer; their text is said."""
 
 
 FINAL_CHANNEL = "final"
-"""The one channel of harmony that people read."""
+"""Harmony's only public channel."""
 
 
 LONGEST_HEADER = 100
-"""Characters of what stands between a channel's token and its message that are looked at."""
+"""Characters of a channel's header examined."""
 
 
 OUTSIDE = ""
@@ -251,18 +228,17 @@ NOTHING_OPEN = OpenSection(kind="outside", name=OUTSIDE)
 
 
 class SpeechGate:
-    """Feed it deltas; it knows each section's text so far.
+    """Incremental parser of an answer's sections.
 
-    A private tag inside another section opens the private one until it is closed; any other tag inside a
-    section is text of that section, unless it begins a new one after a section that was never closed:
-    then the unclosed section keeps everything, if it is private, and ends there, if it is not. A section
-    whose tag has the suffix takes the place of one whose tag has none.
+    A private tag opens within other sections until closed. Other tags there are text, unless they begin a
+    section: an unclosed private one keeps everything, a public one ends. Sections with suffixed tags replace
+    bare ones.
     """
 
     def __init__(
         self, tags: Iterable[str], private: Iterable[str] = (), written: SectionTags = UNSUFFIXED_TAGS
     ) -> None:
-        """`written` says how these tags are written: in an answer that has them so, bare ones are text."""
+        """Keep the tags; `written`: their suffixed form, which makes bare ones text."""
         self._private = frozenset(private)
         self._written = written
         self._unmarked = UnmarkedHarmonyFilter()
@@ -270,57 +246,57 @@ class SpeechGate:
         self._texts: dict[str, GrowingText] = {OUTSIDE: GrowingText()}
         self._kept = GrowingText()
         self._transcript = SectionTranscript({}, "", self._private)
-        """Of the public section that was opened last, or of what stands before any."""
+        """Of the latest public section, or the text before any."""
         self._frames: list[OpenSection] = []
         self._framed = ""
-        """The tag around all that is said, if there is one."""
+        """Tag around the whole speech."""
         self._labelled = False
         self._final = False
-        """Was it proven that what is said now is said aloud, by a channel?"""
+        """True if a channel proved the speech public."""
         self.foreign = False
-        """Did it hold any mark of another model's kind?"""
+        """True if there was a foreign mark."""
         self.repeats = False
-        """True if a public section began again that had said something."""
+        """True if a filled public section began again."""
         self._torn = False
-        """Was a thought taken out of the middle of a sentence? It may have been a part of that."""
+        """True if a thought was removed within a sentence; it may have belonged to it."""
         self._bare = set[str]()
-        """The sections whose text stands in tags without the suffix."""
+        """Sections whose tags lacked the suffix."""
         self._strays = 0
-        """The number of open tags of this section's name in it, without the suffix."""
+        """Open bare tags of the section's name."""
         self._slip = ""
-        """A tag that would end this section, but for the suffix, and the white space that came since."""
+        """Possible bare closing tag, and white space after it."""
 
     @property
     def text_outside(self) -> str:
-        """What stands in no section."""
+        """Text outside sections."""
         return str(self._texts[OUTSIDE])
 
     @property
     def text(self) -> dict[str, str]:
-        """What stands in each section that was opened, in the order of opening."""
+        """Text by section, in order of opening."""
         return {name: str(text) for name, text in self._texts.items() if name != OUTSIDE}
 
     @property
     def own_text(self) -> str:
-        """The answer as it came, but for what was foreign."""
+        """The answer without foreign parts."""
         return str(self._kept)
 
     @property
     def ends_in_open_thought(self) -> bool:
-        """Does a section end in a thought that was never closed? What was to be said may stand in there."""
+        """True if an unclosed thought may contain speech."""
         opened = [frame.kind for frame in self._frames if frame.kind != "token" or not frame.blank]
         return opened[:1] == ["section"] and ("foreign" in opened or "token" in opened)
 
     @property
     def may_lack_words(self) -> bool:
-        """True if a sentence of what is said may lack a part: nobody can tell whether that was a thought."""
+        """True if a sentence may lack a part that looked like a thought."""
         opened = [frame for frame in self._frames if frame.kind in ("foreign", "token") and not frame.blank]
         return self._torn or (bool(opened) and self._within_sentence)
 
     def _may_be_part(self, thought: OpenSection) -> bool:
-        """Return True if what looked like a thought may be a part of the sentence around it.
+        """True if a removed thought may belong to its sentence.
 
-        Whoever speaks of a tag leaves a space before it, and ends no sentence before its closing tag.
+        A mention follows a space and ends no sentence before its closing tag.
         """
         if self._here.kind not in ("section", "outside") or not self._within_sentence:
             return False
@@ -328,34 +304,31 @@ class SpeechGate:
 
     @property
     def _within_sentence(self) -> bool:
-        """True if the public text that is open stands in the middle of a sentence."""
+        """True if the open public text is within a sentence."""
         section = self._section
         return section not in self._private and not ends_sentence(str(self._texts[section]))
 
     def section_text(self, tag: str) -> str:
-        """What stands in this section so far."""
+        """Return a section's text so far."""
         return str(self._texts.get(tag, ""))
 
     def is_open(self, tag: str) -> bool:
-        """Return True if this section was begun and not closed; one that begins again counts as closed."""
+        """True if the section is open; a repeated one counts as closed."""
         return any(one.kind == "section" and one.name == tag and not one.again for one in self._frames)
 
     def has_begun(self, tag: str) -> bool:
-        """Return True if this section was begun."""
         return tag in self._texts
 
     def has_ended(self, tag: str) -> bool:
-        """Return True if this section was begun, and is closed by now."""
         return tag in self._texts and not self.is_open(tag)
 
     def feed(self, delta: str) -> None:
-        """Take the next piece of the answer."""
         self._take(self._scanner.feed(self._unmarked.feed(delta)))
         if self._unmarked.found:
             self.foreign = True
 
     def end(self) -> None:
-        """No more will come: what looked like the beginning of a mark was text, or is gone."""
+        """Resolve held-back text at the end."""
         self._take(self._scanner.feed(self._unmarked.end()))
         self._take(self._scanner.end())
         if self._slip:
@@ -378,13 +351,12 @@ class SpeechGate:
 
     @property
     def is_marked(self) -> bool:
-        """True if it has tags with the suffix."""
         return self._scanner.is_marked
 
     def _judge_slip(self, token: Token) -> bool:
-        """Return True if it is still open whether a tag without the suffix ended the section.
+        """True while a bare closing tag is undecided.
 
-        It did where another section begins directly after it, or the answer ends.
+        It counts if another section follows directly, or the answer ends.
         """
         if isinstance(token, str) and not token.strip():
             self._slip += token
@@ -404,12 +376,12 @@ class SpeechGate:
         self._close(AnswerMark(kind="tag", name=section, raw=self._written.closing(section), closing=True))
 
     def _end_transcript(self, mark: AnswerMark) -> None:
-        """Restore the mentions of tags before a tag that may close a public section."""
+        """Restore mentions before a tag that may close a public section."""
         if mark.name not in self._private and mark.name == self._section:
             self._restore_mentions()
 
     def _restore_mentions(self) -> None:
-        """Take for text what looked like thoughts, where the section only speaks of their tags."""
+        """Turn thoughts into text if the section only mentions their tags."""
         section = self._section
         again = any(frame.again for frame in self._frames)
         if again or section in self._private or not self._transcript.speaks_of_tags():
@@ -429,14 +401,12 @@ class SpeechGate:
 
     @property
     def _here(self) -> OpenSection:
-        """What was opened last of all that is open."""
         if not self._frames:
             return NOTHING_OPEN
         return self._frames[-1]
 
     @property
     def _section(self) -> str:
-        """The section that is open, or what is in none."""
         for frame in reversed(self._frames):
             if frame.kind == "section":
                 return frame.name
@@ -464,7 +434,7 @@ class SpeechGate:
             self._other(mark)
 
     def _within_thought(self, here: OpenSection, mark: AnswerMark) -> None:
-        """Nothing that stands in a thought is anything else."""
+        """Process a mark in a thought, where only its own tag counts."""
         if mark.kind != "thought" or mark.name != here.name:
             here.blank = False
         elif not mark.closing:
@@ -474,7 +444,7 @@ class SpeechGate:
             self._torn = self._torn or self._may_be_part(here)
 
     def _stray(self, mark: AnswerMark) -> None:
-        """A tag of ours without the suffix: text, but the end of a section by mistake."""
+        """Process our bare tag: text, or a section's mistaken end."""
         if self._here.kind != "section" or mark.name != self._here.name:
             self._emit(mark.raw)
         elif not mark.closing:
@@ -514,7 +484,7 @@ class SpeechGate:
             self._bare.add(mark.name)
         again = not text.blank and mark.name not in self._private
         self._frames.append(OpenSection(kind="section", name=mark.name, again=again))
-        if again:  # an answer says a thing once
+        if again:  # a section counts only once
             self.repeats = True
             return
         if not text.blank:
@@ -535,7 +505,6 @@ class SpeechGate:
             self._kept.append(mark.raw)
 
     def _remembered(self, mark: AnswerMark) -> str:
-        """Return how a tag of ours that counts is remembered: with the suffix, if there is one."""
         if not self._written.suffix:
             return mark.raw
         if mark.closing:
@@ -543,9 +512,8 @@ class SpeechGate:
         return self._written.opening(mark.name)
 
     def _thought(self, mark: AnswerMark) -> None:
-        """A mark of another model's kind, where no thought is open."""
         if mark.closing and mark.name in self._private and self._section == OUTSIDE and len(self._texts) > 1:
-            return  # it closes nothing, beside what is said
+            return  # closes nothing
         self.foreign = True
         if mark.closing:
             self._take_back()
@@ -553,7 +521,7 @@ class SpeechGate:
             self._frames.append(OpenSection(kind="foreign", name=mark.name))
 
     def _take_back(self) -> None:
-        """What stands before this was a thought."""
+        """Discard the text so far: a closing tag showed that it was private."""
         self._torn = False
         for name, text in self._texts.items():
             if name not in self._private:
@@ -565,7 +533,7 @@ class SpeechGate:
         self._frames = [frame for frame in self._frames if frame.kind != "doubt"]
 
     def _token(self, mark: AnswerMark) -> None:
-        """Harmony: of all channels only the final one is read. What comes after any other token is not."""
+        """Process a token: only harmony's final channel is public."""
         self.foreign = True
         here = self._here
         if here.kind != "token":
@@ -586,7 +554,7 @@ class SpeechGate:
                 here.in_header = False
 
     def _label(self, mark: AnswerMark) -> None:
-        """A heading that names one of our sections; once one named a private one, the others count, too."""
+        """Process a heading; others count only after a private one."""
         if mark.name in self._private:
             self.foreign = True
             self._labelled = True
@@ -604,7 +572,7 @@ class SpeechGate:
             self._frames.pop()
 
     def _other(self, mark: AnswerMark) -> None:
-        """A tag that nobody knows: text, unless nothing was said before it."""
+        """Process an unknown tag: text, unless it precedes all speech."""
         here = self._here
         said = not self._texts[self._section].blank
         if mark.closing and mark.name == self._framed:
@@ -621,11 +589,11 @@ class SpeechGate:
             self._frames.append(OpenSection(kind="doubt", name=mark.name, raw=mark.raw))
 
     def _is_shown(self, mark: AnswerMark) -> bool:
-        """True for a tag like TwiML's `<Response>` in what is said: a model's own is in small letters."""
+        """True for tags like TwiML's `<Response>`: models' own are lower case."""
         return self.is_marked and mark.name not in mark.raw
 
     def _believe(self) -> None:
-        """The tag that nobody knows was never closed: it was text."""
+        """Turn an unclosed unknown tag back into text."""
         doubt = self._frames.pop()
         self._emit("".join([doubt.raw, *doubt.within]))
 
@@ -649,7 +617,7 @@ class SpeechGate:
 def split_sections(
     text: str, tags: Iterable[str], private: Iterable[str] = (), written: SectionTags = UNSUFFIXED_TAGS
 ) -> SpeechGate:
-    """The sections of a whole answer."""
+    """Return the parsed sections of a whole answer."""
     parsed = SpeechGate(tags, private, written)
     parsed.feed(text)
     parsed.end()
@@ -657,10 +625,7 @@ def split_sections(
 
 
 def spoken_text(text: str) -> str:
-    """What is left of a whole answer, of which no sections were asked, without the thoughts in it.
-
-    JSON stays as it is: no mark in its strings is one.
-    """
+    """Return a whole answer without thoughts, where no sections were asked for; JSON stays."""
     if _is_json(text):
         return text.strip()
     return split_sections(text, ()).text_outside.strip()
@@ -670,11 +635,11 @@ TAG = re.compile(r"<([A-Za-z][\w-]*)")
 
 
 FOREIGN = THOUGHT_TAGS - {"thought"}
-"""In `<thought>`, a tag of open thought, nothing is said to people, but much to the soul itself."""
+"""Tags of foreign thoughts; `<thought>` belongs to open thought, where it speaks to the soul itself."""
 
 
 def strip_thoughts(text: str) -> str:
-    """A whole answer as it came, tags and all, but for the thoughts in it that are another model's way."""
+    """Return a whole answer with tags, without foreign thoughts."""
     names = {name.lower() for name in TAG.findall(text)}
     parsed = split_sections(text, names - FOREIGN)
     if parsed.foreign:

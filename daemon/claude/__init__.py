@@ -1,1 +1,1 @@
-"""The model: which there are, how a working memory becomes a request, and the client that sends it."""
+"""The model client: model table, requests, streams and availability."""

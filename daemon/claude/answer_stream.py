@@ -1,12 +1,6 @@
-"""What went wrong in a model call, as one word for the journal.
+"""A streamed model answer: server-sent events, deadlines, token counts, and failures as words.
 
-How long one waits for the other side of a stream, on a clock that tests can move.
-
-One try at an answer as it streams in: its text, its tokens, how it ended.
-
-The server-sent events of an answer, as the bytes of a response bring them. Each byte is a sign of life.
-
-The SDK's reader takes quadratic time for many lines, and any memory; this one is linear and bounded.
+The SDK's event reader is not used: quadratic time for many lines, unbounded memory.
 """
 
 from __future__ import annotations
@@ -35,46 +29,44 @@ from daemon.settings.limits import STREAM, StreamLimits, TokenUsage
 
 
 class SurrogateJoiner:
-    """Text that comes in pieces: a character that they split is one, wherever the cut was."""
+    """Joiner of surrogate pairs split between pieces of text."""
 
     def __init__(self) -> None:
         self._half = ""
 
     def feed(self, piece: str) -> str:
-        """What can be written by now; the first half of a character waits for the second one."""
+        """Return the text so far, without a trailing half pair."""
         text = self._half + piece
         self._half = text[-1:] if FIRST_HALF.search(text) else ""
         return storable_text(text.removesuffix(self._half))
 
     def end(self) -> str:
-        """No more will come."""
         half, self._half = self._half, ""
         return storable_text(half)
 
 
 LOOK = 60.0
-"""Seconds between two looks at a wait that has no end."""
+"""Seconds between checks of an endless wait."""
 
 
 class CallStopped(Exception):
-    """Someone stopped the soul: nobody waits for this any more."""
+    """A call that a person stopped."""
 
     recorded_name = "Stopped"
 
 
 class StreamTimeout(TimeoutError):
-    """A stream reached one of its limits. Its text says which one, with the seconds."""
+    """Timeout at a limit of a stream, which the text names."""
 
     recorded_name = "Overdue"
 
 
 class StreamDeadline:
-    """While inside, a wait ends in Overdue when it takes too long, and in Stopped when `stop` is set.
+    """Async context manager that ends a wait with StreamTimeout, or with CallStopped once `stop` is set.
 
-    A stream has not begun before its first event. From then on each byte is a sign of life, and an event must
-    come now and then, whatever bytes come. `until` is when all of it ends, on the steady clock.
-    What is done at `rest` is never cut off; who stops us then closes the stream, and the next wait ends.
-    One watcher for each of both, not a timer for each event: that would cost more than the event.
+    After the first event any byte counts as alive, but events must also keep coming. `until` is the deadline
+    of the whole stream on the steady clock. A rest is never cancelled: a stop then closes the stream. Two
+    watcher tasks: a timer per event would cost more than the event.
     """
 
     def __init__(
@@ -85,7 +77,6 @@ class StreamDeadline:
         self._stop = stop
         self._limits = limits or STREAM
         self._entered = self._heard = clock.steady()
-        """When it was entered, and when the last bytes came."""
         self._first_event = math.inf
         self._begun = False
         self._bytes_due = math.inf
@@ -95,30 +86,28 @@ class StreamDeadline:
         self._over: Exception | None = None
         self._cut = False
 
-    # What the stream tells
-
     def begin_request(self, first_event: float) -> None:
-        """A request is sent now; its first event must come within so many seconds. Raises Stopped."""
+        """Wait at most `first_event` seconds for the first event. Raises CallStopped."""
         self._raise_if_over()
         self._first_event = first_event
         self._event_due = self._clock.steady() + first_event
 
     def note_bytes(self) -> None:
-        """Bytes came, of whatever kind."""
+        """Record arrived bytes."""
         self._heard = self._clock.steady()
         self._bytes_due = self._heard + self._limits.stall
 
     def note_event(self) -> None:
-        """An event came with the last bytes."""
+        """Record a complete event."""
         self._begun = True
         self._event_due = self._heard + self._limits.events
 
     def pause(self, close: Callable[[], Awaitable[None]]) -> None:
-        """From now on it waits for us; `close` ends the stream."""
+        """Suspend the deadlines; a stop calls `close`."""
         self._resting, self._close = True, close
 
     def resume(self) -> None:
-        """From now on we wait for the stream again, as long as at first. Raises Stopped and Overdue."""
+        """Resume the deadlines. Raises CallStopped and StreamTimeout."""
         self._raise_if_over()
         self._resting = False
         self.note_bytes()
@@ -127,8 +116,6 @@ class StreamDeadline:
     def _raise_if_over(self) -> None:
         if self._over:
             raise self._over
-
-    # Inside
 
     async def __aenter__(self) -> Self:
         task = asyncio.current_task()
@@ -149,7 +136,6 @@ class StreamDeadline:
 
     @property
     def _deadline(self) -> float:
-        """When the wait takes too long, as far as is known now."""
         if self._resting:
             return math.inf
         due = min(self._event_due, self._until)
@@ -166,7 +152,7 @@ class StreamDeadline:
         self._end(StreamTimeout(self._reached_limit()))
 
     def _reached_limit(self) -> str:
-        """The limit that was reached, in words for the log and for Health."""
+        """Return the limit reached, for the log and Health."""
         now = self._clock.steady()
         if not self._begun and now >= self._event_due:
             return f"no first event within {self._first_event:g} s, MODEL_FIRST_TOKEN"
@@ -183,7 +169,7 @@ class StreamDeadline:
             await self._close()
 
     def _end(self, why: Exception) -> None:
-        """Ends the wait at once, and not a pass later: by then it may be at rest."""
+        """Cancel now: one event-loop pass later the caller may rest."""
         if self._over is None:
             self._over, self._cut = why, not self._resting
             if self._cut:
@@ -202,11 +188,11 @@ STATUS = {
 
 
 PAGE = "page"
-"""The kind of what is no answer of an API, but a page of a website."""
+"""Kind of a web page received in place of an API answer."""
 
 
 OPEN = (HTTPStatus.FORBIDDEN, HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.TOO_MANY_REQUESTS)
-"""Statuses that gateways give to several faults, which their words tell apart."""
+"""Statuses with several meanings at gateways; the text decides."""
 
 
 STREAMED = {
@@ -238,7 +224,7 @@ CODES = {
     "exceed_context_size_error": "too-long",
     "rate_limit_exceeded": "rate-limited",
 }
-"""Codes of errors in OpenAI's form, which say more than the status that they come with."""
+"""OpenAI error codes, more precise than statuses."""
 
 
 SAID = (
@@ -255,7 +241,7 @@ SAID = (
         "unknown-model",
     ),
 )
-"""What a refusal says that is the account's fault, and not the request's."""
+"""Texts of refusals caused by the account."""
 
 
 CAUSES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
@@ -267,11 +253,11 @@ CAUSES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str],
     ((ConnectionError, aiohttp.ServerDisconnectedError), "the connection breaks"),
     (OSError, "there is no way through the network"),
 )
-"""Errors of the transport, and what each means to an owner; the first that fits."""
+"""Transport errors and their cause for an owner; first match."""
 
 
 TOO_LONG = "too-long"
-"""The word for a request that was refused for its size: as it is, it is refused again."""
+"""Failure word for a request refused as too large."""
 
 
 TOO_LARGE = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
@@ -294,11 +280,11 @@ REFUSED_FOR_SIZE = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""How Anthropic, gateways and local servers say it: see tests/claude/test_too_long.py."""
+"""Size refusals of Anthropic, gateways and local servers."""
 
 
 READ = 2_000
-"""Characters of an error that are searched for it: some servers send the whole prompt back."""
+"""Characters of an error searched; some servers return the prompt."""
 
 
 WINDOWS = [
@@ -312,7 +298,7 @@ WINDOWS = [
         r"limit\D{0,12}(\d+)",
     )
 ]
-"""Where such an error names the window, the surest way first."""
+"""Patterns of the window, most reliable first."""
 
 
 COUNTS = re.compile(
@@ -321,17 +307,17 @@ COUNTS = re.compile(
     r" \(?(\d+)",
     re.IGNORECASE,
 )
-"""Where it names the tokens of the prompt."""
+"""Patterns of the prompt's tokens."""
 
 
 LEAST_WINDOW = 1_000
-"""Tokens; a smaller number in such an error is something else."""
+"""Tokens; a smaller number is not a window."""
 
 
 class StreamBroken(Exception):
-    """A stream ended with an error of this kind, or in the middle of an answer.
+    """A stream that broke off or carried an error of this kind.
 
-    `ours`: the words are ours, and not the server's.
+    `ours`: the text is the daemon's.
     """
 
     recorded_name = "Broken"
@@ -351,19 +337,18 @@ FAILURES = (
     RecursionError,
     StreamBroken,
 )
-"""All that the SDK and its transports raise for what a network or a server can do; ValueError is for
-answers that are not JSON, RecursionError for those that are nested too deeply."""
+"""Errors of the SDK and transports: ValueError for invalid JSON, RecursionError for deep nesting."""
 
 
 def failure_word(error: BaseException) -> str:
-    """One of the words of Reply.failure."""
+    """Return a word of ModelReply.failure."""
     if isinstance(error, anthropic.APIConnectionError):
         return "unreachable"
     if isinstance(error, StreamBroken):
         return _account_fault_meant(str(error)) or _word_for_broken_stream(error)
     if not isinstance(error, anthropic.APIStatusError):
         return "broken-stream"
-    if error.status_code < HTTPStatus.BAD_REQUEST:  # a redirect, which is not followed
+    if error.status_code < HTTPStatus.BAD_REQUEST:
         return "unreachable"
     coded = CODES.get(str(error.type))
     if coded:
@@ -383,7 +368,6 @@ def failure_word(error: BaseException) -> str:
 
 
 def _word_for_broken_stream(error: StreamBroken) -> str:
-    """The word for an error in the middle of a stream."""
     known = STREAMED.get(error.kind) or CODES.get(error.kind) or _word_for_status(error.kind)
     if known in ("", "server-error") and REFUSED_FOR_SIZE.search(refusal_text(error)):
         return TOO_LONG
@@ -391,7 +375,6 @@ def _word_for_broken_stream(error: StreamBroken) -> str:
 
 
 def _word_for_status(kind: str) -> str:
-    """The word for an error that a gateway passes on in a stream with its status, if this is one."""
     if not re.fullmatch("[45][0-9]{2}", kind):
         return ""
     status = int(kind)
@@ -407,7 +390,7 @@ def _refused_for_size(error: anthropic.APIStatusError) -> str:
 
 
 def refusal_text(error: BaseException) -> str:
-    """The beginning of all that the server said of an error: its words, and its codes."""
+    """Return the server's text and codes, shortened."""
     if isinstance(error, anthropic.APIStatusError):
         return str(error.response.text)[:READ]
     if isinstance(error, StreamBroken):
@@ -416,7 +399,7 @@ def refusal_text(error: BaseException) -> str:
 
 
 def refused_sizes(said: str) -> tuple[int, int]:
-    """The window, and the tokens of the prompt, that a refusal for size names; 0 where it names none."""
+    """Return (window, prompt tokens) of a size refusal; 0 where unnamed."""
     plain = re.sub(r"(?<=\d)[,_](?=\d{3})", "", said)
     window = 0
     for pattern in WINDOWS:
@@ -432,13 +415,12 @@ def refused_sizes(said: str) -> tuple[int, int]:
 
 
 def _server_words(error: anthropic.APIStatusError) -> str:
-    """The server's own words; gateways put there whatever they were told themselves."""
     said: object = error.api_message
     return str(said or "")
 
 
 def _account_fault_meant(said: str) -> str:
-    """The fault of the account that the server's own words tell of, if they do."""
+    """Return the account fault that the text names; empty if none."""
     for words, word in SAID:
         if words.search(said[:300]):
             return word
@@ -446,7 +428,7 @@ def _account_fault_meant(said: str) -> str:
 
 
 def failure_cause(error: BaseException) -> str:
-    """Return what the network or the server did, in a few words without its own text; empty if unknown."""
+    """Return a short cause without server text; empty if unknown."""
     if isinstance(error, anthropic.APIStatusError) and error.status_code != HTTPStatus.OK:
         if HTTPStatus.MULTIPLE_CHOICES <= error.status_code < HTTPStatus.BAD_REQUEST:
             return f"HTTP {error.status_code}: it leads to another address, which nobody has set"
@@ -463,7 +445,6 @@ def failure_cause(error: BaseException) -> str:
 
 
 def _error_chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error that stands behind all others first."""
     behind = error.__cause__
     if behind is not None:
         yield from _error_chain(behind)
@@ -471,7 +452,7 @@ def _error_chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def retry_after_seconds(error: BaseException) -> float:
-    """The seconds for which the server wants to be left alone; 0 if it names none."""
+    """Return Retry-After in seconds; 0 if absent."""
     if not isinstance(error, anthropic.APIStatusError):
         return 0.0
     asked = error.response.headers.get("retry-after", "")
@@ -481,7 +462,7 @@ def retry_after_seconds(error: BaseException) -> float:
 
 
 def failure_detail(error: BaseException, secret: str) -> str:
-    """What the log says about it, without the secret: the server's own words and request id."""
+    """Return the server's text and request id, without the secret."""
     if isinstance(error, anthropic.APIStatusError):
         said = _server_words(error).replace(secret, "…")[:300]
         return f"{error.status_code} {error.type} {error.request_id}: {said}"
@@ -496,48 +477,45 @@ FULL_ANSWER = "model_context_window_exceeded"
 
 
 OVERLONG = "max_tokens"
-"""The reason to stop of an answer with all the tokens that it may have; ours, too, where a server goes on."""
+"""Stop reason at the token limit; also set here for servers that exceed it."""
 
 
 CUT = frozenset({OVERLONG, REPEATING, FULL_ANSWER, "pause_turn"})
-"""Reasons to stop that leave an answer unfinished."""
+"""Stop reasons that leave an answer unfinished."""
 
 
 MOST = 1_000_000_000
-"""Tokens of one call that are believed: a server that tells of more counts something else."""
+"""Highest believable token count."""
 
 
 CHARACTERS = 3
-"""Characters to a token, at the least: what came but was never counted is reckoned so."""
+"""Characters per token, low estimate for uncounted text."""
 
 
 MOST_CHARACTERS = 8
-"""Characters to a token, at the most: an answer that has more than was asked for is surely too long."""
+"""Characters per token, high estimate: longer answers exceed their limit."""
 
 
 TAIL = 1_000
-"""The last characters of an answer, which are searched for a text that goes in circles."""
+"""Trailing characters checked for repetition."""
 
 
 FIRST = 20
-"""The first characters of an answer, in which a thought begins that is a part of the text."""
+"""Leading characters checked for a thinking tag."""
 
 
 STEP = 200
-"""Characters that come between two searches."""
 
 
 LONGEST_PIECE = 200
-"""Characters of a piece that is written again and again."""
 
 
 @dataclass(slots=True)
 class StreamedAnswer:
-    """What has come so far. `failure` is one of the words of Reply.failure, if it came to nothing.
+    """Answer received so far. `failure` is a word of ModelReply.failure or empty.
 
-    `stopped`: we broke it off. `closed`: we ended it, with what had come, for no more of it was wanted. It is
-    to have at most `most` tokens, and to end at one of the `stop_sequences`; the text then has it, whoever
-    ended it. With `in_circles`, an answer that says the same again and again is ended, too.
+    `stopped`: cancelled. `closed`: ended early here, usable. `most`: tokens allowed. The text includes its
+    stop sequence. `in_circles`: close a repeating answer.
     """
 
     most: int | None = None
@@ -548,39 +526,32 @@ class StreamedAnswer:
     usage: TokenUsage = field(default_factory=TokenUsage)
     stop_reason: str | None = None
     ended: bool = False
-    """Did the server say that nothing more comes? Some gateways name no reason then."""
     first_text: float | None = None
     failure: str = ""
     cause: str = ""
-    """What the network or the server did, in a few words for the owner; empty where nobody can tell."""
+    """Cause for the owner; empty if unknown."""
     stopped: bool = False
     quiet: bool = False
-    """True if its failure is told to nobody."""
     closed: bool = False
     odd: Oddity | None = None
-    """The reason for which we had to end it, where the server should have."""
+    """Fault for which the answer was closed here."""
     named_end: str = ""
-    """The stop sequence at which the server says that it ended."""
+    """Stop sequence named by the server."""
     thought: int = 0
-    """Characters of thoughts, which are no text."""
     size: int = 0
-    """Characters of text."""
     tail: str = ""
-    """The last of these."""
     looked_at: int = 0
-    """Its characters when it was last searched for a text that goes in circles."""
+    """`size` at the last check for repetition."""
     joining: SurrogateJoiner = field(default_factory=SurrogateJoiner)
     after: float = 0.0
-    """Seconds that the server wants to be left alone."""
 
     @property
     def text(self) -> str:
-        """All that came."""
         return "".join(self.texts)
 
     @property
     def outcome(self) -> Literal["ok", "cut", "refused", "cancelled", "failed"]:
-        """How it ended, as in Reply."""
+        """Outcome as in ModelReply."""
         if self.stopped:
             return "cancelled"
         if self.failure:
@@ -593,14 +564,14 @@ class StreamedAnswer:
 
     @property
     def is_complete(self) -> bool:
-        """True if the server ended the answer: what breaks after that breaks nothing.
+        """True if the server ended the answer; later errors are harmless.
 
-        An end that names no reason counts only where some text came: else a proxy has ended it.
+        An end without reason and text comes from a proxy.
         """
         return self.stop_reason is not None or (self.ended and bool(self.texts))
 
     def take_event(self, data: str) -> str:
-        """Take one event in, as JSON; returns the text that it brought. Thoughts and noise bring none."""
+        """Process a JSON event; return its text, empty for thoughts and noise."""
         if not data:
             return ""
         event = json.loads(data)
@@ -615,7 +586,7 @@ class StreamedAnswer:
                 "type": "content_block_delta",
                 "delta": {"type": "input_json_delta", "partial_json": str(text)},
             }:
-                return self._add(self.joining.feed(text))  # of the tool that stands for a grammar
+                return self._add(self.joining.feed(text))  # from the tool that stands for a grammar
             case {"type": "content_block_stop"}:
                 return self._add(self.joining.end())
             case {"type": "message_start", "message": {"usage": {**counted}}}:
@@ -630,7 +601,7 @@ class StreamedAnswer:
                 self.ended = True
             case {"type": "error", "error": {"type": kind, **said}}:
                 raise StreamBroken(str(said.get("message")), str(kind))
-            case {"error": {"message": words, **more}}:  # as gateways pass on what OpenAI's API says
+            case {"error": {"message": words, **more}}:  # OpenAI's form, passed on by gateways
                 raise StreamBroken(str(words), str(more.get("code") or more.get("type") or ""))
             case {"error": str(words), **more} if not more:
                 raise StreamBroken(words)
@@ -643,11 +614,11 @@ class StreamedAnswer:
 
     @property
     def has_thoughts(self) -> bool:
-        """True if thoughts came, of their own or in the text."""
+        """True if thoughts came, separately or in the text."""
         return self.thought > 0 or self.text[:FIRST].lstrip().startswith("<think")
 
     def bounded_delta(self, delta: str) -> str:
-        """Return what of the newest text is wanted, and close the answer where that ends it."""
+        """Return the wanted part of `delta`; close the answer at a stop sequence, limit or repetition."""
         for stop in self.stop_sequences:
             near = (self.tail + delta)[-len(stop) - len(delta) + 1 :]
             at = near.find(stop)
@@ -672,14 +643,14 @@ class StreamedAnswer:
         self.close(why)
 
     def close(self, why: str) -> None:
-        """No more of it is wanted: it is whole with what has come, and ends for this reason."""
+        """Close the answer as complete."""
         if not self.closed and self.stop_reason is None:
             self.closed, self.stop_reason = True, why
 
     def end_by_server(self) -> None:
-        """The server ended it. The end that it was asked for belongs to the text.
+        """Append the stop sequence that the server omitted.
 
-        Some servers end there and name another reason: then an element that was begun is closed.
+        Some servers name another reason there: an opened element is then closed.
         """
         if self.outcome != "ok":
             return
@@ -690,20 +661,20 @@ class StreamedAnswer:
                 return
 
     def break_off(self, prompt: int) -> None:
-        """We broke it off. A prompt of which the server had not counted the tokens yet has this many."""
+        """Mark as stopped; bill `prompt` tokens if uncounted."""
         self.stopped = not self.closed
         if self.usage == TokenUsage():
             self.usage = TokenUsage(input=prompt)
 
     def billed_usage(self) -> TokenUsage:
-        """The tokens to pay for; of an answer that we broke off, the server never told how many."""
+        """Return the billed tokens; the server never counts those of an answer broken off."""
         if self.is_complete and not self.closed:
             return self.usage
         came = len(self.text) + self.thought
         return replace(self.usage, output=max(self.usage.output, came // CHARACTERS))
 
     def _count(self, counted: Any) -> None:
-        """Counts only grow; local backends leave some of them, or all, empty."""
+        """Merge counts, which only grow; local backends omit some."""
         if not isinstance(counted, Mapping):
             return
         was = self.usage
@@ -716,14 +687,14 @@ class StreamedAnswer:
 
 
 def repeats_itself(text: str) -> bool:
-    """Return True if the text is nothing but one piece, of a few lines at the most, again and again."""
+    """True if the text only repeats a short piece."""
     if len(text) < TAIL:
         return False
     return any(text[piece:] == text[:-piece] for piece in range(1, LONGEST_PIECE + 1))
 
 
 def counted_tokens(counted: Mapping[str, Any], name: str) -> int:
-    """How many tokens a server counted under this name; 0 for what is no number that can be believed."""
+    """Return the tokens counted under `name`; 0 if not believable."""
     found = counted.get(name)
     if isinstance(found, int) and found <= MOST:
         return found
@@ -731,26 +702,24 @@ def counted_tokens(counted: Mapping[str, Any], name: str) -> int:
 
 
 def estimate_prompt_tokens(request: Mapping[str, Any]) -> int:
-    """Return about how many tokens a prompt has that nobody has counted."""
+    """Return a rough token count of an uncounted prompt."""
     return len(json.dumps(request, ensure_ascii=False)) // CHARACTERS
 
 
 MOST_BYTES = 1_000_000
-"""Bytes of one line, and of one event; an answer whole in a single event has far less."""
+"""Most bytes of a line or an event."""
 
 
 NEWLINES = (b"\n", b"\r")
 
 
 PING = b"ping"
-"""The name of events that say no more than that the connection lives."""
 
 
 async def answer_events(response: httpx2.Response, patience: StreamDeadline) -> AsyncGenerator[str, None]:
-    """Yield the data of each event, and tell `patience` of all bytes and events.
+    """Yield the data of each event; report bytes and events to `patience`.
 
-    Comments, pings and events without data are signs of life, and not yielded. Raises Broken for what is too
-    long, and ValueError for what is not UTF-8.
+    Comments, pings and empty events are skipped. Raises StreamBroken (too long) and ValueError (not UTF-8).
     """
     lines, name, data, size = _LineSplitter(), b"", list[bytes](), 0
     async for chunk in response.aiter_bytes():
@@ -778,16 +747,15 @@ def _check_event_size(size: int) -> None:
 
 
 class _LineSplitter:
-    """Cuts bytes into lines, which may end in LF, CR or both."""
+    """Splitter of bytes into lines at LF, CR or CRLF."""
 
     def __init__(self) -> None:
         self._rest: list[bytes] = []
-        """The pieces of the line that has not ended."""
         self._size = 0
         self._after_cr = False
 
     def feed(self, chunk: bytes) -> Sequence[bytes]:
-        """Return the lines that end in this chunk, without their ends. Raises Broken."""
+        """Return completed lines without their ends. Raises StreamBroken."""
         if self._after_cr:
             chunk = chunk.removeprefix(b"\n")
             self._after_cr = False

@@ -1,23 +1,7 @@
-"""Whether the models can be reached: what is wrong with each, who waits for it, and when it is tried next.
+"""Availability of the models: failures, slow and odd answers, retries, and reports to owners.
 
-Calls are noted here as they are made. What is known is in memory and may be lost: the waits are in the
-journal, and every life begins with one probe.
-
-Whether a call that failed is tried again, and when.
-
-The SDK's own retries are off: it obeys a Retry-After of any length, and never retries a broken stream.
-
-The form in which each model answers, sections or plain words, and how well it keeps to that.
-
-What is known of its answers is in memory and may be lost: a model that fails again is in plain mode again.
-
-What an owner is told of a model that does not answer, or is slow: since when, why, who waits, until when.
-
-One report for all models of which the same is true, so that a server that is away is one matter.
-
-Which models answer, as the client learns it try by try: what fails, what is slow, how long calls take.
-
-It is kept in memory: that a person waits, and until when, stands in the journal.
+Kept in memory: pending waits are in the journal, and each start begins with a probe. The SDK's retries are
+off: they obey any Retry-After and never retry a broken stream.
 """
 
 from __future__ import annotations
@@ -56,17 +40,16 @@ log = logging.getLogger(__name__)
 
 
 IN_A_ROW = 3
-"""Answers without their sections after which a model that is not listed is asked in plain words."""
+"""Answers without sections before an unlisted model is asked in plain words."""
 
 
 REMEMBERED = 20
-"""Answers of each model that are remembered."""
 
 
 class AnswerForms:
-    """Chooses the form of each answer, by MODEL_FORM and what is known of the model.
+    """Choice of each answer's form, by MODEL_FORM and past answers.
 
-    `keeps_sections` says what its look-up has found; None: nothing.
+    `keeps_sections` returns the probe's result; None: unknown.
     """
 
     def __init__(
@@ -79,12 +62,12 @@ class AnswerForms:
         self._form = form
         self._keeps_sections = keeps_sections
         self._answers: dict[str, deque[Kept]] = {}
-        """The outcomes of its newest answers, by model."""
+        """Newest outcomes, by model."""
         self._failed = Counter[str]()
-        """Answers in a row that had no sections, by model."""
+        """Consecutive answers without sections, by model."""
 
     def is_plain(self, role: Role) -> bool:
-        """True if the model of this role is asked in plain words."""
+        """True if the role's model is asked in plain words."""
         if self._form != "auto":
             return self._form == "plain"
         model = self._models.get(role, "")
@@ -93,13 +76,13 @@ class AnswerForms:
         return self._keeps_sections(role) is False or self._failed[model] >= IN_A_ROW
 
     def choose_form(self, role: Role) -> FormChosen | None:
-        """Return what is to be recorded before the next answer; None where it is asked for in sections."""
+        """Return the plain form to record; None for sections."""
         if not self.is_plain(role):
             return None
         return FormChosen(model=self._models.get(role, ""))
 
     def note_answer(self, role: Role, kept: Kept) -> None:
-        """Note what came of an answer of the model of this role."""
+        """Record the outcome of an answer's form."""
         model = self._models.get(role, "")
         self._answers.setdefault(model, deque(maxlen=REMEMBERED)).append(kept)
         if kept == "lost":
@@ -122,7 +105,7 @@ class AnswerForms:
 
     @property
     def owner_sentences(self) -> Sequence[str]:
-        """Sentences on the models that answer in plain words, or did not keep their form, for an owner."""
+        """Sentences for an owner on models that use plain words or miss their form."""
         return [*self._told_of_form(), *self._told_of_answers()]
 
     def _told_of_form(self) -> Iterator[str]:
@@ -156,16 +139,15 @@ FAILURE_REASONS = {
     "broken-stream": "the answers break off",
     "bad-request": "the server refuses the request",
 }
-"""Why there is no answer, by words of Reply.failure. Faults of the account have sentences of their own."""
+"""Reasons by word of ModelReply.failure; account faults have their own sentences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReport:
-    """Something that is wrong with `models` since `since`, and was so last at `seen` (Unix seconds).
+    """A problem of `models` since `since`, last at `seen` (Unix seconds).
 
-    `failure` is a word of Reply.failure, empty where they are only `slow`. `what` says it in a sentence or
-    two. `next_try` is None where nobody waits until a time: the next call tries it. `is_usual`: only Health
-    tells of it, as of a model without a listed price that is slow, or of one whose answers are `odd`.
+    `failure`: a word of ModelReply.failure, empty if only slow or odd. `next_try`: None if none is scheduled.
+    `is_usual`: shown only in Health.
     """
 
     models: Sequence[str]
@@ -180,11 +162,10 @@ class ModelReport:
 
     @property
     def slow(self) -> bool:
-        """True if the models answer, but late."""
         return not self.failure
 
     def sentence(self, now: float) -> str:
-        """Return all of it in plain sentences; the times are UTC."""
+        """Return the report in sentences (UTC)."""
         told = [self.what, f"Since {_minute(self.since, now)} UTC."]
         if not self.odd:
             told.append(_waiting(self.waiting))
@@ -194,7 +175,7 @@ class ModelReport:
 
 
 def no_answer_sentence(models: Sequence[str], failure: str, cause: str) -> str:
-    """Return the sentence that these models do not answer, and why."""
+    """Return a sentence on models that do not answer."""
     why = FAILURE_REASONS.get(failure, failure)
     if cause:
         why += f" ({cause})"
@@ -202,12 +183,12 @@ def no_answer_sentence(models: Sequence[str], failure: str, cause: str) -> str:
 
 
 def late_sentence(models: Sequence[str], seconds: float) -> str:
-    """Return the sentence that these models are slow."""
+    """Return a sentence on slow models."""
     return f"Slow answers from {_named(models)}: the first word takes more than {seconds:g} s."
 
 
 def odd_answers_sentence(model: str, what: str, count: int) -> str:
-    """Return the sentence on answers of this model that were odd."""
+    """Return a sentence on odd answers."""
     times = "once" if count == 1 else f"{count} times"
     return f"{model} {what.rstrip('.')} ({times})."
 
@@ -238,7 +219,6 @@ def _minute(at: float, now: float) -> str:
 
 
 def _date(at: float, now: float) -> str:
-    """The day, where it is not today's."""
     if _utc(at).date() == _utc(now).date():
         return ""
     return f"{_utc(at):%-d %B} "
@@ -249,23 +229,23 @@ def _utc(at: float) -> datetime:
 
 
 MOST_TRIES_OF_CALL = 3
-"""How often a call is sent at the most."""
+"""Attempts per call."""
 
 
 PASSING_FAILURES = frozenset({"rate-limited", "overloaded", "server-error", "unreachable", "broken-stream"})
-"""Failures that may be over in a moment; all others are the same the next time."""
+"""Failures worth a retry."""
 
 
 BACKOFF = 2.0
-"""Seconds within which the second try comes; doubled for each further one."""
+"""Longest pause in seconds before the second attempt; doubles each time."""
 
 
 LEFT_ALONE = 10.0
-"""Seconds that a server may ask to be left alone while a person waits; for more, it counts as an outage."""
+"""Longest Retry-After obeyed while a person waits, in seconds; more is an outage."""
 
 
 def call_retry_pause(answer: StreamedAnswer, tries: int) -> float | None:
-    """Seconds until the next try; None where there is to be none, as after the first text that was heard."""
+    """Return the seconds until the next attempt; None if there is none, as after streamed text."""
     if (
         answer.failure not in PASSING_FAILURES
         or answer.texts
@@ -283,15 +263,15 @@ ODDITIES: Mapping[Oddity, str] = {
     "unspoken": "gave an answer without words that can be said: it is asked once more, for these alone.",
     "private": "repeated a private thought of the soul: nobody read it, and it is asked once more.",
 }
-"""Sentences without a subject: a way in which a model's answers are odd, and what becomes of them."""
+"""Predicates about a model: an oddity and its handling."""
 
 
 REPORTED = PASSING_FAILURES | ACCOUNT | {"bad-request"}
-"""Words of Reply.failure that say that a model does not answer."""
+"""Failure words that mean no answer."""
 
 
 SLOW = 20.0
-"""Seconds from a request to the first word of its answer; a model that takes longer is slow."""
+"""Seconds to the first word that count as slow."""
 
 
 RECENT_CALLS = 100
@@ -299,12 +279,12 @@ RECENT_CALLS = 100
 
 
 ANY_MODEL = ""
-"""Stands for every model in a failure that says nothing about one."""
+"""Stands for every model in a failure that names none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailingModel:
-    """A model whose calls fail since `since` (Unix seconds); `failure` and `cause` are those of the last."""
+    """A model failing since `since` (Unix seconds)."""
 
     model: str
     failure: str
@@ -314,7 +294,7 @@ class FailingModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowModel:
-    """A model whose first words have come late since `since`, and did so last at `seen` (Unix seconds)."""
+    """A model with late first words since `since`, last at `seen` (Unix seconds)."""
 
     model: str
     since: float
@@ -323,7 +303,7 @@ class SlowModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OddAnswerCount:
-    """A model whose answers are odd in this way: `count` since `since`, the last at `seen` (Unix seconds)."""
+    """Odd answers of a model since `since`, last at `seen` (Unix seconds)."""
 
     model: str
     what: Oddity
@@ -334,7 +314,7 @@ class OddAnswerCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PendingRequest:
-    """A request on its way: sent at `at` (Unix seconds), at `sent` on the steady clock."""
+    """A running request: sent at `at` (Unix seconds), `sent` on the steady clock."""
 
     model: str
     answer: StreamedAnswer
@@ -343,7 +323,7 @@ class PendingRequest:
 
 
 class CallOutcomes:
-    """The newest outcome of each model's calls, by its name."""
+    """Newest outcomes of calls, by model."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -352,17 +332,15 @@ class CallOutcomes:
         self._odd: dict[tuple[str, Oddity], OddAnswerCount] = {}
         self._attempts: set[PendingRequest] = set()
         self._retries: list[tuple[str, float]] = []
-        """Models and when a call that failed is sent again (Unix seconds)."""
+        """Models and when they are tried again (Unix seconds)."""
         self.errors = Counter[str]()
-        """Tries that failed since the start, by words of Reply.failure."""
+        """Failed attempts since the start, by failure word."""
         self.durations = deque[float](maxlen=RECENT_CALLS)
-        """Seconds that the last answered calls took, with all their tries."""
-
-    # What the client tells
+        """Seconds of the last answered calls, retries included."""
 
     @contextmanager
     def track_request(self, model: str, answer: StreamedAnswer) -> Iterator[None]:
-        """While inside, a request is on its way; its `answer` fills as it comes in."""
+        """Track a request while its `answer` arrives."""
         now = self._clock
         attempt = PendingRequest(model=model, answer=answer, at=now.now(), sent=now.steady())
         self._attempts.add(attempt)
@@ -374,7 +352,7 @@ class CallOutcomes:
             self._learn_first_word_time(attempt, is_over=not answer.stopped)
 
     def note_end_of_try(self, model: str, answer: StreamedAnswer, pause: float | None) -> None:
-        """Note how a try ended; one that failed is sent again in `pause` seconds, or (None) not at all."""
+        """Record an attempt; `pause`: seconds until the next, None if none."""
         if answer.failure:
             self.errors[answer.failure] += 1
             self._fail(model, answer.failure, answer.cause)
@@ -386,12 +364,12 @@ class CallOutcomes:
             self._note_success(model)
 
     def note_duration(self, reply: ModelReply) -> None:
-        """Note how long a call took."""
+        """Record a call's duration."""
         if reply.outcome in ("ok", "cut", "refused"):
             self.durations.append(reply.seconds)
 
     def note_odd_answer(self, model: str, what: Oddity) -> None:
-        """Note an answer that was odd in this way; the log tells of each way once."""
+        """Record an odd answer; each oddity is logged once."""
         now = self._clock.now()
         before = self._odd.get((model, what))
         if before is None:
@@ -401,7 +379,7 @@ class CallOutcomes:
             self._odd[model, what] = replace(before, seen=now, count=before.count + 1)
 
     def restore_failure(self, model: str, failure: str, since: float) -> None:
-        """Note a failure of an earlier start, which no success has ended. `model` may be ANY."""
+        """Record an unresolved failure of an earlier start."""
         known = self._failing.get(model)
         if failure in REPORTED and (known is None or since < known.since):
             self._failing[model] = FailingModel(model=model, failure=failure, since=since)
@@ -416,14 +394,14 @@ class CallOutcomes:
         self._failing[model] = FailingModel(model=model, failure=failure, since=since, cause=cause)
 
     def _note_success(self, model: str) -> None:
-        """An answer ends what failed of this model, and what was true of every model."""
+        """Clear failures of this model and of every model."""
         for name, failing in list(self._failing.items()):
             if name in (model, ANY_MODEL) or failing.failure in EVERYWHERE:
                 del self._failing[name]
         self._retries = [(name, at) for name, at in self._retries if name != model]
 
     def _learn_first_word_time(self, attempt: PendingRequest, *, is_over: bool) -> None:
-        """Learn from how long the first word took, or has taken so far."""
+        """Update slowness from the first word's delay."""
         first = attempt.answer.first_text
         known = first is not None or is_over
         if first is None:
@@ -441,32 +419,30 @@ class CallOutcomes:
         else:
             self._slow[attempt.model] = replace(before, seen=max(before.seen, seen))
 
-    # What is asked of it
-
     @property
     def failing_models(self) -> Sequence[FailingModel]:
-        """The models of which no call has succeeded since one failed."""
+        """Models without a success since their failure."""
         return list(self._failing.values())
 
     @property
     def is_busy(self) -> bool:
-        """True while a request is on its way."""
+        """True while a request runs."""
         return bool(self._attempts)
 
     @property
     def slow_models(self) -> Sequence[SlowModel]:
-        """The slow ones; a call whose first word is late already counts before it has come."""
+        """Slow models, including running requests already late."""
         for attempt in sorted(self._attempts, key=attrgetter("sent")):
             self._learn_first_word_time(attempt, is_over=False)
         return list(self._slow.values())
 
     @property
     def oddities(self) -> Sequence[OddAnswerCount]:
-        """The ways in which answers were odd since the start."""
+        """Odd answers since the start."""
         return list(self._odd.values())
 
     def next_tries(self, models: Collection[str]) -> Sequence[float]:
-        """When calls of these models are sent again (Unix seconds); now, where one is on its way."""
+        """Return when these models are next tried (Unix seconds); now if running."""
         now = self._clock.now()
         due = [at for name, at in self._retries if at > now and self._is_one(name, models)]
         if any(self._is_one(attempt.model, models) for attempt in self._attempts):
@@ -478,23 +454,25 @@ class CallOutcomes:
 
 
 PROBE = 60.0
-"""Seconds from one probe to the next, while the account is at fault."""
+"""Seconds between probes of a faulty account."""
 
 
 LATER = 300.0
-"""The same, when that has lasted for an hour."""
+"""Seconds between probes after an hour."""
 
 
 HOUR = 3_600.0
 
 
 USABLE_REPLIES = frozenset({"ok", "cut", "refused"})
-"""Outcomes of calls that a model has answered."""
+"""Outcomes of answered calls."""
 
 
 class ModelAvailability:
-    """What the newest calls tell. `models` are those that are configured, by role; `availability` is what
-    the client knows of each of them, `account` the server in words of owners."""
+    """Availability of the configured `models`, by role.
+
+    `availability`: the client's knowledge; `account`: the provider in words for owners.
+    """
 
     def __init__(
         self,
@@ -511,15 +489,14 @@ class ModelAvailability:
         self._account = account
         self._availability = availability or CallOutcomes(clock)
         self.forms = forms or AnswerForms(models)
-        """In which form each of them answers."""
+        """Form of each model's answers."""
         self._calling = Counter[tuple[str, str]]()
-        """Calls on their way, by model and root."""
         self._faults: dict[str, tuple[AccountFault, float]] = {}
-        """What is wrong, by subject, and since when, as far as this life knows."""
+        """Faults and when they began, by subject."""
         self._slots: dict[str, float] = {}
-        """Until when probes are given out already, by subject: each of those that wait has its turn."""
+        """Time up to which probes are assigned, by subject; threads take turns."""
         self._quiet: dict[tuple[str, str], float] = {}
-        """Until when an owner need not be told of a subject."""
+        """Time until the next notice, by owner and subject."""
         for waiting in journal.pending_entries(OutageBegan):
             fault = AccountFault(failure=waiting.event.reason, model=waiting.event.subject)
             self._note(fault)
@@ -528,7 +505,7 @@ class ModelAvailability:
                     self._availability.restore_failure(fault.model, fault.failure, first.at)
 
     def note_call(self, call: ModelCall) -> None:
-        """A call was made."""
+        """Record a call."""
         if call.outcome in USABLE_REPLIES:
             for subject, (fault, _) in list(self._faults.items()):
                 if fault.is_mended_by(call.model):
@@ -542,11 +519,10 @@ class ModelAvailability:
             self._faults.setdefault(fault.subject, (fault, self._clock.steady()))
 
     def _is_gone(self, fault: AccountFault) -> bool:
-        """Is it about a model that the settings do not name any more?"""
         return fault.subject != fault.failure and fault.model not in self._models.values()
 
     def next_probe(self, fault: AccountFault) -> float:
-        """Seconds until whoever asks may find out whether it is still at fault: one after the other."""
+        """Return the seconds until the caller's probe; callers queue."""
         now = self._clock.steady()
         _, since = self._faults.get(fault.subject, (fault, now))
         pause = PROBE
@@ -558,7 +534,7 @@ class ModelAvailability:
 
     @contextmanager
     def track_call(self, model: str, root: str) -> Iterator[None]:
-        """While inside, a call of this model is on its way for the conversation `root`."""
+        """Track a running call for the conversation `root`."""
         self._calling[model, root] += 1
         try:
             yield
@@ -569,21 +545,19 @@ class ModelAvailability:
 
     @property
     def reports(self) -> Sequence[ModelReport]:
-        """What is wrong with the models now: those that do not answer first, then those that are slow."""
+        """Current problems: no answer first, then slow, then odd."""
         alike: dict[str, list[FailingModel]] = {}
         for failing in sorted(self._availability.failing_models, key=self._rank):
             alike.setdefault(_matter(failing), []).append(failing)
         return [*map(self._away, alike.values()), *self._late(), *self._odd()]
 
     def _rank(self, failing: FailingModel) -> int:
-        """The place of a model among the roles: the one that speaks comes first."""
         models = list(self._models.values())
         if failing.model in models:
             return models.index(failing.model)
         return len(models)
 
     def _away(self, alike: Sequence[FailingModel]) -> ModelReport:
-        """The report on models of which the same is true."""
         models = [one.model for one in alike]
         last = alike[-1]
         if last.failure in ACCOUNT:
@@ -604,7 +578,6 @@ class ModelAvailability:
         )
 
     def _late(self) -> Iterator[ModelReport]:
-        """The reports on models that answer, but slowly."""
         failing = {one.model for one in self._availability.failing_models}
         for slow in self._availability.slow_models:
             if slow.model not in failing:
@@ -619,11 +592,10 @@ class ModelAvailability:
                 )
 
     def note_odd_answer(self, model: str, what: Oddity) -> None:
-        """Note an answer of this model that was odd in this way."""
+        """Record an odd answer."""
         self._availability.note_odd_answer(model, what)
 
     def _odd(self) -> Iterator[ModelReport]:
-        """The reports on models whose answers were odd."""
         for odd in self._availability.oddities:
             yield ModelReport(
                 models=[odd.model],
@@ -637,14 +609,13 @@ class ModelAvailability:
             )
 
     def _waits(self, models: Collection[str]) -> Sequence[Entry[OutageBegan]]:
-        """The executions that wait for one of these models, or for any."""
+        """Return pending waits for these models or for any."""
         waiting = self._journal.pending_entries(OutageBegan)
         if ANY_MODEL in models:
             return waiting
         return [wait for wait in waiting if wait.event.subject == ANY_MODEL or wait.event.subject in models]
 
     def _waiting(self, models: Collection[str], waits: Iterable[Entry[OutageBegan]]) -> int:
-        """How many people have said something that waits for one of these models."""
         roots = {root_of(wait.thread) for wait in waits}
         roots.update(root for model, root in self._calling if ANY_MODEL in models or model in models)
         if not roots:
@@ -653,46 +624,46 @@ class ModelAvailability:
         return len({one.event.user for one in said if root_of(one.thread) in roots and not one.event.bot})
 
     def advice(self, fault: AccountFault) -> str:
-        """What to do about it, with the settings' names."""
+        """Return the remedy, with names of settings."""
         return account_advice(fault, settings_naming_model(fault.model, self._models), self._account)
 
     def may_tell_owner(self, owner: str, subject: str) -> bool:
-        """Was this owner told of it long enough ago, or not yet, as far as this life knows?"""
+        """True if this owner may be notified again."""
         return self._clock.steady() >= self._quiet.get((owner, subject), 0.0)
 
     def mark_owner_told(self, owner: str, subject: str, until: float) -> None:
-        """This owner need not be asked for until then."""
+        """Suppress notices to this owner until then."""
         self._quiet[owner, subject] = until
 
 
 def failure_of_call(call: ModelCall) -> AccountFault:
-    """What a call failed at; without a word where it did not."""
+    """Return a call's fault; its failure is empty on success."""
     return AccountFault(failure=call.failure, model=call.model)
 
 
 def _matter(failing: FailingModel) -> str:
-    """What models have in common that are told of together."""
+    """Return the key by which failures share a report."""
     if failing.failure in ACCOUNT:
         return AccountFault(failure=failing.failure, model=failing.model).subject
     return failing.failure
 
 
 WAITS = (60.0, 300.0, 1800.0)
-"""Seconds until it is tried again; the last one repeats."""
+"""Seconds between retries; the last repeats."""
 
 
 MAX_TRIES = 50
-"""About a day of trying."""
+"""Attempts in about a day."""
 
 
 FEWER_TRIES = {"bad-request": 2}
-"""What Claude does not understand today it hardly will tomorrow."""
+"""Refused requests rarely succeed later."""
 
 
 def retry_pause_of(reach: ModelAvailability, reason: str, subject: str, tries: int) -> float | None:
-    """Seconds until the next try, after so many; None where it was tried often enough.
+    """Return the seconds until the next retry; None after the last.
 
-    While somebody has to mend the account it is tried for ever, by one thread at a time.
+    Account faults are retried forever, by one thread at a time.
     """
     if reason in ACCOUNT:
         return reach.next_probe(AccountFault(failure=reason, model=subject))

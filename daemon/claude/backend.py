@@ -1,18 +1,7 @@
-"""A server's list of models, as `GET /v1/models` tells it: names, and windows where it names them.
+"""A server behind a base URL: its model list, version, slots, and its models' capabilities.
 
-Servers differ: Anthropic, OpenAI and most others put them into `data`, Ollama and Gemini into `models`.
-
-Questions to a server that need no call of a model: on its list of models, its version, its slots.
-
-It costs nothing. Redirects are not followed: the key goes to no other address than the one that is set.
-
-The models that the settings name against the server's list: sentences on those that it lacks. Pure.
-
-The file that keeps what was looked up: capabilities by address, model, and version of the server.
-
-It holds no secret. A file that cannot be read is begun anew: what it held is looked up again.
-
-The server behind a base URL, as far as it is known: its list of models, and what each can do there.
+Look-ups need no model call and follow no redirects: the key goes only to the configured address. Results are
+kept in a file without secrets; an unreadable one is replaced.
 """
 
 from __future__ import annotations
@@ -45,14 +34,12 @@ from daemon.claude.requests import (
 from daemon.settings.home import write_private
 
 LONGEST_NAME = 200
-"""Characters of a model's name; what is longer is none, nor what has other lines or control characters."""
 
 
 LATEST = ":latest"
 
 
 DATED = re.compile(r"[-@](?:\d{8}|latest)$")
-"""The end of a name that says of which day the model is."""
 
 
 WINDOW_KEYS = (
@@ -64,21 +51,20 @@ WINDOW_KEYS = (
     "max_context_length",
     "max_input_tokens",
 )
-"""Fields with the tokens that a model takes: llama-server, vLLM, LM Studio, OpenRouter, Groq."""
+"""Context-window fields of llama-server, vLLM, LM Studio, OpenRouter and Groq."""
 
 
 LEAST_WINDOW, MOST_WINDOW = 1_000, 100_000_000
-"""Tokens; a server that names another number is not believed."""
+"""Believable windows, in tokens."""
 
 
 MARKS = ("n_params", "size", "n_vocab", "n_embd", "ftype", "root", "digest")
-"""Fields of a model that change where another one is served under its name."""
+"""Fields that tell models of one name apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedModel:
-    """A model in a server's list. `window` is what the server says, believed or not; `mark` stands for what
-    tells it from another model that is served under the same name."""
+    """A listed model. `window`: as the server says; `mark`: a hash that tells models of one name apart."""
 
     name: str
     aliases: tuple[str, ...] = ()
@@ -87,12 +73,12 @@ class ListedModel:
 
     @property
     def believed_window(self) -> int | None:
-        """The window, if it can be one."""
+        """Window, if believable."""
         return is_possible_window(self.window)
 
 
 def is_possible_window(window: int | None) -> int | None:
-    """Return this number of tokens if it can be a window."""
+    """Return the tokens if believable as a window, else None."""
     if window is not None and LEAST_WINDOW <= window <= MOST_WINDOW:
         return window
     return None
@@ -100,7 +86,7 @@ def is_possible_window(window: int | None) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelList:
-    """The models that a server names. Not `is_whole`: there are more."""
+    """Models that a server lists; incomplete unless `is_whole`."""
 
     models: Sequence[ListedModel] = ()
     is_whole: bool = True
@@ -114,16 +100,16 @@ class ModelList:
 
     @property
     def names(self) -> Sequence[str]:
-        """The names, in the server's order, each once."""
+        """Distinct names in the server's order."""
         return list(dict.fromkeys(one.name for one in self.models))
 
     @property
     def has_claude(self) -> bool:
-        """True if a model of the price list is in it."""
+        """True if it lists a model of the price list."""
         return any(self.find(one.id) for one in LISTED_MODELS)
 
     def find(self, name: str) -> ListedModel | None:
-        """Return the model of this name, with or without `:latest`, a date, or a provider's prefix."""
+        """Return the model of this name, ignoring `:latest`, a date or a provider."""
         whole, *others = _forms(name)
         if whole in self._by_name:
             return self._by_name[whole]
@@ -135,7 +121,7 @@ class ModelList:
 
 
 def is_same_model(one: str, other: str) -> bool:
-    """True if these names differ in no more than `:latest`, a date, or a provider's prefix."""
+    """True if the names differ only in `:latest`, a date or a provider."""
     first, second = _tagless(one), _tagless(other)
     pairs = [(first, second), (_undated(first), second), (first, _undated(second))]
     return any(a == b or a.endswith(f"/{b}") or b.endswith(f"/{a}") for a, b in pairs)
@@ -150,13 +136,12 @@ def _undated(name: str) -> str:
 
 
 def _forms(name: str) -> Sequence[str]:
-    """The name itself first, then the forms under which it is looked for."""
     bare = _undated(_tagless(name))
     return [name.strip(), bare, bare.rpartition("/")[2]]
 
 
 def models_in(body: object) -> list[ListedModel] | None:
-    """Return the models in an answer's JSON; None where it is no list of models."""
+    """Parse a list of models: `data`, or `models` for Ollama and Gemini. None if it is none."""
     listings: list[list[Any]] = []
     if isinstance(body, list):
         listings = [body]
@@ -196,7 +181,6 @@ def _is_name(value: object) -> bool:
 
 
 def _parts(entry: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Return the fields that a server gives a model; those of llama-server in `meta` come first."""
     meta = entry.get("meta")
     return [meta, entry] if isinstance(meta, Mapping) else [entry]
 
@@ -210,7 +194,6 @@ def _windows(entry: Mapping[str, Any]) -> Iterator[int]:
 
 
 def _mark(entry: Mapping[str, Any]) -> str:
-    """A few letters that stand for which model this is; empty where the server says nothing of it."""
     told = {key: part[key] for part in _parts(entry) for key in MARKS if part.get(key)}
     if not told:
         return ""
@@ -219,11 +202,11 @@ def _mark(entry: Mapping[str, Any]) -> str:
 
 
 MOST_KEPT = 200
-"""Models that are kept: the newest."""
+"""Models kept in the file, newest."""
 
 
 MOST_FILE_BYTES = 1_000_000
-"""Characters of such a file, at the most; a larger one is none of ours."""
+"""Characters read of the file."""
 
 
 log = logging.getLogger(__name__)
@@ -231,7 +214,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedModel:
-    """One model at one server: `version` is that of the server, `mark` tells models of one name apart."""
+    """A model on a server. `version`: of the server; `mark` tells models of one name apart."""
 
     address: str
     model: str
@@ -241,7 +224,7 @@ class ServedModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapabilityFindings:
-    """Findings on a model, which was asked these `questions`, last at `at` (Unix seconds)."""
+    """Findings on the answered `questions`, last at `at` (Unix seconds)."""
 
     capabilities: ModelCapabilities = UNKNOWN_CAPABILITIES
     questions: frozenset[str] = frozenset()
@@ -252,22 +235,22 @@ NO_FINDINGS = CapabilityFindings()
 
 
 class CapabilityFile:
-    """The file at `path`; None: nothing is kept."""
+    """The file at `path`; None keeps nothing."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
 
     def find(self, served: ServedModel) -> CapabilityFindings:
-        """Return what is kept of this model there."""
+        """Return the findings kept for this model."""
         for row in reversed(self._rows()):
             if _parse_served(row) == served:
                 return _parse_findings(row)
         return NO_FINDINGS
 
     def keep(self, served: ServedModel, found: CapabilityFindings) -> None:
-        """Put this in place of what was kept. That the disk is full ends nothing.
+        """Replace the findings of this model; a full disk is only logged.
 
-        Where the folder is not made yet (the doctor looks before the first start) nothing is kept.
+        Nothing is kept without its folder, as before the first start.
         """
         if self._path is None or not self._path.parent.is_dir():
             return
@@ -328,19 +311,17 @@ def _parse_findings(row: Mapping[str, Any]) -> CapabilityFindings:
 
 
 MOST_ANSWER_BYTES = 8_000_000
-"""Bytes of one answer that are read: 10,000 models have two million."""
+"""Bytes read of an answer: 10,000 models take two million."""
 
 
 PAGE = 1_000
-"""Models that are asked for at once."""
 
 
 MOST_PAGES = 20
-"""Pages of a list that are read; what comes after them is not known."""
 
 
 SILENCE = httpx2.Timeout(10.0)
-"""Seconds without a byte after which the server counts as silent."""
+"""Seconds without a byte before the server counts as silent."""
 
 
 HEADS = {"accept": "application/json"}
@@ -351,9 +332,10 @@ UNKNOWN_VERSION = "unknown"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerDescription:
-    """The words of the server at an address. `models` is None where it has no list: `why` says what it said
-    instead. `version` names its program, too. `windows` are those of models that are loaded, by name;
-    `images`: whether the model that it serves takes them."""
+    """A server's description of itself. Without a list `models` is None and `why` is the reason.
+
+    `version` names the program; `windows`: of loaded models; `images`: accepted by the served model.
+    """
 
     address: str
     models: ModelList | None = None
@@ -366,16 +348,13 @@ class ServerDescription:
 
 
 class ServerAnswerMissing(Exception):
-    """The server answered a question with no JSON object; the text says what it did, without its words."""
+    """A missing or unusable answer; the text is the daemon's."""
 
     recorded_name = "NoAnswer"
 
 
 class ServerLookUp:
-    """Asks the server whose API stands at `url` (with or without `/v1`), over this HTTP client.
-
-    `headers` go along with each question: they hold the key.
-    """
+    """Look-ups at `url` (with or without `/v1`); `headers` hold the key."""
 
     def __init__(self, http: httpx2.AsyncClient, url: str, headers: Mapping[str, str]) -> None:
         self._http = http
@@ -385,14 +364,14 @@ class ServerLookUp:
         self.address = without_secrets(self._root, headers)
 
     async def models(self) -> ServerDescription:
-        """Return the list alone."""
+        """Return the description with the model list only."""
         try:
             return ServerDescription(address=self.address, models=await self._list())
         except ServerAnswerMissing as said:
             return ServerDescription(address=self.address, why=str(said))
 
     async def details(self, server: ServerDescription) -> ServerDescription:
-        """Return what else the server says, beside its list: which one it is, and what it serves how."""
+        """Add version, slots, windows and images."""
         props, ollama, vllm = await asyncio.gather(*map(self._maybe, ("/props", "/api/version", "/version")))
         if "build_info" in props or "total_slots" in props:
             return _llama_server(server, props)
@@ -409,7 +388,6 @@ class ServerLookUp:
         return server
 
     async def _list(self) -> ModelList:
-        """Raises NoAnswer."""
         found: list[ListedModel] = []
         after = ""
         for _ in range(MOST_PAGES):
@@ -428,7 +406,6 @@ class ServerLookUp:
         return ModelList(models=found, is_whole=False)
 
     async def _maybe(self, path: str) -> Mapping[str, Any]:
-        """The JSON object at this path; an empty one where there is none."""
         try:
             body = await self._ask(path)
         except ServerAnswerMissing:
@@ -436,7 +413,6 @@ class ServerLookUp:
         return body if isinstance(body, Mapping) else {}
 
     async def _ask(self, path: str) -> Any:
-        """The JSON at this path. Raises NoAnswer."""
         data = bytearray()
         try:
             asked = self._http.stream("GET", self._root + path, headers=self._headers, follow_redirects=False)
@@ -460,7 +436,7 @@ class ServerLookUp:
 
 
 def without_secrets(url: str, headers: Mapping[str, str]) -> str:
-    """The URL as it may be shown and kept: without a user, a query, or a key that is sent anyway."""
+    """Return the URL without user, query or keys."""
     parts = urlsplit(url)
     path = parts.path
     for value in headers.values():
@@ -486,29 +462,27 @@ def _llama_server(server: ServerDescription, props: Mapping[str, Any]) -> Server
 
 
 MOST_SHOWN = 5
-"""Names of a server's list that are shown."""
 
 
 LONGEST_SHOWN = 80
-"""Characters of such a name that are shown."""
 
 
 LIKE = 0.5
-"""Likeness (0 to 1) from which a name is shown first."""
+"""Similarity (0 to 1) from which a name is shown first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelNameCheck:
-    """Sentences for an owner: on models with which no start is possible, and on those that may be missing."""
+    """Sentences for an owner: `wrong` models prevent the start, `doubtful` ones may be missing."""
 
     wrong: Sequence[str] = ()
     doubtful: Sequence[str] = ()
 
 
 def check_names(server: ServerDescription, settings: Mapping[str, Sequence[str]]) -> ModelNameCheck:
-    """Compare a server's list with the models that the settings name, which are given by model.
+    """Compare the server's list with the settings that name each model.
 
-    Without a list, or with an empty one or a part of one, every name is accepted.
+    Without a complete list every name is accepted.
     """
     models = server.models
     if models is None or not models.models or not models.is_whole:
@@ -554,8 +528,7 @@ def _doubtful_sentences(address: str, models: ModelList, name: str, keys: Sequen
 
 
 def sample_names(names: Sequence[str], like: str = "") -> str:
-    """Return some of these names, those first that are like the one that was meant, and how many there are
-    besides."""
+    """Return some names, those like `like` first, and the number of others."""
     best = difflib.get_close_matches(like, names, MOST_SHOWN, LIKE) if like else []
     shown = list(dict.fromkeys([*best, *names]))[:MOST_SHOWN]
     said = ", ".join(map(_shortened_name, shown))
@@ -577,23 +550,19 @@ def _shortened_name(name: str) -> str:
 
 
 MOST_TRIES = 3
-"""Tries of a question whose answer is unclear."""
 
 
 @dataclass(slots=True, kw_only=True)
 class KnownModel:
-    """Knowledge of one model at its server; `tries` are those of questions that stayed open."""
-
     served: ServedModel
     found: CapabilityFindings = NO_FINDINGS
     tries: dict[str, int] = field(default_factory=dict)
 
 
 class ModelBackend:
-    """The models that the settings name, and what their server says of them.
+    """The configured models and their server.
 
-    `named` are the settings that name each model. `changed` is told of a model whose server, window or
-    identity is another one than before. Without a look-up there is nothing to know.
+    `named`: settings by model. `changed` is called if a model's server, window or identity changes.
     """
 
     def __init__(self, named: Mapping[str, Sequence[str]] | None = None, kept: CapabilityFile | None = None):
@@ -603,35 +572,34 @@ class ModelBackend:
         self._known: dict[str, KnownModel] = {}
         self._changed: Callable[[str], None] | None = None
         self.server: ServerDescription | None = None
-        """The newest words of the server; None before it said anything."""
+        """Newest description; None before the first answer."""
         self.check = ModelNameCheck()
 
     def connect(self, look_up: ServerLookUp, changed: Callable[[str], None]) -> None:
-        """Look up there from now on."""
+        """Use this look-up from now on."""
         self._look_up, self._changed = look_up, changed
 
     @property
     def has_server(self) -> bool:
-        """True if there is a server to ask."""
+        """True if a server is connected."""
         return self._look_up is not None
 
     @property
     def address(self) -> str:
-        """Return where the server is; empty where there is none."""
+        """Address of the server; empty if none."""
         return self._look_up.address if self._look_up else ""
 
     @property
     def models(self) -> Sequence[str]:
-        """The models that the settings name."""
         return list(self._named)
 
     @property
     def unlisted_models(self) -> Sequence[str]:
-        """The models that are asked what they can do: those without a listed price."""
+        """Models without a listed price; only these are probed."""
         return [name for name in self._named if not is_listed(name)]
 
     def capabilities(self, model: str) -> ModelCapabilities:
-        """Return what this model can do, as far as it is known."""
+        """Return the model's known capabilities."""
         known = self._known.get(model)
         found = known.found.capabilities if known else ModelCapabilities()
         server = self.server
@@ -643,7 +611,7 @@ class ModelBackend:
         return replace(found, window=self.window(model), slots=server.slots, images=images)
 
     def window(self, model: str) -> int | None:
-        """Return how many tokens the server says that this model takes; None where it says nothing."""
+        """Return the server's window in tokens, or None."""
         listed = self._listed(model)
         if listed and listed.believed_window:
             return listed.believed_window
@@ -656,7 +624,7 @@ class ModelBackend:
 
     @property
     def odd_windows(self) -> Sequence[str]:
-        """Sentences on windows that the server names and that cannot be."""
+        """Sentences on unbelievable windows."""
         found = [(name, self._listed(name)) for name in self._named]
         return [
             f"The server says that {name} takes {one.window:,} tokens, which cannot be: that is not believed."
@@ -670,7 +638,7 @@ class ModelBackend:
         return self.server.models.find(model)
 
     async def look_up(self) -> None:
-        """Ask the server what it is and what it lists. A server that is away is known as it was."""
+        """Update the description; an unreachable server keeps its old one."""
         if self._look_up is None:
             return
         found = await self._look_up.models()
@@ -697,7 +665,7 @@ class ModelBackend:
             log.info("%s shows no list of models: %s. Every name is accepted.", found.address, found.why)
 
     def _recognise(self, model: str, server: ServerDescription) -> None:
-        """Begin with what the file has of this model, unless it is the one that was known."""
+        """Load kept findings unless the model is unchanged."""
         listed = self._listed(model)
         mark = listed.mark if listed else ""
         served = ServedModel(address=server.address, model=model, version=server.version, mark=mark)
@@ -713,7 +681,7 @@ class ModelBackend:
         self._known[model] = KnownModel(served=served, found=self._file.find(served))
 
     def open_questions(self, model: str) -> Sequence[str]:
-        """Return the questions to ask of this model, in order."""
+        """Return the questions to ask, in order."""
         known = self._known.get(model)
         if known is None:
             return ()
@@ -721,7 +689,7 @@ class ModelBackend:
         return [one for one in QUESTIONS if one not in done and known.tries.get(one, 0) < MOST_TRIES]
 
     def note_finding(self, model: str, question: str, found: Found | None, now: float) -> None:
-        """Note what came of a question (None: it is unclear), and keep it."""
+        """Record and keep an answer; None: unclear."""
         known = self._known[model]
         if found is None:
             known.tries[question] = known.tries.get(question, 0) + 1
@@ -734,14 +702,14 @@ class ModelBackend:
         self._file.keep(known.served, known.found)
 
     def note_server_statement(self, model: str, question: str, now: float) -> bool:
-        """Note what the server said by itself on a question; return False if the model has to be asked."""
+        """Record what the server already said; False: ask the model."""
         if question != "images" or self.server is None or self.server.images is None:
             return False
         self.note_finding(model, question, {"images": self.server.images}, now)
         return True
 
     def looked_up_at(self, model: str) -> float | None:
-        """Return when this model was last asked what it can do (Unix seconds)."""
+        """Return the time of the findings (Unix seconds)."""
         known = self._known.get(model)
         return known.found.at if known and known.found.questions else None
 

@@ -1,4 +1,4 @@
-"""Claude over the network: the LLM port, with the anthropic SDK."""
+"""The model client, on the anthropic SDK: calls, retries, windows, costs and look-ups."""
 
 from __future__ import annotations
 
@@ -68,51 +68,48 @@ log = logging.getLogger(__name__)
 
 
 ANTHROPIC = "https://api.anthropic.com"
-"""Said explicitly, so that nothing but the settings decides where the words go."""
+"""Explicit, so that only settings change the address."""
 
 
 FIRST, FIRST_UNLISTED = 300.0, 600.0
-"""Seconds from the sending to the first event, of a listed model and of any other: a local one reads long."""
+"""Seconds to the first event; unlisted models may be slow local ones."""
 
 
 STALL = STREAM.stall
-"""Seconds without a byte in the middle of an answer; Anthropic sends pings while its models think."""
+"""Seconds without a byte within an answer; thinking Anthropic models send pings."""
 
 
 LONGEST = 600.0
-"""Seconds in which a call is tried again, and that one try of a listed model may take."""
+"""Seconds for all retries of a call, and one attempt of a listed model."""
 
 
 SLOWEST = 2.0
-"""Seconds to a token of an answer, at the most: a model that is not listed may be as slow as that."""
+"""Seconds per answer token that an unlisted model may take."""
 
 
 GOODBYE = 0.5
-"""Seconds in which a server that has ended an answer may close the stream, so that the connection is kept."""
+"""Seconds for the server to close the stream, so that the connection is reused."""
 
 
 LOOKING_UP = 20.0
-"""Seconds for which the server is asked whether it knows a model."""
 
 
 KNOWN, UNLISTED = "known", "unlisted"
 
 
 Tried = Callable[[str, StreamedAnswer], None]
-"""Takes the name of a model, and a try that failed."""
+"""Receives a model's name and its failed attempt."""
 
 
 BYTES = 2
-"""Bytes to a token, at the least: prose has three or more, Chinese has two."""
+"""Bytes per token: prose three or more, Chinese two."""
 
 
 class ClaudeClient:
-    """The models of this daemon, one for each role. Its connections live as long as its context.
+    """Client of one model per role; connections last until its context ends.
 
-    `table` says what they cost and take. `rehearsed` says that nobody bills for it: `cost` is 0, and no proxy
-    stands before the loopback. `tried` is told of each try that failed, in place of the log; `limits` say how
-    long a stream is waited for. `api` is another one than Anthropic's at `base_url`; `backend` is what is
-    known of the server there.
+    `rehearsed`: nothing is billed (`cost` is 0) and no proxy used. `tried` receives failed attempts instead
+    of the log. `api` replaces Anthropic's; `backend`: knowledge of its server.
     """
 
     def __init__(
@@ -140,11 +137,11 @@ class ClaudeClient:
         self._tried = tried
         self._rehearsed = rehearsed
         self._formless: set[str] = set()
-        """Models that were found to refuse a schema here, where the table says that they take one."""
+        """Models that refused schemas despite the table."""
         self._thinkers: set[str] = set()
-        """Models that were found to think before they answer, where the table says nothing of them."""
+        """Unlisted models found to think."""
         self._faults: dict[str, AccountFault] = {}
-        """What is wrong with the account, as far as the log was told of it, by subject."""
+        """Account faults already logged."""
         self.availability = CallOutcomes(clock)
         is_elsewhere = bool(base_url or api) and not rehearsed
         if api is None:
@@ -171,7 +168,7 @@ class ClaudeClient:
         max_tokens: int | None = None,
         stop_sequences: Sequence[str] = (),
     ) -> Mapping[str, Any]:
-        """The request that `call` would send for this memory; the schema is left out where it is refused."""
+        """Return the request that a call would send."""
         made = build_request(memory, self._table.model(self._named(role)), schema)
         return self.bounded_request(made, max_tokens, stop_sequences)
 
@@ -183,10 +180,9 @@ class ClaudeClient:
         *,
         likeliest: bool = False,
     ) -> Mapping[str, Any]:
-        """The same request for an answer of so many tokens, besides the model's thoughts, that ends so.
+        """Return the request with limits for the answer, excluding thoughts.
 
-        A model whose thoughts are known from its answers alone may write the end in them: it is not asked to
-        end there, but heard.
+        A model found to think gets no stop sequences: it may write them in its thoughts.
         """
         bounds: dict[str, Any] = {}
         spec = self._table.model(request["model"])
@@ -200,27 +196,25 @@ class ClaudeClient:
         return {**request, **bounds}
 
     def _named(self, role: Role | str) -> str:
-        """The model of this role; a role that is none is the name of one."""
         if role in get_args(Role):
             return self._models[cast(Role, role)]
         return role
 
     def capabilities(self, role: Role | str) -> ModelCapabilities:
-        """Return what the model of this role can do where it is served, as far as that was looked up."""
+        """Return the known capabilities of the role's model."""
         return self.backend.capabilities(self._named(role))
 
     def first_event_within(self, model: str) -> float:
-        """Return the seconds within which the first event of an answer of this model must come."""
+        """Return the seconds allowed until the first event."""
         usual = FIRST if is_listed(model) else FIRST_UNLISTED
         return self._limits.first_event or usual
 
     def _forget(self, model: str) -> None:
-        """Another model is served under this name: what was learnt of the one before is not true of it."""
+        """Drop learnt facts: another model has this name now."""
         self._formless.discard(model)
         self._windows.forget(model)
 
     def _schema_form(self, model: str) -> Schema:
-        """Return the means by which this model is held to a schema."""
         if model in self._formless:
             return "prompt"
         found = self.backend.capabilities(model).schema
@@ -229,24 +223,23 @@ class ClaudeClient:
         return found or "prompt"
 
     def window(self, role: Role | str) -> int:
-        """How many tokens the model of this role takes, prompt and answer together."""
+        """Return the window of the role's model, in tokens."""
         return self._windows.window(self._named(role))
 
     def excess_tokens(self, request: Mapping[str, Any], size: int, *, refused: bool = False) -> int:
-        """How many tokens too many its prompt has; `refused`: the server would not take it as it is."""
+        """Return the excess tokens of the prompt; `refused`: the server rejected it."""
         return self._windows.excess_tokens(request, size, refused=refused)
 
     def highest_cost(self, request: Mapping[str, Any], size: int) -> float:
-        """The most that this request, of so many bytes, can cost, in dollars, with all its tries."""
+        """Return the highest cost in dollars, retries included; `size` in bytes."""
         if self._rehearsed:
             return 0.0
         return highest_cost(self._table.model(request["model"]), size // BYTES, request["max_tokens"])
 
     async def look_up(self, name: str) -> str:
-        """Does the server know a model of this name? KNOWN, UNLISTED, or a word of Reply.failure.
+        """Return KNOWN, UNLISTED or a word of ModelReply.failure; free of charge.
 
-        It costs nothing. Backends that have no list of models know none by name either: only where there is
-        one is a missing model missing.
+        A model counts as missing only if the server has a list.
         """
         try:
             await self._api.get(f"models/{quote(name, safe='')}", LOOKING_UP)
@@ -265,10 +258,10 @@ class ClaudeClient:
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
     ) -> ModelReply:
-        """Send it, again where that may help and nothing was heard yet, until someone stops the soul.
+        """Send the request; retry until stopped, unless text was streamed.
 
-        Raises only what `hold` and `hear` raise, and cancellation. What is broken off is paid for, too:
-        the server never tells how much, so tokens that it had not counted are reckoned from the texts.
+        Raises only errors of `hold` and `hear`, and cancellation. Aborted answers are billed, too: the server
+        never counts them, so tokens are estimated.
         """
         began, name = self._clock.steady(), request["model"]
         tries: list[StreamedAnswer] = []
@@ -305,7 +298,6 @@ class ClaudeClient:
         return replace(self._reply(name, tries, began), outcome="cancelled", failure="")
 
     def _send_until_begun(self, sent: Mapping[str, Any]) -> StreamedAnswer:
-        """Return the answer to this request, of which nothing has come yet."""
         answer = self._api.begin(sent)
         answer.most = sent["max_tokens"]
         answer.stop_sequences = sent.get("stop_sequences", ())
@@ -315,7 +307,7 @@ class ClaudeClient:
     def _request_in_other_form(
         self, sent: Mapping[str, Any], answer: StreamedAnswer
     ) -> Mapping[str, Any] | None:
-        """Return the request in another form, where this answer shows that the model needs one."""
+        """Return the changed request that this answer calls for, or None."""
         less = simplified(sent)
         if answer.failure == "bad-request" and less:
             return less
@@ -327,27 +319,26 @@ class ClaudeClient:
         return None
 
     def _leaves_room(self, sent: Mapping[str, Any]) -> bool:
-        """Would its prompt fit, as far as the server told, with less room for the answer?"""
         less = with_room(sent, self._windows.answer_tokens(sent))
         return less != sent and not self._windows.excess_tokens(less, sys.maxsize)
 
     def _thinks(self, name: str, answer: StreamedAnswer) -> bool:
-        """Return True if this answer is the first to show that a model thinks, which is not listed."""
+        """True if this answer is the first to show that an unlisted model thinks."""
         if is_listed(name) or name in self._thinkers or not answer.has_thoughts:
             return False
         self._thinkers.add(name)
         return True
 
     def _learn_plain(self, name: str) -> None:
-        """A model that answers only without the schema is asked without one, as long as we live."""
+        """Send this model no schemas until the process ends."""
         if name not in self._formless:
             log.warning("%s refuses to be held to a schema here; its JSON may be less exact.", name)
             self._formless.add(name)
 
     async def probe(self, request: Mapping[str, Any], form: Schema | None, stop: asyncio.Event) -> ModelReply:
-        """One try of a tiny call of the look-up, with its schema in this form.
+        """Send one probe.
 
-        It is not tried again, and its failure tells nothing of whether the model answers.
+        It is not retried, and its failure does not affect availability.
         """
         began, sent = self._clock.steady(), with_schema_form(request, form)
         answer = self._api.begin(sent)
@@ -381,7 +372,7 @@ class ClaudeClient:
     async def _stream_texts(
         self, request: Mapping[str, Any], answer: StreamedAnswer, patience: StreamDeadline
     ) -> AsyncGenerator[str, None]:
-        """The texts of the answer as they come. What the consumer raises does not pass through here."""
+        """Yield the answer's texts; consumer errors do not pass through."""
         try:
             async with patience:
                 patience.begin_request(self.first_event_within(request["model"]))
@@ -405,18 +396,18 @@ class ClaudeClient:
             self._take_break(request, answer, error)
 
     def _take_end(self, request: Mapping[str, Any], answer: StreamedAnswer) -> None:
-        """Take the end of a stream. Raises Broken where it came too soon."""
+        """Finish a stream. Raises StreamBroken if it ended early."""
         if not answer.is_complete:
             raise StreamBroken("the stream ended in the middle", ours=True)
         answer.end_by_server()
         if answer.stop_reason == FULL_ANSWER and not answer.texts:
             answer.failure = TOO_LONG
             self._windows.learn_refusal(request, "")
-        elif not answer.quiet:  # a picture has tokens that are not counted here
+        elif not answer.quiet:  # images have uncounted tokens
             self._windows.learn_count(request, answer.usage)
 
     def _take_break(self, request: Mapping[str, Any], answer: StreamedAnswer, error: Exception) -> None:
-        """Take what ended a stream; where the answer was whole before that, it changes nothing."""
+        """Record an error; a complete answer is unaffected."""
         if answer.is_complete:
             return
         if isinstance(error, CallStopped):
@@ -434,10 +425,7 @@ class ClaudeClient:
             self._log_failure(fault, failure_detail(error, self._key))
 
     def _end(self, request: Mapping[str, Any], began: float) -> float:
-        """Return the latest end of a try that is made now, on the steady clock.
-
-        A model that is not listed may be slow: its time follows from the most that it may write.
-        """
+        """Return an attempt's deadline (steady clock), longer for unlisted models."""
         first = self.first_event_within(request["model"])
         if is_listed(request["model"]):
             return began + max(LONGEST, first)
@@ -445,7 +433,7 @@ class ClaudeClient:
         return self._clock.steady() + first + SLOWEST * most
 
     def _log_failure(self, fault: AccountFault, said: str) -> None:
-        """Log a failure; a fault of the account once, with what to do, and not at each try."""
+        """Log a failure; account faults once, with a remedy."""
         if self._tried:
             return
         if fault.failure not in ACCOUNT:
@@ -456,7 +444,6 @@ class ClaudeClient:
             log.error("%s Until then messages wait. (%s: %s)", todo, fault.failure, said)
 
     def _note_recovery(self, model: str) -> None:
-        """An answer came: what it shows to be over may be told again."""
         for subject, fault in list(self._faults.items()):
             if fault.is_mended_by(model):
                 del self._faults[subject]
@@ -499,7 +486,7 @@ class ClaudeClient:
 
 
 async def _read_to_end(events: AsyncGenerator[str, None]) -> None:
-    """Read to the end of a stream whose answer is whole; what more it says is no part of the answer."""
+    """Drain a complete stream."""
     with suppress(TimeoutError):
         async with asyncio.timeout(GOODBYE):
             async for _ in events:
@@ -509,7 +496,6 @@ async def _read_to_end(events: AsyncGenerator[str, None]) -> None:
 def messages_api(
     api_key: str, base_url: str, headers: Mapping[str, str] | None, *, trust_env: bool
 ) -> ModelAPI:
-    """Anthropic's Messages API at this address."""
     http = DefaultAioHttpClient(trust_env=trust_env)
     sdk = AsyncAnthropic(
         api_key=api_key,
@@ -524,6 +510,6 @@ def messages_api(
 
 
 def highest_cost(spec: ModelSpec, prompt: int, answer: int) -> float:
-    """The most that a call with so many tokens can cost, in dollars, with all its tries."""
+    """Return the highest cost in dollars, retries included."""
     whole = cost_of(spec, TokenUsage(cache_write=prompt, output=answer))
     return whole + (MOST_TRIES_OF_CALL - 1) * cost_of(spec, TokenUsage(cache_write=prompt))

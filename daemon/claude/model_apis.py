@@ -1,18 +1,7 @@
-"""How a request reaches Claude: as the SDK sends it, but for what is the same each time.
+"""Model APIs: Anthropic's Messages and OpenAI's chat completions, with requests in Anthropic's form.
 
-The SDK makes URL, headers and timeouts anew for every request, which takes it longer than sending it. Here it
-makes them once; what it made is sent with each body, over the connection that it was given.
-
-The thoughts with which an answer begins, between tags such as `<think>`, are taken away from its text.
-
-The port between the client and the API that a server speaks: how it is asked, and how its answer is read.
-
-Retries, deadlines, windows, the budget and the call itself are the client's, and the same for every API.
-
-Chat completions, the API of OpenAI that most other servers speak too: requests and answers, translated.
-
-Everywhere else a request has Anthropic's form. What only Claude knows of it (thinking, effort, marks of its
-cache) is left out here. What a model thinks before it speaks is counted, and goes nowhere.
+The SDK rebuilds URL, headers and timeouts for each request, slower than sending: here they are built once.
+Chat completions drop Claude's options; thoughts are only counted.
 """
 
 from __future__ import annotations
@@ -47,33 +36,31 @@ from daemon.settings.limits import TokenUsage
 
 
 class ModelAPI(Protocol):
-    """One server, over connections that are kept until `close`.
+    """One server, with connections kept until `close`.
 
-    What fails is raised as the errors of `failure.FAILURES`: `APIConnectionError` where nobody answers,
-    `APIStatusError` where the server refuses.
+    Raises FAILURES: `APIConnectionError` if unreachable, `APIStatusError` if refused.
     """
 
     @property
     def account(self) -> ProviderAccount:
-        """The server in words of owners."""
+        """Provider in words for owners."""
 
     async def send(self, request: Mapping[str, Any]) -> httpx2.Response:
-        """Return the answer, a stream of server-sent events that has only begun: close it.
+        """Return the open stream of events; close it.
 
         The request is in Anthropic's form, without `stream`.
         """
 
     def begin(self, request: Mapping[str, Any]) -> StreamedAnswer:
-        """Return an empty answer, which takes in the events of such a stream."""
+        """Return an empty answer."""
 
     async def get(self, path: str, within: float) -> httpx2.Response:
-        """Return what the API says of this path below its root (`models`), within so many seconds."""
+        """Return the response of a path below the root, within `within` seconds."""
 
     def server_look_up(self) -> ServerLookUp:
-        """Return what asks this server for its models and its version."""
+        """Return a look-up."""
 
-    async def close(self) -> None:
-        """Give the connections back."""
+    async def close(self) -> None: ...
 
 
 OF_THE_BODY = "content-length"
@@ -83,11 +70,11 @@ OF_THE_TRANSFER = frozenset({"content-length", "content-encoding", "transfer-enc
 
 
 MOST_OF_AN_ERROR = 100_000
-"""Bytes that are read of a refusal: some servers send the whole prompt back, or never end."""
+"""Bytes read of a refusal: some servers return the prompt or never end."""
 
 
 class RequestSender:
-    """Implements ModelAPI for the Messages API: as this SDK client would, over the same HTTP client."""
+    """ModelAPI for the Messages API, with the SDK's requests over its HTTP client."""
 
     account = ANTHROPIC
 
@@ -97,7 +84,7 @@ class RequestSender:
         self._form: httpx2.Request | None = None
 
     async def send(self, request: Mapping[str, Any]) -> httpx2.Response:
-        """The answer, which has only begun: close it. Raises the SDK's errors."""
+        """Return the open response; close it. Raises the SDK's errors."""
         if self._form is None:
             self._form = await request_form(self._sdk)
         body = json.dumps({**request, "stream": True}, ensure_ascii=False, separators=(",", ":"))
@@ -119,25 +106,21 @@ class RequestSender:
         return response
 
     def begin(self, request: Mapping[str, Any]) -> StreamedAnswer:
-        """An empty answer."""
         return StreamedAnswer()
 
     async def get(self, path: str, within: float) -> httpx2.Response:
-        """Return what the API says of this path."""
         return await self._sdk.get(f"/v1/{path}", cast_to=httpx2.Response, options={"timeout": within})
 
     def server_look_up(self) -> ServerLookUp:
-        """Return what asks the server for more than this API does, with the same headers."""
         headers = {name: one for name, one in self._sdk.default_headers.items() if isinstance(one, str)}
         return ServerLookUp(self._http, str(self._sdk.base_url), headers)
 
     async def close(self) -> None:
-        """Give the connections back."""
         await self._sdk.close()
 
 
 async def request_form(sdk: AsyncAnthropic) -> httpx2.Request:
-    """A request for a streamed answer as this client makes it, without what depends on the body."""
+    """Return the SDK's streaming request without body-dependent headers."""
     made: list[httpx2.Request] = []
 
     def keep(request: httpx2.Request) -> httpx2.Response:
@@ -153,7 +136,7 @@ async def request_form(sdk: AsyncAnthropic) -> httpx2.Request:
 
 
 async def with_bounded_body(response: httpx2.Response) -> httpx2.Response:
-    """Return the response with no more of its body than is looked at."""
+    """Return the response with a shortened body."""
     body = bytearray()
     async with aclosing(response):
         async for chunk in response.aiter_bytes():
@@ -166,7 +149,7 @@ async def with_bounded_body(response: httpx2.Response) -> httpx2.Response:
 
 
 def refusal_body(response: httpx2.Response) -> APIStatusError:
-    """What the server says instead of an answer; words that are no JSON are kept as they are."""
+    """Return the server's refusal as an error; non-JSON text is kept."""
     said = response.text.strip()
     body: object = said
     if said.startswith("{"):
@@ -187,20 +170,17 @@ LONGEST_CLOSING = len("</reasoning>")
 
 
 class LeadingThoughtFilter:
-    """Takes the thoughts away from one answer, piece by piece; what may still become one is held back."""
+    """Filter of leading thoughts (`<think>`) in an answer, piece by piece."""
 
     def __init__(self) -> None:
         self.length = 0
-        """Characters that were thoughts."""
         self._held = ""
         self._closing: re.Pattern[str] | None = None
-        """The end of the thought that is open."""
         self._has_thought = False
         self._is_over = False
-        """True once the answer itself has begun."""
 
     def feed(self, text: str) -> str:
-        """Return what of the answer is surely none, now that this has come, too."""
+        """Return the text that is certainly no thought."""
         if self._is_over:
             return text
         self._held += text
@@ -215,7 +195,7 @@ class LeadingThoughtFilter:
         return ""
 
     def end(self) -> str:
-        """Return what is held back still, and was no thought."""
+        """Return the held-back text."""
         if self._is_over or self._closing:
             return ""
         self._is_over = True
@@ -234,7 +214,6 @@ class LeadingThoughtFilter:
         return True
 
     def _begin(self, bare: str) -> str:
-        """Begin with the answer, unless what has come of it may still become a thought."""
         if any(opening.startswith(bare.casefold()) for opening in OPENINGS):
             return ""
         self._is_over = True
@@ -242,18 +221,18 @@ class LeadingThoughtFilter:
 
 
 CONNECT = httpx2.Timeout(None, connect=10)
-"""What comes after the connection is made is watched by Patience."""
+"""StreamDeadline watches the time after connecting."""
 
 
 log = logging.getLogger(__name__)
 
 
 DONE = "[DONE]"
-"""The last event of a stream, which is no JSON."""
+"""Last event; not JSON."""
 
 
 MOST_STOPS = 4
-"""Texts at which an answer may be told to stop; OpenAI refuses more."""
+"""Stop sequences; OpenAI refuses more."""
 
 
 REASONS = {
@@ -264,23 +243,23 @@ REASONS = {
     "content_filter": "refusal",
     "safety": "refusal",
 }
-"""Why an answer ended, and what Anthropic calls that. All other words are kept as they are."""
+"""Anthropic's words for stop reasons; others are kept."""
 
 
 FAILED = {"error": "server-error", "abort": "server-error", "insufficient_system_resource": "overloaded"}
-"""Ends that are failures, and the kind of each."""
+"""Stop reasons that are failures, with their kinds."""
 
 
 THOUGHTS = ("reasoning_content", "reasoning", "thinking")
-"""Fields with a thought in a piece: as DeepSeek (vLLM, llama-server), OpenRouter (Ollama) name them."""
+"""Thought fields of DeepSeek (vLLM, llama-server) and OpenRouter (Ollama)."""
 
 
 VERSION = re.compile(r"/v\d+\w*(/|$)")
-"""The version in the path of an address: `/v1`, `/v1beta/openai`, `/api/paas/v4`."""
+"""Version in a path: `/v1`, `/v1beta/openai`, `/api/paas/v4`."""
 
 
 OBJECTIONS = (400, 405, 422, 500, 501)
-"""Statuses with which servers refuse a part of a request; templates of chats do it with a 500."""
+"""Statuses that refuse part of a request; chat templates use 500."""
 
 
 NO_FORMAT = re.compile(
@@ -299,7 +278,7 @@ NO_SYSTEM = re.compile(
 
 
 def api_roots(base_url: str) -> list[str]:
-    """Return where the API may stand, the likeliest first: an address without a version may leave it out."""
+    """Return possible API roots, likeliest first: an unversioned address may lack `/v1`."""
     base = re.sub(r"(/chat/completions)?/*$", "", base_url)
     if VERSION.search(urlsplit(base).path):
         return [base]
@@ -308,17 +287,16 @@ def api_roots(base_url: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequestForm:
-    """The form of requests to one model of a server, where servers differ."""
+    """Request form of a model, since servers differ."""
 
     limit: str = "max_tokens"
     format: str = "json_schema"
-    """The type of `response_format`; empty: none."""
     has_system: bool = True
     has_stop: bool = True
     has_usage: bool = True
 
     def request_body(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the request as this API has it."""
+        """Return the request in this API's form."""
         body: dict[str, Any] = {
             "model": request["model"],
             "messages": self._messages(request),
@@ -338,7 +316,7 @@ class ChatRequestForm:
         return body
 
     def _messages(self, request: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The system text is the first message, or stands before the first words of a user."""
+        """Return the messages, system text first or within the first user message."""
         system = [*request.get("system", ())]
         messages = request["messages"]
         if system and not self.has_system:
@@ -349,7 +327,7 @@ class ChatRequestForm:
         return [{"role": one["role"], "content": _content(one["content"])} for one in messages]
 
     def form_after_refusal(self, body: Mapping[str, Any], said: str) -> ChatRequestForm | None:
-        """Return how to ask instead where a server refuses this body with these words; None: no other way."""
+        """Return another form after a refusal with this text; None if none is left."""
         if "max_completion_tokens" in said and self.limit == "max_tokens":
             return replace(self, limit="max_completion_tokens")
         if "stream_options" in said and self.has_usage:
@@ -371,7 +349,7 @@ def _response_format(kind: str, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _names_all(schema: object) -> bool:
-    """True if every object in it needs all its properties: OpenAI enforces no other schema."""
+    """True if every object requires all its properties: OpenAI enforces no other schema."""
     if isinstance(schema, list):
         return all(map(_names_all, schema))
     if not isinstance(schema, Mapping):
@@ -383,7 +361,7 @@ def _names_all(schema: object) -> bool:
 
 
 def _content(blocks: Iterable[Mapping[str, Any]]) -> str | list[dict[str, Any]]:
-    """One text, which every server takes; parts only where there are images among them."""
+    """Return one text, which all servers accept; parts only with images."""
     parts = [_part(block) for block in blocks]
     if any(part["type"] != "text" for part in parts):
         return parts
@@ -398,20 +376,20 @@ def _part(block: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class ChatCompletions:
-    """Implements ModelAPI for chat completions. What a server refuses once it is not asked for again."""
+    """ModelAPI for chat completions; refused options are not sent again."""
 
     account = OPENAI
 
     def __init__(self, *, base_url: str, api_key: str) -> None:
         self._roots = api_roots(base_url)
         self._key = api_key
-        # A redirect would lead prompts to an address that nobody has set.
+        # A redirect could lead prompts to an unknown address.
         self._http = DefaultAioHttpClient(timeout=CONNECT, follow_redirects=False)
         self._manners: dict[str, ChatRequestForm] = {}
-        """By model, where the usual one was refused."""
+        """Forms by model, after refusals."""
 
     async def send(self, request: Mapping[str, Any]) -> httpx2.Response:
-        """Return the answer, which has only begun; a part of the request that is refused is left out."""
+        """Return the open response; refused options are dropped."""
         model = request["model"]
         while True:
             manner = self._manners.get(model, ChatRequestForm())
@@ -430,25 +408,21 @@ class ChatCompletions:
                 self._manners[model] = other
 
     def begin(self, request: Mapping[str, Any]) -> StreamedAnswer:
-        """An empty answer."""
         return ChatAnswer(request=request)
 
     async def get(self, path: str, within: float) -> httpx2.Response:
-        """Return what the API says of this path."""
         return await self._ask("GET", path, within=within)
 
     def server_look_up(self) -> ServerLookUp:
-        """Return what asks this server for its models and its version, with the same key."""
         return ServerLookUp(self._http, self._roots[0], {"authorization": f"Bearer {self._key}"})
 
     async def close(self) -> None:
-        """Give the connections back."""
         await self._http.aclose()
 
     async def _ask(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, within: float | None = None
     ) -> httpx2.Response:
-        """Ask at each root until one has the API; from then on at that one alone."""
+        """Try each root until one has the API, then keep it."""
         missing: APIStatusError | StreamBroken | None = None
         for root in list(self._roots):
             try:
@@ -466,7 +440,6 @@ class ChatCompletions:
     async def _request(
         self, method: str, url: str, body: Mapping[str, Any] | None, within: float | None
     ) -> httpx2.Response:
-        """Send one request; what comes is read to its end, unless it is a stream."""
         headers = {b"authorization": f"Bearer {self._key}".encode()}
         content = None
         if body is not None:
@@ -492,14 +465,13 @@ class ChatCompletions:
 
 
 def _is_elsewhere(error: APIStatusError | StreamBroken) -> bool:
-    """True if the API does not stand where this came from."""
     if isinstance(error, StreamBroken):
         return error.kind == PAGE
     return error.status_code in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 
 
 def _as_stream(response: httpx2.Response) -> httpx2.Response:
-    """The answer of a server that does not stream, as one event of a stream."""
+    """Return an unstreamed answer as a stream of one event."""
     if "json" not in response.headers.get("content-type", "").casefold():
         return response
     event = json.dumps(json.loads(response.text))
@@ -507,7 +479,7 @@ def _as_stream(response: httpx2.Response) -> httpx2.Response:
 
 
 def _refusal_of(response: httpx2.Response) -> APIStatusError:
-    """Return a refusal, whatever form the server gave it, in the form that `failure` reads."""
+    """Return any server's refusal in the SDK's form."""
     said = response.text.strip()
     body: object = said
     try:
@@ -519,10 +491,10 @@ def _refusal_of(response: httpx2.Response) -> APIStatusError:
 
 
 def _error_words(body: object) -> tuple[str, str]:
-    """The words of an error and its kind. Raises ValueError where the body has none.
+    """Return the text and kind of an error. Raises ValueError without one.
 
-    OpenAI has an object `error`, Gemini a list of them, LM Studio and xAI a text, vLLM had them outside, and
-    FastAPI has a `detail`.
+    OpenAI sends an object `error`, Gemini a list, LM Studio and xAI a text, old vLLM no wrapper, FastAPI
+    `detail`.
     """
     if isinstance(body, list) and body:
         body = body[0]
@@ -539,7 +511,7 @@ def _error_words(body: object) -> tuple[str, str]:
 
 
 def _error_kind(error: Mapping[str, Any]) -> str:
-    """The code of an error, or its type where the code is none or a status."""
+    """Return the code, or the type if the code is only a status."""
     code, kind = error.get("code"), error.get("type") or error.get("status")
     if isinstance(code, str) and not code.isdecimal():
         return code
@@ -548,19 +520,19 @@ def _error_kind(error: Mapping[str, Any]) -> str:
 
 @dataclass(slots=True)
 class ChatAnswer(StreamedAnswer):
-    """An answer of chat completions; `request` is what it answers, for servers that do not count tokens."""
+    """An answer of chat completions; `request` serves to estimate uncounted tokens."""
 
     request: Mapping[str, Any] = field(default_factory=dict)
     leading: LeadingThoughtFilter = field(default_factory=LeadingThoughtFilter)
     is_refused: bool = False
 
     def take_event(self, data: str) -> str:
-        """Take one event in, as JSON; returns the text that it brought. Thoughts and noise bring none."""
+        """Process a JSON event; return its text, empty for thoughts and noise."""
         if data.strip() == DONE:
             self.ended = True
             return self._add(self._flush())
         event = json.loads(data) if data else None
-        if isinstance(event, list) and event:  # as Gemini sends errors
+        if isinstance(event, list) and event:  # Gemini's errors
             [event, *_] = event
         if not isinstance(event, Mapping):
             return ""
@@ -572,12 +544,12 @@ class ChatAnswer(StreamedAnswer):
         choice = choices[0] if isinstance(choices, list) and choices else None
         if not isinstance(choice, Mapping):
             return ""
-        self._count(choice.get("usage"))  # Moonshot has it there
+        self._count(choice.get("usage"))  # Moonshot
         said = self._take_delta(choice.get("delta") or choice.get("message"))
         return self._add(said + self._end(choice.get("finish_reason")))
 
     def _take_delta(self, delta: object) -> str:
-        """Take a piece of the answer in; returns what of it is no thought."""
+        """Process a piece; return its text without thoughts."""
         if not isinstance(delta, Mapping):
             return ""
         self.thought += len(_thought_text(delta))
@@ -597,15 +569,14 @@ class ChatAnswer(StreamedAnswer):
         return self._flush()
 
     def _flush(self) -> str:
-        """Return what was held back, at the end."""
         return self.joining.feed(self.leading.end()) + self.joining.end()
 
     def _count(self, counted: Any) -> None:
-        """The newest count is the whole one; servers leave parts of it, or all, empty."""
+        """Keep the newest count; it is cumulative, and servers omit parts."""
         if not isinstance(counted, Mapping):
             return
         prompt = counted_tokens(counted, "prompt_tokens")
-        # Some leave thoughts out of `completion_tokens`, but not out of the total.
+        # Some omit thoughts from `completion_tokens`, but not the total.
         output = max(
             counted_tokens(counted, "completion_tokens"), counted_tokens(counted, "total_tokens") - prompt
         )
@@ -617,7 +588,7 @@ class ChatAnswer(StreamedAnswer):
             self.usage = usage
 
     def billed_usage(self) -> TokenUsage:
-        """The tokens to pay for; what a server did not count is reckoned."""
+        """Return the billed tokens, estimated if uncounted."""
         usage = super(ChatAnswer, self).billed_usage()  # dataclasses with slots break a bare super()
         came = len(self.text) + self.thought
         if not (came or self.is_complete):
@@ -630,19 +601,19 @@ class ChatAnswer(StreamedAnswer):
 
 
 def _thought_text(delta: Mapping[str, Any]) -> str:
-    """Return the thought in this piece; servers name it by one of several words, some by two at once."""
+    """Return a piece's thought; some servers send it in two fields."""
     for name in THOUGHTS:
         thought = delta.get(name)
         if thought and isinstance(thought, str):
             return thought
     content = delta.get("content")
-    if isinstance(content, list):  # as Mistral has it
+    if isinstance(content, list):  # Mistral
         return "".join(str(part.get("thinking", "")) for part in content if isinstance(part, Mapping))
     return ""
 
 
 def _answer_text(content: object) -> str:
-    """The text of a piece: most servers send a string, Mistral also a list of parts."""
+    """Return a piece's text; Mistral also sends lists."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -652,7 +623,7 @@ def _answer_text(content: object) -> str:
 
 
 def _cached_tokens(counted: Mapping[str, Any]) -> tuple[int, int]:
-    """The tokens of a prompt that were read from a cache, and written to one, under any of their names."""
+    """Return the prompt tokens (read from, written to) a cache."""
     details = counted.get("prompt_tokens_details")
     if not isinstance(details, Mapping):
         details = {}

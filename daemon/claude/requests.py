@@ -1,26 +1,7 @@
-"""The one table of models: what each costs, how each is asked, and how much it takes.
+"""Models and requests: prices, windows, capabilities, request bodies, and the queue to a local server.
 
-A model is listed if this table has its name, whoever serves it. Of all others the owner says what they cost.
-
-A working memory as a request to the Messages API. Pure and byte-stable.
-
-The messages only grow from call to call (DESIGN §6, rule 8), so that the provider's cache hits: what
-changes stands last, as trailing text, and every cache breakpoint stands before it.
-
-The capabilities of one model at its backend, as far as they are known.
-
-How much the models take: a cautious count of a prompt's tokens, and what servers said of their windows.
-
-What a server says is believed as long as this process lives; MODEL_WINDOW is known from the start.
-
-Four tiny calls that find out what a model can do where it is served: a schema, sections, images, speed.
-
-Their answers are judged as they come; nobody sees them. What an answer leaves open is asked another time.
-
-The queue before models that are not listed: a local server answers few requests at a time, often one.
-
-People's turns come first, then their branches and readings, then notes and ticks; among those of one urgency
-the threads take turns. What nobody waits for is broken off where a person has to wait.
+Messages only grow between calls, so that the provider's cache hits: changing text comes last, behind all
+cache breakpoints (DESIGN §6, rule 8). Learnt windows are kept in memory.
 """
 
 from __future__ import annotations
@@ -47,44 +28,42 @@ MILLION = 1_000_000
 
 
 SPOKEN = 8_000
-"""Output tokens for an answer, about three messages in Slack; what is longer is cut."""
+"""Output tokens of a spoken answer, about three Slack messages."""
 
 
 CHOSEN = 2_000
-"""Output tokens for an answer that is held to a schema: a choice with its arguments, not prose."""
+"""Output tokens of an answer with a schema."""
 
 
 THINKING = 4_000
-"""More output tokens for models that think before they speak, which nobody can switch off."""
+"""Extra output tokens for models whose thinking cannot be disabled."""
 
 
 BYTES = 3
-"""Bytes to a token of a prompt that is long, at the least: English has four, Chinese three."""
+"""Bytes per token of a long prompt, low: English four, Chinese three."""
 
 
 FEW_BYTES = 2
-"""The same for a model of whose tokens nobody knows anything."""
 
 
 UNKNOWN_WINDOW = 128_000
-"""Tokens that a model is believed to take of which neither the table nor the owner says it."""
+"""Tokens assumed for an undescribed model."""
 
 
 ANSWER = 4
-"""An answer may take this part of a window (a quarter): prompt and answer stand in it together."""
+"""An answer may take 1/ANSWER of the window, which it shares with the prompt."""
 
 
 SEEN = "platform.claude.com/docs/en/models, 2026-11-20"
-"""Where these prices stood, and on which day they were read there."""
+"""Source and date of the prices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSpec:
-    """One model. `thinking` and `effort` are sent as they stand, None is left out.
+    """A model. `thinking` and `effort` are sent unchanged; None omits them.
 
-    `long` is the price of a call whose prompt has more than `step` tokens; `thoughts` are the output tokens
-    that it may need before it speaks. `structured`: its answer can be held to a JSON schema. `window`: how
-    many tokens prompt and answer may have together.
+    `long`: price above `step` prompt tokens. `thoughts`: output tokens before the answer. `structured`:
+    supports JSON schemas. `window`: tokens of prompt and answer.
     """
 
     id: str
@@ -99,12 +78,12 @@ class ModelSpec:
     window: int = UNKNOWN_WINDOW
 
     def answer_tokens(self, wanted: int) -> int:
-        """How many of the wanted output tokens there is room for."""
+        """Return the wanted output tokens, limited by the window."""
         return min(wanted, self.window // ANSWER)
 
     @property
     def most_prompt_bytes(self) -> int:
-        """How many bytes a prompt may have, so that it surely fits."""
+        """Bytes of a prompt that surely fits."""
         if is_listed(self.id):
             return self.window * BYTES
         return (self.window - self.answer_tokens(SPOKEN + self.thoughts)) * FEW_BYTES
@@ -124,7 +103,7 @@ LISTED_MODELS = (
     ),
     ModelSpec(
         id="claude-sonnet-5-5",
-        # Older pages say $0.20 for a read of the cache: so it was until 7 October 2026, and is for Sonnet 5.
+        # Older pages list the cache read at $0.20: the price until 7 October 2026, still that of Sonnet 5.
         price=ModelPrice(input=2, output=10, cache_read=0.10, cache_write=2.50, seen=SEEN),
         thinking={"type": "between_tools"},
         effort="low",
@@ -151,23 +130,23 @@ LISTED_MODELS = (
         window=1_000_000,
     ),
 )
-"""The models that are asked as they want to be asked, and whose calls the budget counts."""
+"""Models with known parameters and prices."""
 
 
 BY_ID = {known.id: known for known in LISTED_MODELS}
 
 
 def is_listed(name: str) -> bool:
-    """Whether the price list has this name, whoever serves it."""
+    """True if the price list has this name."""
     return name in BY_ID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelTable:
-    """The table with what the owner says besides.
+    """Listed models with the owner's overrides.
 
-    `prices` take precedence over the list; `windows` are tokens by name, and under "" those of every other
-    model that is not listed. `structured`: the server's API has a place for a JSON schema.
+    `windows`: tokens by name; "" is for other unlisted models. `structured`: the server's API accepts JSON
+    schemas.
     """
 
     prices: Mapping[str, ModelPrice] = field(default_factory=dict)
@@ -175,8 +154,10 @@ class ModelTable:
     structured: bool = False
 
     def model(self, name: str) -> ModelSpec:
-        """The model of this name. One that is not listed is asked plainly, and free where no price is set:
-        the settings refuse such a one where anybody could bill for it."""
+        """Return the model of this name; unlisted ones without a price are free.
+
+        The settings refuse that where anybody could bill.
+        """
         unlisted = ModelSpec(id=name, structured=self.structured, window=self.windows.get("", UNKNOWN_WINDOW))
         spec = BY_ID.get(name, unlisted)
         if name in self.windows:
@@ -186,25 +167,25 @@ class ModelTable:
         return spec
 
     def guesses_window(self, name: str) -> bool:
-        """True if neither the list nor the owner says how much this model takes."""
+        """True if neither list nor owner names a window."""
         return not is_listed(name) and name not in self.windows and "" not in self.windows
 
     def has_price(self, name: str) -> bool:
-        """Whether it is known what this model costs."""
+        """True if the price is known."""
         return name in self.prices or is_listed(name)
 
     def unpriced(self, names: Iterable[str]) -> list[str]:
-        """Those of these models of which nobody says what they cost, each once."""
+        """Return the distinct names without a price."""
         return [name for name in dict.fromkeys(names) if not self.has_price(name)]
 
 
 def listed_model(name: str) -> ModelSpec:
-    """The model of this name, as the table alone has it."""
+    """Return the model as listed, without overrides."""
     return ModelTable().model(name)
 
 
 def cost_of(spec: ModelSpec, usage: TokenUsage) -> float:
-    """What these tokens cost, in dollars."""
+    """Return the cost in dollars."""
     price = spec.price
     if spec.long and spec.step and usage.prompt > spec.step:
         price = spec.long
@@ -217,16 +198,15 @@ def cost_of(spec: ModelSpec, usage: TokenUsage) -> float:
 
 
 Schema = Literal["format", "grammar", "prompt"]
-"""The means that hold an answer to a JSON schema: `output_config`, a grammar, or the prompt alone."""
+"""Means to enforce a schema: `output_config`, a grammar, or the prompt alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCapabilities:
-    """The capabilities of one model where it is served; None: nobody knows.
+    """Capabilities of a model on its server; None: unknown.
 
-    `window` is in tokens, prompt and answer together; the speeds are in tokens a second. `keeps_sections`:
-    it answers in the tagged sections that it was asked for. `slots` are the requests that the server takes
-    at once.
+    `window`: tokens of prompt and answer; speeds: tokens per second; `slots`: parallel requests.
+    `keeps_sections`: answers in requested tagged sections.
     """
 
     window: int | None = None
@@ -238,7 +218,7 @@ class ModelCapabilities:
     slots: int | None = None
 
     def as_json(self) -> Mapping[str, Any]:
-        """Return what is known, by name."""
+        """Return the known values by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -246,7 +226,7 @@ UNKNOWN_CAPABILITIES = ModelCapabilities()
 
 
 def capabilities_from(found: object) -> ModelCapabilities:
-    """Return the capabilities that this JSON names; what is no value of its field is left out."""
+    """Return the capabilities in this JSON, without invalid values."""
     if not isinstance(found, Mapping):
         return UNKNOWN_CAPABILITIES
     values: dict[str, Any] = {}
@@ -258,7 +238,6 @@ def capabilities_from(found: object) -> ModelCapabilities:
 
 
 def is_count(value: object) -> bool:
-    """True for a whole number above zero."""
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
@@ -289,38 +268,37 @@ LETTERS = re.compile(r"[A-Za-z\s]+")
 
 
 EACH = 3
-"""Letters of the Latin alphabet to a token, at the least. Of all other characters each counts as one, and
-those beyond the first 65,536 (emoji) as three."""
+"""Latin letters per token, low estimate; other characters count as one token, emoji as three."""
 
 
 MESSAGE = 8
-"""Tokens that a server adds for each block, for roles and marks."""
+"""Tokens per block for roles and markers."""
 
 
 DOUBT = 4.0
-"""A server's count may be so many times ours, or one part of it; else it counts something else."""
+"""Largest believable factor between counted and estimated tokens."""
 
 
 FADE = 0.9
-"""How much of what is known of a model's tokens is left where a call was counted lower."""
+"""Decay of a learnt ratio after a lower count."""
 
 
 SMALLER = 0.4
-"""The part of a request that is left where a server refused it, and our count says that it fits."""
+"""Part of a request kept if it was refused although the estimate fits."""
 
 
 log = logging.getLogger(__name__)
 
 
 def estimate_tokens(text: str) -> int:
-    """How many tokens this text has, at the most: cautious, but not absurd."""
+    """Return an upper estimate of tokens."""
     letters = sum(map(len, LETTERS.findall(text)))
     beyond = len(text.encode("utf-16-le", "surrogatepass")) // 2 - len(text)
     return ceil(letters / EACH) + len(text) - letters + 2 * beyond
 
 
 def estimate_request_tokens(request: Mapping[str, Any]) -> int:
-    """How many tokens the prompt of this request has, at the most."""
+    """Return an upper estimate of prompt tokens."""
     return sum(estimate_tokens(text) + MESSAGE for text in _texts(request))
 
 
@@ -335,48 +313,43 @@ def _texts(request: Mapping[str, Any]) -> Iterator[str]:
         yield str(form)
 
 
-def _no_server_window(model: str) -> None:
-    """No server says how much its models take."""
+def _no_server_window(model: str) -> None: ...
 
 
 class ModelWindows:
-    """The windows of the models of one server, in tokens."""
-
     def __init__(self, table: ModelTable, named: Callable[[str], int | None] = _no_server_window) -> None:
-        """`named` returns the window that the server's list names for a model."""
+        """Keep the table; `named` returns the window in the server's list."""
         self._table = table
         self._named = named
         self._told: dict[str, int] = {}
-        """What the server said of the windows of models."""
         self._ratios: dict[str, float] = {}
-        """How many of a model's tokens one of ours is, where that is more."""
+        """Server tokens per estimated token, by model."""
 
     def window(self, model: str) -> int:
-        """How many tokens prompt and answer may have together."""
         listed, named = self._table.model(model).window, self._named(model)
         if named:
             listed = named if self._table.guesses_window(model) else min(listed, named)
         return min(listed, self._told.get(model, listed))
 
     def forget(self, model: str) -> None:
-        """Drop what was learnt of this model: it is not true any more."""
+        """Drop outdated learnt values."""
         self._told.pop(model, None)
         self._ratios.pop(model, None)
 
     def answer_tokens(self, request: Mapping[str, Any]) -> int:
-        """How many tokens of an answer there is room for."""
+        """Return the tokens available for the answer."""
         most: int = request["max_tokens"]
         return min(most, self.window(request["model"]) // ANSWER)
 
     def excess_tokens(self, request: Mapping[str, Any], size: int, *, refused: bool = False) -> int:
-        """How many tokens (of ours) have to be left out; 0: it fits. `size` is the request in characters.
+        """Return the estimated tokens to remove; 0 if it fits. `size`: characters.
 
-        `refused`: the server would not take it as it is.
+        `refused`: the server refused it as too large.
         """
         model = request["model"]
         room = self.window(model) - self.answer_tokens(request)
         ratio = self._ratios.get(model, 1.0)
-        if not refused and size * ratio <= room:  # no character is more than a token: the usual case
+        if not refused and size * ratio <= room:  # usual case: no character is more than a token
             return 0
         count = estimate_request_tokens(request)
         over = count - int(room / ratio)
@@ -385,14 +358,14 @@ class ModelWindows:
         return max(over, 0)
 
     def learn_count(self, request: Mapping[str, Any], usage: TokenUsage) -> None:
-        """The server counted the tokens of this prompt."""
+        """Learn from a prompt's counted tokens."""
         model = request["model"]
         if self.window(model) > SMALL or not usage.prompt:
             return
         self._learn_ratio(model, usage.prompt / max(estimate_request_tokens(request), 1))
 
     def learn_refusal(self, request: Mapping[str, Any], said: str) -> None:
-        """The server refused this request for its size, with these words."""
+        """Learn from a size refusal."""
         model = request["model"]
         window, count = refused_sizes(said)
         if count:
@@ -414,15 +387,15 @@ class ModelWindows:
 
 
 SMALL = 250_000
-"""Tokens of a window; prompts for larger ones are not counted after each call."""
+"""Largest window, in tokens, whose prompt counts are compared after each call."""
 
 
 ONE = 1
-"""Requests at a time, where nobody says that the server takes more."""
+"""Parallel requests of a server that names no limit."""
 
 
 class RequestUrgency(IntEnum):
-    """Who waits for an answer. A lower number goes first."""
+    """Urgency of a request; lower numbers go first."""
 
     PERSON = 0
     BRANCH = 1
@@ -431,10 +404,7 @@ class RequestUrgency(IntEnum):
 
 @dataclass(eq=False, kw_only=True)
 class QueuedRequest:
-    """A request in the queue, or on its way. `over` is set when it is to be broken off.
-
-    `gives_way` is set when that is for a person's sake.
-    """
+    """A queued or running request. `over`: break it off; `gives_way`: a person needs its place."""
 
     model: str
     urgency: RequestUrgency
@@ -446,14 +416,14 @@ class QueuedRequest:
 
     @property
     def root(self) -> str:
-        """The thread at the top of its tree."""
         return self.thread.partition(".")[0]
 
 
 class RequestQueue:
-    """Requests to all models of one server that are not listed.
+    """Queue to a server's unlisted models: people, then branches and readings, then notes and ticks.
 
-    `concurrency` is how many are on their way at once; 0: as many as the server has `slots` for the model.
+    Threads of equal urgency alternate; background requests yield to people. `concurrency`: parallel requests;
+    0: the model's `slots`.
     """
 
     def __init__(self, concurrency: int = 0, slots: Callable[[str], int | None] = lambda _: None) -> None:
@@ -462,17 +432,17 @@ class RequestQueue:
         self._waiting: list[QueuedRequest] = []
         self._running: list[QueuedRequest] = []
         self._served: dict[str, int] = {}
-        """The newest admission by thread and by root, counted in admissions."""
+        """Newest admission numbers, by thread and root."""
         self._came, self._admissions = count(1), count(1)
 
     def concurrency_of(self, model: str) -> int | None:
-        """Return the most requests to this model that are on their way at once; None: any number."""
+        """Return the most parallel requests of this model; None: unlimited."""
         if is_listed(model):
             return None
         return self._concurrency or self._slots(model) or ONE
 
     def bounded_concurrency(self, concurrency: int, models: Iterable[str]) -> int:
-        """Return how many of so many calls of these models can be on their way at once."""
+        """Return how many of `concurrency` calls may run at once."""
         bounds = [self.concurrency_of(model) for model in models]
         known = [bound for bound in bounds if bound is not None]
         if not known or len(known) < len(bounds):
@@ -483,9 +453,9 @@ class RequestQueue:
     async def admitted(
         self, model: str, urgency: RequestUrgency, thread: str, stop: asyncio.Event
     ) -> AsyncIterator[QueuedRequest]:
-        """Wait until it is the turn of this request; while inside, it is on its way.
+        """Wait for admission; the request runs inside.
 
-        After a `stop` it waits for nothing: no request is sent then.
+        After `stop` nothing is sent.
         """
         place = QueuedRequest(model=model, urgency=urgency, thread=thread, number=next(self._came), over=stop)
         if self.concurrency_of(model) is None:
@@ -512,26 +482,24 @@ class RequestQueue:
                 await ended.wait()
 
     def _admit_waiting(self) -> None:
-        """Let in all for whom there is room, and make room for people."""
         while self._waiting:
             place = min(self._waiting, key=self._precedence)
             if len(self._running) >= (self.concurrency_of(place.model) or ONE):
                 break
             self._waiting.remove(place)
             if not self._waiting:
-                self._served.clear()  # nobody remembers a turn that kept nobody waiting
+                self._served.clear()  # served order matters only while requests wait
             self._served[place.root] = self._served[place.thread] = next(self._admissions)
             self._running.append(place)
             place.admitted.set()
         self._break_off_lower()
 
     def _precedence(self, place: QueuedRequest) -> tuple[int, int, int, int]:
-        """People first; then whose tree, and whose thread in it, was served longest ago."""
         served = self._served
         return place.urgency, served.get(place.root, 0), served.get(place.thread, 0), place.number
 
     def _break_off_lower(self) -> None:
-        """Break off as much of what nobody waits for as people have to wait; what began last goes first."""
+        """Break off one background request per waiting person, newest first."""
         people = sum(place.urgency is RequestUrgency.PERSON for place in self._waiting)
         going = sum(place.gives_way.is_set() for place in self._running)
         background = [place for place in self._running if place.urgency is RequestUrgency.BACKGROUND]
@@ -542,7 +510,6 @@ class RequestQueue:
 
 @asynccontextmanager
 async def _any_event(*events: asyncio.Event) -> AsyncIterator[asyncio.Event]:
-    """Yield an event that is set once one of these is."""
     first = asyncio.Event()
     if any(event.is_set() for event in events):
         first.set()
@@ -558,11 +525,11 @@ async def _any_event(*events: asyncio.Event) -> AsyncIterator[asyncio.Event]:
 
 
 WORDLESS = "…"
-"""Stands where the API wants a user to say something and nobody has: it refuses empty text."""
+"""Placeholder where the API requires user text; empty text is refused."""
 
 
 ANSWER_TOOL = "answer"
-"""The only tool of a request whose answer is held to a grammar: llama-server makes one for a forced tool."""
+"""Forced tool that llama-server turns into a grammar."""
 
 
 EPHEMERAL = {"type": "ephemeral"}
@@ -577,16 +544,16 @@ Message = dict[str, Any]
 def build_request(
     memory: WorkingMemory, spec: ModelSpec, schema: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The request that asks this model to go on from this memory: JSON, without `stream`.
+    """Return the request body, without `stream`.
 
-    It names the `schema` also where its model cannot be held to one: the client sees to that (`held`).
+    It names the `schema` even for models that cannot enforce it: the client adapts it.
     """
     system = [_text(one.content) for one in _with_words(memory.system)]
     messages = _messages(memory.conversation)
     if spec.caches:
         _mark_cached([*system[-1:], *_mark_cached_blocks(messages)])
     _append_trailing(messages, memory.trailing)
-    if memory.beginning and not is_listed(spec.id):  # Claude refuses to go on from words of its own
+    if memory.beginning and not is_listed(spec.id):  # Claude refuses to continue an assistant message
         _add(messages, "assistant", memory.beginning)
     room = SPOKEN
     if schema is not None:
@@ -604,7 +571,7 @@ def build_request(
 
 
 def _output_config(spec: ModelSpec, schema: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Changes between two calls cost the cached messages: a schema stays the same during a run."""
+    """A changed schema loses the cached messages: keep it during a run."""
     config: dict[str, Any] = {}
     if spec.effort:
         config["effort"] = spec.effort
@@ -622,7 +589,7 @@ def _with_words(memories: Iterable[Memory]) -> list[Memory]:
 
 
 def _messages(conversation: Iterable[Memory]) -> list[Message]:
-    """One message for each run of memories of one role, one block for each memory; a user begins."""
+    """Merge memories of one role into a message; a user begins."""
     messages: list[Message] = []
     for memory in _with_words(conversation):
         if memory.role != "assistant":
@@ -635,17 +602,16 @@ def _messages(conversation: Iterable[Memory]) -> list[Message]:
 
 
 def _add(messages: list[Message], role: str, text: str) -> None:
-    """Say this in the last message, if it is of this role, else in a new one."""
     if not messages or messages[-1]["role"] != role:
         messages.append({"role": role, "content": []})
     messages[-1]["content"].append(_text(text))
 
 
 def _mark_cached_blocks(messages: list[Message]) -> list[Block]:
-    """The blocks to cache: the last one, and those where the previous call's breakpoint may have stood.
+    """Return the last block and those of the previous calls' breakpoints.
 
-    They make the hit sure: the API looks back no more than 20 blocks from a breakpoint, and a round of a run
-    may add many, with an answer and a thought in them. With the system prompt's these are all four.
+    The API searches 20 blocks back, and a round may add more. With the system prompt's, these are all four
+    breakpoints.
     """
     asked = [before for before, message in pairwise(messages) if message["role"] == "assistant"]
     return [message["content"][-1] for message in asked[-2:] + messages[-1:]]
@@ -657,7 +623,7 @@ def _mark_cached(blocks: Iterable[Block]) -> None:
 
 
 def _append_trailing(messages: list[Message], trailing: str) -> None:
-    """Put what changes last, in the last user message; the API refuses to go on from an assistant's."""
+    """Add trailing text as user text; the API refuses a final assistant message."""
     if trailing.strip():
         _add(messages, "user", trailing)
     elif not messages or messages[-1]["role"] == "assistant":
@@ -665,12 +631,11 @@ def _append_trailing(messages: list[Message], trailing: str) -> None:
 
 
 def asks_for_schema(request: Mapping[str, Any]) -> bool:
-    """Does it ask for an answer that is held to a schema?"""
     return "tools" in request or "format" in request.get("output_config", {})
 
 
 def with_schema_form(request: Mapping[str, Any], form: Schema | None) -> Mapping[str, Any]:
-    """The same, held to its schema in this form; a request without one stays as it is."""
+    """Return the request with its schema in this form."""
     if not asks_for_schema(request) or form == "format":
         return request
     if form != "grammar":
@@ -681,7 +646,7 @@ def with_schema_form(request: Mapping[str, Any], form: Schema | None) -> Mapping
 
 
 def without_schema(request: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The same without a schema, for backends that refuse it: there the prompt alone asks for JSON."""
+    """Return the request without its schema."""
     rest = dict(request)
     rest.pop("tools", None)
     rest.pop("tool_choice", None)
@@ -693,7 +658,7 @@ def without_schema(request: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def simplified(request: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The same without what backends refuse: temperature, first words, then schema. None: it has none."""
+    """Return the request without temperature, first words or schema, in that order; None if it has none."""
     if "temperature" in request:
         return {name: value for name, value in request.items() if name != "temperature"}
     if request["messages"][-1]["role"] == "assistant":
@@ -702,32 +667,27 @@ def simplified(request: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def with_room(request: Mapping[str, Any], tokens: int) -> Mapping[str, Any]:
-    """The same with an answer of no more than so many tokens."""
+    """Return the request with at most `tokens` of output."""
     return {**request, "max_tokens": min(request["max_tokens"], tokens)}
 
 
 Ask = Callable[[str, Mapping[str, Any], Schema | None], Awaitable[ModelReply]]
-"""Sends a request under a name, with its schema in this form."""
 
 
 Found = Mapping[str, Any]
-"""Capabilities by name."""
 
 
 QUESTIONS = ("schema", "sections", "images", "speed")
-"""The questions, in this order: the first call may load the model, so the speed is measured last."""
+"""Probe order: speed last, because the first call may load the model."""
 
 
 TEXTS = {question: f"prompts/look_up/{question}" for question in QUESTIONS}
-"""The owner's text of each."""
 
 
 MOST_TOKENS = 300
-"""Output tokens of one answer: enough for a model that thinks a little first."""
 
 
 COUNTED_TOKENS = 60
-"""Output tokens of the answer whose speed is measured."""
 
 
 SCHEMA: Mapping[str, Any] = {
@@ -739,11 +699,11 @@ SCHEMA: Mapping[str, Any] = {
 
 
 SECTIONS = re.compile(r"\s*<aside-q4>([^<>]+)</aside-q4>\s*<say-q4>([^<>]+)</say-q4>\s*")
-"""An answer in the sections of prompts/look_up/sections.md."""
+"""Expected answer to prompts/look_up/sections.md."""
 
 
 EXAMPLE = "open until six"
-"""A part of that text's example: whoever says it has copied."""
+"""Text of the prompt's example; an answer with it is a copy."""
 
 
 THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
@@ -756,15 +716,15 @@ PICTURE = (
     "iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAIAAAD8GO2jAAAAKUlEQVR42u3NMQ0AAAgDsPkXiB2mgoOkSf9mJ6ciEAgEAoFAIBAI"
     "vgQF4t1Uam93LHQAAAAASUVORK5CYII="
 )
-"""A yellow square, as PNG in Base64."""
+"""Yellow square: PNG, Base64."""
 
 
 REFUSALS = frozenset({"bad-request", "too-long"})
-"""Words of Reply.failure that say that the request, and not the network, is to blame."""
+"""Failure words that blame the request, not the network."""
 
 
 async def ask_probe(question: str, model: str, text: str, ask: Ask) -> Found | None:
-    """Ask one of the QUESTIONS with this text; return what came of it, None where that is unclear."""
+    """Ask one of the QUESTIONS; return the capabilities found, None if unclear."""
     match question:
         case "schema":
             return await _probe_schema(model, text, ask)
@@ -786,7 +746,7 @@ def _picture() -> Mapping[str, Any]:
 
 
 async def _probe_schema(model: str, text: str, ask: Ask) -> Found | None:
-    """By `output_config` if that is heeded, else by a grammar, else by the prompt alone."""
+    """Return the first form that works: `output_config`, grammar, then prompt."""
     form = {"format": {"type": "json_schema", "schema": SCHEMA}}
     request = {**_request(model, text), "output_config": form}
     forms: tuple[Schema, ...] = ("format", "grammar")
@@ -822,13 +782,13 @@ def _judge_sections(reply: ModelReply) -> Found | None:
 def _judge_images(reply: ModelReply) -> Found | None:
     if _has_answered(reply):
         return {"images": YELLOW in reply.text.lower()}
-    if reply.failure in REFUSALS | {"server-error"}:  # llama-server says so with a 500
+    if reply.failure in REFUSALS | {"server-error"}:  # llama-server answers 500
         return {"images": False}
     return None
 
 
 def _measure_speed(reply: ModelReply, text: str) -> Found | None:
-    """Tokens a second, as the server counted them; where it counts none, they are reckoned."""
+    """Return tokens per second, estimated if uncounted."""
     if not _has_answered(reply) or reply.first_text is None:
         return None
     found: dict[str, float] = {}

@@ -1,1 +1,1 @@
-"""The console: what the soul thinks, shown in a browser as it grows; and who may look at it."""
+"""The console: the daemon's web page and its port."""

@@ -1,24 +1,8 @@
-"""Who may talk to our port: no foreign Host or Origin, and nobody without the token or a session.
+"""Access to the port: Host and Origin checks, console token, sign-in links and sessions.
 
-It stands before the whole application: the console, and the rehearsal's /api/, /v1/ and /link/.
-
-What a wrong token costs: time, and more with each one, for the address that it came from alone.
-
-Whoever shows the right token never meets it, wherever they are: many may share an address behind a proxy.
-
-The lasting token of the page in `SOUL_HOME/console-token`: made once, for the daemon's user alone.
-
-A file that somebody else could have put there is refused; one that others could read is closed to them.
-
-What opens the page: the lasting token, links that work once, and the sessions that these open.
-
-Of a link or a session only a hash is kept, keyed with the token: under a new token none of them holds.
-
-The small JSON objects that the page posts, read within bounds.
-
-How a browser signs in and out: a link is exchanged for a session, and a session is ended.
-
-The page's script does the exchange, by a POST: whoever only looks at a link does not use it up.
+Wrong tokens delay their own address only, and never the right token: many may share a proxy's address. Links
+and sessions are kept as hashes keyed with the token: a new token ends them. Only a POST uses up a link, not a
+preview.
 """
 
 from __future__ import annotations
@@ -51,50 +35,41 @@ from daemon.settings.home import OTHERS, TOKEN, write_private
 from daemon.settings.parse import ConfigError
 
 FREE_FAILURES = 3
-"""Wrong tokens that cost nothing: anybody mistypes."""
 
 
 LONGEST_DELAY = 30.0
-"""Seconds that an answer is held back at the most."""
 
 
 FORGOTTEN = 600.0
-"""Seconds without a wrong token after which an address begins anew."""
+"""Seconds after which an address's wrong tokens are forgotten."""
 
 
 WAITING = 4
-"""Answers that are held back for one address at once."""
+"""Answers delayed at once per address."""
 
 
 WAITING_IN_ALL = 64
 
 
 KNOWN = 1_000
-"""Addresses that are remembered; the one that was quiet for the longest is forgotten first."""
+"""Addresses remembered; the longest quiet one is dropped."""
 
 
 @dataclass(slots=True)
 class TokenFailures:
-    """The wrong tokens of one address: how many, when the last one came, how many answers wait."""
-
     wrong: int = 0
     at: float = 0.0
     waiting: int = 0
 
 
 class LoginRateLimit:
-    """Holds back the answers to wrong tokens."""
-
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._known: dict[str, TokenFailures] = {}
         self._waiting = 0
 
     async def delay_wrong_token(self, address: str) -> float:
-        """A wrong token came from there. Returns 0 when it has cost its time.
-
-        Where too many wait already it returns at once, with the seconds after which to try again.
-        """
+        """Delay a wrong token, then return 0; with too many waiting, return the seconds at once."""
         guesses = self._failures_of(address)
         guesses.wrong += 1
         guesses.at = self._clock.steady()
@@ -113,7 +88,6 @@ class LoginRateLimit:
         return 0.0
 
     def _failures_of(self, address: str) -> TokenFailures:
-        """The guesses of this address, which is now the last one in the table."""
         guesses = self._known.pop(address, None) or TokenFailures()
         if self._clock.steady() - guesses.at >= FORGOTTEN:
             guesses.wrong = 0
@@ -124,37 +98,36 @@ class LoginRateLimit:
 
 
 def delay_seconds(wrong: int) -> float:
-    """The seconds that this wrong token costs, the first being 1."""
+    """Return the delay of the nth wrong token in seconds."""
     if wrong <= FREE_FAILURES:
         return 0.0
     return min(2.0 ** min(wrong - FREE_FAILURES - 1, 10), LONGEST_DELAY)
 
 
 LINK_SECONDS = 600.0
-"""Seconds in which a link may be opened."""
+"""Seconds until a link expires."""
 
 
 SESSION_IDLE_SECONDS = 7 * 86_400.0
-"""Seconds without use after which a session ends."""
+"""Idle seconds until a session expires."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretStore:
-    """Random secrets of one kind: each is an empty file that is named by its keyed hash, and ends at the time
-    of its last change.
+    """Random secrets of one kind: empty files named by keyed hash; their modification time is the expiry.
 
-    A copy of such a file that is made without its times has ended.
+    Copies without file times have expired.
     """
 
     folder: Path
     key: str
 
     def hashed_name(self, secret: str) -> str:
-        """Return what a secret is kept as; nothing leads back from it."""
+        """Return the keyed hash of a secret."""
         return hmac.new(_bytes(self.key), _bytes(secret), "sha256").hexdigest()
 
     def add(self, now: float, seconds: float) -> str:
-        """Return a new secret that ends then; those that have ended are removed. Raises JournalError."""
+        """Add a secret and remove expired ones. Raises JournalError."""
         secret = secrets.token_urlsafe(32)
         path = self.folder / self.hashed_name(secret)
         try:
@@ -167,7 +140,7 @@ class SecretStore:
         return secret
 
     def end_of(self, name: str) -> float:
-        """Return when the secret of this name ends, in Unix seconds; 0 where there is none."""
+        """Return the expiry in Unix seconds; 0 if unknown."""
         try:
             return os.lstat(self.folder / name).st_mtime
         except FileNotFoundError:
@@ -176,12 +149,12 @@ class SecretStore:
             raise _unusable(self.folder, error) from error
 
     def move_end(self, name: str, ends: float) -> None:
-        """Let it end then; where that cannot be written it ends as it was to."""
+        """Change the expiry, if the disk allows it."""
         with suppress(OSError):
             os.utime(self.folder / name, (ends, ends))
 
     def remove(self, name: str) -> bool:
-        """End it now. Was it there? Of several who remove it only one is told so."""
+        """Remove the secret; only one of concurrent callers gets True."""
         try:
             (self.folder / name).unlink()
         except FileNotFoundError:
@@ -198,7 +171,7 @@ class SecretStore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageCredentials:
-    """All that opens the page of one home. `now` gives Unix seconds."""
+    """Credentials for the page of one home. `now` returns Unix seconds."""
 
     token: str
     links: SecretStore
@@ -207,17 +180,16 @@ class PageCredentials:
 
     @classmethod
     def open_home(cls, home: Path, token: str, now: Callable[[], float]) -> Self:
-        """Return those of this home under this lasting token."""
+        """Return the credentials of this home under its lasting token."""
         links = SecretStore(folder=home / "console-links", key=token)
         sessions = SecretStore(folder=home / "console-sessions", key=token)
         return cls(token=token, links=links, sessions=sessions, now=now)
 
     def is_token(self, shown: str) -> bool:
-        """True if this is the lasting token."""
         return hmac.compare_digest(_bytes(shown), _bytes(self.token))
 
     def session_of(self, shown: str) -> str:
-        """Return the name of the session with this secret, which is used now; empty where there is none."""
+        """Return and extend the session of this secret; empty if none."""
         name = self.sessions.hashed_name(shown)
         if self.sessions.end_of(name) <= self.now():
             return ""
@@ -225,22 +197,19 @@ class PageCredentials:
         return name
 
     def make_link(self) -> str:
-        """Return the secret of a new link. Raises JournalError where none can be kept."""
         return self.links.add(self.now(), LINK_SECONDS)
 
     def open_session(self, shown: str) -> str:
-        """Return the secret of a new session for a link, which is used up, or for the lasting token.
+        """Return a new session's secret for a link, which is used up, or the lasting token.
 
-        Empty where this is neither, or not any more. Raises JournalError.
+        Empty if invalid. Raises JournalError.
         """
         if self.is_token(shown):
             return self.sessions.add(self.now(), SESSION_IDLE_SECONDS)
         link = self.links.hashed_name(shown)
         if self.links.end_of(link) <= self.now():
             return ""
-        session = self.sessions.add(
-            self.now(), SESSION_IDLE_SECONDS
-        )  # where that fails, the link can be opened later
+        session = self.sessions.add(self.now(), SESSION_IDLE_SECONDS)  # if this fails, the link stays valid
         if self.links.remove(link):
             return session
         self.sessions.remove(self.sessions.hashed_name(session))
@@ -248,7 +217,6 @@ class PageCredentials:
 
 
 def _bytes(text: str) -> bytes:
-    """Whatever a header or a request held, halves of characters included."""
     return text.encode(errors="surrogatepass")
 
 
@@ -257,15 +225,13 @@ def _unusable(folder: Path, error: OSError) -> JournalError:
 
 
 SHORTEST_TOKEN = 20
-"""Characters of a token that nobody guesses."""
 
 
 LONGEST_TOKEN = 4_096
-"""Bytes that are read of the file."""
 
 
 OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""Neither follow a link, nor wait for someone who writes into a pipe."""
+"""Do not follow links or block on a pipe."""
 
 
 FIX = "Remove it, and the next start makes a new one; or set CONSOLE_TOKEN."
@@ -275,9 +241,9 @@ log = logging.getLogger(__name__)
 
 
 def read_or_make_token(home: Path) -> str:
-    """Return the lasting token, a new one where there is none yet.
+    """Return the lasting token, made if missing.
 
-    Raises ConfigError where the file cannot be trusted, JournalError where none can be made.
+    Raises ConfigError for an untrusted file, JournalError if none can be made.
     """
     try:
         with _locked(home):
@@ -291,7 +257,7 @@ def read_or_make_token(home: Path) -> str:
 
 
 def read_token(home: Path) -> str:
-    """Return the lasting token; empty where none was made. Raises ConfigError: it cannot be trusted."""
+    """Return the lasting token; empty if missing. Raises ConfigError if untrusted."""
     path = home / TOKEN
     try:
         descriptor = os.open(path, OPEN)
@@ -333,7 +299,7 @@ def _close_to_others(path: Path, descriptor: int) -> None:
 
 @contextmanager
 def _locked(home: Path) -> Iterator[None]:
-    """Two daemons that share a home make one token."""
+    """Lock the home: two daemons must make one token."""
     folder = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
@@ -343,15 +309,13 @@ def _locked(home: Path) -> Iterator[None]:
 
 
 MOST_POSTED_BYTES = 8_192
-"""Bytes that a request may have."""
 
 
 POST_PATIENCE = 5.0
-"""Seconds that a request may take to come."""
 
 
 async def read_posted_json(request: web.Request) -> Mapping[str, Any]:
-    """Return the JSON object in this request; empty where it is none, too long, or does not come in time."""
+    """Return the posted JSON object; empty if invalid, too long or too slow."""
     if request.content_length is None or request.content_length > MOST_POSTED_BYTES:
         return {}
     try:
@@ -363,11 +327,11 @@ async def read_posted_json(request: web.Request) -> Mapping[str, Any]:
 
 
 HEADER = "X-Console-Token"
-"""What a program shows the token in, and the page the secret of its session."""
+"""Header with the token or a session's secret."""
 
 
 FORMER_COOKIE = "console_token"
-"""Held CONSOLE_TOKEN, and went to every port of this machine: it is taken away wherever it still comes."""
+"""Former cookie, sent to every port of the machine: deleted wherever it appears."""
 
 
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1", "[::1]"})
@@ -377,7 +341,7 @@ PORT = re.compile(r":\d+$")
 
 
 USUAL = {"http": ":80", "https": ":443"}
-"""The port that a browser names in no header."""
+"""Default ports, which browsers omit."""
 
 
 POLICY = (
@@ -386,19 +350,19 @@ POLICY = (
 
 
 SESSION = "/console/session"
-"""Where a link is exchanged for a session, and a session is ended."""
 
 
 PATHS_WITHOUT_TOKEN = ("/healthz", "/link/", "/", SESSION)
 
 
 STATIC = "/static/"
-"""What needs no token: a health check holds none, a socket opens with its single-use ticket, and the page's
-own files contain no data."""
+"""Paths free of the token: health checks have none, sockets use single-use tickets, static files hold no
+data.
+"""
 
 
 WORLD = ("/api/", "/link/", "/upload/", "/files-pri/", "/rehearsal/", "/v1/")
-"""The rehearsed world, which everybody on this machine may use, as long as the port is for them alone."""
+"""Paths of the rehearsed world, free while the port is local."""
 
 
 FOREIGN_HOST = (
@@ -438,12 +402,10 @@ def install_guard(
     world_is_open: bool = True,
     url: str = "",
 ) -> None:
-    """Put the guard before every route of this application, also of those mounted below it.
+    """Guard every route of the application and its sub-applications.
 
-    `host` is what the port is bound to. `credentials` open what is not free; without them there is nothing
-    but a rehearsed world, and all is. Where the world is not open (CONSOLE_TOKEN is set) others may reach the
-    port: then `url`, CONSOLE_URL, is the page's address at a proxy, whose requests may name it or us as the
-    host.
+    Without `credentials` (rehearsal only) everything is free. If CONSOLE_TOKEN is set, `world_is_open` is
+    False: others may reach the port, and `url` (CONSOLE_URL) is the page's address at a proxy.
     """
     crowd = app[CROWD] = ConnectionLimit()
     brake = app[BRAKE] = LoginRateLimit(clock)
@@ -463,7 +425,7 @@ def install_guard(
 
 @dataclass(kw_only=True)
 class AccessGuard:
-    """The middleware: refuses with one plain sentence, asks for the token, or lets the request pass."""
+    """Middleware that refuses a request with a sentence or passes it on."""
 
     hosts: Set[str] | None
     page: str
@@ -483,10 +445,10 @@ class AccessGuard:
             return await self._admit(request, handler)
         except web.HTTPNotFound:
             return json_error(404, NOTHING_HERE)
-        except JournalError as error:  # damaged, or not to be read now; its text is meant for the owner
+        except JournalError as error:  # damaged or unreadable; the text is for the owner
             return json_error(503, str(error))
         except ConnectionResetError:
-            return web.Response()  # they are gone: nobody reads it
+            return web.Response()
         finally:
             self.crowd.end_request(request.protocol)
 
@@ -499,7 +461,7 @@ class AccessGuard:
         return json_error(401, NO_TOKEN)
 
     def _holds(self, request: web.Request, shown: str) -> bool:
-        """True if this is the token, or the secret of a session; whoever showed it is known from now on."""
+        """True for the token or a session; marks the connection as known."""
         session = ""
         if self.credentials and not (shown and self.credentials.is_token(shown)):
             session = shown and self.credentials.session_of(shown)
@@ -513,7 +475,7 @@ class AccessGuard:
 
 
 async def refuse_wrong_token(request: web.Request, brake: LoginRateLimit, how: str = "") -> web.Response:
-    """Refuse a wrong token, which costs whoever is there a while. `how` says how to come by the right one."""
+    """Refuse a wrong token after its delay. `how`: where to find the right one."""
     seconds = await brake.delay_wrong_token(rate_limit_key(request.remote))
     if not seconds:
         return json_error(401, f"{WRONG_TOKEN} {how}".strip())
@@ -523,23 +485,23 @@ async def refuse_wrong_token(request: web.Request, brake: LoginRateLimit, how: s
 
 
 def json_error(status: int, sentence: str) -> web.Response:
-    """An error as one plain sentence, in JSON."""
+    """Return an error sentence as JSON."""
     return web.json_response({"ok": False, "error": sentence}, status=status)
 
 
 def _is_foreign(request: web.Request, page: str) -> bool:
-    """Did another web page send this? Programs send neither header; a browser always sends one of them."""
+    """True if another web page sent this; browsers always send a header, programs none."""
     origin = request.headers.get("Origin")
     if origin is not None:
         sender = origin.partition("://")[2]
         return not sender or sender not in (request.host, page)
     if request.path == "/" and request.headers.get("Sec-Fetch-Mode") == "navigate":
-        return False  # a link on another page may lead here
+        return False  # links from other pages are allowed
     return request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none")
 
 
 async def _prepare(request: web.Request, response: web.StreamResponse) -> None:
-    if response.status == HTTPStatus.SWITCHING_PROTOCOLS:  # its ticket was good
+    if response.status == HTTPStatus.SWITCHING_PROTOCOLS:  # its ticket was valid
         request.app[CROWD].mark_trusted(request.protocol)
     headers, caching = response.headers, "no-store"
     if isinstance(response, web.FileResponse):
@@ -553,7 +515,6 @@ async def _prepare(request: web.Request, response: web.StreamResponse) -> None:
 
 
 BRAKE = web.AppKey("brake", LoginRateLimit)
-"""Where an application keeps it."""
 
 
 NO_JSON = 'Send {"token": "…"}: the token of a link, or the lasting one.'
@@ -563,7 +524,7 @@ NO_SESSION = "This is no session that could be ended."
 
 
 def mount_sessions(app: web.Application, credentials: PageCredentials) -> None:
-    """Add the route to this application, after its guard."""
+    """Add the session routes."""
     routes = SessionRoutes(credentials=credentials, brake=app[BRAKE])
     app.router.add_post(SESSION, routes.open)
     app.router.add_delete(SESSION, routes.end)
@@ -571,13 +532,11 @@ def mount_sessions(app: web.Application, credentials: PageCredentials) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRoutes:
-    """What answers it."""
-
     credentials: PageCredentials
     brake: LoginRateLimit
 
     async def open(self, request: web.Request) -> web.Response:
-        """Open a session for the token of a link, which is used up, or for the lasting one."""
+        """Open a session for a link, which is used up, or the lasting token."""
         token = await _token(request)
         if not token:
             return json_error(400, NO_JSON)
@@ -587,7 +546,7 @@ class SessionRoutes:
         return web.json_response({"ok": True, "session": secret})
 
     async def end(self, request: web.Request) -> web.Response:
-        """End the session that is shown, with all that is sent to it now."""
+        """End the shown session and its open streams."""
         shown = request.headers.get(HEADER, "")
         name = shown and self.credentials.session_of(shown)
         if not name:
@@ -598,6 +557,5 @@ class SessionRoutes:
 
 
 async def _token(request: web.Request) -> str:
-    """What stands in the request; empty where it is none of ours."""
     token = (await read_posted_json(request)).get("token")
     return token.strip() if isinstance(token, str) else ""

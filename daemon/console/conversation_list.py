@@ -1,13 +1,7 @@
-"""The conversations as the owner looks for one among them: where each is, with whom, and how it stands.
+"""The owner's list of conversations, names of group DMs, and notes by person.
 
-Folded when somebody looks, from the newest one back. It holds names, which it forgets with the journal; what
-was said is read from there, as it is now.
-
-Names of group DMs, made of the people in each.
-
-Slack is asked once who they are; where it does not say, those stand in the name who are known to be there.
-
-Notes by person. A note holds the name of whom it is about, and names are not unique, and change.
+Folded on demand, newest entry first. Names are dropped when the journal forgets; texts are read from the
+journal. Slack is asked once for a group DM's people. Names are not unique.
 """
 
 from __future__ import annotations
@@ -55,16 +49,17 @@ GROUP = "Group DM"
 
 
 MOST_ASKED = 20
-"""Group DMs that Slack is asked about in one go."""
 
 
 RETRY_AFTER = 600.0
-"""Seconds until Slack is asked again about a group DM that it said nothing about."""
+"""Seconds until Slack is asked again about a group DM."""
 
 
 class GroupDmNames:
-    """Group DMs, by their channels. `people_in` gives the ids of those in one (none: Slack did not say), and
-    `called` a name (empty: nobody knows)."""
+    """Names of group DMs by channel.
+
+    `people_in` returns ids (none: unknown), `called` a name (empty: unknown).
+    """
 
     def __init__(
         self,
@@ -77,10 +72,9 @@ class GroupDmNames:
         self._now = now
         self._known: dict[str, str] = {}
         self._asked: dict[str, float] = {}
-        """The time at which Slack was asked last about each."""
 
     async def look_up(self, channels: Iterable[str]) -> None:
-        """Ask Slack who is in those of these group DMs that have no name so far."""
+        """Ask Slack for the people of unnamed group DMs."""
         now = self._now()
         due = now - RETRY_AFTER
         unnamed = [id for id in channels if id not in self._known and self._asked.get(id, due) <= due]
@@ -95,12 +89,12 @@ class GroupDmNames:
             self._known[channel] = group_dm_title(names)
 
     def name_of(self, channel: str, spoke: Iterable[str]) -> str:
-        """Return the name of this group DM; `spoke` are the names of those who are known to be in it."""
+        """Return the group DM's name; `spoke`: names of its known people."""
         return self._known.get(channel) or group_dm_title(spoke)
 
 
 def group_dm_title(names: Iterable[str]) -> str:
-    """`Group DM with Alice, Bob`"""
+    """Return `Group DM with Alice, Bob`."""
     known = sorted(names, key=str.casefold)
     if not known:
         return GROUP
@@ -111,36 +105,34 @@ TURNS = frozenset({SoulTurnBegan.kind, SoulTurnEnded.kind})
 
 
 TO_THE_SOUL = frozenset({IncomingMessage.kind, ButtonPress.kind, StopRequest.kind})
-"""Kinds of what people say to the soul, press, or stop."""
+"""Kinds of inputs from people to the soul."""
 
 
 READ_LATE = frozenset({TOO_LATE, ANSWERED})
-"""Notes of `Heard` that was said to the soul. All else that it heard was not for it."""
+"""Notes of overheard messages that were meant for the soul."""
 
 
 FAILED = frozenset({"failed", "abandoned"})
-"""The outcomes of a turn that was given up."""
 
 
 NOBODY: Set[str] = frozenset()
 
 
 CHOICES = 500
-"""People and channels that one may choose among, the latest ones."""
+"""Newest people and channels offered as filters."""
 
 
 MANY = 1_000
-"""Conversations that are looked at in one go; between two goes everybody else may run."""
+"""Conversations examined before other tasks may run."""
 
 
 @dataclass(slots=True, kw_only=True)
 class ConversationSummary:
-    """A conversation; `user` wrote its first message, or has the DM. `first` and `words` are entries: the
-    first and the last words between people and the soul; `last` is the last of all that is folded here.
+    """A conversation; `user` wrote its first message or has the DM.
 
-    `asker` is the id of who spoke to the soul first (empty: the soul began), `people` of all who spoke to it,
-    and `present` of all whose words it read there. `outcome` is how its last turn ended; `audience` is who
-    could read it when it began.
+    `first`, `words`: entries of the first and last words with people; `last`: last entry. `asker`: first
+    speaker's id, empty for the soul; `people`: speakers to the soul; `present`: all whose messages it read.
+    `outcome`: of the last turn; `audience`: at the beginning.
     """
 
     thread: str
@@ -162,13 +154,13 @@ class ConversationSummary:
 
     @property
     def has_failed(self) -> bool:
-        """Was its last turn given up?"""
+        """True if its last turn was given up."""
         return self.outcome in FAILED
 
 
 @dataclass(slots=True, kw_only=True)
 class ConversationCount:
-    """The number of conversations in which somebody has spoken to the soul, and when the last went on."""
+    """Conversations in which a person spoke to the soul, and the latest time."""
 
     count: int = 0
     at: float = 0.0
@@ -176,9 +168,10 @@ class ConversationCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationFilter:
-    """A filter: only those in which this person spoke to the soul, in this channel, in this process; `state`
-    is failed or waits; `words` stand in the names of people and places, or the thread is one of `found`.
-    Those whose last entry is before `before`, `limit` of them."""
+    """Filter by person, channel, process, `state` (failed or waits) and `words`.
+
+    Words must be in names, or the thread in `found`. At most `limit`, last entry before `before`.
+    """
 
     person: str
     channel: str
@@ -191,7 +184,7 @@ class ConversationFilter:
 
 
 class ConversationFold(FieldFold):
-    """All conversations of a journal."""
+    """Projection of all conversations."""
 
     kinds = (ConversationOpened, PersonMessage, SpeechFinished, SoulTurnBegan, SoulTurnEnded)
     paths = ("$.user", "$.name", "$.chosen", "$.bot", "$.note", "$.process", "$.apart", "$.outcome")
@@ -201,8 +194,7 @@ class ConversationFold(FieldFold):
         super().__init__(journal)
 
     def get(self, thread: str) -> ConversationSummary | None:
-        """The conversation of this thread, or of the one that it is a branch of; of one that was not read so
-        far, where it is."""
+        """Return the conversation of a thread or branch, even if unread."""
         root = root_of(thread)
         found = self._newer.get(root) or self._older.get(root)
         if found is None and self._low:
@@ -214,7 +206,7 @@ class ConversationFold(FieldFold):
     async def matching(
         self, asked: ConversationFilter, waiting: Collection[str]
     ) -> AsyncIterator[ConversationSummary]:
-        """Those that are asked for, the latest first; `waiting` are the threads that wait for an answer."""
+        """Yield matching conversations, latest first; `waiting`: threads waiting for an answer."""
         for number, one in enumerate(self._latest_first()):
             if number % MANY == MANY - 1:
                 await asyncio.sleep(0)
@@ -222,7 +214,7 @@ class ConversationFold(FieldFold):
                 yield one
 
     def place_name(self, one: ConversationSummary) -> str:
-        """Return its place, for a list: `#general`, `DM with Alice`, `Group DM with Alice, Bob`."""
+        """Return the conversation's place: `#general`, `DM with Alice`, `Group DM with Alice, Bob`."""
         if one.where == "group":
             return self.group_names.name_of(one.channel, self._names_in(one.present))
         if one.where != "dm":
@@ -233,26 +225,23 @@ class ConversationFold(FieldFold):
         return f"DM with {name}"
 
     def is_private(self, one: ConversationSummary) -> bool:
-        """True for a private channel, by the latest conversation in it."""
+        """True for a private channel, by its latest conversation."""
         return self._channels.get(one.channel, one).audience == "private"
 
     def group_dm_channels(self) -> Sequence[str]:
-        """Return the channels of group DMs, the latest last."""
         return [channel for channel, one in self._channels.items() if one.where == "group"]
 
     def latest_in_channel(self, channel: str) -> ConversationSummary | None:
-        """Return the latest conversation there."""
         return self._channels.get(channel)
 
     def _names(self, one: ConversationSummary) -> list[str]:
-        """Return the names of those who spoke to the soul there, as far as they are known."""
         return self._names_in(one.people)
 
     def _names_in(self, people: Collection[str]) -> list[str]:
         return [self.names[person] for person in sorted(people) if person in self.names]
 
     def person_named(self, name: str, thread: str) -> str:
-        """Return the person of this name in this conversation, else the only one of all; empty if unsure."""
+        """Return the person of this name in this conversation, else the only one; empty if ambiguous."""
         called = self.people_called(name)
         if len(called) > 1:
             one = self.get(thread)
@@ -264,15 +253,15 @@ class ConversationFold(FieldFold):
         return person
 
     def people_called(self, name: str) -> Set[str]:
-        """Return the ids of all who were ever called so."""
+        """Return the ids of all ever so named."""
         return self._called.get(name.casefold(), NOBODY)
 
     def names_of(self, person: str) -> Collection[str]:
-        """Return every name under which this person said something, in small letters."""
+        """Return the casefolded names of this person."""
         return self._names_of.get(person, ())
 
     def filter_choices(self) -> Mapping[str, Any]:
-        """What one may choose among: people and channels, id to name, and processes."""
+        """Return the filter choices."""
         met = heapq.nlargest(CHOICES, self.talks, key=lambda person: self.talks[person].at)
         people = {person: self.names.get(person, person) for person in met}
         latest = heapq.nlargest(CHOICES, self._channels.values(), key=attrgetter("last"))
@@ -300,34 +289,28 @@ class ConversationFold(FieldFold):
         return not asked.words or one.thread in asked.found or self._named(one, asked.words)
 
     def _named(self, one: ConversationSummary, words: Collection[str]) -> bool:
-        """True if all these words stand in its name, or in the names of those who spoke to the soul there."""
         names = "\n".join([self.place_name(one), one.thread, *self._names(one)])
         return contains_all(names, words)
 
-    # Folding
-
     def _clear(self) -> None:
         self._newer: dict[str, ConversationSummary] = {}
-        """By thread, those that went on since it began, in which something was written last at the end."""
+        """Conversations that went on since the fold began, by thread, latest last."""
         self._older: dict[str, ConversationSummary] = {}
-        """By thread, the others, in which something was written last at the beginning."""
+        """Other conversations, by thread, latest first."""
         self.names: dict[str, str] = {}
-        """Names of people and bots now, by id."""
+        """Current names of people and bots, by id."""
         self._called: defaultdict[str, set[str]] = defaultdict(set)
-        """Ids of all who were ever called so, by the name in small letters."""
+        """Ids by casefolded name."""
         self._names_of: defaultdict[str, set[str]] = defaultdict(set)
-        """All those names, by id."""
         self.talks: dict[str, ConversationCount] = {}
-        """By the ids of those who spoke to the soul."""
         self.bots = set[str]()
-        """Ids of those who spoke and are no people."""
+        """Ids of bots that spoke."""
         self._channels: dict[str, ConversationSummary] = {}
-        """The latest conversation of each channel."""
+        """Latest conversation by channel."""
         self._processes = Counter[str]()
-        """In how many conversations each process is."""
 
     def _read(self, journal: JournalReader, since: int, upto: int) -> Sequence[FoldedRow]:
-        """Each with how its conversation began; without what belongs to none."""
+        """Return the rows of conversations, each with its opening entry."""
         opened: dict[str, Entry[ConversationOpened] | None] = {}
         rows = []
         for row in super()._read(journal, since, upto):
@@ -374,7 +357,6 @@ class ConversationFold(FieldFold):
             self._turn(one, row, newer=False)
 
     def _hear(self, one: ConversationSummary, row: FoldedRow, *, newer: bool) -> None:
-        """Somebody said something there, or pressed something. Words without a name were forgotten."""
         person, name = row.fields["$.user"], row.fields["$.name"]
         if not (person and name) or row.fields["$.note"] == OWN_WORDS:
             return
@@ -389,7 +371,7 @@ class ConversationFold(FieldFold):
 
     def _name(self, person: str, row: FoldedRow, *, newer: bool) -> None:
         name = row.fields["$.name"]
-        if name == person:  # Slack had not said the name by then
+        if name == person:  # Slack had not provided the name yet
             return
         if newer or person not in self.names:
             self.names[person] = name
@@ -401,7 +383,7 @@ class ConversationFold(FieldFold):
             self._names_of[person].add(called)
 
     def _turn(self, one: ConversationSummary, row: FoldedRow, *, newer: bool) -> None:
-        """A turn of it began or ended. An afterthought has a process of its own."""
+        """Record a turn; background tasks have their own process."""
         process, outcome = row.fields["$.process"], row.fields["$.outcome"]
         if row.kind == SoulTurnEnded.kind:
             one.turns += 1
@@ -414,12 +396,10 @@ class ConversationFold(FieldFold):
 
 
 def _opening(journal: JournalReader, root: str) -> Entry[ConversationOpened] | None:
-    """How this conversation began; None for what is none, and for a damaged one."""
     return next(journal.latest_first(root, ConversationOpened), None)
 
 
 def _begun(opened: Entry[ConversationOpened]) -> ConversationSummary:
-    """A conversation of which nothing else is known yet."""
     place = opened.event
     return ConversationSummary(
         thread=opened.thread,
@@ -438,14 +418,13 @@ def _is_said(row: FoldedRow) -> bool:
 
 
 def _is_to_the_soul(row: FoldedRow) -> bool:
-    """True for what people say to the soul, press or stop; not for what it only reads, or hears."""
+    """True for messages, presses and stops to the soul; False if only overheard."""
     if row.kind == OverheardMessage.kind:
         return row.fields["$.note"] in READ_LATE
     return row.kind in TO_THE_SOUL
 
 
 def _speaker(row: FoldedRow) -> str:
-    """The id of who said it; empty for the soul."""
     return row.fields["$.user"] or ""
 
 
@@ -454,16 +433,16 @@ def _by_name(named: tuple[str, str]) -> str:
 
 
 class NotesByPerson:
-    """The notes about people, by their ids, as far as both folds have read."""
+    """Notes about people, by id."""
 
     def __init__(self, noted: NotesFold, conversations: ConversationFold) -> None:
         self._noted = noted
         self._conversations = conversations
 
     def notes_about(self, person: str) -> Sequence[int]:
-        """Return the entries that hold the notes about this person, as they read now.
+        """Return the entries of current notes about a person.
 
-        They stand in the order in which each was first noted: a corrected note keeps its place.
+        Corrected notes keep their place.
         """
         notes: list[tuple[int, int]] = []
         for name in self._conversations.names_of(person):
@@ -471,19 +450,18 @@ class NotesByPerson:
         return [now for _, now in sorted(notes)]
 
     def count(self, person: str) -> int:
-        """Return how many notes there are about this person."""
+        """Return the number of notes about a person."""
         return sum(len(self._about(person, name)) for name in self._conversations.names_of(person))
 
     def notes_about_others(self, people: Set[str], most: int) -> Sequence[int]:
-        """Return the newest notes about none of these people, in order: about somebody else, or nobody."""
+        """Return the newest notes about none of these people."""
         return [now for _, now in sorted(heapq.nlargest(most, self._about_others(people)))]
 
     def count_others(self, people: Set[str]) -> int:
-        """Return how many notes are about none of these people."""
         return self._noted.count - sum(map(self.count, people))
 
     def _about(self, person: str, name: str) -> Mapping[int, int]:
-        """Return the notes about this name that mean this person."""
+        """Return the notes under this name about this person."""
         notes = self._noted.notes_about(name)
         if len(self._conversations.people_called(name)) == 1:
             return notes

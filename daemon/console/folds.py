@@ -1,17 +1,7 @@
-"""What model calls have cost, by day, conversation, person and model. For the page's costs.
+"""Projections for the page: spending, notes, known people.
 
-What the soul noted, by whom it is about: a projection for the page's people.
-
-A projection of the page's own, of a few fields of many entries, which nobody waits for.
-
-It begins with the newest entries and goes back, so that a page soon has what its owner looks for. A span is
-read beside the loop, and added in pieces; what comes meanwhile is added, too.
-
-Of whom something was learned, and in how many channels: for the page's people.
-
-What answers of the page are made of is read beside all else: no answer waits for a long journal.
-
-Each answer says how much is still to be read, and holds what is there.
+They fold the newest entries first, long spans in a thread, added in pieces. Answers do not wait for a long
+journal: they say how many entries are unread.
 """
 
 from __future__ import annotations
@@ -35,23 +25,23 @@ from daemon.knowledge.person_notes import without_others
 from daemon.knowledge.visibility import ChannelId, read_channel_of
 
 SPAN = 5_000
-"""Entries that are read in one go, beside the loop."""
+"""Entries read at once in a thread."""
 
 
 NEAR = 300
-"""So few new entries are read on the loop: a thread costs more."""
+"""New entries read in the event loop: a thread costs more."""
 
 
 PIECE = 200
-"""Entries that are added at once: a millisecond or two, in which nobody else can do anything."""
+"""Entries added at once, in one or two milliseconds."""
 
 
 Fields = Mapping[str, Any]
-"""By path; None where an entry has no such field."""
+"""Values by path; None if the entry lacks the field."""
 
 
 class FoldedRow(NamedTuple):
-    """What is read of one entry. `more` is what a fold has looked up besides."""
+    """Fields read of an entry. `more`: data that a subclass looks up."""
 
     seq: int
     thread: str
@@ -62,10 +52,9 @@ class FoldedRow(NamedTuple):
 
 
 class FieldFold:
-    """Derive from it: `paths` are the fields of its `kinds` that are read.
+    """Base of projections of the fields `paths` of entries of `kinds`.
 
-    `_add` takes an entry that is newer than all others, `_add_older` one that is older than all others, and
-    `_clear` begins anew.
+    `_add` receives a newer entry than all others, `_add_older` an older one; `_clear` resets.
     """
 
     kinds: ClassVar[tuple[type[Event], ...]] = ()
@@ -75,22 +64,20 @@ class FieldFold:
         self.journal = journal
         self._adding = asyncio.Lock()
         self._beginnings = 0
-        """How often it has begun anew."""
         self._begin()
 
     @property
     def entries_left(self) -> int:
-        """How many entries of the journal were not looked at yet."""
+        """Entries not examined yet."""
         self._restart_if_forgotten()
         return self._low + self.journal.last_seq_of_all() - self._upto
 
     async def update(self) -> None:
-        """Add all that is left, the newest first."""
+        """Add everything left, newest first."""
         while self.entries_left:
             await self.update_some()
 
     async def update_some(self) -> None:
-        """Add what is new, and a span of what is older than all that is in it."""
         async with self._adding:
             self._restart_if_forgotten()
             await self._update_newer()
@@ -98,7 +85,7 @@ class FieldFold:
                 await self._update_older()
 
     def _restart_if_forgotten(self) -> None:
-        """Begin anew where words were forgotten: they may be in it."""
+        """Restart after an erasure: its words may be included."""
         if self._erasures != self.journal.erasures:
             self._begin()
 
@@ -106,7 +93,7 @@ class FieldFold:
         self._beginnings += 1
         self._erasures = self.journal.erasures
         self._low = self._upto = self.journal.last_seq_of_all()
-        """All between these two is in it."""
+        """Entries after `_low` up to `_upto` are included."""
         self._clear()
 
     async def _update_newer(self) -> None:
@@ -125,8 +112,7 @@ class FieldFold:
             self._low = low
 
     async def _add_span(self, since: int, upto: int, *, newer: bool) -> bool:
-        """Add the entries after a seq, up to another, one by one; False: it began anew meanwhile, and nothing
-        of them may be in it."""
+        """Add the entries after `since` up to `upto`; False if restarted meanwhile."""
         beginnings = self._beginnings
         if upto - since <= NEAR:
             rows = self._read(self.journal, since, upto)
@@ -150,7 +136,7 @@ class FieldFold:
         return beginnings == self._beginnings
 
     def _read(self, journal: JournalReader, since: int, upto: int) -> Sequence[FoldedRow]:
-        """What is to be added of the entries after a seq up to another, in order."""
+        """Return the rows after `since` up to `upto`."""
         found = []
         for seq, thread, kind, at, fields in journal.fields_of_kind(
             self.kinds, self.paths, since=since, upto=upto
@@ -170,38 +156,35 @@ class FieldFold:
 
 
 class NotesFold(Projection):
-    """The notes of all conversations, by the name of whom they are about. It holds names."""
+    """Notes by their subject's name."""
 
     kinds = (MemoryNote, NoteCorrected)
 
     def notes_about(self, name: str) -> Mapping[int, int]:
-        """Return the notes about whoever is called so: the entry of each, and that of how it reads now."""
+        """Return {note: entry with its current text}."""
         return self._about.get(name.casefold(), {})
 
     @property
     def count(self) -> int:
-        """The number of notes."""
         return len(self._threads)
 
     def subject_names(self) -> Iterable[str]:
-        """Return the names that notes are about, in small letters; empty for those about nobody."""
+        """Return the casefolded names; empty for notes about nobody."""
         return self._about.keys()
 
     def thread_of_note(self, note: int) -> str:
-        """Return the conversation in which this note was made."""
         return self._threads[note]
 
     def _reset(self) -> None:
         self._about: dict[str, dict[int, int]] = {}
-        """By the name in small letters: each note, and the entry that says how it reads now."""
+        """{casefolded name: {note: entry with its current text}}."""
         self._first: dict[int, tuple[str, int]] = {}
-        """Of each of those entries: whom it is about, and the note."""
+        """(name, note) by such entry."""
         self._threads: dict[int, str] = {}
-        """The conversation of each note."""
 
     def _fold_entry(self, entry: Entry[Any]) -> None:
         event = entry.event
-        if not event.text:  # it was forgotten
+        if not event.text:  # forgotten
             return
         if isinstance(event, MemoryNote):
             self._threads[entry.seq] = root_of(entry.thread)
@@ -215,16 +198,18 @@ class NotesFold(Projection):
 
 
 AT_ONCE = 10_000
-"""Entries that are read before an answer; where more are left, it does not wait for them."""
+"""Unread entries up to which an answer waits."""
 
 
 PAUSE = 0.1
-"""Seconds after which the collector is told of what was read by then."""
+"""Seconds between calls of gc.freeze."""
 
 
 class BackgroundFoldReader:
-    """Reads with `read` when somebody asks; `left` says how many entries are not read yet. `first` reads what
-    an answer waits for even then."""
+    """Background reader; `left` returns the unread entries.
+
+    `first` reads data that an answer needs even then.
+    """
 
     def __init__(
         self,
@@ -240,9 +225,9 @@ class BackgroundFoldReader:
         self._task: asyncio.Task[None] | None = None
 
     async def entries_left(self) -> int:
-        """How many entries are not read yet; 0 where all is there.
+        """Return the number of unread entries.
 
-        Reads them: at once if they are few, else beside all else. Raises what went wrong at that, once.
+        Few entries are read at once, many in the background. An error there is raised once.
         """
         if self._task and self._task.done():
             done, self._task = self._task, None
@@ -257,13 +242,14 @@ class BackgroundFoldReader:
         return self._left()
 
     async def close(self) -> None:
-        """End what is still read."""
         if self._task:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _reading(self) -> None:
-        """What was read stays: the collector need not go through it again and again, and hold up all else."""
+        """Read and freeze results: otherwise the garbage collector scans them repeatedly and delays
+        everything.
+        """
         reading = asyncio.create_task(self._read())
         try:
             while not reading.done():
@@ -282,12 +268,11 @@ Part = Literal["day", "thread", "person", "model"]
 
 
 MANY = 1_000
-"""Sums that are looked at in one go; between two goes everybody else may run."""
+"""Sums examined before other tasks may run."""
 
 
 class SpendingKey(NamedTuple):
-    """What is added up together: of one UTC day (`2026-11-24`), in one conversation, for one person (an id;
-    empty: for nobody in particular), by one model."""
+    """Key of a sum: UTC day (`2026-11-24`), conversation, person id (empty: nobody) and model."""
 
     day: str
     thread: str
@@ -297,8 +282,10 @@ class SpendingKey(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class SpendingTotal:
-    """Calls, dollars that were billed, what it would have cost unrehearsed, and tokens: read anew, read from
-    the provider's cache, and written. A call for two people is half a call for each."""
+    """Calls, billed dollars, `worth` (dollars if not rehearsed), and tokens uncached, cached and written.
+
+    A call for two people counts half for each.
+    """
 
     calls: float = 0.0
     cost: float = 0.0
@@ -308,7 +295,6 @@ class SpendingTotal:
     written: float = 0.0
 
     def add(self, other: SpendingTotal) -> None:
-        """Count that one in, too."""
         self.calls += other.calls
         self.cost += other.cost
         self.worth += other.worth
@@ -317,7 +303,7 @@ class SpendingTotal:
         self.written += other.written
 
     def as_json(self) -> dict[str, float]:
-        """As JSON."""
+        """Return the totals as JSON."""
         return {
             "calls": round(self.calls),
             "cost": self.cost,
@@ -329,8 +315,6 @@ class SpendingTotal:
 
 
 class SpendingFold(FieldFold):
-    """All that was spent."""
-
     kinds = (ModelCall, LookUpCall)
     paths = (
         "$.taken_from",
@@ -345,15 +329,13 @@ class SpendingFold(FieldFold):
     )
 
     def thread_total(self, thread: str) -> SpendingTotal:
-        """What this conversation has cost in all."""
         return self._threads.get(thread, SpendingTotal())
 
     def person_total(self, person: str) -> SpendingTotal:
-        """What was spent for this person in all."""
         return self._people.get(person, SpendingTotal())
 
     async def totals_by(self, part: Part, since: str = "") -> defaultdict[str, SpendingTotal]:
-        """The sums by this part of a cell, from a day on; nothing for what was not paid for."""
+        """Return sums by a field of the key, from a UTC day on."""
         sums: defaultdict[str, SpendingTotal] = defaultdict(SpendingTotal)
         for some in _in_goes([*self._cells.items()]):
             for cell, spent in some:
@@ -363,7 +345,7 @@ class SpendingFold(FieldFold):
         return sums
 
     async def dearest_by(self, part: Part, since: str, most: int) -> Sequence[tuple[str, SpendingTotal]]:
-        """The same, the dearest first, so many of them."""
+        """Return the `most` highest of them, dearest first."""
         dearest: list[tuple[str, SpendingTotal]] = []
         for some in _in_goes([*(await self.totals_by(part, since)).items()]):
             dearest = heapq.nsmallest(most, [*dearest, *some], key=_price)
@@ -377,7 +359,7 @@ class SpendingFold(FieldFold):
 
     def _add(self, row: FoldedRow) -> None:
         call = row.fields
-        if call["$.taken_from"]:  # it was paid before a restart
+        if call["$.taken_from"]:  # paid before a restart
             return
         day = utc_day(row.at)
         thread = root_of(row.thread)
@@ -398,7 +380,6 @@ def _in_goes(items: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 def _of(call: Fields, share: float) -> SpendingTotal:
-    """What this share of a call came to."""
     read = (call["$.usage.input"] or 0) + (call["$.usage.cache_write"] or 0)
     return SpendingTotal(
         calls=share,
@@ -416,12 +397,12 @@ def _price(priced: tuple[str, SpendingTotal]) -> tuple[float, float, str]:
 
 
 def utc_day(at: float) -> str:
-    """The UTC day of a time."""
+    """Return the UTC day of Unix seconds."""
     return datetime.fromtimestamp(at, UTC).date().isoformat()
 
 
 class KnownPeopleFold(FieldFold):
-    """The channels in which something was learned of each person, by id."""
+    """Channels in which something was learned, by person id."""
 
     kinds = (PersonModelWritten,)
     paths = ("$.person", "$.name", "$.text")
@@ -430,13 +411,12 @@ class KnownPeopleFold(FieldFold):
         self.channels: dict[str, set[ChannelId]] = {}
 
     def _read(self, journal: JournalReader, since: int, upto: int) -> list[FoldedRow]:
-        """Each with its channel."""
         rows = super()._read(journal, since, upto)
         return [row._replace(more=read_channel_of(journal, root_of(row.thread))) for row in rows]
 
     def _add(self, row: FoldedRow) -> None:
         name, text = row.fields["$.name"], row.fields["$.text"]
-        if row.more and text and without_others(text, {name.casefold()}):  # no text: it was forgotten
+        if row.more and text and without_others(text, {name.casefold()}):  # no text: forgotten
             self.channels.setdefault(row.fields["$.person"], set()).add(row.more)
 
     def _add_older(self, row: FoldedRow) -> None:

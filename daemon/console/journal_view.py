@@ -1,20 +1,7 @@
-"""The journal as server-sent events: a stream for each open page, ended when the daemon stops.
+"""The journal for the page: an event stream, pages and search.
 
-A page that comes back goes on where it was. Beside the entries it is told what is thought at this moment.
-
-Whoever reads what the console sends: little waits for each, and who takes nothing is dropped.
-
-So a reader that never reads holds up nobody, and little memory. A page that lives comes back by itself.
-
-Pages of the journal: some hundred entries at a time, and what stands in all of them, for routes.
-
-They are read in a thread beside the loop, by a connection of its own. What was forgotten meanwhile is read
-anew: no page is handed out with words that were forgotten before.
-
-Words that are looked for in what happened: as patterns for SQLite, and in an entry, to be sure.
-
-Each word may stand anywhere, also within another one, in capitals or not. What a model saw is not looked
-through: there everything stands again and again.
+Readers that take nothing are dropped. Pages are read in a thread with its own connection; forgotten words are
+never sent. Search finds parts of words in any case, but skips prompts, where everything recurs.
 """
 
 from __future__ import annotations
@@ -48,19 +35,19 @@ from daemon.kinds import ModelCall, PersonMessage, SpeechFinished, is_context
 from daemon.turn.model_calls import LiveCalls
 
 PATIENCE = 20.0
-"""Seconds in which a reader must take something of what waits for it."""
+"""Seconds in which a reader must accept data."""
 
 
 ROOM = 64 * 1024
-"""Bytes that may wait for a reader in our hands, and as many in the system's."""
+"""Bytes buffered per reader, here and again in the kernel."""
 
 
 MOST_READERS = 50
-"""Readers of answers at once; the next one waits for its answer until one of them has his."""
+"""Answers sent at once; further ones wait."""
 
 
 class ResponseWriter:
-    """Who asked this, and is sent a response of this type piece by piece."""
+    """Writer of a streamed response."""
 
     def __init__(self, request: web.Request, content_type: str, patience: float = PATIENCE) -> None:
         self._request = request
@@ -69,7 +56,6 @@ class ResponseWriter:
         self._response = web.StreamResponse(headers={"Content-Type": content_type})
 
     async def begin(self) -> web.StreamResponse:
-        """The response, which has begun."""
         await self._response.prepare(self._request)
         transport = self._request.transport
         if transport is not None:
@@ -78,14 +64,12 @@ class ResponseWriter:
         return self._response
 
     async def send(self, piece: bytes) -> None:
-        """Write it as there is room for it, and nothing in between. Raises TimeoutError where nothing is
-        taken."""
+        """Write a piece in chunks, uninterrupted. Raises TimeoutError."""
         async with self._writing:
             for start in range(0, len(piece), ROOM):
                 await self._patiently(self._response.write(piece[start : start + ROOM]))
 
     async def end(self) -> None:
-        """That was all. Raises TimeoutError as well."""
         await self._patiently(self._response.write_eof())
 
     async def _patiently(self, written: Awaitable[None]) -> None:
@@ -93,23 +77,23 @@ class ResponseWriter:
             await written
 
     def drop(self) -> None:
-        """Break the connection: what still waits for them is forgotten."""
+        """Abort the connection and its buffers."""
         if self._request.transport is not None:
             self._request.transport.abort()
 
 
 class JsonResponses:
-    """Sends long answers in JSON. What is made for so many readers at once is bounded, too."""
+    """Sender of long JSON answers to a bounded number of clients."""
 
     def __init__(self, patience: float = PATIENCE) -> None:
         self._patience = patience
         self._places = asyncio.Semaphore(MOST_READERS)
 
     async def send(self, request: web.Request, pieces: AsyncGenerator[bytes]) -> web.StreamResponse:
-        """Send these pieces, each of which is made when the one before is sent."""
+        """Send pieces, each made after the previous one is sent."""
         reader = ResponseWriter(request, "application/json; charset=utf-8", self._patience)
         async with self._places, aclosing(pieces):
-            first = await anext(pieces)  # what goes wrong here is an answer of its own
+            first = await anext(pieces)  # errors here become their own answer
             response = await reader.begin()
             if request.method == hdrs.METH_HEAD:
                 return response
@@ -124,36 +108,34 @@ class JsonResponses:
 
 
 TAIL = 300
-"""How many entries a page sees that asks for no place to begin."""
+"""Entries sent to a page without a starting point."""
 
 
 BEAT = 15.0
-"""Seconds between two heartbeats: how soon a closed page is noticed."""
+"""Seconds between heartbeats, which detect closed pages."""
 
 
 LONGEST_STREAM = 3_600.0
-"""Seconds after which a stream ends: a page comes back, and shows that its session still holds."""
+"""Seconds after which a stream ends; the page then shows its session again."""
 
 
 BITE = 20
-"""Entries that are read at once for one reader."""
+"""Entries read at once for a reader."""
 
 
 MOST_STREAMS = 50
-"""Streams at once; a new one takes the place of the oldest."""
+"""Parallel streams; a new one replaces the oldest."""
 
 
 KEPT = 4 * 1024 * 1024
-"""Bytes of events that are kept, so that each is made once for all readers."""
+"""Bytes of events cached for all readers."""
 
 
 HEAD = 2_000
-"""Characters of a prompt that a page is sent with the journal: a reading has hundreds of long ones."""
+"""Characters of a prompt in a stream: readings have hundreds of long ones."""
 
 
 class EventStreams:
-    """The open streams; their owner, who ends them with the application."""
-
     def __init__(
         self,
         journal: Journal,
@@ -169,9 +151,9 @@ class EventStreams:
         self._open: dict[asyncio.Task[None], ResponseWriter] = {}
 
     async def serve(self, request: web.Request, since: int) -> web.StreamResponse:
-        """Send the entries after `since` (ALWAYS: the last hundreds), and what comes, until the page goes."""
+        """Send the entries after `since` (ALWAYS: the last TAIL) and new ones until the page closes."""
         last = self._journal.last_seq_of_all()
-        if since > last:  # also where the page remembers another journal
+        if since > last:  # also if the page remembers another journal
             since = max(0, last - TAIL)
         reader = ResponseWriter(request, "text/event-stream", self._patience)
         response = await reader.begin()
@@ -180,7 +162,7 @@ class EventStreams:
         try:
             await self._beat(sending, reader)
             if sending.done() and not sending.cancelled():
-                sending.result()  # it follows for ever: it can only have failed
+                sending.result()  # it never ends normally
         except ConnectionResetError:
             pass  # the page was closed
         except TimeoutError:
@@ -191,7 +173,7 @@ class EventStreams:
         return response
 
     async def close(self) -> None:
-        """End all streams, or the server would wait for them to end by themselves."""
+        """End all streams: the server would wait for them."""
         for sending in self._open:
             sending.cancel()
 
@@ -203,7 +185,6 @@ class EventStreams:
             oldest.cancel()
 
     async def _beat(self, sending: asyncio.Task[None], reader: ResponseWriter) -> None:
-        """Show now and then that this stream lives, until it is over or has lasted long enough."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + self._longest
         while not (await asyncio.wait({sending}, timeout=min(BEAT, ends - loop.time())))[0]:
@@ -221,7 +202,7 @@ class EventStreams:
             await asyncio.gather(thinking, return_exceptions=True)
 
     async def _send_live_calls(self, reader: ResponseWriter) -> None:
-        """What is thought goes beside the entries: a long thought holds none of them up."""
+        """Send live thoughts separately: long ones delay no entries."""
         try:
             async for event in self._thinking.follow():
                 await reader.send(event)
@@ -232,9 +213,9 @@ class EventStreams:
 
 
 class EventFeed:
-    """The entries as events; the latest that were made are kept.
+    """Entries as events, the newest cached.
 
-    They cannot be stale: an entry never changes but when its words are forgotten, and then none is kept.
+    Entries change only by erasures, which clear the cache.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -244,7 +225,7 @@ class EventFeed:
         self._size = 0
 
     async def follow(self, since: int) -> AsyncIterator[bytes]:
-        """All after this seq, for ever. What was forgotten while a reader took its time is read anew."""
+        """Yield events after `since` forever; forgotten entries are read again."""
         while True:
             changed = self._journal.next_change
             erasures = self._journal.erasures
@@ -256,10 +237,10 @@ class EventFeed:
                     break
                 yield event
                 since = seq
-            await asyncio.sleep(0)  # who reads fast must not keep the loop
+            await asyncio.sleep(0)  # a fast reader must not block the loop
 
     def _after(self, since: int) -> Sequence[tuple[int, bytes]]:
-        """The next few: no more than may wait for one reader, but for the last of them."""
+        """Return the next events, up to ROOM bytes."""
         if self._erasures != self._journal.erasures:
             self._erasures = self._journal.erasures
             self._made = {}
@@ -275,7 +256,6 @@ class EventFeed:
         return bite
 
     def event_of(self, entry: Entry[Event]) -> bytes:
-        """This entry as an event, made when it is asked for first."""
         if entry.seq not in self._made:
             event = f"id: {entry.seq}\ndata: {json.dumps(entry_for_page(entry))}\n\n".encode()
             self._made[entry.seq] = event
@@ -286,9 +266,9 @@ class EventFeed:
 
 
 def entry_for_page(entry: Entry[Event]) -> dict[str, Any]:
-    """An entry as the page is sent it: a model call with the beginning of its prompt alone.
+    """Return the entry as JSON, a model call with only the start of its prompt.
 
-    All that the model saw is sent when somebody looks at it: GET /console/calls/{seq}.
+    GET /console/calls/{seq} returns the rest.
     """
     told = entry_as_json(entry)
     if isinstance(entry.event, ModelCall):
@@ -298,46 +278,43 @@ def entry_for_page(entry: Entry[Event]) -> dict[str, Any]:
 
 
 def message_lines(said: Any) -> list[str]:
-    """What was said, and what files came with it."""
+    """Return a message's text and file names."""
     files = [f"📎 {file.name}" for file in getattr(said, "files", ())]
     return [said.text, *files]
 
 
 def truncated(text: str, most: int) -> str:
-    """A text as the page is sent it: of a longer one so many characters."""
+    """Return the text, shortened to `most` characters."""
     if len(text) <= most:
         return text
     return f"{text[:most]} …"
 
 
 MOST_SEARCH_WORDS = 8
-"""Words that are looked for at once."""
 
 
 LONGEST_SEARCH = 200
-"""Characters of all of them."""
 
 
 SEEN = ("trailing", "wording", "texts", "saw")
-"""The fields of a model call that say what it saw."""
+"""Fields of a model call with its prompt."""
 
 
 MEANT = re.compile("[~%_]")
-"""Signs that mean something in a pattern, but for `~` before them."""
+"""Special characters of patterns, to be escaped with `~`."""
 
 
 def search_words(asked: str) -> Sequence[str]:
-    """What is looked for."""
     return asked[:LONGEST_SEARCH].casefold().split()[:MOST_SEARCH_WORDS]
 
 
 def like_pattern(word: str) -> str:
-    """What each body with this word is like, as json.dumps writes it; others may be, too."""
+    """Return an SQL pattern of bodies with this word; others may match."""
     return f"%{''.join(_like(letter) for letter in word)}%"
 
 
 def _like(letter: str) -> str:
-    """One letter, as it may be written: SQLite itself only knows the capitals of ASCII."""
+    """Return the pattern of a letter in any case; SQLite folds only ASCII."""
     written = _written(letter)
     if letter.isascii():
         return MEANT.sub(r"~\g<0>", written)
@@ -358,7 +335,7 @@ def _written(letter: str) -> str:
 
 
 def entry_contains(entry: Entry[Event], words: Sequence[str]) -> bool:
-    """Do all these words stand in it?"""
+    """True if the entry contains all words."""
     body = entry_for_page(entry)["body"]
     if isinstance(entry.event, ModelCall):
         for name in SEEN:
@@ -367,7 +344,6 @@ def entry_contains(entry: Entry[Event], words: Sequence[str]) -> bool:
 
 
 def contains_all(text: str, words: Iterable[str]) -> bool:
-    """Do all these words stand in this text, in capitals or not?"""
     text = text.casefold()
     return all(word in text for word in words)
 
@@ -384,37 +360,36 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 Span = Callable[..., list[int]]
-"""Which entries there are, of those that are paged through."""
 
 
 PAGE = 200
-"""Entries of a page, where nobody asks for another number."""
 
 
 MOST_PAGE_ENTRIES = 500
-"""Entries of a page at the most."""
 
 
 WEIGHT = 512 * 1024
-"""Characters of a page at the most, but for its first entry."""
+"""Most characters per page, besides its first entry."""
 
 
 SLICE = 10_000
-"""Entries that are searched in one go."""
+"""Entries searched in one query."""
 
 
 SEARCHED = 100_000
-"""Entries that are searched for one answer …"""
+"""Entries searched per answer."""
 
 
 LOOKED_AT = 4_000
-"""… and of them those that are like what is looked for: to be sure takes longer."""
+"""Pattern matches checked per answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
-    """Which page: the newest one, or that before, after or around an entry. `root`: of the tree of this
-    thread; `path`: of what its keys begin with; neither: of all threads. `words`: of what holds them."""
+    """Page before, after or around an entry, else the newest.
+
+    `root`: its thread and branches; `path`: start of keys; `words`: contained words.
+    """
 
     root: str = ""
     path: str = ""
@@ -427,8 +402,7 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalPage:
-    """Entries as JSON, in their order. `older` and `newer` are what to ask on with, `before` or `after` it;
-    None where nothing more is there."""
+    """Entries as JSON, in order. `older`, `newer`: next values for `before`, `after`; None at an end."""
 
     entries: Sequence[str]
     older: int | None = None
@@ -436,7 +410,7 @@ class JournalPage:
 
 
 class JournalPager:
-    """Reads them. `searched` and `looked_at` bound what one answer searches through."""
+    """Reader of pages; `searched` and `looked_at` limit a search."""
 
     def __init__(self, journal: Journal, *, searched: int = SEARCHED, looked_at: int = LOOKED_AT) -> None:
         self._journal = journal
@@ -445,15 +419,15 @@ class JournalPager:
         self._searching = asyncio.Lock()
 
     async def page(self, place: PageRequest) -> JournalPage:
-        """This page."""
         if not place.words:
             return await self._journal.read_in_background(partial(_page, place=place))
-        async with self._searching:  # all of them together take one core at the most
+        async with self._searching:  # all searches together use at most one core
             return await self._journal.read_in_background(partial(self._search, place=place))
 
     async def threads_where_said(self, place: PageRequest) -> Collection[str]:
-        """Return the conversations in which somebody said all these words: those of one such page. What only
-        stood above a call was said elsewhere."""
+        """Return the conversations whose messages contain all words, on one page; messages that are only
+        context do not count.
+        """
         async with self._searching:
             return await self._journal.read_in_background(partial(self._said_in, place=place))
 
@@ -465,12 +439,12 @@ class JournalPager:
             is_said = entry["kind"] in past.kinds.kind_names(
                 [PersonMessage, SpeechFinished]
             ) and not is_context(entry["key"])
-            if is_said and contains_all(entry["body"]["text"], words):  # an id is nothing that is said
+            if is_said and contains_all(entry["body"]["text"], words):  # ids are not messages
                 found.add(root_of(entry["thread"]))
         return found
 
     def _search(self, past: BackgroundReader, place: PageRequest) -> JournalPage:
-        """The newest entries with all these words: as many as are asked for, or those of a part of it all."""
+        """Return the newest entries with all words."""
         words = search_words(place.words)
         texts: list[str] = []
         looked_at = weight = 0
@@ -490,8 +464,10 @@ class JournalPager:
     def _slices(
         self, past: BackgroundReader, place: PageRequest, patterns: Sequence[str]
     ) -> Iterator[tuple[int, Iterator[Entry[Event]]]]:
-        """What is like these patterns, the newest first, slice by slice, each with where it begins: 1 where
-        nothing is left. Of a thread only what its index names is looked at."""
+        """Yield (first seq, pattern matches) per slice, newest first; seq 1 means nothing is left.
+
+        For a thread only its index is searched.
+        """
         end = min(place.before, past.last_seq_of_all() + 1)
         if not place.root:
             for high in range(end, max(end - self._searched, 1), -SLICE):
@@ -508,7 +484,7 @@ class JournalPager:
 
 
 def _found(texts: list[str], low: int) -> JournalPage:
-    """What was found, the newest first, from the entry `low` on."""
+    """Return a page of texts, newest first, searched down to `low`."""
     entries = texts[::-1]
     if low <= 1:
         return JournalPage(entries=entries)
@@ -533,7 +509,6 @@ def _page(past: BackgroundReader, place: PageRequest) -> JournalPage:
 
 
 def _older(past: BackgroundReader, span: Span, before: int, limit: int) -> JournalPage:
-    """The newest entries before this one."""
     seqs = span(before=before, limit=limit + 1, newest=True)
     if not seqs:
         return JournalPage(entries=[])
@@ -547,7 +522,6 @@ def _older(past: BackgroundReader, span: Span, before: int, limit: int) -> Journ
 
 
 def _newer(past: BackgroundReader, span: Span, after: int, limit: int) -> JournalPage:
-    """The first entries after this one."""
     seqs = span(since=after, limit=limit + 1)
     if not seqs:
         return JournalPage(entries=[])
@@ -561,8 +535,7 @@ def _newer(past: BackgroundReader, span: Span, after: int, limit: int) -> Journa
 
 
 def _told(past: BackgroundReader, seqs: Sequence[int], *, newest: bool = False) -> tuple[list[str], int]:
-    """These entries as JSON, from the newest on or from the oldest, as long as they have no more characters
-    than a page; and the last one that was looked at."""
+    """Return entries as JSON up to WEIGHT characters, and the last seq read."""
     texts: list[str] = []
     weight = last = 0
     for entry in past.iterate_entries(seqs, newest=newest):

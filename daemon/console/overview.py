@@ -1,12 +1,7 @@
-"""The soul from above, as its owner sees it: conversations, questions, people, costs. For overview_routes.
+"""The page's overview: conversations, questions, people, costs, and answers given there.
 
-The owner may see everything. All of it is folded from the journal when somebody looks, so that a start costs
-nothing: beside all else, the newest first, while each answer says how much is `still_reading`. What was said
-is read from the entries, as they are now.
-
-Answers given on the page: the questions that its viewer may answer, and presses of their buttons.
-
-Whoever can open the page is an owner of the soul. Which of them is known only where one alone is configured.
+Folded on demand, so that a start costs nothing; answers say how much is `still_reading`. The viewer is an
+owner, identified only if a single one is configured.
 """
 
 from __future__ import annotations
@@ -68,12 +63,12 @@ NOT_YOURS = "Only {names} may answer this."
 
 
 Pressing = Callable[[Entry[QuestionAsked], str, Button], Awaitable[bool]]
-"""Press a button of a question as this person; False where nothing is taken now. Raises JournalError."""
+"""Press a question's button as a person; False if no presses are taken. Raises JournalError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PressRefusal:
-    """A reason for not taking a press: a status of HTTP and a sentence."""
+    """HTTP status and sentence of a refused press."""
 
     status: int
     why: str
@@ -102,24 +97,23 @@ DAEMON_STOPPING = PressRefusal(
 
 
 class PageAnswers:
-    """The questions that the viewer of the page may answer."""
+    """Questions that the page's viewer may answer."""
 
     def __init__(self, journal: Journal, owners: Collection[str], press: Pressing) -> None:
         self._journal = journal
         self._press = press
         self.owners = frozenset(owners)
-        """Ids of those who own the soul."""
         self.viewer = ""
-        """Id of whoever looks at the page; empty: unknown."""
+        """The viewer's id; empty if unknown."""
         if len(self.owners) == 1:
             [self.viewer] = self.owners
 
     def may_press(self, asked: Entry[QuestionAsked]) -> bool:
-        """Return True if whoever looks may press a button of this question."""
+        """True if the viewer may press a button."""
         return may_answer(asked, self.viewer, self.owners)
 
     def refusal_reason(self, asked: Entry[QuestionAsked], names: str) -> str:
-        """Return why the viewer may not press a button; empty if they may. `names` are those who may."""
+        """Return the reason why the viewer may not press; empty if they may. `names`: people who may."""
         if not asked.event.choices or self.may_press(asked):
             return ""
         if not self.viewer and not self.owners.isdisjoint(asked.event.to):
@@ -129,15 +123,15 @@ class PageAnswers:
         return NOT_YOURS.format(names=names)
 
     def pending_press(self, asked: Entry[QuestionAsked]) -> Entry[ButtonPress] | None:
-        """Return the first press that answers this question and was not taken up yet."""
+        """Return the first valid press not yet processed."""
         for press in self._journal.pending_entries(ButtonPress, thread=asked.thread):
             if press.event.answers == asked.key and may_answer(asked, press.author, self.owners):
                 return press
         return None
 
     async def press(self, asked: Entry[QuestionAsked], value: str, names: str) -> PressRefusal | None:
-        """Press the button of this value under a question that `names` may answer; None: it was taken, now or
-        before. Raises JournalError.
+        """Press a button of a question that `names` may answer; None if taken, now or before. Raises
+        JournalError.
         """
         if value not in asked.event.choices:
             return BUTTON_UNKNOWN
@@ -155,37 +149,34 @@ class PageAnswers:
 
 
 def button_label(asked: QuestionAsked, value: str) -> str:
-    """Return the text on the button of this value, made of the value where an older journal has none."""
+    """Return the button's text; older journals have only its value."""
     labels: Mapping[str, str] = dict(zip(asked.choices, asked.labels, strict=False))
     return labels.get(value) or value.replace("_", " ").capitalize()
 
 
 LONGEST = 280
-"""Characters of what was said, in a list."""
+"""Characters of a text in a list."""
 
 
 SEARCHED = 400
-"""Entries that hold the words which are looked for, the newest ones: conversations are found by these."""
+"""Newest entries searched for words."""
 
 
 LATELY = 12
-"""Questions that were answered last."""
 
 
 NOTES = 60
-"""Notes about one person, the newest ones."""
 
 
 DEAREST = 25
-"""Conversations that cost the most."""
 
 
 MOST = 500
-"""People, channels and models that are told of at once."""
+"""Most people, channels and models returned."""
 
 
 PIECE = 50
-"""Conversations that are told of in one go; between two goes everybody else may run."""
+"""Conversations prepared before other tasks may run."""
 
 
 NAMELESS = "Somebody"
@@ -199,7 +190,7 @@ NO_NAMES: Mapping[str, str] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetInfo:
-    """What may be spent on a day (dollars), and the clock of that day (Unix seconds)."""
+    """Daily budget in dollars, and a clock (Unix seconds)."""
 
     daily: float
     now: Callable[[], float]
@@ -207,9 +198,11 @@ class BudgetInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackLinks:
-    """Answers of Slack: the name of a channel, or of a person who said nothing so far (empty: unknown); the
-    ids of those in a group DM (none: unknown); and the link to a message by its channel, ts and root (empty
-    in a rehearsal)."""
+    """Look-ups in Slack.
+
+    `called`: name of a channel or person, empty if unknown; `people_in`: ids in a group DM; `link`: URL of a
+    message by channel, ts and root, empty in a rehearsal.
+    """
 
     called: Callable[[str], Awaitable[str]]
     people_in: Callable[[str], Awaitable[Collection[str]]]
@@ -217,7 +210,7 @@ class SlackLinks:
 
 
 class PageOverview:
-    """Tells of it, to one viewer: `answering` says which questions are theirs."""
+    """Overview for one viewer."""
 
     def __init__(
         self,
@@ -243,11 +236,10 @@ class PageOverview:
         self._reading = BackgroundFoldReader(self._read, self._left, at_once, self._read_newest)
 
     async def close(self) -> None:
-        """End what is still read."""
         await self._reading.close()
 
     async def _ready(self) -> int:
-        """Read on, and learn who is in the group DMs; return how many entries are not read yet."""
+        """Read on; return the number of unread entries."""
         left = await self._reading.entries_left()
         await self._group_names.look_up(reversed(self._conversations.group_dm_channels()))
         return left
@@ -267,14 +259,12 @@ class PageOverview:
             await self._read_newest()
             await self._noted.update()
 
-    # Conversations
-
     async def threads(self, wanted: ConversationFilter) -> Told:
-        """A page of those that are wanted, the latest first; `older` is what to ask on with."""
+        """Return a page of conversations, latest first; `older` is the next `before`."""
         return await self._read_consistently(partial(self._threads, wanted))
 
     async def _read_consistently(self, tell: Callable[[], Awaitable[Told]]) -> Told:
-        """What this tells. It is asked again where words were forgotten meanwhile: it may hold them."""
+        """Return the result, repeated if words were forgotten meanwhile."""
         while True:
             erasures = self._journal.erasures
             told = await tell()
@@ -315,7 +305,6 @@ class PageOverview:
         }
 
     async def _threads_with_words(self, words: Sequence[str]) -> Collection[str]:
-        """The conversations in which somebody lately said something with all these words."""
         place = PageRequest(words=" ".join(words), limit=SEARCHED)
         return await self._pages.threads_where_said(place)
 
@@ -347,11 +336,8 @@ class PageOverview:
             "worth": spent.worth,
         }
 
-    # Questions
-
     async def questions(self) -> Told:
-        """Return those that are open, the oldest first, those that were answered last, and the viewer, if
-        known."""
+        """Return open questions, oldest first, recent answers, and the viewer."""
         left = await self._ready()
         questions = self._questions()
         names = await self._names_to_ask(questions)
@@ -370,7 +356,7 @@ class PageOverview:
         }
 
     async def press(self, seq: int, value: str) -> PressRefusal | None:
-        """Press a button of this question as the viewer; None: it was taken. Raises JournalError."""
+        """Press a button as the viewer; None on success. Raises JournalError."""
         found = of_kind(QuestionAsked, self._journal.readable_entries([seq]))
         if not found:
             return QUESTION_UNKNOWN
@@ -379,20 +365,19 @@ class PageOverview:
         return await self._answering.press(asked, value, _either(self._who_may(asked.event, names)))
 
     async def _names_to_ask(self, questions: Sequence[Entry[QuestionAsked]]) -> Mapping[str, str]:
-        """Return the names of the owners, and of those who may answer these, by id. Slack is asked for those
-        who have said nothing so far."""
+        """Return names of owners and addressees by id, also from Slack."""
         ids = sorted(self._answering.owners.union(*[question.event.to for question in questions]))
         names = await asyncio.gather(*[self._named(id) for id in ids])
         return {id: name or NAMELESS for id, name in zip(ids, names, strict=True)}
 
     @property
     def open_question_count(self) -> int:
-        """How many questions are open."""
         return len(self._questions())
 
     def _questions(self) -> Sequence[Entry[QuestionAsked]]:
-        """Return the open ones. What was put aside for something newer is none: it goes on by itself. Nor is
-        that of a branch: its root asks it."""
+        """Return open questions, except superseded ones, which resume by themselves, and those of branches,
+        which the root asks.
+        """
         pending = [
             entry
             for entry in self._journal.pending_entries(QuestionAsked)
@@ -401,7 +386,6 @@ class PageOverview:
         return [entry for entry in pending if entry.event.text or entry.event.choices or entry.event.words]
 
     def _open(self, entry: Entry[QuestionAsked], names: Mapping[str, str]) -> Told:
-        """Return an open one, and whether the viewer may press its buttons."""
         asked = self._asked(entry, names)
         pressed = self._answering.pending_press(entry)
         return {
@@ -426,8 +410,7 @@ class PageOverview:
         }
 
     def _link(self, asked: Entry[QuestionAsked]) -> str:
-        """Where the message with its buttons stands in Slack, or the thread that waits for words; empty in a
-        rehearsal."""
+        """Return the Slack URL of the buttons or thread; empty in a rehearsal."""
         opened = next(self._journal.latest_first(root_of(asked.thread), ConversationOpened), None)
         if opened is None:
             return ""
@@ -453,18 +436,13 @@ class PageOverview:
         }
 
     def _addressed(self, asked: QuestionAsked, names: Mapping[str, str]) -> Told:
-        """Return who may answer it, and whether the viewer is one of them."""
         return {"names": self._who_may(asked, names), "you": self._answering.viewer in asked.to}
 
     def _who_may(self, asked: QuestionAsked, names: Mapping[str, str]) -> Sequence[Told]:
-        """Return those who may answer it; `names` are those that the journal may lack."""
         return [{"id": id, "name": names.get(id) or self._name(id)} for id in sorted(asked.to)]
 
-    # People
-
     async def people(self) -> Told:
-        """Return everybody who spoke to it, or of whom it learned, those whom it knows best first; and how
-        much it noted besides."""
+        """Return people met or learned about, best known first, and the number of other notes."""
         left = await self._ready()
         known = self._people_known.channels
         met = self._met()
@@ -477,12 +455,11 @@ class PageOverview:
         }
 
     def _met(self) -> Set[str]:
-        """Return the ids of those people. Bots are none."""
         met = self._conversations.talks.keys() | self._people_known.channels.keys()
         return met - self._conversations.bots
 
     def _rank(self, id: str) -> tuple[int, str]:
-        """Whom it knows best comes first."""
+        """Sort key: most conversations first."""
         talks = self._conversations.talks.get(id)
         return -(talks.count if talks else 0), self._name(id).casefold()
 
@@ -501,7 +478,7 @@ class PageOverview:
         }
 
     async def person(self, id: str) -> Told:
-        """What it knows of somebody, and noted; with no id, what it noted of nobody whom it met."""
+        """Return knowledge and notes about a person; without id, notes about nobody met."""
         left = await self._ready()
         models: list[Entry[Any]] = []
         name = ""
@@ -526,7 +503,6 @@ class PageOverview:
         }
 
     def _texts(self, seqs: Sequence[int]) -> Sequence[Told]:
-        """What these entries say, the newest first, and where they were written."""
         entries = self._journal.readable_entries(seqs)
         return [self._text(entry, entry.event.text) for entry in reversed(entries) if entry.event.text]
 
@@ -540,7 +516,7 @@ class PageOverview:
         }
 
     async def names(self, ids: Sequence[str]) -> Told:
-        """What these people and channels are called, by id; who has no name is left out."""
+        """Return names by id; unnamed ones are omitted."""
         await self._ready()
         names = await asyncio.gather(*[self._named(id) for id in ids])
         return {"names": {id: name for id, name in zip(ids, names, strict=True) if name}}
@@ -551,10 +527,8 @@ class PageOverview:
             return self._conversations.place_name(group)
         return self._conversations.names.get(id, "") or await self._directory.called(id)
 
-    # Costs
-
     async def costs(self, days: int) -> Told:
-        """What the last so many days have cost: each day, and by conversation, person and model."""
+        """Return the costs of the last `days`, by day, conversation, person and model."""
         return await self._read_consistently(partial(self._costs, days))
 
     async def _costs(self, days: int) -> Told:
@@ -584,10 +558,7 @@ class PageOverview:
             "models": [{"name": name, **spent.as_json()} for name, spent in models],
         }
 
-    # What they share
-
     def _place(self, thread: str) -> Told:
-        """Where an entry was written, and by which words one knows that conversation."""
         one = self._conversations.get(thread)
         if one:
             place = self._conversations.place_name(one)
@@ -606,7 +577,6 @@ class PageOverview:
         return told
 
     def _said(self, seqs: Sequence[int]) -> Mapping[int, Entry[Any]]:
-        """Return these entries by seq, without those that cannot be read."""
         return {entry.seq: entry for entry in self._journal.readable_entries(seqs)}
 
     def _name(self, person: str) -> str:
@@ -620,12 +590,12 @@ class PageOverview:
 
 
 def _either(people: Sequence[Told]) -> str:
-    """Join their names for a sentence: Alice or Bob."""
+    """Join names: Alice or Bob."""
     return " or ".join(person["name"] for person in people) or NAMELESS
 
 
 def _shown(said: Entry[Any] | None) -> str:
-    """Return the words of this entry, cut where they are long; empty if there are none, or none any more."""
+    """Return a shortened text; empty if missing or forgotten."""
     if said is None:
         return ""
     return truncated(" ".join(message_lines(said.event)).strip(), LONGEST)

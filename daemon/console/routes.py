@@ -1,12 +1,4 @@
-"""The console's routes: the page, its health, and the journal as the page reads it.
-
-The routes of the page's overview, under the guard: `/console/threads`, `…/questions`,
-`…/questions/{seq}` (to press a button), `…/people`, `…/names` and `…/costs`.
-
-How the models fare, for `/healthz`, `/metrics` and the page: reports, latencies, errors.
-
-Results of the look-up of the server behind a base URL, as JSON.
-"""
+"""Routes of the console: page, health, journal, overview (`/console/threads` …), and model health as JSON."""
 
 from __future__ import annotations
 
@@ -57,7 +49,7 @@ SEQ = re.compile(r"[0-9]{1,15}")
 
 
 SESSION = "sess-"
-"""How a thread's id begins; the page opens at it: `http://host:port/#sess-xxxxxxxx`. `#72` is an entry."""
+"""Prefix of thread ids; the page opens at `/#sess-xxxxxxxx`, or at an entry by `#72`."""
 
 
 PLACES = frozenset({"before", "after", "around"})
@@ -67,7 +59,7 @@ NOTHING: Mapping[str, Any] = {}
 
 
 FOUND = 50
-"""What is found at once, where nobody asks for another number."""
+"""Default number of search results."""
 
 
 NO_SEQ = "since must be a seq of the journal, and most a number of entries: whole numbers."
@@ -87,25 +79,19 @@ NO_WORDS = "words must name what is looked for."
 NO_CALL = "There is no model call with this seq in the journal."
 
 
-async def _is_ready() -> None:
-    """Nothing is to be read."""
+async def _is_ready() -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsoleSetup:
-    """What the console shows.
+    """Data that the console shows.
 
-    `rebuild` gives a model call's request as the model saw it, and whether its hash agrees with the
-    recorded one. `state` is {"name", "rehearsed": {"workspace": bool, "model": bool}, "workspace_at",
-    "model_at" (the host that stands in for Slack or Anthropic, "" where none does), "budget", "spent",
-    "worth" (US dollars, of this UTC day), "wrong": [what only an owner can mend, a sentence each],
-    "models": {role: model}, "inner": is there an inner life to show?, "questions": how many are open}.
-    `health` is {"ok": bool, …}.
-    `ready` waits until `state` has nothing to read that takes long.
-    `health` is {"ok": bool, "restart": might a restart help (where it is missing: if not ok)?, …}; `details`
-    are what the page's Health shows besides.
-    `inner` tells of the inner life, `thinking` of what is not recorded yet. `patience`: seconds in which a
-    reader of the journal must take something; `longest`: seconds that it is sent to them at a stretch.
+    `rebuild` returns a call's request and if its hash matches. `state` is {"name", "rehearsed": {"workspace":
+    bool, "model": bool}, "workspace_at", "model_at" (substitute hosts, "" if none), "budget", "spent",
+    "worth" (US dollars, this UTC day), "wrong": [faults for an owner], "models": {role: model}, "inner":
+    bool, "questions": number open}; `ready` awaits its data. `health` is {"ok": bool, "restart": bool
+    (default: not ok), …}; `details` adds to the page's Health. `patience`: seconds for a reader to take
+    something; `longest`: of a stream.
     """
 
     journal: Journal
@@ -121,7 +107,6 @@ class ConsoleSetup:
 
 
 def mount_console(app: web.Application, console: ConsoleSetup) -> None:
-    """Add the console to this application."""
     views = ConsoleRoutes(console)
     get = app.router.add_get
     get("/", views.page)
@@ -139,8 +124,6 @@ def mount_console(app: web.Application, console: ConsoleSetup) -> None:
 
 
 class ConsoleRoutes:
-    """What answers each route."""
-
     def __init__(self, console: ConsoleSetup) -> None:
         self._console = console
         self._streams = EventStreams(console.journal, console.thinking, console.patience, console.longest)
@@ -149,18 +132,18 @@ class ConsoleRoutes:
         self._parts = {path.name: path for path in STATIC.iterdir()}
 
     async def page(self, _request: web.Request) -> web.StreamResponse:
-        """The one page; all else it asks for itself."""
+        """Serve the page."""
         return web.FileResponse(STATIC / "index.html")
 
     async def part(self, request: web.Request) -> web.StreamResponse:
-        """A script, a style or a picture of the page; no other file has a name here."""
+        """Serve a static file by name."""
         path = self._parts.get(request.match_info["name"])
         if path is None:
             return json_error(404, NOTHING_HERE)
         return web.FileResponse(path)
 
     async def health(self, _request: web.Request) -> web.Response:
-        """For whoever restarts the daemon: 503 when it does not hear or cannot remember."""
+        """Return health; 503 if a restart may help."""
         health = self._console.health()
         status = 200
         if health.get("restart", not health["ok"]):
@@ -168,17 +151,15 @@ class ConsoleRoutes:
         return web.json_response(health, status=status)
 
     async def details(self, _request: web.Request) -> web.Response:
-        """What Health shows beside that, for whoever holds the console's token."""
+        """Return health details, for owners."""
         return web.json_response(self._console.details())
 
     async def state(self, _request: web.Request) -> web.Response:
-        """Who is here, what of the world is rehearsed, and what was spent today."""
         await self._console.ready()
         return web.json_response(self._console.state())
 
     async def journal(self, request: web.Request) -> web.StreamResponse:
-        """The journal as it grows; a page that reconnects goes on where it was, but for one that is behind by
-        more than `most` entries: it is sent the last hundreds."""
+        """Stream the journal; a page more than `most` entries behind gets the last hundreds."""
         asked = request.query
         try:
             since = parse_whole_number(request.headers.get("Last-Event-ID") or asked.get("since"), ALWAYS)
@@ -190,7 +171,7 @@ class ConsoleRoutes:
         return await self._streams.serve(request, since)
 
     async def call(self, request: web.Request) -> web.StreamResponse:
-        """One model call, and its request rebuilt from the journal."""
+        """Return a model call and its rebuilt request."""
         try:
             entry = self._console.journal.entry(int(request.match_info["seq"]))
         except KeyError:
@@ -202,8 +183,9 @@ class ConsoleRoutes:
         return await self._answers.send(request, _once(json.dumps(told).encode()))
 
     async def thread(self, request: web.Request) -> web.StreamResponse:
-        """A page of the conversation `{team}:{channel}:{root ts}`, or `sess-…`, and its branches: the newest
-        one, where none is asked for."""
+        """Return a page of the thread `{team}:{channel}:{root ts}` or `sess-…` with its branches, newest by
+        default.
+        """
         place = _place(request)
         if place is None:
             return json_error(400, NO_PLACE)
@@ -218,14 +200,14 @@ class ConsoleRoutes:
         return await self._page(request, replace(place, root=root), told)
 
     def _opened(self, key: str) -> Entry[Event] | None:
-        """How this conversation began."""
+        """Return the conversation's opening entry."""
         journal = self._console.journal
         if key.startswith(SESSION):
             return journal.latest_of_kind(key, ConversationOpened)
         return journal.get(f"thread:{key}")
 
     async def entries(self, request: web.Request) -> web.StreamResponse:
-        """A page of all threads; with `under`, of what was recorded under this key."""
+        """Return a page of all threads; `under` limits it to keys below."""
         place = _place(request)
         if place is None:
             return json_error(400, NO_PLACE)
@@ -233,8 +215,10 @@ class ConsoleRoutes:
         return await self._page(request, replace(place, path=path))
 
     async def search(self, request: web.Request) -> web.StreamResponse:
-        """A page of what holds all these `words`: of all threads, or of this `thread` and its branches.
-        Where `older` is told it is to be asked on, though nothing was found so far."""
+        """Return a page of entries with all `words`, in a `thread` or anywhere.
+
+        An `older` value means that the search continues, even without results.
+        """
         place = _place(request, FOUND)
         words = request.query.get("words", "")
         if place is None:
@@ -247,14 +231,14 @@ class ConsoleRoutes:
     async def _page(
         self, request: web.Request, place: PageRequest, told: Mapping[str, Any] = NOTHING
     ) -> web.StreamResponse:
-        """This page, with what is told besides."""
+        """Return this page with `told` added."""
         page = await self._pages.page(place)
         ends = {**told, "older": page.older, "newer": page.newer}
         answer = f'{json.dumps(ends)[:-1]}, "entries": [{", ".join(page.entries)}]}}'
         return await self._answers.send(request, _once(answer.encode()))
 
     async def inner(self, request: web.Request) -> web.Response:
-        """The inner life as it is now; with `before`, only the ticks that were written before that entry."""
+        """Return the inner life; with `before`, only its earlier ticks."""
         inner = self._console.inner
         if inner is None:
             return json_error(404, NOTHING_HERE)
@@ -267,14 +251,13 @@ class ConsoleRoutes:
         return web.json_response(inner.ticks_as_json(before))
 
     async def shutdown(self, _app: web.Application) -> None:
-        """End what would otherwise never end."""
         await self._streams.close()
         if self._console.inner:
             await self._console.inner.close()
 
 
 def _place(request: web.Request, limit: int = PAGE) -> PageRequest | None:
-    """Which page is asked for; None where nobody can tell."""
+    """Return the requested page; None if malformed."""
     asked = request.query
     if len(PLACES & asked.keys()) > 1:
         return None
@@ -291,7 +274,7 @@ def _place(request: web.Request, limit: int = PAGE) -> PageRequest | None:
 
 
 def parse_whole_number(given: str | None, usual: T) -> int | T:
-    """A whole number that is asked with, the usual one where none is. Raises ValueError."""
+    """Return the integer given, or `usual` if none. Raises ValueError."""
     if given is None:
         return usual
     if not SEQ.fullmatch(given):
@@ -304,11 +287,10 @@ async def _once(answer: bytes) -> AsyncGenerator[bytes]:
 
 
 MEDIAN, HIGH_QUANTILE = 0.5, 0.95
-"""The quantiles of the latency that are shown."""
 
 
 ANY = "any"
-"""Stands for a model where what failed says nothing about one."""
+"""Stands for a model in a failure that names none."""
 
 
 AWAY = "Since when no call of the model has succeeded, by what failed last."
@@ -333,8 +315,6 @@ Told = Mapping[str, Any]
 
 
 class ModelHealth:
-    """What is known of the models. `now` gives Unix seconds."""
-
     def __init__(
         self, reach: ModelAvailability, availability: CallOutcomes, now: Callable[[], float]
     ) -> None:
@@ -344,7 +324,7 @@ class ModelHealth:
 
     @property
     def every_report(self) -> Sequence[ModelReport]:
-        """All that is wrong with them; nothing where the journal cannot be read."""
+        """All reports; none if the journal is unreadable."""
         try:
             return self._reach.reports
         except JournalError:
@@ -352,17 +332,17 @@ class ModelHealth:
 
     @property
     def reports(self) -> Sequence[ModelReport]:
-        """The same without what is usual, which Health alone shows."""
+        """Reports except those shown only in Health."""
         return [one for one in self.every_report if not one.is_usual]
 
     def report_as_json(self, report: ModelReport) -> Told:
-        """A report as JSON: with `sentence`, which says all of it."""
+        """Return a report as JSON, with its `sentence`."""
         shown = asdict(report)
         del shown["seen"], shown["is_usual"]
         return {**shown, "slow": report.slow, "sentence": report.sentence(self._now())}
 
     def details_as_json(self) -> Told:
-        """What Health shows besides: every report, how long calls take, and what failed since the start."""
+        """Return every report, forms, latencies and errors."""
         return {
             "reports": [self.report_as_json(one) for one in self.every_report],
             "forms": self._reach.forms.owner_sentences,
@@ -375,7 +355,7 @@ class ModelHealth:
         }
 
     def add_metrics(self, metrics: Metrics) -> None:
-        """Add what a scraper sees of them."""
+        """Add the metrics."""
         metrics.samples("soul_model_away_since_timestamp_seconds", AWAY, ("model", "failure"), self._away)
         metrics.samples("soul_model_slow_since_timestamp_seconds", LATE, ("model",), self._late)
         metrics.samples("soul_model_next_try_timestamp_seconds", NEXT, ("model",), self._next)
@@ -384,7 +364,7 @@ class ModelHealth:
         metrics.counter("soul_model_errors", ERRORS, "failure", self._availability.errors)
 
     def _quantile(self, share: float) -> float | None:
-        """Seconds within which this share of the last calls was answered; None before the first one."""
+        """Return the quantile in seconds; None without calls."""
         durations = sorted(self._availability.durations)
         if not durations:
             return None
@@ -416,14 +396,13 @@ class ModelHealth:
                 yield (f"{share:g}",), seconds
 
     def _by_model(self) -> Iterator[tuple[ModelReport, str]]:
-        """Each report, for each of its models."""
         for report in self.reports:
             for model in report.models or [ANY]:
                 yield report, model
 
 
 def backend_as_json(backend: ModelBackend) -> Mapping[str, Any]:
-    """Return the server, its list, and a row for each model; empty where no base URL is set."""
+    """Return the server, its list and models; empty without base URL."""
     server = backend.server
     if not backend.has_server:
         return {}
@@ -441,7 +420,7 @@ def backend_as_json(backend: ModelBackend) -> Mapping[str, Any]:
 
 
 def _model_as_json(backend: ModelBackend, name: str) -> Mapping[str, Any]:
-    """One model. `asks` are the questions that are still to be asked."""
+    """Return a model; `asks`: open questions."""
     known = backend.capabilities(name)
     return {
         "model": name,
@@ -462,22 +441,22 @@ STATES = frozenset({"", "failed", "waits"})
 
 
 LIMIT = 40
-"""Conversations of a page, where nobody asks for another number."""
+"""Default conversations per page."""
 
 
 MOST_CONVERSATIONS = 200
 
 
 ID = re.compile(r"[A-Z0-9]{2,20}")
-"""Of a person, a bot or a channel of Slack."""
+"""Slack id of a person, bot or channel."""
 
 
 MOST_NAMES = 50
-"""Names that are told at once."""
+"""Names per request."""
 
 
 DAYS = 30
-"""Days whose costs are told, where nobody asks for another number."""
+"""Default days of costs."""
 
 
 MOST_DAYS = 366
@@ -496,7 +475,6 @@ NO_DAYS = f"days must be a whole number from 1 to {MOST_DAYS}."
 
 
 def mount_overview(app: web.Application, overview: PageOverview) -> None:
-    """Add them to this application."""
     routes = OverviewRoutes(overview=overview)
     get = app.router.add_get
     get("/console/threads", routes.threads)
@@ -511,13 +489,10 @@ def mount_overview(app: web.Application, overview: PageOverview) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverviewRoutes:
-    """What answers each of them."""
-
     overview: PageOverview
 
     async def threads(self, request: web.Request) -> web.Response:
-        """A page of conversations: with this `person`, in this `channel` or `process`, in this `state`, that
-        `words` were said in."""
+        """Return conversations by `person`, `channel`, `process`, `state` and `words`."""
         asked = request.query
         state = asked.get("state", "")
         try:
@@ -539,11 +514,11 @@ class OverviewRoutes:
         return web.json_response(await self.overview.threads(wanted))
 
     async def questions(self, _request: web.Request) -> web.Response:
-        """What people are asked and have not answered, and what they answered last."""
+        """Return open and recently answered questions."""
         return web.json_response(await self.overview.questions())
 
     async def press(self, request: web.Request) -> web.Response:
-        """Press a button of this question, `{"value": "…"}`, as the owner who looks."""
+        """Press a button, `{"value": "…"}`, as the viewing owner."""
         value = (await read_posted_json(request)).get("value")
         if not isinstance(value, str):
             return json_error(400, NO_VALUE)
@@ -553,25 +528,25 @@ class OverviewRoutes:
         return web.json_response({"ok": True})
 
     async def people(self, _request: web.Request) -> web.Response:
-        """Whom it knows."""
+        """Return known people."""
         return web.json_response(await self.overview.people())
 
     async def person(self, request: web.Request) -> web.Response:
-        """What is known of one of them; of `-`, what is noted of nobody whom it met."""
+        """Return a person; `-`: notes about nobody met."""
         id = request.match_info["id"]
         if id == "-":
             id = ""
         return web.json_response(await self.overview.person(id))
 
     async def names(self, request: web.Request) -> web.Response:
-        """What those are called whose ids are asked for."""
+        """Return names by id."""
         ids = list(dict.fromkeys(request.query.get("of", "").split(",")))
         if len(ids) > MOST_NAMES or not all(map(ID.fullmatch, ids)):
             return json_error(400, NO_IDS)
         return web.json_response(await self.overview.names(ids))
 
     async def costs(self, request: web.Request) -> web.Response:
-        """What the last `days` have cost."""
+        """Return the costs of the last `days`."""
         try:
             days = parse_whole_number(request.query.get("days"), DAYS)
         except ValueError:
@@ -581,5 +556,4 @@ class OverviewRoutes:
         return web.json_response(await self.overview.costs(days))
 
     async def shutdown(self, _app: web.Application) -> None:
-        """End what is still read for the page."""
         await self.overview.close()

@@ -1,16 +1,9 @@
-"""The one port of the daemon, bound before all else, so that a taken one is said at once.
+"""The daemon's port and its connections: binding, accepting, and limits.
 
-Connections are let in one by one, so that a flood of them never uses up what files the process may open:
-its journal and its own sockets need some, too.
-
-The connections that are open: how many there may be, and which one goes when there are too many.
-
-Who has shown the token is known; all others are strangers. Each side always keeps a quarter for itself, so
-that strangers never shut the owner out, and a health check, which is a stranger, always comes in. Among
-strangers no address holds more than a quarter, and the oldest connection goes first: what is new has just
-time to ask. Used by the server, which lets them in, and by the guard, which knows who they are.
-
-Who counts as one where connections and wrong tokens are counted. For the guard and the crowd.
+Bound first, so that a taken port is reported at once. Limits protect the process's file descriptors.
+Strangers and connections that showed the token each keep a quarter, so that strangers never exclude the
+owner, and health checks always connect. A stranger's address holds at most a quarter; the oldest is closed
+first, since new ones had no time to ask.
 """
 
 from __future__ import annotations
@@ -33,7 +26,7 @@ from daemon.lifetime import in_background
 from daemon.settings.parse import ConfigError
 
 MOST = 1_000
-"""Connections, where no file limit is lower."""
+"""Connections, unless the file limit is lower."""
 
 
 log = logging.getLogger(__name__)
@@ -41,8 +34,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class OpenConnection:
-    """One connection. `asking` counts the requests that are being answered on it: streams last. `session` is
-    the name of the session that was shown on it last."""
+    """A connection. `asking`: requests being answered; `session`: the last one shown."""
 
     handler: RequestHandler
     address: str
@@ -51,35 +43,33 @@ class OpenConnection:
 
     @property
     def is_closing(self) -> bool:
-        """Is it closed, or about to be?"""
         return self.handler.transport is None or self.handler.transport.is_closing()
 
     def close(self) -> None:
-        """Close it, whatever it was about to say or hear."""
         if self.handler.transport is not None:
             self.handler.transport.abort()
 
 
 class ConnectionLimit:
-    """All connections; `most` of them at once."""
+    """Limit of open connections."""
 
     def __init__(self, most: int = MOST) -> None:
         self.most = most
         self._strangers: dict[RequestHandler, OpenConnection] = {}
         self._known: dict[RequestHandler, OpenConnection] = {}
-        """Both from the one that has been quiet for the longest to the latest."""
+        """Both ordered by last request, oldest first."""
         self._told = False
 
     @property
     def most_per_address(self) -> int:
-        """What is kept for either side, and the most that one address of strangers holds."""
+        """Reserve of each side; limit of a stranger's address."""
         return max(self.most // 4, 1)
 
     def __len__(self) -> int:
         return len(self._strangers) + len(self._known)
 
     def add(self, handler: RequestHandler, address: str) -> None:
-        """Somebody has come in: a stranger so far. Who has to go for them, goes."""
+        """Add a stranger's connection; close another if full."""
         self._strangers[handler] = OpenConnection(handler=handler, address=address)
         if self._full(address):
             self._forget_gone()
@@ -87,13 +77,12 @@ class ConnectionLimit:
                 self._make_room_for(address)
 
     def make_room(self) -> None:
-        """This machine has no room for one more: as many strangers as an address may be go."""
+        """Close a share of the strangers: the machine has no room."""
         self._forget_gone()
         for _ in range(min(self.most_per_address, len(self._strangers))):
             self._close_oldest(self._strangers)
 
     def begin_request(self, handler: RequestHandler) -> None:
-        """A request came on this connection."""
         for guests in (self._strangers, self._known):
             guest = guests.pop(handler, None)
             if guest is not None:
@@ -101,13 +90,12 @@ class ConnectionLimit:
                 guests[handler] = guest
 
     def end_request(self, handler: RequestHandler) -> None:
-        """A request on this connection has its answer."""
         guest = self._known.get(handler) or self._strangers.get(handler)
         if guest is not None:
             guest.asking -= 1
 
     def mark_trusted(self, handler: RequestHandler, session: str = "") -> None:
-        """Whoever is on this connection may see everything, while this session lasts, if it is by one."""
+        """Mark the connection as known, by a session if named."""
         if handler in self._known:
             self._known[handler].session = session
         guest = self._strangers.pop(handler, None)
@@ -121,7 +109,7 @@ class ConnectionLimit:
                 self._close_oldest(self._known)
 
     def close_session(self, session: str, kept: RequestHandler) -> None:
-        """This session is over: its connections are closed, streams as well, but for this one."""
+        """Close the connections of an ended session but `kept`."""
         for guest in list(self._known.values()):
             if guest.session == session and guest.handler is not kept:
                 del self._known[guest.handler]
@@ -134,7 +122,7 @@ class ConnectionLimit:
         return strangers > self.most_per_address and self._addresses()[address] > self.most_per_address
 
     def _addresses(self) -> Counter[str]:
-        """Those of strangers, and how many come from each."""
+        """Strangers' connections by address."""
         return Counter(guest.address for guest in self._strangers.values())
 
     def _make_room_for(self, address: str) -> None:
@@ -148,8 +136,7 @@ class ConnectionLimit:
             self._close_oldest(self._known)
 
     def _close_oldest(self, guests: dict[RequestHandler, OpenConnection], address: str | None = None) -> None:
-        """The oldest one goes: one that waits for no answer, if there is such a one; never the latest, which
-        has had no time to ask."""
+        """Close the oldest connection, idle ones first, never the newest."""
         choice = [one for one in guests.values() if address in (None, one.address)]
         choice = choice[:-1] or choice
         guest = next((one for one in choice if not one.asking), choice[0])
@@ -171,15 +158,14 @@ class ConnectionLimit:
 
 
 CROWD = web.AppKey("crowd", ConnectionLimit)
-"""Where an application keeps it."""
 
 
 SITE = 64
-"""Bits that name a network of IPv6; whoever has one address of it has them all."""
+"""Prefix length of an IPv6 network that counts as one address."""
 
 
 def rate_limit_key(remote: str | None) -> str:
-    """What stands for everybody behind this address; empty where there is none."""
+    """Return the key of a remote address; empty if none."""
     try:
         address = ipaddress.ip_address((remote or "").partition("%")[0])
     except ValueError:
@@ -192,40 +178,40 @@ def rate_limit_key(remote: str | None) -> str:
 
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-"""Where this machine reaches what listens on every address."""
+"""Loopback addresses for wildcard ones."""
 
 
 BODY = 16 * 1024 * 1024
-"""The largest request that is read, in bytes: a long prompt on its way to the rehearsed model."""
+"""Largest request in bytes: a long prompt to the rehearsed model."""
 
 
 WAITING = 1_024
-"""Connections that the system keeps for us until they are let in."""
+"""Backlog of the listening socket."""
 
 
 FILES = 4_096
-"""Files that the process asks to be allowed to open, where it is allowed fewer."""
+"""Open files requested from the system."""
 
 
 IDLE = 20.0
-"""Seconds in which a request must have come whole, first or next, but for its body."""
+"""Seconds for a request's head to arrive."""
 
 
 LINGER = 2.0
-"""Seconds for the rest of a request that has its answer already."""
+"""Seconds to drain a request already answered."""
 
 
 BREATH = 0.1
-"""Seconds after which it is tried again where this machine has no room for a connection."""
+"""Seconds before accepting is retried without room."""
 
 
 def is_our_fault(record: logging.LogRecord) -> bool:
-    """Did something go wrong here? What strangers send that is no request at all is no news."""
+    """True for errors of the daemon; malformed requests are not logged."""
     return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket that listens there; raises ConfigError when it cannot."""
+    """Return a listening socket. Raises ConfigError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -243,19 +229,19 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def url_of_socket(listener: socket.socket) -> str:
-    """The URL under which this machine reaches the socket."""
+    """Return the URL that reaches the socket locally."""
     host, port = listener.getsockname()[:2]
     return url_of(host, port)
 
 
 def url_of(host: str, port: int) -> str:
-    """The same of what listens there."""
+    """Return the local URL of a host and port."""
     reached = EVERYWHERE.get(host, host)
     return f"http://[{reached}]:{port}" if ":" in reached else f"http://{reached}:{port}"
 
 
 def connection_limit() -> int:
-    """Raise the process's limit of open files, if it is low; returns how many connections that allows."""
+    """Raise a low file limit; return the connections it allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -268,7 +254,7 @@ def connection_limit() -> int:
 async def serve_app(
     app: web.Application, listener: socket.socket, *, most: int = MOST, idle: float = IDLE
 ) -> AsyncIterator[None]:
-    """While inside, the application answers on this socket, `most` connections at once."""
+    """Serve the application on this socket, with `most` connections."""
     crowd = app.get(CROWD, ConnectionLimit())
     crowd.most = most
     faults = logging.getLogger(f"{__name__}.faults")
@@ -291,7 +277,6 @@ async def serve_app(
 
 
 async def _let_in(listener: socket.socket, runner: web.AppRunner, crowd: ConnectionLimit) -> None:
-    """Let in whoever comes, for ever."""
     loop, handlers = asyncio.get_running_loop(), runner.server
     assert handlers is not None, "it was set up"
     listener.setblocking(False)
@@ -299,7 +284,7 @@ async def _let_in(listener: socket.socket, runner: web.AppRunner, crowd: Connect
         try:
             connection, remote = await loop.sock_accept(listener)
         except ConnectionError:
-            continue  # they were gone before they came in
+            continue  # gone before it was accepted
         except OSError as error:
             log.warning("No connection can be let in (%s); it is tried again.", error.strerror)
             crowd.make_room()

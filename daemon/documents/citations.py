@@ -1,14 +1,8 @@
-"""Checks what an answer cites before it is said: the quoted words stand in the text, at that place.
+"""Citation checks: the quoted words must be in the text, at the cited place.
 
-A model is told to cite so: [report.txt:120 "the quoted words"], [report.txt:120-124 "…"], [paper.pdf p.3 "…"]
-or [https://team.slack.com/archives/C1/p17 "…"]; several in one bracket are parted by semicolons. A quotation
-may leave out words by "…", and run on. What stands there once, at another place, is cited with that.
-
-Whether a passage holds what is quoted of it, as a reader would say: word by word, not letter by letter.
-
-Puts a text together again where something was left out, so that nobody sees a gap.
-
-An index that finds the lines of a document in which a quotation stands, whatever place it was given.
+Forms: [report.txt:120 "words"], [report.txt:120-124 "…"], [paper.pdf p.3 "…"],
+[https://team.slack.com/archives/C1/p17 "…"]; semicolons separate several. "…" skips words. A wrong place is
+corrected if the words are unique. Words are compared as a reader would, not by letter.
 """
 
 from __future__ import annotations
@@ -35,46 +29,41 @@ CLOSING = ".,;:!?)]}\n"
 
 
 EMPHASIS = "*_~"
-"""Ends here what it stands at, if no space is before it."""
+"""Characters that close emphasis unless after a space."""
 
 
 DEEPEST = 3
-"""So many brackets around nothing go with it."""
+"""Levels of empty brackets removed."""
 
 
 BULLET = re.compile(r"[ \t]*(?:[-*+•]|\d{1,4}[.)])?[ \t]*")
 
 
 class TextSplicer:
-    """Pieces of a text, in order, some of them with something left out between them."""
+    """Joiner of pieces, so that omissions leave no gap."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self._gap = False
-        """Was the last thing left out?"""
         self._spaced = False
-        """Was there space beside it?"""
 
     def add(self, piece: str) -> None:
-        """The text goes on so."""
         if self._gap:
             piece = self._closed(piece)
         if piece:
             self._pieces.append(piece)
 
     def leave_out(self) -> None:
-        """Something stood here that is left out."""
         self._spaced = self._strip() or (self._gap and self._spaced)
         self._gap = True
 
     def text(self) -> str:
-        """The whole of it."""
         if self._gap:
             self._without_bullet()
         return "".join(self._pieces)
 
     def _closed(self, piece: str) -> str:
-        """How a piece goes on after the gap; if it is but space, the gap goes on."""
+        """Return the piece as continued after the gap; empty while the gap continues."""
         rest = piece.lstrip(SPACE)
         self._spaced = self._spaced or len(rest) < len(piece)
         for _ in range(DEEPEST):
@@ -92,7 +81,7 @@ class TextSplicer:
         return f" {rest}"
 
     def _without_brackets(self, rest: str) -> str:
-        """The rest without what parts nothing from something, and without the end of an empty bracket."""
+        """Return the rest without separators and brackets around nothing."""
         if self._last_piece() in OPENED and rest.startswith(PARTING):
             rest = rest[1:].lstrip(SPACE)
         if self._last_piece() in PARTING and rest.startswith((")", "]")):
@@ -107,7 +96,7 @@ class TextSplicer:
         return rest
 
     def _without_bullet(self) -> bool:
-        """Take away the line that stands at the end, if there is nothing in it any more."""
+        """Remove an empty last line with its bullet."""
         last = ""
         if self._pieces:
             last = self._pieces[-1].rpartition("\n")[2]
@@ -123,13 +112,11 @@ class TextSplicer:
         return self._pieces[-1][-1]
 
     def _cut(self, letters: int) -> None:
-        """Without the last letters, of the last piece."""
         self._pieces[-1] = self._pieces[-1][:-letters]
         if not self._pieces[-1]:
             self._pieces.pop()
 
     def _strip(self) -> bool:
-        """Without spaces at the end; whether there were any."""
         stripped = False
         while self._pieces and self._pieces[-1][-1] in SPACE:
             self._pieces[-1] = self._pieces[-1].rstrip(SPACE)
@@ -143,7 +130,7 @@ LONGEST_QUOTE = 4_000
 
 
 MOST_TRIES = 200
-"""So often the words may be found in the midst of others before they are given up."""
+"""Occurrences of a part tried."""
 
 
 QUOTES = re.compile('["\u201c-\u201f\u00ab\u00bb\u2033\u2018-\u201b`\u00b4\u2032]')
@@ -153,31 +140,30 @@ DASHES = re.compile("[\u2010-\u2015\u2212]")
 
 
 UNSEEN = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
-"""Quotation marks are alike, dashes are alike, and what cannot be seen is not there."""
+"""Quotation marks are alike, dashes are alike; invisible characters are ignored."""
 
 
 BROKEN = re.compile(r"(?<=[^\W\d_])-\s*(?=[^\W\d_])")
-"""A hyphen within a word: it may stand there for the end of a line alone."""
+"""A hyphen within a word, perhaps from a line end."""
 
 
 ELLIPSIS = re.compile(r"\[\s?\.{3,}\s?\]|\(\s?\.{3,}\s?\)|\.{3,}")
 
 
 EDGES = " .,;:!?"
-"""What may stand at the edge of a quotation for the sake of the sentence around it."""
+"""Characters ignored at a quotation's edges."""
 
 
 LETTER = re.compile(r"[^\W_]")
-"""A letter or a digit."""
 
 
 INSIDE = re.compile(r"[.,']?\d")
 
 
 def normal_form(text: str) -> str:
-    """A text as it is compared: case, white space, and the shape of quotes and dashes do not matter.
+    """Return the text as compared: case, white space, quotes and dashes do not matter.
 
-    Nor does how a bracket is written: whoever quotes was shown `&lt;` where a tag begins.
+    `&lt;` counts as `<`, since models see it so.
     """
     text = text.replace("&lt;", "<")
     text = QUOTES.sub("'", text)
@@ -188,10 +174,9 @@ def normal_form(text: str) -> str:
 
 
 def passage_holds(passage: str, quote: str, begins: int) -> bool:
-    """Whether a normal passage holds all parts of this quotation, in order, each beginning and ending a word.
-    The first one has to begin before the letter `begins`.
+    """True if the passage contains the quotation's parts in order, as whole words, the first before `begins`.
 
-    What quotes no letter and no digit quotes nothing.
+    Both must be normal forms; a quotation without letters or digits fails.
     """
     parts = _parts(quote)
     at = 0
@@ -203,7 +188,7 @@ def passage_holds(passage: str, quote: str, begins: int) -> bool:
 
 
 def quotation_starts(passage: str, quote: str) -> Iterator[int]:
-    """Find each place of a normal passage where the first part of this quotation begins, up to a bound."""
+    """Yield the starts of the quotation's first part, up to a limit."""
     at = 0
     for first in _parts(quote)[:1]:
         for _ in range(MOST_TRIES):
@@ -215,7 +200,6 @@ def quotation_starts(passage: str, quote: str) -> Iterator[int]:
 
 
 def _parts(quote: str) -> list[str]:
-    """Return the parts of a quotation between its ellipses, as compared; none if it quotes nothing."""
     if len(quote) > LONGEST_QUOTE:
         return []
     parts = [part.strip(EDGES) for part in ELLIPSIS.split(normal_form(quote))]
@@ -223,7 +207,7 @@ def _parts(quote: str) -> list[str]:
 
 
 def _find_whole(passage: str, part: str, at: int) -> int:
-    """Where the first whole occurrence of this part ends, from there on; -1 where there is none."""
+    """Return the end of the first whole occurrence; -1 if none."""
     for _ in range(MOST_TRIES):
         found = passage.find(part, at)
         if found < 0:
@@ -236,7 +220,7 @@ def _find_whole(passage: str, part: str, at: int) -> int:
 
 
 def _cuts_word_before(passage: str, at: int) -> bool:
-    """Whether a word or a number goes on before its first letter here. Scripts without case part no words."""
+    """True if a word or number continues before `at`; scripts without case have no word limits."""
     first = passage[at]
     before = passage[max(at - 2, 0) : at]
     if first.isdigit():
@@ -245,16 +229,16 @@ def _cuts_word_before(passage: str, at: int) -> bool:
 
 
 def _cuts_word_after(passage: str, end: int) -> bool:
-    """Whether a word or a number goes on after its last letter here."""
+    """True if a word or number continues after `end`."""
     if passage[end - 1].isdigit():
         return INSIDE.match(passage, end) is not None
     return passage[end - 1].islower() and passage[end : end + 1].islower()
 
 
 class QuotationIndex:
-    """The text of a document as quotations are compared, and where each of its lines begins in that.
+    """A document's normal form, with line starts.
 
-    What stands between pages, or messages, is no text of theirs. Takes time as the document is long.
+    Names between pages or messages are excluded. Linear in length.
     """
 
     def __init__(self, document: Document) -> None:
@@ -279,7 +263,7 @@ class QuotationIndex:
         self._text = "".join(pieces)
 
     def lines_with(self, quote: str, run: int) -> Iterator[int]:
-        """Each line in which this quotation begins, if all of it stands there and in `run` lines more."""
+        """Yield the lines where the quotation begins, if it ends within `run` more."""
         before = 0
         for begins in quotation_starts(self._text, quote):
             at = bisect_right(self._starts, begins) - 1
@@ -292,7 +276,6 @@ class QuotationIndex:
 
 
 def _lines(document: Document) -> Iterator[tuple[int, str]]:
-    """The lines of a document with their numbers; of one with parts, those of the parts."""
     spans = [(part.first, part.last) for part in document.parts] or [(1, document.line_count)]
     for first, last in spans:
         text = document.passage(first, last).removesuffix("\n")
@@ -300,36 +283,34 @@ def _lines(document: Document) -> Iterator[tuple[int, str]]:
 
 
 def _goes_on(before: str, after: str) -> bool:
-    """True if a hyphen at the end of the first line parts a word."""
     return before[-1:] == "-" and before[-2:-1].isalpha() and after[:1].isalpha()
 
 
 NEAR = 1
-"""Lines after its place at which a quotation may begin, and is cited there: programs count from 0."""
+"""Lines after its place where a quotation may begin: programs count from 0."""
 
 
 RUN = 4
-"""So many lines after its place a quotation may run on."""
+"""Lines after its place that a quotation may continue."""
 
 
 MOST_LINES = 200
-"""Lines that one citation may name."""
 
 
 LONGEST_PASSAGE = 200_000
-"""Characters of a passage that are looked through: a file may be one line."""
+"""Characters of a passage searched: files may be one line."""
 
 
 MOST_CORRECTED = 20_000_000
-"""Characters of the documents in which a quotation is looked for that does not stand at its place."""
+"""Characters of documents indexed to correct places."""
 
 
 MOST_SEARCHED = 100_000_000
-"""Characters that are looked through for all citations of an answer; those after that do not hold."""
+"""Characters searched per answer; later citations fail."""
 
 
 ROUNDS = 4
-"""What is left out may leave a citation that was hidden in it; nobody but an attacker nests them deeper."""
+"""Removals may expose hidden citations; only attackers nest deeper."""
 
 
 OPEN, CLOSE = '"“„«', '"”“»'
@@ -354,24 +335,22 @@ LINK = re.compile(r"https?://\S+")
 
 
 NAMELESS = "context"
-"""The name of a text that a reading was given without one: a part of any of the documents."""
+"""Name of a text without one: part of any document."""
 
 
 BARE = re.compile(r"l?\d+(?:[-\u2013]l?\d+)?")
-"""A place that is the number of a line alone, as it stands before the lines that a model reads."""
+"""A bare line number, as shown to models before lines."""
 
 
 AROUND = f" <>,:-\u2013{BAR}"
-"""What may stand around the name of a place."""
 
 
 TARGET = re.compile(r"\([^()\s]{0,500}\)")
-"""What makes a link of the bracket before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedAnswer:
-    """An answer whose citations all hold; how many do, and how many were left out."""
+    """An answer with only valid citations, and their counts."""
 
     text: str
     held: int
@@ -380,14 +359,14 @@ class CheckedAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
-    """One place of a bracket: what it names, what it quotes, and how it is written."""
+    """One citation: place, quotation, and text as written."""
 
     head: str
     quote: str
     raw: str
 
     def at(self, place: str) -> str:
-        """Return it as it is written with this place, without the numbers that were copied with its lines."""
+        """Return the citation with this place, without copied line numbers."""
         marks = self.raw[len(self.head) :].replace(self.quote, without_line_numbers(self.quote))
         if _lookup_key(place) == _lookup_key(self.head):
             return self.head.replace(BAR, "") + marks
@@ -395,16 +374,15 @@ class Citation:
 
 
 def check_citations(text: str, documents: Sequence[Document]) -> CheckedAnswer:
-    """The answer, without the citations that do not hold.
+    """Return the answer without invalid citations.
 
-    What is in brackets and cites nothing stays as it is. Takes time as the answer is long, and as what is
-    cited is: where that is much, call it in a thread.
+    Slow for long texts: use a thread.
     """
     return check_citations_in(text, CitationIndex(documents))
 
 
 def check_citations_in(text: str, library: CitationIndex) -> CheckedAnswer:
-    """The same, where the library is at hand: what was looked up in it already is not looked up again."""
+    """Check with an existing index, which caches look-ups."""
     dropped = 0
     for _ in range(ROUNDS):
         checked = _check_round(text, library)
@@ -443,7 +421,7 @@ def _check_round(text: str, library: CitationIndex) -> CheckedAnswer:
 def _bracket(
     text: str, start: re.Match[str], bound: int, library: CitationIndex
 ) -> tuple[list[Citation], int]:
-    """The citations of a bracket, and where it ends; without a quotation, or an end, it has none."""
+    """Return a bracket's citations and its end; none without a quotation."""
     if start[2] == "]":
         return [], start.end()
     found: list[Citation] = []
@@ -466,7 +444,7 @@ def _bracket(
 
 
 def _end_of_unclosed(text: str, since: int, bound: int) -> int:
-    """What ends a bracket whose last quotation never ends: a bracket's end, or that of its line."""
+    """Return the end of an unclosed bracket: `]`, else the line's end."""
     closed = text.find("]", since, bound)
     if closed >= 0:
         return closed + 1
@@ -477,9 +455,9 @@ def _end_of_unclosed(text: str, since: int, bound: int) -> int:
 
 
 class CitationIndex:
-    """The documents that may be cited, by the names of their places. For one answer.
+    """Index of citable documents by place, for one answer.
 
-    Quotations at a wrong place are looked for in so many characters of them (`most_corrected`).
+    `most_corrected`: characters searched to correct places.
     """
 
     def __init__(self, documents: Sequence[Document], most_corrected: int = MOST_CORRECTED) -> None:
@@ -493,12 +471,12 @@ class CitationIndex:
         self._left = MOST_SEARCHED
         self._passages: dict[tuple[int, int, int], str] = {}
         self._places: dict[tuple[str, str], str] = {}
-        """What was looked up already, and is not again in the next round."""
+        """Look-ups cached for later rounds."""
         self._indexed: dict[int, QuotationIndex] = {}
         self._left_to_index = most_corrected
 
     def is_cited(self, head: str, *, quoted: bool) -> bool:
-        """Whether a bracket that begins so cites something, rightly or wrongly."""
+        """True if the bracket is a citation, valid or not."""
         key = self._cited(head) if quoted else _lookup_key(head)
         found = LINES.match(key) or PAGE.match(key)
         known = key in self._parts or (found is not None and found[1] in self._named)
@@ -508,7 +486,7 @@ class CitationIndex:
         return known or place is not None or key in self._named
 
     def correct(self, citation: Citation) -> str:
-        """The citation, at the right place where the words stand at another; empty: it does not hold."""
+        """Return the citation, its place corrected; empty if invalid."""
         key, quote = self._cited(citation.head), without_line_numbers(citation.quote)
         if (key, quote) not in self._places:
             self._places[key, quote] = self._place(key, quote)
@@ -516,14 +494,14 @@ class CitationIndex:
         return place and citation.at(place)
 
     def _cited(self, head: str) -> str:
-        """Return the place that a head with a quotation names; a line's number alone is one of NAMELESS."""
+        """Return the cited place; a bare line number belongs to NAMELESS."""
         key = _lookup_key(head)
         if BARE.fullmatch(key) and key not in self._named and key not in self._parts:
             return f"{NAMELESS}:{key}"
         return key
 
     def _place(self, key: str, quote: str) -> str:
-        """The place at which these words stand: the given one, or the only one; empty where there is none."""
+        """Return the given place if valid, else the only one with these words; empty if none."""
         for place, passage, begins in self._named_passages(key):
             if self._spend_search(len(passage)) and passage_holds(passage, quote, begins):
                 return place
@@ -535,7 +513,6 @@ class CitationIndex:
         return "".join(found)
 
     def _named_documents(self, key: str) -> Sequence[Document]:
-        """The documents in one of which a quotation is looked for that does not stand at this place."""
         place = LINES.match(key) or PAGE.match(key)
         name = place[1] if place else key
         if name == NAMELESS:
@@ -544,8 +521,7 @@ class CitationIndex:
         return self._named.get(name) or parts
 
     def _lines(self, document: Document, quote: str) -> Sequence[int]:
-        """The first two lines in which these words begin, wherever; none in what is too long to be looked
-        through."""
+        """Return the first two lines where the words begin; none in long documents."""
         known = id(document)
         if known not in self._indexed:
             if len(document.text) > self._left_to_index:
@@ -555,7 +531,7 @@ class CitationIndex:
         return [*islice(self._indexed[known].lines_with(quote, RUN), 2)]
 
     def _named_passages(self, key: str) -> Iterator[tuple[str, str, int]]:
-        """The passages of this name: each with its place, and where in it the quotation has to begin."""
+        """Yield (place, passage, limit of the quotation's start)."""
         page = PAGE.fullmatch(key)
         named = f"{page[1]} p.{int(page[2])}" if page else key
         for passage, begins in self._of_part(named):
@@ -570,7 +546,7 @@ class CitationIndex:
                     yield f"{document.name}:{last + NEAR}", passage, begins
 
     def _of_part(self, key: str) -> Iterator[tuple[str, int]]:
-        """A message, or a page: a quotation may run on into the next one."""
+        """Yield a message or page, and its continuation on the next page."""
         for document, number in self._parts.get(key, ()):
             part = document.parts[number]
             own = self._normal(document, part.first, part.last)
@@ -589,7 +565,7 @@ class CitationIndex:
             yield self._normal(document, first, last + RUN), len(own)
 
     def _normal(self, document: Document, first: int, last: int) -> str:
-        """These lines as they are compared; nothing, once too much was looked through."""
+        """Return the lines in normal form; empty beyond the limit."""
         key = (id(document), first, last)
         if key not in self._passages:
             raw = document.passage(first, last)[:LONGEST_PASSAGE]
@@ -604,5 +580,4 @@ class CitationIndex:
 
 
 def _lookup_key(name: str) -> str:
-    """A name as it is looked up."""
     return " ".join(name.strip(AROUND).split()).casefold()

@@ -1,19 +1,8 @@
-"""Reads a file that someone shares: bytes become a document, or a sentence that says why not, and what to do.
+"""Loading of shared files: bytes become a document, or an error that says why not and what to do.
 
-The daemon only turns bytes into letters, beside its loop; PDF and DOCX are parsed in a confined child.
-
-What a file is, by its first bytes, then by its name; most of what cannot be read is refused here.
-
-Nothing is parsed: a zip may turn out to be something else than a DOCX, and what is called text here may not
-be any.
-
-The text of bytes. A large file is turned over piece by piece: beside the loop, no piece holds it up.
-
-Hands a file to a confined child, and takes back its text: nothing of the file is parsed in the daemon.
-
-What comes back is not trusted: it is bounded as it is read, and no word of it becomes a sentence of ours.
-
-What is said of a file that a child could not read, or not all of: what happened, and what to do.
+Formats are recognised by first bytes, then name; texts are decoded in pieces in a thread, so that the event
+loop is not blocked. PDF and DOCX are parsed only in a confined child, whose output is untrusted: it is
+bounded, and none of its text becomes a message of ours.
 """
 
 from __future__ import annotations
@@ -104,7 +93,7 @@ BEGINNINGS: tuple[tuple[re.Pattern[bytes], str], ...] = (
     ),
     (re.compile(rb"\{\\rtf"), RICH),
 )
-"""How files begin that cannot be read."""
+"""Beginnings of unreadable files."""
 
 
 OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -125,7 +114,7 @@ PDF = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,64}%PDF-")
 
 
 PDF_WITHIN = 1024
-"""Readers look so far for where a PDF begins."""
+"""Bytes searched for a PDF's beginning."""
 
 
 KINDS: Mapping[str, str] = {".csv": "csv", ".tsv": "csv", ".json": "json"}
@@ -148,16 +137,14 @@ UNLIKE_TEXT = frozenset(
         ".gif",
     }
 )
-"""Endings of files that are no text."""
 
 
 def file_ending(name: str) -> str:
-    """The ending of a file's name, in lower case, with its dot."""
     return PurePosixPath(name).suffix.lower()
 
 
 def recognise_format(name: str, data: bytes) -> Format:
-    """What has to read it. Raises DocumentError for what nothing here can read."""
+    """Return the format. Raises DocumentError for unreadable ones."""
     if PDF.match(data) or (file_ending(name) == ".pdf" and b"%PDF-" in data[:PDF_WITHIN]):
         return "pdf"
     if data.startswith(b"PK\x03\x04"):
@@ -171,19 +158,16 @@ def recognise_format(name: str, data: bytes) -> Format:
 
 
 def kind_of_text(name: str) -> str:
-    """What a text is, by its name: "csv", "json" or "text"."""
     return KINDS.get(file_ending(name), "text")
 
 
 def note_on_name(name: str) -> tuple[str, ...]:
-    """What to note of a plain text of this name."""
     if file_ending(name) in UNLIKE_TEXT:
         return (f"{name} holds plain text, whatever its name says, and was read as such.",)
     return ()
 
 
 PIECE = 2**18
-"""Bytes that are turned over at once."""
 
 
 MARKS = (
@@ -193,7 +177,7 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-"""How a text says its encoding; UTF-32 before UTF-16, whose mark it begins with."""
+"""Byte order marks; UTF-32 before UTF-16, whose mark it begins with."""
 
 
 UNMARKED = (
@@ -202,7 +186,7 @@ UNMARKED = (
     (re.compile(rb"<\0[^\0]\0"), "utf-16-le"),
     (re.compile(rb"\0<\0[^\0]"), "utf-16-be"),
 )
-"""How XML and HTML begin that have no mark and several bytes a letter (XML 1.0, appendix F)."""
+"""Beginnings of unmarked multi-byte XML and HTML (XML 1.0, appendix F)."""
 
 
 MARKUP = re.compile(rb"\s*<[!?a-zA-Z]")
@@ -212,40 +196,39 @@ MARKUP_ENDINGS = frozenset({".html", ".htm", ".xhtml", ".xht", ".shtml", ".xml"}
 
 
 TAG = b"<meta"
-"""Reads the same in all encodings that can name themselves in ASCII; not in those of mainframes."""
+"""Equal in all ASCII-compatible encodings, unlike EBCDIC."""
 
 
 STYLES = re.compile(rb'@charset "([\w.:-]{1,40})";')
 
 
 TEXT_CODEC = re.compile(r"(?:cp|mac|koi8|kz|ptcp|iso8859|iso2022|euc|gb|hz|big5|shift|johab|tis|hp)[\w-]*")
-"""Encodings of one or two bytes a letter. A codec that unpacks or escapes (zlib, rot13) is no encoding."""
+"""Single- and double-byte encodings; codecs that unpack or escape (zlib, rot13) are excluded."""
 
 
 OTHER_LINES = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-"""Where `str.splitlines` would begin a line, and no editor does. They become spaces: all count alike."""
+"""Line breaks of `str.splitlines` that editors ignore; replaced, so that all count lines alike."""
 
 
 CONTROL = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
 MOST_CONTROL = 0.05
-"""A larger share of control characters is no text."""
+"""Largest share of control characters in a text."""
 
 
 HIGH = re.compile(rb"[\x80-\xff]+")
 
 
 MOST_HIGH = 0.3
-"""A larger share of bytes over 127 is no western text: any guess would be wrong."""
+"""Largest share of bytes above 127 in western text."""
 
 
 FEW = 10
-"""So many good letters for each broken one, and a text is damaged UTF-8 rather than something else."""
+"""Good characters per broken one that indicate damaged UTF-8."""
 
 
 Decoded = tuple[str, tuple[str, ...]]
-"""A text, and notes on how it was read."""
 
 
 OTHERWISE = "{name} says that its encoding is {declared}, but it is UTF-8, and was read as such."
@@ -269,7 +252,7 @@ BLANK = "{name} holds no text: there is nothing to read in it."
 
 
 def decode_text(name: str, data: bytes, most: int) -> Decoded:
-    """Its text, lines ended by "\\n", and notes. Raises DocumentError for what is none, or is too long."""
+    r"""Return the text, with "\n" line ends, and notes. Raises DocumentError."""
     for mark, encoding in MARKS:
         if data.startswith(mark):
             return _decode_damaged(name, data[len(mark) :], encoding, most)
@@ -279,7 +262,7 @@ def decode_text(name: str, data: bytes, most: int) -> Decoded:
     if b"\0" in data:
         raise DocumentError(f"{name} {BINARY}.")
     declared = declared_encoding(name, data)
-    if declared and data.isascii():  # some encodings write all their letters in ASCII
+    if declared and data.isascii():  # some encodings use only ASCII bytes
         return _decode_damaged(name, data, declared, most)
     try:
         text = _joined_text(name, data, "utf-8", "strict", most)
@@ -293,9 +276,9 @@ def decode_text(name: str, data: bytes, most: int) -> Decoded:
 
 
 def declared_encoding(name: str, data: bytes) -> str:
-    """Return the encoding other than UTF-8 that an XML, HTML or CSS text names itself, as Python calls it.
+    """Return the encoding that XML, HTML or CSS declares, as Python's name.
 
-    Empty if it names none, one that Python does not know, or one that it cannot be in (UTF-16).
+    Empty for none, UTF-8, unknown ones, or impossible ones (UTF-16).
     """
     styles = STYLES.match(data)
     if styles:
@@ -310,7 +293,7 @@ def declared_encoding(name: str, data: bytes) -> str:
 
 
 def _decode_undeclared(name: str, data: bytes, most: int) -> Decoded:
-    """The text of what is not UTF-8, and does not say what it is."""
+    """Decode text that is not UTF-8 and declares nothing."""
     broken, good = _count_broken_utf8(data)
     if good >= FEW * broken:
         return _decode_damaged(name, data, "utf-8", most)
@@ -321,7 +304,7 @@ def _decode_undeclared(name: str, data: bytes, most: int) -> Decoded:
 
 
 def text_pieces(data: bytes, encoding: str, errors: str) -> Iterator[str]:
-    """The text of these bytes, piece by piece, lines ended by "\\n" alone. Raises UnicodeDecodeError."""
+    r"""Yield decoded pieces with "\n" line ends. Raises UnicodeDecodeError."""
     decoder = IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(errors), translate=True)
     for at in range(0, len(data), PIECE):
         yield OTHER_LINES.sub(" ", decoder.decode(data[at : at + PIECE]))
@@ -329,7 +312,6 @@ def text_pieces(data: bytes, encoding: str, errors: str) -> Iterator[str]:
 
 
 def _decode_damaged(name: str, data: bytes, encoding: str, most: int) -> Decoded:
-    """The text, with what is broken in it replaced, and told of."""
     try:
         return _joined_text(name, data, encoding, "strict", most), ()
     except UnicodeDecodeError:
@@ -339,7 +321,7 @@ def _decode_damaged(name: str, data: bytes, encoding: str, most: int) -> Decoded
 
 
 def _decode_windows(name: str, data: bytes, most: int) -> Decoded:
-    """The text as Windows writes it in the west."""
+    """Decode as Windows-1252, if plausible."""
     high = 0
     for at in range(0, len(data), PIECE):
         piece = data[at : at + PIECE]
@@ -350,7 +332,7 @@ def _decode_windows(name: str, data: bytes, most: int) -> Decoded:
 
 
 def _count_broken_utf8(data: bytes) -> tuple[int, int]:
-    """How many characters are broken if this is UTF-8, and how many beyond ASCII are good."""
+    """Return (broken, good non-ASCII) characters if read as UTF-8."""
     broken = good = 0
     for piece in text_pieces(data, "utf-8", "replace"):
         lost = piece.count("\ufffd")
@@ -397,7 +379,7 @@ REFUSED: Mapping[str, str] = {
     "long": TOO_LONG,
     "slow": "{name} was not read within {seconds:g} seconds: split it, or save it as plain text.",
 }
-"""Sentences by what a child says; they may name what it was bounded by."""
+"""Sentences by a child's refusal; may name its limits."""
 
 
 NOTED: Mapping[str, str] = {
@@ -414,11 +396,10 @@ NOTED: Mapping[str, str] = {
     "attached": "Files attached to {name}, which are not read: {count}.",
     "xfa": "The form in {name} is an XFA form, which is not read: print it to a PDF, and share that.",
 }
-"""Sentences on what a child could read, by what it counts."""
+"""Sentences by a child's counts."""
 
 
 def notes_in_words(name: str, counts: Mapping[str, int]) -> tuple[str, ...]:
-    """What there is to note, a sentence each."""
     return tuple(NOTED[key].format(name=name, count=counts[key]) for key in NOTED if key in counts)
 
 
@@ -440,9 +421,9 @@ START = (
 async def extract_in_child(
     child: str, name: str, data: bytes, room: ChildLimits
 ) -> tuple[bytes, Mapping[str, int]]:
-    """The text that this child (a module's name) finds in a file, and what it notes. Raises DocumentError.
+    """Return the text and counts from a child module. Raises DocumentError.
 
-    The child has no environment, and is gone when this returns, also when it is cancelled.
+    The child has no environment and has ended on return, also after cancellation.
     """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", "-B", "-X", "utf8", "-c", START, str(PROJECT), child),
@@ -466,7 +447,7 @@ async def extract_in_child(
 
 
 async def feed_child(process: asyncio.subprocess.Process, data: bytes) -> None:
-    """Give it the file; one that has seen enough need not take it all."""
+    """Write the file; the child need not read all of it."""
     assert process.stdin
     with suppress(ConnectionError):
         for at in range(0, len(data), CHUNK):
@@ -476,7 +457,7 @@ async def feed_child(process: asyncio.subprocess.Process, data: bytes) -> None:
 
 
 async def read_child_output(process: asyncio.subprocess.Process, most: int) -> bytes:
-    """All that it writes, if that is not more than so many bytes; else some more than that."""
+    """Return the output, a little more than `most` bytes if it is longer."""
     assert process.stdout
     taken = bytearray()
     while len(taken) <= most:
@@ -488,7 +469,7 @@ async def read_child_output(process: asyncio.subprocess.Process, most: int) -> b
 
 
 async def end_child(process: asyncio.subprocess.Process) -> None:
-    """Make sure that it is gone, and nothing of it is left."""
+    """Kill the child and drain its output."""
     with suppress(ProcessLookupError):
         process.kill()
     assert process.stdout
@@ -500,10 +481,10 @@ async def end_child(process: asyncio.subprocess.Process) -> None:
 def parse_child_output(
     name: str, taken: bytes, most: int, room: ChildLimits
 ) -> tuple[bytes, Mapping[str, int]]:
-    """The text and the notes of what a child wrote. Raises DocumentError."""
+    """Return the text and counts of a child's output. Raises DocumentError."""
     head, ended, _ = taken[:MOST_REPORT].partition(b"\n")
     if not ended:
-        head = b""  # it broke off
+        head = b""  # incomplete
     try:
         report = json.loads(head)
         refused, noted = report["refused"], report["noted"]
@@ -521,15 +502,15 @@ def parse_child_output(
 
 
 MOST_BYTES = 100 * 2**20
-"""A larger file is not even looked at."""
+"""Largest file, in bytes."""
 
 
 MOST_JSON = 2**20
-"""Characters of JSON that are checked: of more it takes a program to see whether it is right."""
+"""Characters up to which JSON is validated."""
 
 
 SHORT = 2**16
-"""Bytes that are turned over within a moment, without a thread."""
+"""Bytes decoded without a thread."""
 
 
 ROOM = ChildLimits()
@@ -547,10 +528,10 @@ NO_JSON = "{name} is not valid JSON (line {line}: {why}): it was read as plain t
 
 
 async def read_document(name: str, data: bytes, room: ChildLimits = ROOM) -> Document:
-    """The document that a file of this name holds. Its own name is the file's, made fit to be cited.
+    """Return the document of a file, with a cleaned name.
 
-    At most MOST_BYTES are read, and `room` bounds what comes of it. Several at once take as many children.
-    Raises DocumentError with a sentence for people.
+    Reads at most MOST_BYTES; `room` limits the result. Parallel calls use one child each. Raises
+    DocumentError.
     """
     name = clean_name(name)
     if not data:
@@ -574,7 +555,6 @@ async def read_document(name: str, data: bytes, room: ChildLimits = ROOM) -> Doc
 
 
 def text_document(name: str, data: bytes, room: ChildLimits) -> Document:
-    """A text as it is. Raises DocumentError."""
     text, notes = decode_text(name, data, room.characters)
     kind = kind_of_text(name)
     if kind == "json":
@@ -583,7 +563,6 @@ def text_document(name: str, data: bytes, room: ChildLimits) -> Document:
 
 
 def note_on_json(name: str, text: str) -> tuple[str, ...]:
-    """What to note of JSON that is none."""
     if len(text) > MOST_JSON:
         return ()
     try:
@@ -596,19 +575,17 @@ def note_on_json(name: str, text: str) -> tuple[str, ...]:
 
 
 def pages_document(name: str, body: bytes, notes: tuple[str, ...]) -> Document:
-    """A document of pages."""
     texts = clean_extracted(body).split(PAGE)
     return _require_text(document_of_parts(name, document_of_pages(name, texts), kind="pdf", notes=notes))
 
 
 def paragraphs_document(name: str, body: bytes, notes: tuple[str, ...]) -> Document:
-    """A document of lines."""
     text = clean_extracted(body).replace(PAGE, " ")
     return _require_text(Document(name=name, text=text, kind="docx", notes=notes))
 
 
 def clean_extracted(body: bytes) -> str:
-    """What a child wrote, without what no text holds. A form feed, which parts the pages, stays."""
+    """Return the child's text, cleaned; form feeds between pages stay."""
     texts = ["".join(text_pieces(part, "utf-8", "replace")) for part in body.split(PAGE.encode())]
     return PAGE.join(texts).replace("\0", " ")
 

@@ -1,6 +1,6 @@
-"""The child that parses: confined before it reads from the file, it answers with a line of JSON and text.
+"""The parsing child: confined before reading, it writes a `ChildReport` as JSON line, then UTF-8 text.
 
-All but the values runs in that child. The line is a `Report`; the text is UTF-8, a form feed between pages.
+Form feeds separate pages.
 """
 
 from __future__ import annotations
@@ -17,19 +17,18 @@ PAGE = "\f"
 
 
 FILES = 32
-"""Descriptors that a child may have: a late import needs a few."""
+"""File descriptors; late imports need some."""
 
 
 class FileUnreadable(Exception):
-    """The file cannot be read; the text is a key of daemon/documents/unreadable.py."""
+    """An unreadable file, with a key of the refusal sentences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildLimits:
-    """What a child may take: seconds of a processor, bytes of memory; and how much of a file it may unpack.
+    """Limits of a child: CPU seconds, bytes of memory, and output.
 
-    `characters` bound the text that comes of it, `pages` the pages, and `unpacked` the bytes of all files
-    that are packed in it.
+    `unpacked`: bytes of all packed files.
     """
 
     seconds: float = 60.0
@@ -41,18 +40,18 @@ class ChildLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildReport:
-    """What came of it: a key of what is `refused`, else what there is to note, as counts by their keys."""
+    """Result: a key in `refused`, else counts."""
 
     refused: str = ""
     noted: Mapping[str, int] = field(default_factory=dict)
 
 
 Extract = Callable[[bytes, ChildLimits], tuple[str, Mapping[str, int]]]
-"""The text of a file, with what there is to note. Raises Refused, MemoryError or RecursionError."""
+"""Returns text and counts. Raises FileUnreadable, MemoryError or RecursionError."""
 
 
 def run_child(extract: Extract) -> None:
-    """Read a file from stdin, and write what it holds to stdout; the room is the last argument, as JSON."""
+    """Extract stdin to stdout; the last argument holds the limits as JSON."""
     room = ChildLimits(**json.loads(sys.argv[-1]))
     confine_child(room)
     body = b""
@@ -71,7 +70,7 @@ def run_child(extract: Extract) -> None:
 
 
 def confine_child(room: ChildLimits) -> None:
-    """Take no more than this from now on: no file written, no core left, where the system knows the limit."""
+    """Apply the limits where supported: no file, dump or subprocess."""
     seconds = math.ceil(room.seconds)
     for limit, most in (
         (resource.RLIMIT_AS, room.memory),
@@ -81,5 +80,5 @@ def confine_child(room: ChildLimits) -> None:
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NPROC, 0),
     ):
-        with suppress(ValueError, OSError):  # macOS does not bound the address space
+        with suppress(ValueError, OSError):  # macOS cannot limit the address space
             resource.setrlimit(limit, (most, most))

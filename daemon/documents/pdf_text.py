@@ -1,8 +1,5 @@
-"""The text of a PDF, page by page. Runs in the confined child alone.
-
-What lies on a PDF's page beside its text: fields of forms, boxes, and people's comments.
-
-A page's text does not hold them. Each is put into the line that it stands in, beside its label.
+"""Text of PDF pages, with form fields, check boxes and comments in their lines; runs only in the confined
+child.
 """
 
 from __future__ import annotations
@@ -35,30 +32,27 @@ TYPEWRITER = "/FreeTextTypeWriter"
 
 
 HIDDEN = 1 << 1
-"""The flag of an annotation that is shown nowhere."""
 
 
 PASSWORD, RADIO, PUSH_BUTTON = 1 << 13, 1 << 15, 1 << 16
-"""Flags of fields."""
 
 
 TICKED, EMPTY = "\u2612", "\u2610"
 
 
 DEEPEST = 32
-"""So many fields may be nested in one another."""
 
 
 SLACK = 2.0
-"""Points that a baseline may lie outside the box that it belongs to."""
+"""Points by which a baseline may miss its box."""
 
 
 NEAR = 20.0
-"""Points between a box and the label after it, and between a field and the label above it."""
+"""Points from a box to the label after it, and from a field to the label above."""
 
 
 LETTER = 0.5
-"""The width of a letter, in the size of its font."""
+"""Width of a letter in font sizes."""
 
 
 TAGS = re.compile(r"<[^<>]{0,1000}>")
@@ -66,7 +60,7 @@ TAGS = re.compile(r"<[^<>]{0,1000}>")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextPiece:
-    """A piece of a page's text, and where it begins, in points from the lower left corner."""
+    """A text piece and its start, in points from the lower left corner."""
 
     text: str
     x: float
@@ -75,24 +69,23 @@ class TextPiece:
 
     @property
     def end(self) -> float:
-        """About where it ends."""
         return self.x + LETTER * self.size * len(self.text.strip())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageMark:
-    """Something on a page: what it says, its name, and its place: left, bottom, right, top."""
+    """A mark on a page: text, name, and place (left, bottom, right, top)."""
 
     kind: Literal["value", "tick", "comment"]
     text: str
     name: str
     place: tuple[float, float, float, float]
     on_text: bool = False
-    """True if its place is the text that it is about."""
+    """True if the place is its text."""
 
 
 def page_marks(page: PageObject, broken: tuple[type[Exception], ...], unread: Counter[str]) -> list[PageMark]:
-    """Return the marks of a page in their order. Those that are damaged, and attached files, are counted."""
+    """Return a page's marks in order; damaged ones and attached files are counted."""
     try:
         annotations = list(cast(ArrayObject, page.get("/Annots", ArrayObject()).get_object()))
     except broken:
@@ -111,7 +104,7 @@ def page_marks(page: PageObject, broken: tuple[type[Exception], ...], unread: Co
 
 
 def insert_marks(pieces: Sequence[TextPiece], marks: Sequence[PageMark]) -> str:
-    """Return a page's text with each mark beside its label; those without one come last, a line each."""
+    """Return the text with marks beside labels, others last."""
     before: dict[int, list[str]] = {}
     after: dict[int, list[str]] = {}
     last: list[str] = []
@@ -137,7 +130,7 @@ def insert_marks(pieces: Sequence[TextPiece], marks: Sequence[PageMark]) -> str:
 
 
 def _label_of(mark: PageMark, pieces: Sequence[TextPiece]) -> tuple[int, bool]:
-    """Return the piece of text that is a mark's label (-1: none), and whether the mark stands before it."""
+    """Return a mark's label (-1: none), and True if the mark precedes it."""
     left, bottom, right, top = mark.place
     shown = [at for at, piece in enumerate(pieces) if piece.text.strip()]
     line = [at for at in shown if bottom - SLACK <= pieces[at].y <= top + SLACK]
@@ -162,7 +155,7 @@ def _label_of(mark: PageMark, pieces: Sequence[TextPiece]) -> tuple[int, bool]:
 
 
 def _piece_before_comment(mark: PageMark, pieces: Sequence[TextPiece], line: Sequence[int]) -> int:
-    """Return the piece of text after which a comment stands: the last that it marks, or the one beside it."""
+    """Return the piece before a comment: the last one marked, or the one beside it."""
     _, bottom, _, top = mark.place
     if mark.on_text:
         return min(line, key=lambda at: (round(pieces[at].y), -pieces[at].x), default=-1)
@@ -175,7 +168,6 @@ def _is_over(piece: TextPiece, left: float, right: float) -> bool:
 
 
 def _comment_marks(annotation: DictionaryObject) -> Iterator[PageMark]:
-    """Yield what an annotation says, if it says something."""
     kind = annotation.get("/Subtype")
     if _flags(annotation.get("/F")) & HIDDEN:
         return
@@ -197,7 +189,6 @@ def _comment_marks(annotation: DictionaryObject) -> Iterator[PageMark]:
 
 
 def _field_mark(widget: DictionaryObject, place: tuple[float, float, float, float]) -> Iterator[PageMark]:
-    """Yield the value of a field where it is shown; a box whether it is ticked or not."""
     kind, flags = _inherited(widget, "/FT"), _flags(_inherited(widget, "/Ff"))
     value = _inherited(widget, "/V")
     name = _text(_inherited(widget, "/TU")) or _name(widget)
@@ -222,7 +213,7 @@ def _field_mark(widget: DictionaryObject, place: tuple[float, float, float, floa
 
 
 def _inherited(widget: DictionaryObject, key: str) -> object:
-    """Return an entry of a field, which may stand in a field that holds it."""
+    """Return a field's entry, maybe inherited."""
     at: object = widget
     for _ in range(DEEPEST):
         if not isinstance(at, DictionaryObject):
@@ -239,7 +230,7 @@ def _flags(value: object) -> int:
 
 
 def _name(widget: DictionaryObject) -> str:
-    """Return the full name of a field: those of the fields that hold it come first."""
+    """Return a field's full name, parents first."""
     names: list[str] = []
     at: object = widget
     for _ in range(DEEPEST):
@@ -252,7 +243,6 @@ def _name(widget: DictionaryObject) -> str:
 
 
 def _on_states(widget: DictionaryObject) -> list[str]:
-    """Return the names of a box's states but the one of an empty box."""
     looks = widget.get("/AP", DictionaryObject()).get_object()
     normal = looks.get("/N", DictionaryObject()).get_object()
     if isinstance(normal, StreamObject) or not isinstance(normal, DictionaryObject):
@@ -261,7 +251,6 @@ def _on_states(widget: DictionaryObject) -> list[str]:
 
 
 def _chosen(widget: DictionaryObject, value: object) -> list[str]:
-    """Return what is chosen of a list, as it is shown there."""
     shown: dict[str, str] = {}
     options = _inherited(widget, "/Opt")
     for option in options if isinstance(options, ArrayObject) else ():
@@ -274,7 +263,7 @@ def _chosen(widget: DictionaryObject, value: object) -> list[str]:
 
 
 def _text(value: object) -> str:
-    """Return a text of the file with its lines ended by "\\n"; a long one may be a stream."""
+    r"""Return a string or stream with "\n" line ends."""
     if value is None:
         return ""
     if hasattr(value, "get_object"):
@@ -301,11 +290,11 @@ PDF_ERRORS = (
     ValueError,
     struct.error,
 )
-"""What pypdf raises over a file that is not as it should be."""
+"""Exceptions of pypdf on malformed files."""
 
 
 def pdf_text(data: bytes, room: ChildLimits) -> tuple[str, Mapping[str, int]]:
-    """Return the text of all pages, a form feed between them, and counts; a page may be empty."""
+    """Return all pages' text, form feeds between, and counts."""
     try:
         reader = open_pdf(data, room)
         pages = list(reader.pages)
@@ -342,7 +331,7 @@ def pdf_text(data: bytes, room: ChildLimits) -> tuple[str, Mapping[str, int]]:
 
 
 def open_pdf(data: bytes, room: ChildLimits) -> PdfReader:
-    """Return the reader of a file that opens without a password: also one that is locked against changes."""
+    """Return the reader; files locked only against changes open too. Raises FileUnreadable."""
     try:
         reader = PdfReader(BytesIO(data), strict=False)
     except (DependencyError, NotImplementedError):
@@ -359,7 +348,7 @@ def open_pdf(data: bytes, room: ChildLimits) -> PdfReader:
 
 
 def page_text(page: PageObject, unread: Counter[str]) -> str:
-    """Return the text of a page with its filled-in fields and comments, each beside its label."""
+    """Return a page's text with fields and comments beside labels."""
     marks = page_marks(page, PDF_ERRORS, unread)
     if not marks:
         return page.extract_text()
@@ -372,12 +361,12 @@ def page_text(page: PageObject, unread: Counter[str]) -> str:
 
     text = page.extract_text(visitor_text=visit)
     if "".join(piece.text for piece in pieces).split() != text.split():
-        pieces = [TextPiece(text=text, x=0.0, y=math.inf, size=0.0)]  # no place is known: all marks come last
+        pieces = [TextPiece(text=text, x=0.0, y=math.inf, size=0.0)]  # positions unknown: marks come last
     return insert_marks(pieces, marks)
 
 
 def picture_keys(page: PageObject) -> Iterator[object]:
-    """Yield a key for each picture of a page: one that stands on several pages has one key."""
+    """Yield a key per picture, equal across pages."""
     try:
         resources = page.get("/Resources", DictionaryObject()).get_object()
         things = resources.get("/XObject", DictionaryObject()).get_object()
@@ -390,7 +379,7 @@ def picture_keys(page: PageObject) -> Iterator[object]:
 
 
 def count_attachments(reader: PdfReader) -> int:
-    """Return how many files are attached to a document."""
+    """Return the number of attached files."""
     try:
         return sum(1 for _ in reader.attachment_list)
     except PDF_ERRORS:
@@ -398,7 +387,7 @@ def count_attachments(reader: PdfReader) -> int:
 
 
 def has_only_xfa(reader: PdfReader) -> bool:
-    """True if a document is a form of the XFA kind alone: its pages hold no fields."""
+    """True if the form is XFA only, without page fields."""
     try:
         form = reader.root_object.get("/AcroForm", DictionaryObject()).get_object()
         return "/XFA" in form and not form.get("/Fields", ArrayObject()).get_object()

@@ -1,12 +1,7 @@
-"""The paragraph styles of a Word document: which are headings, and which are items of a list.
+"""Elements of Word documents: paragraph styles, list numbers, equations and symbol fonts.
 
-The numbers of a Word document's lists: Word stores how they are counted, never the numbers themselves.
-
-Equations of Office as a line of text, in the linear form of Word itself: (a+b)/2, x^2, √(n), ∑_(i=1)^n.
-
-The letters of symbol fonts: signs that a document writes as a number in a font of pictures.
-
-The table is that of mammoth (github.com/mwilliamson/dingbat-to-unicode), but a box is always ☐, ☑ or ☒.
+Word stores how lists count, not their numbers. Equations use Word's linear form: (a+b)/2, x^2, √(n),
+∑_(i=1)^n. Symbols follow mammoth (github.com/mwilliamson/dingbat-to-unicode), but boxes are always ☐, ☑ or ☒.
 """
 
 from __future__ import annotations
@@ -30,16 +25,16 @@ OFF = ("0", "false", "off")
 
 
 BODY_LEVEL = 9
-"""The outline level of what is no heading."""
+"""Outline level of body text."""
 
 
 DEEPEST = 20
-"""So many styles may be based on one another."""
+"""Length of style chains."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParagraphStyle:
-    """A style: its name in lower case, the style that it is based on, its outline level, its list."""
+    """Style: lower-case name, base, outline level, list."""
 
     name: str
     based_on: str
@@ -49,14 +44,14 @@ class ParagraphStyle:
 
 
 class ParagraphStyles:
-    """The styles of a document by their ids. A document without styles has none."""
+    """Styles by id; empty without a styles part."""
 
     def __init__(self, root: etree._Element | None) -> None:
         found = () if root is None else root.iterchildren(f"{W}style")
         self._styles = {one.get(f"{W}styleId", ""): _style(one) for one in found}
 
     def heading(self, style: str) -> int:
-        """Return the level of a heading's style, 1 to 9; 0 if it is none."""
+        """Return a heading's level, 1 to 9; 0 if none."""
         for one in self._chain(style):
             named = HEADING.fullmatch(one.name)
             if named:
@@ -68,15 +63,15 @@ class ParagraphStyles:
         return 0
 
     def number_of(self, style: str) -> str:
-        """Return the list that a style belongs to; empty if none."""
+        """Return the style's list; empty if none."""
         return next((one.number for one in self._chain(style) if one.number), "")
 
     def level_of(self, style: str) -> str:
-        """Return the level of its list that a style names; empty if it names none."""
+        """Return the style's list level; empty if unset."""
         return next((one.level for one in self._chain(style) if one.number or one.level), "")
 
     def numbered(self, style: str) -> str:
-        """Return the style itself, or the one that it is based on, which brings the list."""
+        """Return the style, itself or a base, that defines the list."""
         at = style
         for one in self._chain(style):
             if one.number:
@@ -85,11 +80,10 @@ class ParagraphStyles:
         return style
 
     def is_list(self, style: str) -> bool:
-        """True if a style's name says that it is an item of a list."""
+        """True if the name marks a list item."""
         return any(LIST.fullmatch(one.name) for one in self._chain(style))
 
     def _chain(self, style: str) -> Iterator[ParagraphStyle]:
-        """Yield a style and those that it is based on."""
         for _ in range(DEEPEST):
             if style not in self._styles:
                 return
@@ -98,26 +92,25 @@ class ParagraphStyles:
 
 
 def heading_level(level: str) -> int:
-    """Return the level of a heading by its outline level; 0 for body text."""
+    """Return the heading level of an outline level; 0 for body text."""
     if not level.isdecimal() or int(level) >= BODY_LEVEL:
         return 0
     return int(level) + 1
 
 
 def word_value(element: etree._Element | None) -> str:
-    """Return the `w:val` of an element; empty without one."""
+    """Return `w:val`; empty if absent."""
     if element is None:
         return ""
     return element.get(f"{W}val", "")
 
 
 def is_switched_on(element: etree._Element) -> bool:
-    """True if a switch is on: it is, if nothing is said of it but that it is there."""
+    """True unless the switch is explicitly off."""
     return (_any_value(element) or "1").lower() not in OFF
 
 
 def _any_value(element: etree._Element) -> str:
-    """Return the `val` of an element in whatever namespace it stands."""
     return next((str(text) for name, text in element.items() if str(name).rpartition("}")[2] == "val"), "")
 
 
@@ -136,11 +129,11 @@ def _style(element: etree._Element) -> ParagraphStyle:
 
 
 FIRST = 32
-"""The number of the first sign in each table."""
+"""Code of each table's first sign."""
 
 
 PRIVATE = 0xF000
-"""Office adds this to the number of a sign."""
+"""Offset that Office adds to codes."""
 
 
 PRIVATE_SIGN = re.compile("[\uf020-\uf0ff]")
@@ -178,13 +171,13 @@ SIGNS: Mapping[str, str] = {
         "🡇⮨⮩⮪⮫⮬⮭⮮⮯🡠🡢🡡🡣🡤🡥🡧🡦🡰🡲🡱🡳🡴🡵🡷🡶🢀🢂🢁🢃🢄🢅🢇🢆🢐🢒🢑🢓🢔🢖🢕🢗���������������"
     ),
 }
-"""Signs by their fonts, those of the numbers 32 to 255 in their order."""
+"""Signs 32 to 255 by font."""
 
 
 def symbol_text(font: str, text: str) -> str:
-    """Return a text as it looks in this font, if it is a symbol font; else the text itself.
+    """Return the text as displayed in a symbol font; other text is unchanged.
 
-    Signs that Office marks as private are shown by the Wingdings where no symbol font is named.
+    Private-use signs default to Wingdings.
     """
     table = SIGNS.get(font.lower())
     if table is None and not PRIVATE_SIGN.search(text):
@@ -206,7 +199,7 @@ LEVELS = 9
 
 
 DEEPEST_LINK = 5
-"""So many styles of numbering may lead from one to the next."""
+"""Length of numbering style chains."""
 
 
 PLACE = re.compile(r"%([1-9])")
@@ -222,12 +215,12 @@ ROMAN = (
 
 
 MOST_REPEATED = 5_000
-"""A number above it is written in digits: letters and Roman numbers become as long as they are large."""
+"""Larger numbers use digits, since letters and Roman numerals grow with the value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListLevel:
-    """How a level of a list is counted and written: `text` has "%1" in place of the first level's number."""
+    """List level format; "%1" in `text` is the first level's number."""
 
     start: int
     format: str
@@ -239,7 +232,7 @@ class ListLevel:
 
 @dataclass(slots=True, kw_only=True)
 class ListCount:
-    """The state of one list: its last number of each level, and the levels that an override has restarted."""
+    """A list's last numbers by level, and applied overrides."""
 
     numbers: dict[int, int] = field(default_factory=dict)
     overridden: set[tuple[str, int]] = field(default_factory=set)
@@ -247,7 +240,7 @@ class ListCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListInstance:
-    """A use of a list: its definition, and what it overrides by level."""
+    """A list instance with overrides by level."""
 
     abstract: str
     starts: Mapping[int, int]
@@ -255,7 +248,7 @@ class ListInstance:
 
 
 class ListNumbering:
-    """Counts the items of a document's lists, in the order in which it is asked for them."""
+    """Counter of list items in call order."""
 
     def __init__(self, root: etree._Element | None, styles: ParagraphStyles) -> None:
         self._nums: dict[str, ListInstance] = {}
@@ -270,18 +263,18 @@ class ListNumbering:
             self._abstract[name] = _levels(self._linked(name, definitions, styles))
 
     def has(self, num: str) -> bool:
-        """True if the document defines this list."""
+        """True if the list is defined."""
         return num in self._nums
 
     def level_of_style(self, num: str, style: str) -> int:
-        """Return the level of a list that belongs to a paragraph style; the first one if none does."""
+        """Return the level of a style in a list; default 0."""
         if num not in self._nums:
             return 0
         levels = self._abstract.get(self._nums[num].abstract, {})
         return next((level for level, how in levels.items() if how.style == style), 0)
 
     def next_number(self, num: str, level: int) -> str:
-        """Count an item and return its number as it is written; "-" for a bullet, empty if it has no mark."""
+        """Count an item; return its number, "-" for bullets, empty without mark."""
         use = self._nums[num]
         levels = {**self._abstract.get(use.abstract, {}), **use.levels}
         how = levels.get(level)
@@ -304,7 +297,7 @@ class ListNumbering:
     def _linked(
         self, name: str, definitions: Mapping[str, etree._Element], styles: ParagraphStyles
     ) -> etree._Element | None:
-        """Return the definition that has the levels: it may be named by a style of numbering."""
+        """Return the definition with levels, maybe via a style."""
         found = definitions.get(name)
         for _ in range(DEEPEST_LINK):
             link = None if found is None else found.find(f"{W}numStyleLink")
@@ -354,7 +347,7 @@ def _level(element: etree._Element) -> ListLevel:
 
 
 def _number(text: str | None, default: int) -> int:
-    """Return a number of the file; the default if it is none, or one that no list reaches."""
+    """Return a number, or the default if invalid or too large."""
     if text is None or not re.fullmatch(r"-?\d{1,9}", text):
         return default
     return int(text)
@@ -373,7 +366,7 @@ def _write_number(how: ListLevel, levels: Mapping[int, ListLevel], numbers: Mapp
 
 
 def format_number(number: int, form: str) -> str:
-    """Write a number in a format of Word; in digits if the format is not known here."""
+    """Format a number; unknown formats use digits."""
     if form == "none":
         return ""
     if form == "decimalZero":
@@ -404,11 +397,11 @@ M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 
 
 LEFT_OUT = frozenset({f"{W}del", f"{W}moveFrom", f"{W}rPr", f"{M}rPr"})
-"""What was deleted under review, and how letters look."""
+"""Deleted text and formatting."""
 
 
 INTEGRAL = "\u222b"
-"""The sign of a sum or an integral that names none."""
+"""Default sign of sums and integrals."""
 
 
 BAR = "\u0305"
@@ -421,7 +414,7 @@ BELOW = "\u0332"
 
 
 def linear_equation(element: etree._Element) -> str:
-    """Return an equation, or what is part of one, as text."""
+    """Return an equation as text."""
     return "".join(_element_text(inner) for inner in element.iterchildren(tag=etree.Element))
 
 
@@ -437,19 +430,17 @@ def _element_text(element: etree._Element) -> str:
 
 
 def _operand(element: etree._Element, name: str) -> str:
-    """Return an operand as text; empty without one."""
     found = element.find(f"{M}{name}")
     return "" if found is None else linear_equation(found)
 
 
 def _property_value(element: etree._Element, name: str, default: str) -> str:
-    """Return what the properties of a form say."""
     found = element.find(f"{M}{str(element.tag).removeprefix(M)}Pr/{M}{name}")
     return default if found is None else found.get(f"{M}val", "")
 
 
 def _grouped(text: str) -> str:
-    """Put brackets around what is more than a letter, a number or a bracket."""
+    """Bracket anything beyond a letter, number or bracket."""
     whole = text.isalnum() or len(text) <= 1 or (text[0] == "(" and text.find(")") == len(text) - 1)
     return text if whole else f"({text})"
 
@@ -462,7 +453,6 @@ def _fraction(element: etree._Element) -> str:
 
 
 def _scripts(element: etree._Element) -> str:
-    """Return a base with what stands below and above it."""
     below, above = _operand(element, "sub"), _operand(element, "sup")
     text = _operand(element, "e")
     if text and not text.isalnum():
@@ -485,7 +475,6 @@ def _root(element: etree._Element) -> str:
 
 
 def _sum(element: etree._Element) -> str:
-    """Return a sum, a product or an integral."""
     scripts = _script("_", _operand(element, "sub")) + _script("^", _operand(element, "sup"))
     return f"{_property_value(element, 'chr', INTEGRAL)}{scripts} {_operand(element, 'e')}"
 
@@ -530,7 +519,7 @@ def _bar(element: etree._Element) -> str:
 
 
 def _marked(text: str, mark: str) -> str:
-    """Set a mark on a letter, or behind what is more than one."""
+    """Put a mark on a letter, or after several."""
     return text + mark if len(text) == 1 else f"({text}){mark}"
 
 
@@ -551,4 +540,4 @@ FORMS: Mapping[str, Callable[[etree._Element], str]] = {
     "acc": _accent,
     "bar": _bar,
 }
-"""How each form of an equation is written; others are the text in them."""
+"""Writers by form; other forms yield their text."""

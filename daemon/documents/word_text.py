@@ -1,13 +1,7 @@
-"""The text of a DOCX. Runs in the confined child alone.
+"""Text of DOCX files: a line per paragraph and table row; runs only in the confined child.
 
-The parts of an Office file: a zip whose content types and relationships say what each part is.
-
-A part is unpacked only when it is asked for, and all that is unpacked is bounded. Nothing is fetched.
-
-The text of a Word document in its order, each paragraph and each row of a table a line.
-
-Headings begin with "#", items of a list with "-" or their number. Footnotes, endnotes and comments are lines
-of their own after the line that refers to them. What was deleted under review is left out.
+Headings begin with "#", list items with "-" or a number. Notes and comments follow the line that refers to
+them; deleted text is omitted. Zip parts are unpacked on demand, in total bounded; nothing is fetched.
 """
 
 from __future__ import annotations
@@ -41,18 +35,17 @@ from daemon.documents.word_elements import (
 )
 
 MOST_FILES = 10_000
-"""Files of a zip; no honest document has more."""
 
 
 CHUNK = 2**16
 
 
 DEFINITIONS = re.compile(rb"<!(?:DOCTYPE|ENTITY)")
-"""No Office file has any; they are how XML is made to grow."""
+"""XML definitions, absent from Office files; they enable expansion attacks."""
 
 
 STRICT = re.compile(r"http://purl\.oclc\.org/ooxml/(\w+)/(\w+)")
-"""The namespaces of Strict Open XML; all others are as in the Transitional form."""
+"""Namespaces of Strict Open XML, mapped to Transitional ones."""
 
 
 TRANSITIONAL = r"http://schemas.openxmlformats.org/\1/2006/\2"
@@ -62,14 +55,13 @@ CONTENT_TYPES = "[Content_Types].xml"
 
 
 PACKAGE = ""
-"""The part whose relationships are those of the whole file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartRelationship:
-    """A relationship of a part: the last word of its type, the part that it leads to, or an address outside.
+    """A relationship: last word of its type, and target part or outside address.
 
-    `part` is empty if the file has no such part.
+    `part` is empty if missing.
     """
 
     id: str
@@ -79,7 +71,7 @@ class PartRelationship:
 
 
 class OfficePackage:
-    """An opened Office file. Raises BadZipFile or LxmlError over a damaged one, Refused over a bomb."""
+    """An opened Office file. Raises BadZipFile or LxmlError if damaged, FileUnreadable for a bomb."""
 
     def __init__(self, data: bytes, room: ChildLimits) -> None:
         self._zip = ZipFile(BytesIO(data))
@@ -91,7 +83,7 @@ class OfficePackage:
             raise FileUnreadable("encrypted")
         self._files = {_key(file.filename): file for file in files}
         self._types: dict[str, str] = {}
-        """Content types by the names of parts, and by the endings of names, with their dot."""
+        """Content types by part name or dotted ending."""
         if CONTENT_TYPES.lower() in self._files:
             for declared in self.root(CONTENT_TYPES).iterchildren(tag=etree.Element):
                 name = declared.get("PartName") or f".{declared.get('Extension', '')}"
@@ -99,13 +91,13 @@ class OfficePackage:
 
     @property
     def names(self) -> list[str]:
-        """The names of its parts in their order, in lower case: they are compared without regard to it."""
+        """Part names in lower case, in order."""
         return list(self._files)
 
     def root(self, part: str) -> etree._Element:
-        """Return the root of a part's XML, in the Transitional namespaces. Raises KeyError without it."""
+        """Return a part's XML root in Transitional namespaces. Raises KeyError if missing."""
         content = self._unpack(part)
-        if DEFINITIONS.search(content.replace(b"\0", b"")):  # UTF-16 is ASCII with zeros between
+        if DEFINITIONS.search(content.replace(b"\0", b"")):  # UTF-16 is ASCII with zero bytes
             raise FileUnreadable("definitions")
         root = etree.fromstring(content, etree.XMLParser(resolve_entities=False, no_network=True))
         if STRICT.match(etree.QName(root).namespace or ""):
@@ -113,12 +105,12 @@ class OfficePackage:
         return root
 
     def content_type(self, part: str) -> str:
-        """Return the declared content type of a part; empty if none is declared."""
+        """Return the declared content type; empty if none."""
         key = _key(part)
         return self._types.get(key) or self._types.get(PurePosixPath(key).suffix, "")
 
     def relationships(self, part: str) -> list[PartRelationship]:
-        """Return the relationships of a part, also those that lead to a part that is not there."""
+        """Return a part's relationships, also to missing parts."""
         folder, _, name = part.rpartition("/")
         described = join(folder, "_rels", f"{name}.rels")
         if _key(described) not in self._files:
@@ -127,7 +119,7 @@ class OfficePackage:
         return [self._relationship(folder, one) for one in found]
 
     def all_relationships(self) -> Iterator[PartRelationship]:
-        """Yield the relationships of all parts, those of damaged ones excepted."""
+        """Yield all relationships, except of damaged parts."""
         for name in self._files:
             folder, _, file = name.rpartition("/")
             if folder.rpartition("/")[2] == "_rels" and file.endswith(".rels"):
@@ -146,7 +138,7 @@ class OfficePackage:
         return PartRelationship(id=element.get("Id", ""), kind=kind, part=part)
 
     def _unpack(self, part: str) -> bytes:
-        """Return the content of a part, whatever size it says that it has."""
+        """Return a part's content, ignoring its declared size."""
         content = bytearray()
         with self._zip.open(self._files[_key(part)]) as file:
             while chunk := file.read(CHUNK):
@@ -198,7 +190,7 @@ LEFT_OUT = frozenset(
     f"{W}{name}"
     for name in ("moveFrom", "pPr", "rPr", "sdtPr", "sdtEndPr", "tblPr", "trPr", "tcPr", "sectPr", "ffData")
 )
-"""What was moved away, or says how something looks."""
+"""Moved-away text and formatting."""
 
 
 LETTERS: Mapping[str, str] = {
@@ -222,14 +214,14 @@ UNREAD: Mapping[str, str] = {
     f"{W}altChunk": "objects",
     f"{W}subDoc": "objects",
 }
-"""What is counted, as it is not read; what is in it (an icon) does not count."""
+"""Counted but unread elements; their content (icons) is not counted."""
 
 
 NOTES: Mapping[str, str] = {f"{W}footnoteReference": "footnotes", f"{W}endnoteReference": "endnotes"}
 
 
 MARKS: Mapping[str, str] = {"footnotes": "[^{number}]", "endnotes": "[^e{number}]"}
-"""How a reference to a note is written, as in Markdown."""
+"""Note references, as in Markdown."""
 
 
 TICKED, EMPTY = "\u2612", "\u2610"
@@ -242,38 +234,36 @@ FORMULA = re.compile(r"\s*EQ\s+(.+)")
 
 
 RUBY_FORMULA = re.compile(r".*\\o\\ad\(\\s\\up\s*\d+\((.+)\),(.+)\)\s*")
-"""How old documents set a word's reading above it."""
+"""Old documents' notation of ruby text."""
 
 
 LONGEST_QUOTE = 200
-"""Letters that a comment shows of what it is about."""
+"""Characters quoted in a comment."""
 
 
 LONGEST_SHOWN = 2_000
-"""Letters of an instruction, and of what a field shows, that are kept while it is open."""
+"""Characters kept of an open field's instruction and result."""
 
 
 MOST_OPEN = 20
-"""So many fields, and ranges of comments, may be open at once; of others no more than their text is read."""
+"""Open fields and comment ranges tracked; others yield only text."""
 
 
 @dataclass(slots=True)
 class WordField:
-    """A field that has begun: its instruction, and what it shows; None if it shows nothing yet."""
-
     instruction: str = ""
     shown: str | None = None
 
 
 class WordText:
-    """A Word document: its styles, lists and notes, and the counts of what is not read of it."""
+    """A Word document: styles, lists, notes, and counts of unread content."""
 
     def __init__(self, package: OfficePackage, part: str) -> None:
         self.package = package
         self.part = part
         self.unread = Counter[str]()
         self.parts: dict[str, list[str]] = {}
-        """The parts that the main one leads to, by the kinds of their relationships."""
+        """Related parts by kind."""
         for one in package.relationships(part):
             if one.part:
                 self.parts.setdefault(one.kind, []).append(one.part)
@@ -284,14 +274,14 @@ class WordText:
         self._numbered = Counter[str]()
 
     def lines(self) -> Iterator[str]:
-        """Yield all lines: headers, the body, then footers; each header once."""
+        """Yield all lines: headers, body, footers."""
         main = self.package.root(self.part)
         yield from self._headers_or_footers(main, "header")
         yield from StoryText(self, self.part).lines(main)
         yield from self._headers_or_footers(main, "footer")
 
     def note(self, kind: str, name: str) -> tuple[int, str]:
-        """Return the number of a note and its text; the text is empty if it was given before."""
+        """Return a note's number and text; the text only once."""
         key = (kind, name)
         if key not in self._numbers:
             self._numbered[kind] += 1
@@ -304,14 +294,14 @@ class WordText:
         return number, " ".join(" ".join(story.lines(element)).split())
 
     def comment(self, name: str) -> tuple[str, str]:
-        """Return the author and the text of a comment, both empty if it was given before."""
+        """Return a comment's author and text, only once."""
         author = ""
         if name in self._notes["comments"]:
             author = self._notes["comments"][name][1].get(f"{W}author", "")
         return author, self.note("comments", name)[1]
 
     def _related_root(self, kind: str) -> etree._Element | None:
-        """Return the root of the part of this kind; None, and counted, if it is damaged."""
+        """Return the root of this kind of part; None if missing or damaged, which is counted."""
         for part in self.parts.get(kind, ()):
             try:
                 return self.package.root(part)
@@ -327,7 +317,7 @@ class WordText:
         return {one.get(f"{W}id", ""): (story, one) for one in root.iterchildren(tag=etree.Element)}
 
     def _headers_or_footers(self, main: etree._Element, kind: str) -> Iterator[str]:
-        """Yield the texts of the headers or the footers that a section names, each text once."""
+        """Yield headers or footers, each text once."""
         targets = {one.id: one.part for one in self.package.relationships(self.part) if one.part}
         named = (one.get(f"{R}id", "") for one in main.iter(f"{W}{kind}Reference"))
         shown = set[str]()
@@ -344,22 +334,19 @@ class WordText:
 
 
 class StoryText:
-    """One part of a document that holds text (the body, a header, the footnotes), and its own links."""
+    """A part with text (body, header, footnotes) and its links."""
 
     def __init__(self, document: WordText, part: str) -> None:
         self._document = document
         relationships = document.package.relationships(part)
         self._links = {one.id: one.address for one in relationships if one.kind == "hyperlink"}
         self._boxes: list[etree._Element] = []
-        """Text boxes of the paragraph that is being read."""
         self._after: list[str] = []
-        """Notes and comments, which come after the line that refers to them."""
         self._fields: list[WordField] = []
-        """Open fields, the innermost last."""
         self._ranges: dict[str, str] = {}
-        """What has been read of the open ranges that comments are about."""
+        """Text of open comment ranges."""
         self._quotes: dict[str, str] = {}
-        """What closed ranges hold, until the comment comes."""
+        """Text of closed ranges, until their comment."""
         self._inline: Mapping[str, Callable[[etree._Element], Iterator[str]]] = {
             f"{W}r": self._run,
             f"{W}sym": self._symbol,
@@ -379,7 +366,7 @@ class StoryText:
         }
 
     def lines(self, root: etree._Element) -> Iterator[str]:
-        """Yield the lines of all that is in this element, each followed by what it refers to."""
+        """Yield the element's lines, each followed by its notes."""
         _choose_alternatives(root)
         _show_ticks(root)
         for line in self._blocks(root):
@@ -392,7 +379,7 @@ class StoryText:
         return lines
 
     def _blocks(self, parent: etree._Element) -> Iterator[str]:
-        """Yield the lines of paragraphs and tables, also of those in content controls and insertions."""
+        """Yield lines of paragraphs and tables, also in content controls and insertions."""
         for element in parent.iterchildren(tag=etree.Element):
             tag = str(element.tag)
             if tag == PARAGRAPH:
@@ -407,7 +394,7 @@ class StoryText:
                 yield from self._blocks(element)
 
     def _paragraph(self, element: etree._Element) -> Iterator[str]:
-        """Yield its text, marked if it is a heading or an item; then what stands in its text boxes."""
+        """Yield a paragraph with its mark, then its text boxes."""
         boxes, self._boxes = self._boxes, []
         pieces: list[str] = []
         for piece in self._paragraph_pieces(element):
@@ -428,13 +415,11 @@ class StoryText:
                 yield from self._blocks(box)
 
     def _note_commented(self, piece: str) -> None:
-        """Note what is read within the open ranges of comments."""
         for name, read in self._ranges.items():
             if len(read) <= LONGEST_QUOTE:
                 self._ranges[name] = read + piece
 
     def _paragraph_pieces(self, parent: etree._Element) -> Iterator[str]:
-        """Yield the text within a paragraph, piece by piece."""
         for element in parent.iterchildren(tag=etree.Element):
             tag = str(element.tag)
             if tag in TEXTS:
@@ -449,7 +434,7 @@ class StoryText:
                 yield from self._paragraph_pieces(element)
 
     def _mark(self, element: etree._Element) -> str:
-        """Return what a heading or an item of a list begins with, and count the item."""
+        """Return the prefix of a heading or list item, and count it."""
         styles = self._document.styles
         style = word_value(element.find(f"{W}pPr/{W}pStyle"))
         number, level = self._number(element, style)
@@ -465,7 +450,7 @@ class StoryText:
         return ""
 
     def _number(self, element: etree._Element, style: str) -> tuple[str, int]:
-        """Return the number of an item and its level; a level below 0 if the paragraph is in no list."""
+        """Return an item's number and level; below 0 outside lists."""
         styles, numbering = self._document.styles, self._document.numbering
         direct = element.find(f"{W}pPr/{W}numPr/{W}numId")
         number = styles.number_of(style) if direct is None else word_value(direct)
@@ -481,7 +466,7 @@ class StoryText:
         return numbering.next_number(number, level), level
 
     def _table(self, element: etree._Element) -> Iterator[str]:
-        """Yield a line for each row. What is in a cell stands in one line, a table in it, too."""
+        """Yield one line per row; nested tables stay within their cell."""
         for row in _nested_elements(element, ROW):
             texts = [" ".join(self._blocks(cell)) for cell in _nested_elements(row, CELL)]
             line = " | ".join(" ".join(text.split()) for text in texts)
@@ -510,7 +495,7 @@ class StoryText:
         yield _address("".join(pieces), self._links.get(element.get(f"{R}id", ""), ""))
 
     def _ruby(self, element: etree._Element) -> Iterator[str]:
-        """Yield a word, and in brackets what is written above it to say how it is read."""
+        """Yield a word and its reading in brackets."""
         for part in element.iterchildren(f"{W}rubyBase"):
             yield from self._paragraph_pieces(part)
         above = "".join(
@@ -520,7 +505,7 @@ class StoryText:
             yield f"({above.strip()})"
 
     def _field_mark(self, element: etree._Element) -> Iterator[str]:
-        """Follow a field from its beginning to its end; yield what has no letters of its own in the text."""
+        """Track a field; yield values that have no text."""
         kind = element.get(f"{W}fldCharType")
         if kind == "begin":
             self._fields.append(WordField())
@@ -568,7 +553,6 @@ class StoryText:
         yield mark
 
     def _drawn(self, element: etree._Element) -> Iterator[str]:
-        """Yield the words of a watermark."""
         yield element.get("string", "")
 
     def _range(self, element: etree._Element) -> Iterator[str]:
@@ -593,7 +577,6 @@ class StoryText:
 
 
 def _nested_elements(element: etree._Element, tag: str) -> Iterator[etree._Element]:
-    """Yield the rows of a table or the cells of a row, those in content controls, too."""
     for inner in element.iterchildren(tag=etree.Element):
         if inner.tag == tag:
             yield inner
@@ -602,7 +585,6 @@ def _nested_elements(element: etree._Element, tag: str) -> Iterator[etree._Eleme
 
 
 def _address(text: str, address: str) -> str:
-    """Return the address of a link, in brackets; empty if the text shows it."""
     shown = address.removeprefix("mailto:")
     if not shown or shown.rstrip("/") in text:
         return ""
@@ -610,7 +592,7 @@ def _address(text: str, address: str) -> str:
 
 
 def _hidden_in(field: WordField) -> Iterator[str]:
-    """Yield what a field holds in its instruction alone: the address of a link, or an old equation."""
+    """Yield a link's address or an old equation from the instruction."""
     link, formula = LINK.match(field.instruction), FORMULA.match(field.instruction)
     if link:
         yield _address(field.shown or "", link[1])
@@ -620,7 +602,7 @@ def _hidden_in(field: WordField) -> Iterator[str]:
 
 
 def _form_field(mark: etree._Element) -> Iterator[str]:
-    """Yield what is filled into a field of the old forms, where the text does not show it."""
+    """Yield an old form field's value."""
     box, choice = mark.find(f"{W}ffData/{W}checkBox"), mark.find(f"{W}ffData/{W}ddList")
     if box is not None:
         yield _tick_of(box, f"{W}checked", f"{W}default")
@@ -632,13 +614,12 @@ def _form_field(mark: etree._Element) -> Iterator[str]:
 
 
 def _tick_of(box: etree._Element, *names: str) -> str:
-    """Return a box as the first of these elements says that it is."""
     said = next((one for one in map(box.find, names) if one is not None), None)
     return TICKED if said is not None and is_switched_on(said) else EMPTY
 
 
 def _show_ticks(root: etree._Element) -> None:
-    """Write in each check box whether it is ticked, whatever sign stands for it there."""
+    """Write each check box's state, whatever sign it shows."""
     for box in root.iter(f"{W14}checkbox"):
         content = box.find(f"../../{W}sdtContent")
         if content is None:
@@ -653,7 +634,7 @@ def _show_ticks(root: etree._Element) -> None:
 
 
 def _choose_alternatives(root: etree._Element) -> None:
-    """Keep one of the forms in which something is written for newer and for older programs."""
+    """Keep one alternative of content for newer and older programs."""
     for element in list(root.iter(f"{MC}AlternateContent")):
         forms = list(element.iterchildren(tag=etree.Element))
         kept = next((one for one in forms if len(one)), None)
@@ -673,7 +654,7 @@ DOCX_ERRORS = (
     etree.LxmlError,
     zlib.error,
 )
-"""What zipfile and lxml raise over a file that is not as it should be."""
+"""Exceptions of zipfile and lxml on malformed files."""
 
 
 OTHERS = (
@@ -683,7 +664,7 @@ OTHERS = (
     ("content.xml", "open"),
     ("meta-inf/container.xml", "book"),
 )
-"""Files that tell what else a zip may be."""
+"""Files that identify other zip formats."""
 
 
 OFFICE = (
@@ -694,7 +675,7 @@ OFFICE = (
     ("macroenabled", "macros"),
     ("template", "macros"),
 )
-"""Words in the content type of a main part that is not a plain document's."""
+"""Content types of main parts that are not plain documents."""
 
 
 DOCUMENT = "word/document.xml"
@@ -704,7 +685,7 @@ MAIN = "wordprocessingml.document.main+xml"
 
 
 def docx_text(data: bytes, room: ChildLimits) -> tuple[str, Mapping[str, int]]:
-    """Return the text, and counts of what is not read: pictures, deleted passages, things outside …"""
+    """Return the text and counts of unread content."""
     try:
         package = OfficePackage(data, room)
         document = WordText(package, find_main_part(package))
@@ -725,7 +706,7 @@ def docx_text(data: bytes, room: ChildLimits) -> tuple[str, Mapping[str, int]]:
 
 
 def find_main_part(package: OfficePackage) -> str:
-    """Return the part that the relationships or the content types call the document. Raises Refused."""
+    """Return the main part by relationships or content types. Raises FileUnreadable."""
     related = [one.part for one in package.relationships(PACKAGE) if one.kind == "officeDocument"]
     part = next(filter(None, related), "")
     if not part:
@@ -744,7 +725,7 @@ def find_main_part(package: OfficePackage) -> str:
 
 
 def unreadable_zip_kind(names: Collection[str]) -> str:
-    """Return what a zip of these files is, as it is no Word file."""
+    """Return the kind of a zip that is no Word file."""
     return next((kind for name, kind in OTHERS if name in names), "archive")
 
 

@@ -1,1 +1,1 @@
-"""Durable execution: a library of its own, which knows no Slack, no model and no soul."""
+"""Durable execution, independent of Slack and models."""

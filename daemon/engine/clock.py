@@ -1,4 +1,4 @@
-"""The time of this machine. Whoever runs the engine hands it a clock; tests bring one of their own."""
+"""Clocks of the engine."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What time it is, in Unix seconds, and how to wait. Tests bring their own.
+    """Unix time, monotonic time and sleep; tests provide their own.
 
-    A machine's time may be set, back too: how long something takes is told by `steady`, which only goes
-    forward and says nothing about the date.
+    The machine's time may be set back, so measure durations with `steady`.
     """
 
     def now(self) -> float: ...
@@ -20,26 +19,23 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The time of this machine."""
+    """Clock of this machine."""
 
     def now(self) -> float:
-        """Unix seconds."""
+        """Return Unix time in seconds."""
         return time.time()
 
     def steady(self) -> float:
-        """Seconds that only go forward, whatever is done to the time of this machine."""
+        """Return monotonic seconds."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait this long."""
         await asyncio.sleep(seconds)
 
 
 class JournalClock(Protocol):
-    """Time, as the engine needs it."""
+    """Unix time and sleep, as the engine needs them."""
 
-    def now(self) -> float:
-        """Unix seconds."""
+    def now(self) -> float: ...
 
-    async def sleep(self, seconds: float) -> None:
-        """Wait for so long."""
+    async def sleep(self, seconds: float) -> None: ...

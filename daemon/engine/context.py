@@ -1,13 +1,6 @@
-"""The steps of an execution: each is done once under its key, recorded, and read back afterwards.
+"""Contexts: the steps of a process, each recorded under its key and read back on replay.
 
-What a step asks is kept as a fingerprint, and compared whenever it is read back.
-
-What an execution waits for, or is told meanwhile: messages, answers, times, and entries.
-
-What a process does its steps with. A step that is recorded is read back, and never done again.
-
-A context belongs to one task; what runs in parallel gets contexts of its own, by `within` and `gather`.
-Steps stand in `durable_steps.py`, what waits in `asking.py`, and here what concerns other threads.
+A context belongs to one task; parallel tasks get their own. A step's fingerprint is compared at read-back.
 """
 
 from __future__ import annotations
@@ -51,7 +44,7 @@ T = TypeVar("T")
 
 
 class StepContext:
-    """Where the steps of one task take their keys from; `context.py` has all that can be done with it."""
+    """Keys and durable steps of one task."""
 
     def __init__(self, execution: Execution, path: str) -> None:
         self.execution = execution
@@ -64,21 +57,20 @@ class StepContext:
     # Contexts
 
     def child_context(self, name: str) -> Self:
-        """A context of its own for something that runs beside this one; named by where it stands."""
+        """Return a context for a parallel task, keyed by `name` and its count."""
         return type(self)(self.execution, self.next_key(name))
 
     def context_about(self, *content: object) -> Self:
-        """A context named by what it is about: the order in which such contexts come does not matter."""
+        """Return a context keyed by content, in any order."""
         return self.child_context(f":{fingerprint(*content)[:12]}")
 
     def context_in_step(self, key: str) -> Self:
-        """A context for what is done within the step of this key. It ends with that step: what is recorded
-        in it and is not asked for again is no difference."""
+        """Return a context inside the step `key`; a replay need not read its entries."""
         self.execution.record.mark_repeatable(key)
         return type(self)(self.execution, part_key(key, "in"))
 
     async def gather(self, *branches: tuple[Self, Callable[[Self], Awaitable[T]]]) -> list[T]:
-        """Run contexts in parallel; all are awaited. Which error is raised follows from its kind."""
+        """Run contexts in parallel; raise the most severe error by kind."""
         self._check()
         tasks = [self._branch(context, body) for context, body in branches]
         results = await asyncio.gather(*tasks, return_exceptions=True)
@@ -93,7 +85,7 @@ class StepContext:
         return result
 
     def check_returned(self) -> None:
-        """The code of this context is through. Raises what the code swallowed, and Nondeterminism."""
+        """End this context. Raises swallowed control flow, or ReplayMismatch for unread steps."""
         self._check()
         self._guard(self.execution.record.check_all_read, self.path)
 
@@ -102,7 +94,7 @@ class StepContext:
     async def run(
         self, name: str, do: Callable[[], Awaitable[Any]], asks: object = None, *, subject: str = ""
     ) -> Any:
-        """Do something once, and keep its result (JSON). After a crash before that it is done again."""
+        """Run `do` once and return its JSON result; a crash before it is recorded runs it again."""
 
         async def result() -> StepResult:
             return StepResult(value=await do())
@@ -146,11 +138,10 @@ class StepContext:
         interruptible: bool = False,
         patient: bool = True,
     ) -> Entry[S] | Entry[InputsReceived]:
-        """Do something once, and keep the event that it returns; `asks` is compared when it is read back.
+        """Run `do` once and record its event; `asks` is compared at read-back.
 
-        Where `do` raises Unavailable, a `patient` step waits until the `subject` can be reached; only when
-        the program is patient no more is it raised here. An `interruptible` step of the trunk gives way
-        meanwhile to what comes for the thread, and returns that: accept it, and ask anew.
+        A `patient` step retries on Unavailable until the program gives up. An `interruptible` one (trunk
+        only) may return inputs meanwhile: accept them and ask again.
         """
         if interruptible and self.path != self.execution.path:
             raise RuntimeError("only the trunk of an execution is interruptible, never a parallel branch")
@@ -174,8 +165,6 @@ class StepContext:
         accepts: bool,
         patient: bool,
     ) -> Entry[Any]:
-        """The step is done, or it is recorded what came in its place."""
-
         async def attempt() -> Entry[S]:
             self.execution.check_lease()
             event = await do()
@@ -205,7 +194,7 @@ class StepContext:
         return await self.execution.append(replace(event, fingerprint=asked), key, closes=closes)
 
     async def record_soon(self, event: S, name: str = "") -> tuple[str, S]:
-        """The same, without waiting until it is on disk: its key, and the event."""
+        """Record an event without awaiting the disk; return key and event."""
         key = self.next_key(name or event.kind)
         asked = fingerprint(event.kind, name, event)
         found = self.read_or_begin(key, asked)
@@ -221,9 +210,9 @@ class StepContext:
         *,
         repeatable: bool = False,
     ) -> Entry[S]:
-        """Do something in the world: its intent first, then what became of it.
+        """Record an intent, run `do`, record the outcome.
 
-        After a crash between the two it is done again if it is `repeatable`; else its outcome is `unknown`.
+        After a crash in between, a `repeatable` effect runs again; else `unknown` is recorded.
         """
         key = self.next_key(intent.name)
         asked = fingerprint(intent.kind, intent)
@@ -248,9 +237,9 @@ class StepContext:
         return await self.execution.append(outcome, receipt, cause=begun.seq, closes=[begun.seq])
 
     async def effect_soon(self, intent: Intent, do: Callable[[], Awaitable[S]]) -> S:
-        """The same of what may be done again, without waiting for its records: what became of it.
+        """Perform a repeatable effect without awaiting its records; return the outcome.
 
-        Before it is done all that came before is on disk; its own records are when anything is awaited later.
+        Earlier entries are on disk before `do` runs.
         """
         key = self.next_key(intent.name)
         asked = fingerprint(intent.kind, intent)
@@ -265,10 +254,7 @@ class StepContext:
         return await self.execution.append_soon(outcome, part_key(key, "done"), receipt_of=key)
 
     async def record_if_found(self, name: str, look: Callable[[], S | None]) -> Entry[S] | None:
-        """Look at something that changes, and record what was found; nothing found leaves no entry.
-
-        A replay sees what is recorded, and nothing new.
-        """
+        """Record what `look` returns, if not None. A replay only reads recorded events."""
         key = self.next_key(name)
         found = self.read_back(key)
         if found or self.execution.record.is_replaying:
@@ -279,23 +265,22 @@ class StepContext:
         return await self.execution.append(event, key)
 
     async def append_note(self, event: S, name: str) -> Entry[S]:
-        """Append something about the step that is under way, which is no step itself."""
+        """Append an entry as a part of the current step."""
         before = len(self.execution.journal.entries_of_step(self._reached))
         return await self.execution.append(event, part_key(self._reached, f"{name}-{before + 1}"))
 
-    # What steps are made of: those of another shape a program makes itself
+    # Building blocks of custom steps
 
     @property
     def current_key(self) -> str:
-        """The key of the step that is under way."""
         return self._reached
 
     def recorded_step(self, name: str) -> Entry[Any] | None:
-        """What is recorded of the first step of this name here; the look alone changes nothing."""
+        """Return a name's first entry without marking it as read."""
         return self.execution.record.find(f"{self.path}/{name}#1")
 
     def next_key(self, name: str) -> str:
-        """The next key of this name. To be taken before the first await of a step."""
+        """Return the next key of this name. Call it before the step's first await."""
         self._check()
         self._uses[name] += 1
         key = f"{self.path}/{name}#{self._uses[name]}"
@@ -303,22 +288,21 @@ class StepContext:
         return key
 
     def read_back(self, key: str, asked: str = "") -> Entry[Any] | None:
-        """Read back what is recorded under this key. Raises Nondeterminism where it asked something else."""
+        """Read back an entry; None if there is none. Raises ReplayMismatch."""
         return self._guard(self.execution.record.read_back, key, asked)
 
     def begin_step(self, key: str) -> None:
-        """This key is not recorded, and is about to be. Raises Nondeterminism where something was missed."""
+        """Begin a step. Raises ReplayMismatch if a recorded one was skipped."""
         self._guard(self.execution.record.begin_step, key)
 
     def read_or_begin(self, key: str, asked: str) -> Entry[Any] | None:
-        """Read back what is recorded under this key; where nothing is, it goes live."""
         found = self.read_back(key, asked)
         if found is None:
             self.begin_step(key)
         return found
 
     def take_over(self, asked: str, kind: type[S]) -> Entry[S] | None:
-        """What an abandoned execution finished that asked the same, if it was not taken over yet."""
+        """Take over an equal, finished step of an abandoned execution, once."""
         return self.execution.record.take_over(asked, (kind,))
 
     # Replay
@@ -326,7 +310,6 @@ class StepContext:
     async def _recorded(
         self, key: str, asked: str, finished: tuple[type[StepEvent], ...]
     ) -> Entry[Any] | None:
-        """What is recorded under this key, or was finished by an execution that this one stands for."""
         found = self.read_or_begin(key, asked)
         if found:
             return found
@@ -336,7 +319,7 @@ class StepContext:
         return await self.execution.append(replace(old.event, taken_from=old.key), key)
 
     def _guard(self, look: Callable[..., T], *what: str) -> T:
-        """A difference found anywhere ends the whole execution, whoever swallows it."""
+        """End the execution on a mismatch, even if code swallows it."""
         try:
             return look(*what)
         except ReplayMismatch as difference:
@@ -344,7 +327,6 @@ class StepContext:
             raise
 
     def _check(self) -> None:
-        """Raise again what was raised before: code that swallowed it cannot go on."""
         if self.execution.latched:
             raise self.execution.latched
         if self._latched:
@@ -367,15 +349,12 @@ def _accept_any(_: Entry[Input]) -> bool:
 
 
 class WaitContext(StepContext):
-    """The steps that wait. Where there is no answer yet they suspend, and the execution holds nothing."""
+    """Steps that wait: without an answer they suspend the execution."""
 
-    # What comes from outside
+    # Inputs
 
     async def receive(self, wanted: Callable[[Entry[Input]], bool] = _accept_any) -> list[Entry[Input]]:
-        """Look what came meanwhile, and record it. A replay sees what is recorded, and nothing new.
-
-        Only the trunk of an execution receives. What it accepts, it answers; the rest waits on.
-        """
+        """Record and return inputs that came meanwhile (trunk only); a replay returns recorded ones."""
         if self.path != self.execution.path:
             raise RuntimeError("only the trunk of an execution receives, never a parallel branch")
         key = self.next_key("receive")
@@ -392,14 +371,13 @@ class WaitContext(StepContext):
         return came
 
     def accept(self, entries: Sequence[Entry[Input]]) -> None:
-        """These are answered by this execution, too."""
+        """Answer these inputs in this execution, too."""
         self.execution.accept_inputs(entries)
 
     async def ask(
         self, name: str, question: AnswerAwaited, *, within: float | None = None, until: Sequence[int] = ()
     ) -> Entry[Input] | None:
-        """Ask, and suspend until it is answered; None where nobody did `within` so many seconds, or before
-        one of the entries `until` was closed."""
+        """Suspend until an answer; None after `within` seconds or once an entry of `until` is closed."""
         found = await self.ask_for(
             name, question, answered=_as_answer_received, kind=AnswerReceived, within=within, until=until
         )
@@ -419,10 +397,9 @@ class WaitContext(StepContext):
         within: float | None = None,
         until: Sequence[int] = (),
     ) -> Entry[A]:
-        """The same for a program with questions and answers of its own: the entry that `answered` made.
+        """Ask with a program's own kinds; return the entry made by `answered`.
 
-        `first` says the question to whoever is to answer it, under the key that it will have, and returns
-        it as it is recorded. Where one of the entries `until` is closed, nobody needs to answer any more.
+        `first` posts the question under its key. A deadline reaches `answered` as WaitEnded.
         """
         key = self.next_key(name)
         asked = fingerprint(question.kind, name, question, within)
@@ -433,7 +410,7 @@ class WaitContext(StepContext):
                 event = await first(key)
             event = replace(event, fingerprint=asked, execution=self.execution.id)
             waits = await self.execution.append(event, key)
-        if isinstance(waits.event, AnswerReceived):  # taken over from before a restart
+        if isinstance(waits.event, AnswerReceived):  # taken over after a restart
             return waits
         deadline = await self._deadline(waits, within, until)
         return await self._answer(waits, answered, deadline)
@@ -441,7 +418,6 @@ class WaitContext(StepContext):
     async def _deadline(
         self, asked: Entry[Any], within: float | None, until: Sequence[int]
     ) -> Entry[WaitBegan] | None:
-        """What ends the question without an answer: a time, or the end of what it is for."""
         if within is None and not until:
             return None
         key = part_key(asked.key, "deadline")
@@ -462,9 +438,9 @@ class WaitContext(StepContext):
         within: float | None = None,
         name: str = "wait",
     ) -> Entry[WaitEnded]:
-        """Suspend until these entries are closed and one that matches has come, or for so many seconds.
+        """Suspend until entries are closed and one matches, or for `within` seconds.
 
-        With `want` "any", one of all that is enough.
+        With `want` "any", one condition is enough.
         """
         event = WaitBegan(closed=tuple(closed), want=want, matching=matching)
         waits = await self._waiting(name, event, within)
@@ -482,15 +458,14 @@ class WaitContext(StepContext):
         note: Any = None,
         name: str = "watch",
     ) -> Entry[WaitBegan]:
-        """The same, without suspending: when it is over, the program's `reminder` comes to this thread.
-
-        The seconds count from now, or from a time that the execution has read (`since`).
+        """Begin a wait without suspending; its end sends the program's reminder to this thread. `since`
+        defaults to now.
         """
         event = WaitBegan(closed=tuple(closed), want=want, matching=matching, note=note, resumes=False)
         return await self._waiting(name, event, within, since)
 
     async def unwatch(self, watches: Sequence[int]) -> Entry[QuestionWithdrawn]:
-        """What these wait for is wanted no more. One that is over already has become an input."""
+        """Withdraw these watches, unless finished."""
         key = self.next_key("unwatch")
         asked = fingerprint("unwatch", tuple(watches))
         found = self.read_or_begin(key, asked)
@@ -499,13 +474,11 @@ class WaitContext(StepContext):
         return await self.execution.append(QuestionWithdrawn(fingerprint=asked), key, moot=watches)
 
     async def sleep(self, seconds: float) -> None:
-        """Suspend for so long."""
         await self.wait(within=seconds, name="sleep")
 
     async def _waiting(
         self, name: str, event: WaitBegan, within: float | None, since: float | None = None
     ) -> Entry[WaitBegan]:
-        """A wait takes a delay; its time is reckoned when it is first appended, and so is what it matches."""
         if not event.closed and event.matching is None and within is None:
             raise ValueError("a wait needs entries to wait for, or a time")
         key = self.next_key(name)
@@ -523,7 +496,6 @@ class WaitContext(StepContext):
         return await self.execution.append(event, key)
 
     def _placed(self, matching: EntryMatch) -> EntryMatch:
-        """Where and from when on it is looked for."""
         after = matching.after
         if after is None:
             after = self.execution.last_seen_seq
@@ -535,7 +507,7 @@ class WaitContext(StepContext):
         answered: Callable[[Entry[Any], Entry[Input]], Awaitable[A]],
         deadline: Entry[Any] | None = None,
     ) -> Entry[A]:
-        """How this was answered, in time or not; suspends where it is not yet."""
+        """Record the answer or deadline; suspend without either."""
         key = part_key(waits.key, "answer")
         found = self.read_back(key)
         if found:
@@ -554,9 +526,7 @@ class WaitContext(StepContext):
         return await self.execution.append(event, key, cause=answer.seq, closes=closes)
 
     async def withdraw(self, watches: Sequence[int] = ()) -> list[Entry[Any]]:
-        """Nobody needs to answer what other executions of this thread wait for, and these watches are wanted
-        no more; what that was.
-        """
+        """Withdraw and return other executions' questions and waits, and these watches."""
         key = self.next_key("withdraw")
         journal, thread = self.execution.journal, self.execution.thread
         found = self.read_back(key)
@@ -570,13 +540,12 @@ class WaitContext(StepContext):
 
 
 async def _as_answer_received(_waits: Entry[Any], given: Entry[Input]) -> AnswerReceived:
-    """How an input is recorded as an answer, where the program has no kind of its own for that."""
     return AnswerReceived(input=given.seq)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildResult:
-    """What came of a child: how it ended, or `status` "missing" where it has not ended yet."""
+    """Outcome of a child thread; "missing" if it has not ended."""
 
     thread: str
     status: str
@@ -584,12 +553,12 @@ class ChildResult:
 
 
 class Context(WaitContext):
-    """Where one task of an execution takes its steps from."""
+    """Steps of one task, also for other threads."""
 
     # Other threads
 
     async def send(self, name: str, thread: str, event: Input) -> Entry[InputSent]:
-        """An input for another thread, or for this one. `delivered`: had it not ended?"""
+        """Send an input to any thread; `delivered` is False if it had ended."""
         key = self.next_key(name)
         asked = fingerprint("sent", name, thread, event.kind, event)
         sent = self.read_or_begin(key, asked)
@@ -603,13 +572,12 @@ class Context(WaitContext):
         return sent
 
     async def _deliver(self, event: Input, sent: Entry[Any], thread: str) -> None:
-        """What was sent, or begins a thread, comes there once."""
         key = part_key(sent.key, "input")
         if not self.read_back(key):
             await self.execution.append(event, key, thread=thread, cause=sent.seq)
 
     async def spawn(self, label: str, first: Input) -> Entry[ThreadSpawned]:
-        """Begin a thread under this one, with its first input."""
+        """Begin a child thread with its first input."""
         key = self.next_key("spawn")
         asked = fingerprint("spawn", label, first.kind, first)
         spawned = self.read_or_begin(key, asked)
@@ -620,7 +588,6 @@ class Context(WaitContext):
         return spawned
 
     def _free_name(self, label: str) -> str:
-        """An id for a thread under this one that no other has."""
         execution = self.execution
         begun = execution.journal.thread_entries(execution.thread, ThreadSpawned)
         taken = {*execution.names, *(entry.event.thread for entry in begun)}
@@ -639,7 +606,7 @@ class Context(WaitContext):
         want: Literal["any", "all"] = "all",
         within: float | None = None,
     ) -> list[ChildResult]:
-        """Suspend until these children have ended, or until a time; what came of each, in their order."""
+        """Suspend until children end, or for `within` seconds; return results in order."""
         woke = await self.wait(closed=seqs_of(children), want=want, within=within, name="join")
         return [self._child_result(child, woke.seq) for child in children]
 
@@ -652,11 +619,11 @@ class Context(WaitContext):
         return ChildResult(thread=thread, status=end.status, result=end.result)
 
     async def cancel(self, children: Sequence[Entry[ThreadSpawned]] = (), reason: str = "cancelled") -> None:
-        """Send a stop to these children, or to all that have not ended; in a root, that it has begun."""
+        """Stop these or all unfinished children; in a root, only this execution's."""
         await self._cancel(seqs_of(children) or await self._children(), reason)
 
     async def cancel_all(self, reason: str = "cancelled") -> Sequence[Entry[ThreadSpawned]]:
-        """Send a stop to all that goes on under this thread, whichever execution began it; what that was."""
+        """Stop and return all unfinished children, of any execution."""
         seqs = await self._children(whoever=True)
         await self._cancel(seqs, reason)
         return self.execution.journal.entries_at(seqs)
@@ -667,7 +634,6 @@ class Context(WaitContext):
             await self.send(f"cancel-{seq}", child.event.thread, CancelRequest(reason=reason))
 
     async def _children(self, *, whoever: bool = False) -> Sequence[int]:
-        """The children that have not ended, as they were when this was first asked."""
         key = self.next_key("children")
         found = self.read_back(key)
         if found:
@@ -677,7 +643,7 @@ class Context(WaitContext):
         pending = self.execution.journal.pending_entries(ThreadSpawned, thread=self.execution.thread)
         if not (
             whoever or self.execution.parent_thread
-        ):  # a root does not end: what others spawned there goes on
+        ):  # a root never ends, so the children of others go on
             own = set(seqs_of(self.execution.recorded_entries(ThreadSpawned)))
             pending = [child for child in pending if child.seq in own]
         seqs = tuple(seqs_of(pending))
@@ -686,10 +652,7 @@ class Context(WaitContext):
         return seqs
 
     async def end_thread(self, result: Any = None, status: str = "completed") -> None:
-        """The last word of this thread: its children are stopped, and the one that spawned it is told.
-
-        What anybody was asked here, and what was waited for, needs no answer any more.
-        """
+        """End this thread: stop its children, withdraw its questions and waits, report to its parent."""
         await self.cancel(reason=f"{self.execution.thread} has ended")
         key = self.next_key("end")
         asked = fingerprint("end", result, status)

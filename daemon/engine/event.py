@@ -1,17 +1,7 @@
-"""Text that can be written everywhere: no half of a character, no NUL.
+"""Journal entries: event classes, keys, JSON encoding, and blanking of forgotten words.
 
-JSON lets half a surrogate pair pass, and so do models and tools; UTF-8, SQLite and Slack do not.
-
-An event without its words: what a forgotten entry's body becomes. Ids, numbers and codes stay.
-
-The body of a forgotten entry begins with a mark, which names the entry that it was forgotten under.
-
-What an entry of the journal is, and what it says.
-
-Each kind of entry is a frozen dataclass derived from Event. The engine's own kinds stand in `kinds.py`; a
-program adds its own and hands them to the journal when it opens it. Nothing registers at import.
-
-How steps are named: a key is a path that says where in an execution it stands.
+A kind is a frozen dataclass derived from Event; a program hands its kinds to the journal when opening it.
+Stored text has no lone surrogates or NUL: JSON allows them, UTF-8, SQLite and Slack do not.
 """
 
 from __future__ import annotations
@@ -51,20 +41,20 @@ FIRST_HALF = re.compile(r"[\ud800-\udbff]\Z")
 
 
 SUSPECT = re.compile(r"\\u(?:d[89a-f]|0000)", re.IGNORECASE)
-"""What is escaped so in JSON may be half a character."""
+"""JSON escapes of surrogates and NUL."""
 
 
 REPLACEMENT_CHARACTER = "\ufffd"
-"""Stands for each character that could not be written."""
+"""Replacement for unstorable characters."""
 
 
 SHORT = re.compile(r"(?s).{1,256}(?=\s|\Z)|.{1,256}")
-"""A piece that ends with a word where it can."""
+"""Piece of at most 256 characters, ending at a word if possible."""
 
 
 def storable_text(text: str) -> str:
-    """The text with its halves joined to characters, and a mark for what is none."""
-    if text.isascii() and "\0" not in text:  # a search through a prompt would take longer than all else
+    """Return the text with surrogate pairs joined and unstorable characters replaced."""
+    if text.isascii() and "\0" not in text:  # searching a long prompt is slow
         return text
     if not UNWRITABLE.search(text):
         return text
@@ -76,14 +66,13 @@ def _joined(pair: re.Match[str]) -> str:
 
 
 def storable_json(text: str) -> str:
-    """JSON text, as `json.dumps` writes it, whose strings can be written everywhere."""
+    """Return `json.dumps` output with all strings storable."""
     if "\\u" not in text or not SUSPECT.search(text):
         return text
     return json.dumps(storable_value(json.loads(text)), allow_nan=False)
 
 
 def storable_value(value: Any) -> Any:
-    """A value as JSON holds it, with all of its texts as they can be written everywhere."""
     match value:
         case str():
             return storable_text(value)
@@ -95,8 +84,7 @@ def storable_value(value: Any) -> Any:
 
 
 def normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
-    """The text in this form of Unicode, piece by piece: to put a row of accents in order takes the square of
-    it, and nobody else goes on meanwhile."""
+    """Normalize text in pieces: long runs of accents take quadratic time and block the loop."""
     return "".join(normalize(form, piece) for piece in SHORT.findall(text))
 
 
@@ -104,16 +92,16 @@ FORGOTTEN_MARK = "forgotten"
 
 
 START = f'{{"{FORGOTTEN_MARK}": '
-"""How the body of a forgotten entry begins."""
+"""Start of a forgotten entry's body."""
 
 
 D = TypeVar("D")
 
 
 def without_words(value: D) -> D:
-    """This dataclass with each text emptied, but for its codes and what its class says `stays`.
+    """Return a dataclass with its texts emptied, except codes and fields in `stays`.
 
-    Of what may be any JSON nothing is left; of a list of numbers all of it.
+    Fields of any JSON become None; lists of numbers stay.
     """
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         raise TypeError(f"{type(value).__qualname__} is no dataclass")
@@ -126,12 +114,11 @@ def without_words(value: D) -> D:
 
 
 def with_forgotten_mark(fields: Mapping[str, Any], by: int) -> str:
-    """These fields as the body of an entry that was forgotten under the entry `by`."""
     return json.dumps({FORGOTTEN_MARK: by, **fields})
 
 
 def forgotten_mark(body: str) -> int:
-    """The seq of the entry under which this body was blanked; 0 for one that was not."""
+    """Return the seq of the entry under which a body was blanked; 0 if it was not."""
     if not body.startswith(START):
         return 0
     digits = body[len(START) :].partition(",")[0].rstrip("}")
@@ -158,7 +145,6 @@ def _blank(value: Any, hint: Any) -> Any:
 
 @functools.cache
 def _kept_fields(kind: type) -> frozenset[str]:
-    """What this class and those that it derives from say, and the fields that hold codes alone."""
     stays = {name for name, hint in _type_hints(kind).items() if _is_code(hint)}
     for base in kind.__mro__:
         stays.update(vars(base).get("stays", ()))
@@ -166,7 +152,6 @@ def _kept_fields(kind: type) -> frozenset[str]:
 
 
 def _is_code(hint: Any) -> bool:
-    """Is it one of some fixed words, or nothing?"""
     if get_origin(hint) is Literal:
         return True
     parts = [part for part in get_args(hint) if part is not type(None)]
@@ -178,24 +163,25 @@ def _type_hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-# thread@seq                      an execution: its thread, and the seq of its first input
-# thread@seq~1                    the same, after its first restart
-# thread@seq~failed               its last words, where it is given up (~stopped: where somebody stops it)
-# thread@seq/draw#2               a step: the second `draw` of the trunk
-# thread@seq/branch#1/draw#1      a step of a context within it
-# thread@seq/:3f9a#1/draw#1       a step of a context that is named by its content
-# thread@seq/:forgotten-7#1/draw  the same, when the words of its content are forgotten
-# thread@seq/draw#2!done          a part of a step
+# Keys:
+#     thread@seq                      execution
+#     thread@seq~1                    first restart
+#     thread@seq~failed               report of its end (or ~stopped)
+#     thread@seq/draw#2               step
+#     thread@seq/branch#1/draw#1      step in a nested context
+#     thread@seq/:3f9a#1/draw#1       context named by content
+#     thread@seq/:forgotten-7#1/draw  after forgetting
+#     thread@seq/draw#2!done          part of a step
 
 PART = "!"
 
 
 CONTENT = re.compile(r":[0-9a-f]{12}(?=#\d)")
-"""The name of a context that is made of its content."""
+"""Name of a context made from content."""
 
 
 RENAMED = ":forgotten-"
-"""How the name of such a context begins when its content is forgotten."""
+"""Prefix of a context name whose content was forgotten."""
 
 
 FAILED = "failed"
@@ -205,55 +191,51 @@ STOPPED = "stopped"
 
 
 def root_of(thread: str) -> str:
-    """The thread at the top of the tree that this one stands in: `a` of `a.b.c`."""
+    """Return the root: `a` for `a.b.c`."""
     return thread.partition(".")[0]
 
 
 def parent_of(thread: str) -> str:
-    """The thread directly above this one; empty where there is none."""
+    """Return the parent; empty for a root."""
     return thread.rpartition(".")[0]
 
 
 def context_of(key: str) -> str:
-    """The path of the context that a step, or a context, stands in."""
+    """Return the context of a step or context."""
     return key.rpartition("/")[0]
 
 
 def execution_of(key: str) -> str:
-    """The execution that recorded this, however often it was restarted."""
+    """Return the execution's id, without restarts."""
     return re.split("[/~!]", key)[0]
 
 
 def part_key(key: str, name: str) -> str:
-    """The key of what belongs to a step."""
     return f"{key}{PART}{name}"
 
 
 def step_of(key: str) -> str:
-    """The key of the step that this belongs to: itself, where it is no part."""
+    """Return a part's step, or the key itself."""
     return key.partition(PART)[0]
 
 
 def is_part(key: str) -> bool:
-    """Does it belong to a step, and is none itself?"""
     return PART in key
 
 
 def is_named_by_content(path: str) -> bool:
-    """Is this context named by what it is about, and not by where it stands?"""
     return path.rpartition("/")[2].startswith(":")
 
 
 def is_renamed(key: str) -> bool:
-    """True if it stands in a context that was named by what is forgotten: nobody can ask for it any more."""
+    """True if its context's content was forgotten, so that it cannot be read back."""
     return f"/{RENAMED}" in key
 
 
 def without_content_names(key: str, seq: int, names: dict[str, str]) -> str:
-    """The key without names that were made of content.
+    """Return the key without names made from content.
 
-    `names` are the contexts that were renamed so far, with their new paths; it grows. A new name is made of
-    the first seq in that context.
+    `names` maps renamed contexts to new paths, and grows. A new name uses its context's first seq.
     """
     parts = key.split("/")
     for place, name in enumerate(parts):
@@ -267,7 +249,7 @@ def without_content_names(key: str, seq: int, names: dict[str, str]) -> str:
 
 
 def enclosing_contexts(path: str, root: str) -> list[str]:
-    """The contexts from `root` down to this one, both with it."""
+    """Return the contexts from `root` down to `path`."""
     found = [path]
     while path != root and "/" in path:
         path = context_of(path)
@@ -276,42 +258,41 @@ def enclosing_contexts(path: str, root: str) -> list[str]:
 
 
 def restarted_path(execution: str, times: int) -> str:
-    """The path of an execution after so many restarts."""
     return f"{execution}~{times}" if times else execution
 
 
 def last_words_path(execution: str, name: str) -> str:
-    """The path under which the end of an execution is told that does not run any more."""
+    """Return the path for reporting an execution's end."""
     return f"{execution}~{name}"
 
 
 DAY = 86_400.0
-"""In seconds."""
+"""Seconds in a day."""
 
 
 def midnight(now: float) -> float:
-    """When the UTC day of this time began, in Unix seconds."""
+    """Return the start of the UTC day, in Unix seconds."""
     return now - now % DAY
 
 
 UNHASHED = "forgotten"
-"""Stands for a hash that was made of words which are forgotten."""
+"""Placeholder for hashes of forgotten words."""
 
 
 NO_DATE = 253_402_300_800
-"""The first second after the year 9999."""
+"""First second after the year 9999."""
 
 
 Seqs = Annotated[tuple[int, ...], "entries"]
-"""A field that names earlier entries of its own tree of threads."""
+"""Seqs of earlier entries in the same tree of threads."""
 
 
 Date = Annotated[float, Field(ge=0, lt=NO_DATE)]
-"""A field that is a time in Unix seconds."""
+"""Unix seconds."""
 
 
 class InputRank(IntEnum):
-    """The order in which a thread takes what waits for it."""
+    """Order in which a thread takes pending inputs."""
 
     STOP = 0
     ANSWER = 1
@@ -322,38 +303,34 @@ class InputRank(IntEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """What one entry says. Its fields are JSON: texts, numbers, tuples, mappings."""
+    """Typed body of an entry: JSON fields."""
 
     kind: ClassVar[str]
-    """The name of this kind in the journal."""
+    """Name in the journal."""
     pending: ClassVar[bool] = False
-    """Does an entry of this kind wait until a later one closes it?"""
+    """True if a later entry has to close it."""
     closed_by: ClassVar[frozenset[str]] = frozenset()
-    """The kinds that may close it, where it is pending."""
+    """Kinds that may close it."""
     state: ClassVar[str] = "pending"
-    """What an entry of this kind is as long as it is pending, in words."""
+    """Description while pending."""
     may_be_input: ClassVar[bool] = False
-    """May a turn take it?"""
+    """True if a turn may take it."""
     within_turn: ClassVar[bool] = False
-    """Is it written by a turn alone, under a key of that turn?"""
+    """True if only a turn writes it, under its keys."""
     brings: ClassVar[bool] = False
-    """May it name entries of other trees? From then on its own tree may name them, too."""
+    """True if it may name entries of other trees; its own tree then may, too."""
     receipt_of: ClassVar[str] = ""
-    """The kind of its cause, where it is a receipt: it closes that if it may, and no turn ends without."""
+    """Kind of the cause that this receipt closes, if it may; no turn ends without it."""
     stays: ClassVar[tuple[str, ...]] = ()
-    """The fields that are no words of anybody's, but ids, keys and codes: they stay when it is forgotten.
-    A class says it of its own fields."""
+    """Fields of this class with ids, keys or codes, kept when it is forgotten."""
     hashes: ClassVar[tuple[str, ...]] = ()
-    """The fields that hold a hash of words: that goes when the words are forgotten, also where the entry
-    stays. A class says it of its own fields."""
+    """Fields of this class with hashes, cleared when their words are forgotten."""
 
     def without_words(self) -> Self:
-        """What is left of it when it is forgotten."""
         return without_words(self)
 
     def line(self) -> str:
-        """The entry in a few words, for a person who reads the journal: its text, if it is one, else what is
-        special about its fields."""
+        """Return a summary for readers: its text, or its unusual fields."""
         text = getattr(self, "text", None)
         if isinstance(text, str):
             return text
@@ -362,7 +339,7 @@ class Event:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Input(Event):
-    """Something that a thread has to take up: a turn begins because one is pending, and closes it."""
+    """Input of a thread, closed by a turn."""
 
     pending = True
     closed_by = frozenset({"turn-ended", "undeliverable", "forgotten"})
@@ -372,31 +349,29 @@ class Input(Event):
 
     @property
     def answers(self) -> str:
-        """The key of the question or wait that it answers, if it answers one."""
+        """Key of the question or wait that it answers."""
         return ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StepEvent(Event):
-    """What a step of an execution records. The engine fills both fields."""
+    """Recorded result of a step; the engine fills both fields."""
 
     within_turn = True
     state = "begun by a half turn"
     stays: ClassVar[tuple[str, ...]] = ("taken_from",)
     hashes: ClassVar[tuple[str, ...]] = ("fingerprint",)
     fingerprint: str = ""
-    """What the step asked: compared whenever it is read back, unless words were forgotten that it was made of
-    (UNHASHED)."""
+    """Hash of the question, compared at read-back; UNHASHED after forgetting."""
     taken_from: str = ""
-    """The key in an abandoned execution that this was taken over from."""
+    """Key in the abandoned execution that it was copied from."""
 
     def asks_the_same(self, other: StepEvent) -> bool:
-        """True if both are known to ask the same: of what was forgotten nobody knows it."""
+        """True if both fingerprints are known and equal."""
         return self.fingerprint == other.fingerprint and self.fingerprint not in ("", UNHASHED)
 
 
 def _special(event: Event) -> Iterator[str]:
-    """The fields that differ from what is usual, but for those that the engine fills."""
     engines = _names(StepEvent)
     for field in dataclasses.fields(event):
         value = getattr(event, field.name)
@@ -415,11 +390,10 @@ def _names(kind: type[Event]) -> list[str]:
 
 
 UNASKED: Mapping[str, object] = {"asked": False}
-"""Metadata of a field that is no part of what a step asks, so that a kind of older journals can get it."""
+"""Metadata of a field outside fingerprints, so that existing kinds can gain it."""
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass, as they are."""
     return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
@@ -434,11 +408,10 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Entry(Generic[E]):
-    """One line of the journal. It is never changed and never deleted, but its body may be forgotten.
+    """Entry of the journal; only forgetting changes it.
 
-    `cause` is the seq of the entry that it follows from, `closes` those of the pending entries that
-    it ends, `at` the time in Unix seconds. `forgotten` is the seq of the entry under which its body was
-    blanked (0: it was not).
+    `cause` and `closes` are seqs, `at` is Unix seconds; `forgotten` is the seq of the entry under which the
+    body was blanked, or 0.
     """
 
     seq: int
@@ -453,34 +426,29 @@ class Entry(Generic[E]):
 
     @property
     def kind(self) -> str:
-        """The name of its kind."""
         return self.event.kind
 
 
 def of_kind(kind: type[E], entries: Iterable[Entry[Any]]) -> list[Entry[E]]:
-    """Those of these entries that are of this kind, or of one derived from it."""
+    """Return entries of this or a derived kind."""
     return [entry for entry in entries if isinstance(entry.event, kind)]
 
 
 def seqs_of(entries: Iterable[Entry[Any]]) -> list[int]:
-    """Their seqs, as they come."""
     return [entry.seq for entry in entries]
 
 
 def in_seq_order(entries: Iterable[Entry[E]]) -> list[Entry[E]]:
-    """The same in the order in which they were written."""
     return sorted(entries, key=attrgetter("seq"))
 
 
 def in_chunks(values: Sequence[T], most: int) -> Iterator[Sequence[T]]:
-    """These, so many at a time."""
     for start in range(0, len(values), most):
         yield values[start : start + most]
 
 
 def entry_as_json(entry: Entry[Event]) -> dict[str, Any]:
-    """An entry as JSON values: its columns, with the event as `body`."""
-    kind: Any = type(entry.event)  # as mypy takes no class for hashable
+    kind: Any = type(entry.event)  # mypy: classes are not hashable
     told = {
         "seq": entry.seq,
         "thread": entry.thread,
@@ -498,7 +466,7 @@ def entry_as_json(entry: Entry[Event]) -> dict[str, Any]:
 
 
 class EventCodec:
-    """The kinds that a journal knows, and their form as JSON."""
+    """Kinds known to a journal, and their JSON form."""
 
     def __init__(self, classes: Iterable[type[Event]]) -> None:
         self._classes: dict[str, type[Event]] = {}
@@ -511,14 +479,14 @@ class EventCodec:
                 raise ValueError(
                     f"{known.__qualname__} and {each.__qualname__} are both of the kind {each.kind}"
                 )
-            kind: Any = each  # as mypy takes no class for hashable
+            kind: Any = each  # mypy: classes are not hashable
             self._adapters[each.kind] = _adapter(kind)
 
     def __iter__(self) -> Iterator[type[Event]]:
         return iter(self._classes.values())
 
     def kind_names(self, classes: Iterable[type[Event]]) -> tuple[str, ...]:
-        """The kinds of these classes, and of all that derive from them."""
+        """Return the kinds of these and derived classes."""
         asked = tuple(classes)
         if asked not in self._names:
             own = [each.kind for each in asked if hasattr(each, "kind")]
@@ -527,41 +495,36 @@ class EventCodec:
         return self._names[asked]
 
     def class_of_kind(self, name: str) -> type[Event] | None:
-        """The class of this kind, if it is known."""
         return self._classes.get(name)
 
     def in_own_class(self, event: F) -> F:
-        """The same event in the program's own class of its kind, where it derived one from the engine's."""
+        """Return the event in the program's subclass of its kind, if any."""
         known = self._classes.get(event.kind, type(event))
         if known is type(event) or not issubclass(known, type(event)):
             return event
         return known(**_fields(event))
 
     def referenced_seqs(self, event: Event) -> Iterator[tuple[str, int]]:
-        """Each entry that a field of this event names, with the field."""
+        """Yield (field, seq) for each entry that the event names."""
         kind: Any = type(event)
         for field in seq_fields(kind):
             for seq in getattr(event, field):
                 yield field, seq
 
     def dump(self, event: Event) -> str:
-        """The event as JSON that can be read again.
-
-        Raises ValueError for a kind that is not known, ValueError or TypeError for a field that is no JSON.
-        """
+        """Encode as JSON. Raises ValueError for an unknown kind, ValueError or TypeError for other values."""
         adapter = self._adapters.get(event.kind)
         if adapter is None or self._classes[event.kind] is not type(event):
             raise ValueError(
                 f"{type(event).__qualname__} (of the kind {event.kind}) is not known:"
                 " hand its class to Journal"
             )
-        # In Pydantic's own JSON, a NaN would become a null.
+        # Pydantic's own JSON would turn NaN into null.
         value = adapter.dump_python(event, warnings=False)
         return storable_json(json.dumps(value, default=_plain, allow_nan=False))
 
     def blank(self, name: str, body: str, by: int) -> str:
-        """This body without its words, as forgotten under the entry `by`. One that is damaged has none left
-        that could be read: it stays damaged, and empty."""
+        """Return a body without words; a damaged one becomes empty."""
         try:
             left = self.load(name, body).without_words()
         except ValueError:
@@ -569,7 +532,7 @@ class EventCodec:
         return with_forgotten_mark(json.loads(self.dump(left)), by)
 
     def unhash(self, name: str, body: str) -> str:
-        """This body without its hashes of words; one that is no JSON object stays as it is."""
+        """Return a body without hashes of words."""
         try:
             fields = json.loads(body)
         except (ValueError, RecursionError):
@@ -583,7 +546,7 @@ class EventCodec:
         return json.dumps(fields | dict.fromkeys(held, UNHASHED))
 
     def load(self, name: str, body: str) -> Event:
-        """The event of this JSON. Raises ValueError where it is damaged, or of a kind that is not known."""
+        """Decode an event. Raises ValueError if it is damaged or its kind unknown."""
         adapter = self._adapters.get(name)
         if adapter is None:
             raise ValueError(f"its kind, {name}, is not known")
@@ -594,7 +557,7 @@ class EventCodec:
             raise ValueError(f"its {', '.join(places)}") from None
 
     def read_back(self, event: F) -> tuple[str, F]:
-        """The event as JSON, and as every reader will be given it. Raises ValueError or TypeError."""
+        """Return the JSON, and the event as readers will decode it. Raises ValueError or TypeError."""
         body = self.dump(event)
         try:
             return body, cast(F, self._adapters[event.kind].validate_json(body, strict=True))
@@ -603,13 +566,11 @@ class EventCodec:
 
 
 def _hashes(kind: type[Event]) -> Iterator[str]:
-    """The fields with hashes of this class and of those that it derives from."""
     for base in kind.__mro__:
         yield from vars(base).get("hashes", ())
 
 
 def _places(error: ValidationError) -> Iterator[str]:
-    """The fields that are not what they should be."""
     for fault in error.errors():
         if fault["loc"]:
             yield str(fault["loc"][0])
@@ -618,14 +579,13 @@ def _places(error: ValidationError) -> Iterator[str]:
 
 
 def _faults(error: ValidationError) -> Iterator[str]:
-    """The same, with what is wrong."""
     for fault in error.errors():
         place = ".".join(map(str, fault["loc"]))
         yield f"its {place}: {fault['msg']}"
 
 
 def _check_class(each: type[Event]) -> None:
-    """Raises ValueError for a class that cannot be a kind, or whose answers would be taken for messages."""
+    """Raise ValueError for a class without kind, or whose answers would rank as messages."""
     if not hasattr(each, "kind"):
         raise ValueError(f'{each.__qualname__} has no kind: give it one, `kind = "…"`')
     if issubclass(each, Input) and "answers" in _names(each):
@@ -639,25 +599,23 @@ def _check_class(each: type[Event]) -> None:
 
 @functools.cache
 def _adapter(kind: Any) -> TypeAdapter[Event]:
-    """Checks the fields of this kind. Dear to make, and always the same."""
     return TypeAdapter(kind)
 
 
 @functools.cache
 def seq_fields(kind: Any) -> list[str]:
-    """The fields of this class of events that name other entries."""
+    """Return the fields that name other entries."""
     hints = get_type_hints(kind, include_extras=True)
     return [field.name for field in dataclasses.fields(kind) if hints[field.name] == Seqs]
 
 
 def fingerprint(*asked: object) -> str:
-    """A short hash of what a step asks: the same for the same JSON, events and entries."""
+    """Return a hash of what a step asks: 16 hex digits, equal for equal JSON."""
     text = json.dumps(asked, default=_plain, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def _plain(value: object) -> Any:
-    """What stands for a value that is not JSON."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         asked = [field.name for field in dataclasses.fields(value) if field.metadata != UNASKED]
         return {name: getattr(value, name) for name in asked}
@@ -671,16 +629,15 @@ def _plain(value: object) -> Any:
 
 
 def digest(value: object) -> str:
-    """Sixteen hex digits that stand for a JSON value, whatever the order of its keys."""
+    """Return a JSON value's hash: 16 hex digits, independent of key order."""
     return digest_of_json(canonical_json(value))
 
 
 def canonical_json(value: object) -> bytes:
-    """A JSON value as bytes, the same whatever the order of its keys."""
+    """Return JSON as bytes, independent of key order."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return text.encode(errors="surrogatepass")
 
 
 def digest_of_json(written: bytes) -> str:
-    """The digest of a value that is written down already."""
     return hashlib.sha256(written).hexdigest()[:16]

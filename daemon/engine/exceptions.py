@@ -1,7 +1,4 @@
-"""What the engine raises: errors that a caller may handle, and control flow that nobody may swallow.
-
-Control flow derives from BaseException, so that `except Exception` lets it pass; the engine raises it again.
-"""
+"""Errors and control flow of the engine."""
 
 from __future__ import annotations
 
@@ -19,52 +16,49 @@ def recorded_name(error: BaseException) -> str:
 
 
 class EngineError(Exception):
-    """The root of what goes wrong in the engine."""
+    """Base of the engine's errors."""
 
     recorded_name = "EngineError"
 
 
 class JournalError(EngineError):
-    """The journal cannot be read or written; the text says why and what to do."""
+    """Failure to read or write the journal, with advice."""
 
     recorded_name = "JournalError"
 
 
 class JournalLocked(JournalError):
-    """Another process has this journal open."""
+    """Journal in use by another process."""
 
     recorded_name = "JournalHeld"
 
 
 class JournalVersionError(JournalError):
-    """The journal is of a version that this program does not read."""
+    """Journal of an unsupported version."""
 
     recorded_name = "JournalOther"
 
 
 class JournalDamaged(JournalError):
-    """What stands in the journal's file is not what was written there: no restart mends it."""
+    """Journal with damage that no restart repairs."""
 
     recorded_name = "JournalDamaged"
 
 
 class KeyConflict(JournalError):
-    """The key is there already, or the thread's id belongs to another conversation."""
+    """Existing key, or thread id of another conversation."""
 
     recorded_name = "Conflict"
 
 
 class FencedError(EngineError):
-    """Another attempt at this thread began after ours: stop, and touch nothing."""
+    """Loss of the lease to a later attempt: stop, without effects."""
 
     recorded_name = "Fenced"
 
 
 class Unavailable(EngineError):
-    """Something outside cannot be reached just now: raised by what a step does, which then waits.
-
-    `reason` is a word of the program's, `subject` what cannot be reached; empty: nothing can.
-    """
+    """Unreachable service, for which the step waits; an empty `subject` means all."""
 
     recorded_name = "Unavailable"
 
@@ -75,23 +69,23 @@ class Unavailable(EngineError):
 
 
 class ControlFlow(BaseException):
-    """Ends a run of an execution. No failure: code that catches Exception must let it pass."""
+    """End of a run, not a failure: `except Exception` lets it pass."""
 
 
 class ExecutionSuspended(ControlFlow):
-    """The execution waits for an input; the text is the key that it waits at."""
+    """Suspension at the key in the text."""
 
 
 class ReplayMismatch(ControlFlow):
-    """What the code does now does not fit what is recorded of this execution."""
+    """Difference between code and recorded steps."""
 
 
 class ReplayRequested(ControlFlow):
-    """The execution runs again from the top: so tests find out whether it reads back what it did."""
+    """Request of a test for a replay."""
 
 
 def most_severe_error(results: Sequence[object]) -> BaseException | None:
-    """Of several errors the one that counts: it follows from their kinds, not from which came first."""
+    """Return the most severe error by kind, not arrival, or None."""
     errors = [result for result in results if isinstance(result, BaseException)]
     for kind in (
         asyncio.CancelledError,

@@ -1,11 +1,4 @@
-"""The kinds of entries that the engine itself writes. A program derives its own from some of them.
-
-Four stories are told with them: a turn (began, resumed, ended), a step that waits (asked or waiting, then
-answered), something that cannot be reached (outage, then ended), and a thread under a thread (spawned, then
-ended). The lives of the worker stand in `lives.py`, what is forgotten in `erasing.py`.
-
-What a worker notes of itself: when it began and ended, and how long it lived with whom.
-"""
+"""Kinds that the engine writes; programs derive their own."""
 
 from __future__ import annotations
 
@@ -18,7 +11,7 @@ from daemon.engine.event import Date, Entry, Event, EventCodec, Input, InputRank
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerStarted(Event):
-    """A worker was started, `after` a stop or a kill; `standings`: half turns it may have died of."""
+    """A worker started after a stop or kill; `standings` are crash records."""
 
     kind = "life-began"
     after: Literal["", "stop", "kill"]
@@ -38,7 +31,7 @@ class WorkerStopped(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerHeartbeat(Event):
-    """The worker has lived so many seconds with a half turn that it may die of."""
+    """A worker has run so many seconds with a crash suspect."""
 
     kind = "lived"
     life: int
@@ -48,7 +41,7 @@ class WorkerHeartbeat(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrashControlPassed(Event):
-    """The worker has lived without that half turn for so long that the last death counts against it."""
+    """A worker has run so long without a crash suspect that its last kill counts."""
 
     kind = "controlled"
     life: int
@@ -57,7 +50,7 @@ class CrashControlPassed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockCorrected(Event):
-    """This machine's clock was ahead: what it called `ahead` counts as `right`."""
+    """The machine's clock was ahead: the time `ahead` counts as `right`."""
 
     kind = "clock"
     ahead: float
@@ -66,10 +59,9 @@ class ClockCorrected(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntriesForgotten(Event):
-    """The words of these entries are forgotten: their bodies are blanked, all else of them stays.
+    """The words of these entries are forgotten, and their bodies blank.
 
-    It is pending until nothing of them is left in the file. It closes what of them still waited: nobody goes
-    on with that. `why` says so without their words.
+    Pending until erased from the file; closes entries that still waited.
     """
 
     kind = "forgotten"
@@ -86,25 +78,24 @@ class EntriesForgotten(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntriesErased(Event):
-    """Of what was forgotten nothing is left in the file, nor beside it."""
+    """The forgotten words are erased from the files."""
 
     kind = "erased"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadOpened(Event):
-    """A thread with an id of its own: its first entry. A program derives its own from it."""
+    """A thread was opened."""
 
     kind = "thread"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnBegan(Event):
-    """A thread takes a turn: an execution begins over these inputs, or goes on with them.
+    """A turn began: an execution starts over these inputs, or resumes with them.
 
-    `execution` is its id; where it goes on, that of an earlier turn, and `answers` is the key of the question
-    that its inputs answer, where they don't say so themselves. `unfit`: nobody can tell what is to be
-    done with what it took up. `life` is the seq of the life of the worker that began it.
+    `answers`: key of the answered question; `unfit`: inputs taken unread, to give up; `life`: seq of the
+    worker's start.
     """
 
     kind = "turn-began"
@@ -121,7 +112,7 @@ class TurnBegan(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnResumed(Event):
-    """Another attempt at a turn that a crash or a failure left half."""
+    """A half turn got another attempt."""
 
     kind = "turn-resumed"
     attempt: int
@@ -130,10 +121,9 @@ class TurnResumed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnEnded(Event):
-    """A turn is over. Where it is suspended, its execution goes on in a later one.
+    """A turn ended; a suspended execution goes on later.
 
-    `failed`: given up, and whoever waits was told; `abandoned`: not even that could be done; `stopped`: it
-    had failed before, and somebody stopped it.
+    `failed`: given up, and reported; `abandoned`: not even reported.
     """
 
     kind = "turn-ended"
@@ -146,10 +136,9 @@ class TurnEnded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptFailed(Event):
-    """An attempt at a turn raised an error, while it was at this key.
+    """An attempt at a turn failed at this key.
 
-    `fault`: is it the turn's own; `final`: would every further attempt come to the same? `why`: what
-    the error says, where no traceback says it better.
+    `fault`: the turn's own; `final`: retries would fail, too.
     """
 
     kind = "attempt-failed"
@@ -166,7 +155,7 @@ class AttemptFailed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnNotBegun(Event):
-    """A turn could not even be begun, or taken up again."""
+    """A turn could not be begun or resumed."""
 
     kind = "unbegun"
     error: str
@@ -177,14 +166,14 @@ class TurnNotBegun(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnGivenUp(Event):
-    """A turn is given up, or stopped after it had failed: nothing of it runs again, only its end is told."""
+    """A turn was given up or stopped: only its end is reported."""
 
     kind = "last-words"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionRestarted(Event):
-    """The code no longer fits what is recorded: the execution begins again, with its log."""
+    """An execution restarted: the code no longer fits its recorded steps."""
 
     kind = "restarted"
     within_turn = True
@@ -196,7 +185,7 @@ class ExecutionRestarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputsReceived(StepEvent):
-    """What an execution saw when it looked what came meanwhile."""
+    """An execution received new inputs."""
 
     kind = "received"
     inputs: Seqs
@@ -204,7 +193,7 @@ class InputsReceived(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepResult(StepEvent):
-    """What a step came to, where it needs no kind of its own: any JSON."""
+    """A step returned a JSON value."""
 
     kind = "result"
     value: Any = None
@@ -212,10 +201,10 @@ class StepResult(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutageBegan(StepEvent):
-    """An execution waits, in the middle of its turn, for something that cannot be reached.
+    """An execution waits within its turn for something unreachable.
 
-    It was tried `tries` times, and is tried again at `due` at the latest. Each try that its time has come for
-    is an entry of its own, which closes the one before; `since` is the first of them (0: this one).
+    `tries` counts retries, the next by `due`. A retry at its time is a new entry and closes the last; `since`
+    is the first (0: this one).
     """
 
     kind = "outage"
@@ -234,7 +223,7 @@ class OutageBegan(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutageEnded(StepEvent):
-    """It can be reached again; or, `gave_up`, nobody waits for it any more."""
+    """An outage ended; `gave_up`: the execution stopped waiting."""
 
     kind = "outage-ended"
     gave_up: bool = False
@@ -242,7 +231,7 @@ class OutageEnded(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepGivenUp(StepEvent):
-    """A step was not done: what it needs could not be reached for too long, and Unavailable was raised."""
+    """A step was not done: something was unreachable too long."""
 
     kind = "given-up"
     reason: str
@@ -254,7 +243,7 @@ class StepGivenUp(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent(StepEvent):
-    """Something is about to be done in the world. What became of it is an Outcome."""
+    """An effect is about to happen."""
 
     kind = "intent"
     stays: ClassVar[tuple[str, ...]] = ("name",)
@@ -268,7 +257,7 @@ class Intent(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome(StepEvent):
-    """What became of an intent. `unknown`: nobody can tell whether it was done."""
+    """An effect has this outcome; `unknown`: nobody can tell if it happened."""
 
     kind = "outcome"
     receipt_of = "intent"
@@ -278,7 +267,7 @@ class Outcome(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerAwaited(StepEvent):
-    """A question whose answer is an input to come. A program derives its own questions from it."""
+    """A question awaits an input as its answer."""
 
     kind = "asked"
     stays: ClassVar[tuple[str, ...]] = ("execution",)
@@ -290,10 +279,10 @@ class AnswerAwaited(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryMatch:
-    """Entries to come: of one of these kinds, in this thread (with `tree`, also in those under it; empty: the
-    waiting one; `anywhere`: in whatever thread), whose fields equal these, and which fit `about` as the
-    program sees it (Program.fits). Those after the seq `after` count; None: after what the execution that
-    waits had received.
+    """Condition on entries after the seq `after` (None: after those received).
+
+    An empty `thread` is the waiting one; `tree` adds descendants, `anywhere` all threads. The program judges
+    `about`.
     """
 
     kinds: tuple[str, ...]
@@ -307,9 +296,9 @@ class EntryMatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitBegan(StepEvent):
-    """The one way to wait: until entries are closed, some or all; until one that matches comes; until a time.
+    """A wait began: for entries to be closed, a match, or a time.
 
-    It becomes exactly one input. `note` is handed on to it; `resumes`: an execution is suspended on it.
+    Becomes exactly one input, with its `note`. `resumes`: an execution is suspended on it.
     """
 
     kind = "waiting"
@@ -330,9 +319,9 @@ class WaitBegan(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitEnded(Input):
-    """A wait is over. `missing` are the entries that it waited for and that are still pending.
+    """A wait ended.
 
-    `matched` are the entries that it was to match, up to the seq `upto`, which is what was looked through.
+    `missing` are awaited entries still pending; `matched` are matches up to the seq `upto`.
     """
 
     kind = "woke"
@@ -347,7 +336,7 @@ class WaitEnded(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitReminder(WaitEnded):
-    """A wait is over that no execution is suspended on: a turn of its own begins with it."""
+    """A wait ended on which no execution is suspended."""
 
     kind = "reminder"
     rank = InputRank.MESSAGE
@@ -355,7 +344,7 @@ class WaitReminder(WaitEnded):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerReceived(StepEvent):
-    """The input that a question or a wait was answered by."""
+    """A question or wait was answered by this input."""
 
     kind = "answered"
     input: int
@@ -363,14 +352,14 @@ class AnswerReceived(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionWithdrawn(StepEvent):
-    """Nobody needs to answer any more what it closes."""
+    """A question or wait was withdrawn."""
 
     kind = "withdrawn"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelRequest(Input):
-    """The thread above, or the program, wants what this thread does to end."""
+    """The parent or program wants this thread to stop."""
 
     kind = "cancel"
     rank = InputRank.STOP
@@ -379,7 +368,7 @@ class CancelRequest(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputSent(StepEvent):
-    """An input was sent to a thread; `delivered` is false where that thread had ended."""
+    """An input was sent to a thread, unless that had ended."""
 
     kind = "sent"
     stays: ClassVar[tuple[str, ...]] = ("to",)
@@ -392,7 +381,7 @@ class InputSent(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadSpawned(StepEvent):
-    """A thread under this one was begun."""
+    """A child thread was begun."""
 
     kind = "thread-spawned"
     stays: ClassVar[tuple[str, ...]] = ("thread",)
@@ -407,7 +396,7 @@ class ThreadSpawned(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadEnded(StepEvent):
-    """The last word of a thread to the one that spawned it."""
+    """A thread ended, with this result for its parent."""
 
     kind = "thread-ended"
     stays: ClassVar[tuple[str, ...]] = ("status",)
@@ -420,7 +409,7 @@ class ThreadEnded(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputUndeliverable(Event):
-    """What came for a thread that had ended, or of a wait that nobody is suspended on any more."""
+    """An input came too late for its thread or wait."""
 
     kind = "undeliverable"
 
@@ -460,20 +449,18 @@ ENGINE_KINDS: tuple[type[Event], ...] = (
     CrashControlPassed,
     ClockCorrected,
 )
-"""Where a program derives its own class of one of these kinds, that class stands in its place."""
 
 
 LEASES = (TurnBegan, TurnResumed)
-"""Who writes one of these holds the thread from then on."""
+"""Kinds that take the lease."""
 
 
 def with_engine_kinds(kinds: Iterable[type[Event]]) -> EventCodec:
-    """The program's kinds, and those of the engine that it has no class of its own for."""
+    """Return a codec of the program's kinds and the engine's others."""
     own = list(kinds)
     taken = {getattr(each, "kind", "") for each in own}
     return EventCodec([*own, *(each for each in ENGINE_KINDS if each.kind not in taken)])
 
 
 def turn_id(began: Entry[TurnBegan]) -> str:
-    """The id of the turn that began with this entry."""
     return began.key.removesuffix("/began")

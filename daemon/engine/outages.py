@@ -1,8 +1,8 @@
-"""What an execution does while something that it needs cannot be reached: it waits, in its turn.
+"""Outages: an execution waits within its turn while something is unreachable.
 
-All its contexts sleep on one wait. One of them probes, and when it succeeds all go on. A wait ends at its
-time, when the same could be reached elsewhere, and once for each message. Every life begins with one probe
-of each subject: that it could be reached elsewhere is known to nobody after a kill.
+All its contexts share one wait; one probes for all. It ends at its time, when its subject is reached
+elsewhere, or once per message. Such successes are known in memory only, so each worker first probes each
+subject.
 """
 
 from __future__ import annotations
@@ -26,69 +26,60 @@ E = TypeVar("E", bound=Event)
 
 
 CHANCE = 0.2
-"""What is added to each wait at the most, as a part of it: not all are to try at the same moment."""
+"""Largest jitter as a part of each wait, so that retries do not coincide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionServices:
-    """What an execution needs of the worker that runs it. The functions are the program's and the worker's.
-
-    With `replays_always` it runs again from the top after each step: for tests.
-    """
+    """Services that an execution gets from its worker; `replays_always` is for tests."""
 
     journal: Journal
     clock: JournalClock
     author: str
     patience: Callable[[str, str, int], float | None]
     went_down: Callable[[str, Entry[OutageBegan]], Awaitable[None]]
-    """Told of the thread that begins to wait."""
     succeeded: Callable[[str], None]
-    """Told of the subject that was reached."""
     changed: Callable[[], None]
-    """An execution has gone to sleep."""
     replays_always: bool = False
     probed: set[str] = field(default_factory=set)
-    """What was tried since this life began, by its subject."""
+    """Subjects tried by this worker."""
 
 
 class OutageHost(Protocol):
-    """What an outage needs of the execution that it holds up."""
+    """Execution, as its outage needs it."""
 
     id: str
     thread: str
     path: str
     stopping: asyncio.Event
 
-    async def append(self, event: E, key: str, *, closes: Sequence[int] = ()) -> Entry[E]:
-        """A new entry of this attempt."""
+    async def append(self, event: E, key: str, *, closes: Sequence[int] = ()) -> Entry[E]: ...
 
-    def unreceived_inputs(self) -> list[Entry[Input]]:
-        """What came for the thread, and was not received yet."""
+    def unreceived_inputs(self) -> list[Entry[Input]]: ...
 
-    def pending_about(self, key: str) -> list[Entry[Event]]:
-        """What is pending of all that was done about the entry of this key."""
+    def pending_about(self, key: str) -> list[Entry[Event]]: ...
 
 
 @dataclass(slots=True, kw_only=True)
 class OutageWait:
-    """One outage of one execution, while it lasts. `seconds` is how long it is waited now."""
+    """Outage of an execution; `seconds` is its current delay."""
 
     entry: Entry[OutageBegan]
     seconds: float
     told: bool = False
     deaf: bool = False
-    """A try before its time failed: what is reached elsewhere ends it no more until then."""
+    """True after an early try failed: success elsewhere does not end it before its time."""
     over: bool = False
     gave_up: Unavailable | None = None
 
     @property
     def first(self) -> int:
-        """The seq of the entry that it began with."""
+        """Seq of its first entry."""
         return self.entry.event.since or self.entry.seq
 
 
 class OutageWaiter:
-    """The outage of one execution; there is none, most of the time."""
+    """Handling of an execution's outages."""
 
     def __init__(
         self, execution: OutageHost, around: ExecutionServices, recorded: list[Entry[OutageBegan]]
@@ -96,20 +87,18 @@ class OutageWaiter:
         self._execution = execution
         self._around = around
         self.recorded = recorded
-        """All that tells of an outage of it, in order."""
+        """Entries of its outages."""
         self._wait = self._unended()
         self._at_once = False
-        """Is the next try made without a sleep? When a message was accepted."""
+        """True if the next try comes at once."""
         self._wanted = ""
-        """The subject of the step that is tried."""
         self._probing = asyncio.Lock()
         self._stirred = asyncio.Event()
         self._awoken = set[int]()
-        """The messages that have ended a sleep."""
+        """Messages that have ended a sleep."""
         self.asleep = False
 
     def _unended(self) -> OutageWait | None:
-        """The outage that lasted when the attempt before this one came to its end."""
         pending = self._around.journal.still_pending(seqs_of(self.recorded))
         for entry in self.recorded:
             if entry.seq in pending:
@@ -118,15 +107,13 @@ class OutageWaiter:
 
     @property
     def is_lasting(self) -> bool:
-        """Does one last?"""
         return self._wait is not None
 
     async def outlast(
         self, attempt: Callable[[], Awaitable[T]], subject: str, accepts: bool
     ) -> T | list[Entry[Input]]:
-        """What the attempt returns, as soon as it can; or, where the step `accepts` them, inputs that came.
-
-        Raises Unavailable when it was tried for long enough.
+        """Return the attempt's result, or inputs if the step `accepts` them. Raises Unavailable when the
+        program gives up.
         """
         self._wanted = subject
         while True:
@@ -151,7 +138,6 @@ class OutageWaiter:
     async def _probe(
         self, wait: OutageWait, attempt: Callable[[], Awaitable[T]], subject: str, accepts: bool
     ) -> T | list[Entry[Input]] | None:
-        """Sleep, and try once. None: it failed again."""
         came = await self._accepted(wait, accepts)
         if not came:
             await self._sleep(wait)
@@ -168,17 +154,17 @@ class OutageWaiter:
         return done
 
     async def _accepted(self, wait: OutageWait, accepts: bool) -> list[Entry[Input]]:
-        """What came for the thread, where the step accepts it; whether it is stopped the step finds out."""
+        """Return accepted inputs; a stop is left to the step."""
         if not accepts or self._execution.stopping.is_set():
             return []
         came = self._execution.unreceived_inputs()
         if came:
-            await self._tell(wait)  # before it is heard: what was begun answers none of it
+            await self._tell(wait)  # finish the report before receiving inputs
             self._at_once = True
         return came
 
     async def _begin(self, error: Unavailable) -> None:
-        """The first failure begins a wait; others join it. Raises where nobody is patient."""
+        """Begin or join a wait."""
         async with self._probing:
             if self._wait is None:
                 self._at_once = False
@@ -189,7 +175,7 @@ class OutageWaiter:
                 await self._tell(self._wait)
 
     async def _failed(self, wait: OutageWait, error: Unavailable) -> None:
-        """A try failed. One before its time changes nothing; else the next wait begins, or the end."""
+        """Handle a failed try: ignore an early one, else wait again or give up."""
         await self._tell(wait)
         wait.deaf = True
         is_early = self._around.clock.now() < wait.entry.event.due
@@ -205,7 +191,7 @@ class OutageWaiter:
         wait.deaf = False
 
     def _patience(self, error: Unavailable, tries: int) -> float:
-        """Seconds to the next try. Raises the error where nobody waits any more."""
+        """Return seconds until the next try, or raise the error."""
         if self._execution.stopping.is_set():
             raise error
         seconds = self._around.patience(error.reason, error.subject, tries)
@@ -241,14 +227,14 @@ class OutageWaiter:
         self._wait = None
 
     async def _tell(self, wait: OutageWait) -> None:
-        """Once in each attempt: what was told in an earlier one is read back."""
+        """Report the outage once per attempt; an earlier report is read back."""
         if not wait.told:
             wait.told = True
             first = self._around.journal.entry(wait.first)
             await self._around.went_down(self._execution.thread, first)
 
     async def settle(self) -> None:
-        """At the begin of an attempt: what was half told when the last one was killed is told."""
+        """Finish a report that was interrupted by a kill."""
         if self._wait is None:
             return
         first = self._around.journal.entry(self._wait.first)
@@ -258,7 +244,6 @@ class OutageWaiter:
     # Sleeping
 
     async def _sleep(self, wait: OutageWait) -> None:
-        """Until its time has come, or something has changed."""
         if self._at_once or self._execution.stopping.is_set() or self._is_first_probe(wait):
             self._at_once = False
             return
@@ -276,7 +261,7 @@ class OutageWaiter:
             alarm.cancel()
 
     def _is_first_probe(self, wait: OutageWait) -> bool:
-        """Does this life know nothing yet of what is waited for? One execution finds out for all."""
+        """True for the worker's first try: one execution probes for all."""
         subject = ""
         if wait.entry.event.subject:
             subject = self._wanted
@@ -285,20 +270,19 @@ class OutageWaiter:
         return first
 
     def notice_input(self) -> None:
-        """Something came for the thread: a stop, or a message that has ended no sleep yet, ends this one."""
+        """End the sleep for a stop or a new message."""
         came = set(seqs_of(self._execution.unreceived_inputs()))
         if self.asleep and (self._execution.stopping.is_set() or came - self._awoken):
             self._awoken |= came
             self.try_now()
 
     def may_end(self, subject: str) -> bool:
-        """This was reached just now: may what is slept for be over?"""
+        """True if reaching this subject may end the outage."""
         wait = self._wait
         if wait is None or wait.deaf or not self.asleep:
             return False
         return not wait.entry.event.subject or subject in (wait.entry.event.subject, self._wanted)
 
     def try_now(self) -> None:
-        """Let it find out whether it is over."""
         self.asleep = False
         self._stirred.set()

@@ -1,7 +1,4 @@
-"""What a worker runs: a program says what is done, and decides what the engine cannot know.
-
-Derive from Program, and say at least `run`; all else has a plain default.
-"""
+"""Program: what a worker runs. Everything but `run` has a default."""
 
 from __future__ import annotations
 
@@ -28,39 +25,37 @@ from daemon.engine.kinds import (
 )
 
 PATIENCE = (60.0, 300.0, 1800.0)
-"""Seconds until what cannot be reached is tried again; the last one repeats."""
+"""Seconds between retries; the last repeats."""
 
 
 MOST_TRIES = 50
-"""About a day of them."""
+"""Retries in about a day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputSelection:
-    """What a turn takes up. `resumes` is the question or wait of the execution that goes on with it."""
+    """Inputs of a turn; `resumes` is the question or wait that they end."""
 
     inputs: Sequence[Entry[Input]]
     resumes: Entry[AnswerAwaited] | Entry[WaitBegan] | None = None
 
 
 class Program:
-    """What a worker runs."""
-
     author = "program"
-    """Who is named as the author of what executions append."""
+    """Author of the entries of executions."""
     lives = "worker"
-    """The thread in which a worker notes its lives."""
+    """Thread of worker entries."""
 
     async def run(self, ctx: Context) -> object:
-        """Do what these inputs ask for; what it returns is handed to `ended`."""
+        """Process the inputs; `ended` gets the result."""
         raise NotImplementedError
 
-    # How a turn begins
+    # Begin
 
     def take(self, journal: Journal, waiting: Sequence[Entry[Input]]) -> InputSelection | None:
-        """What the next turn takes: the first in rank; all messages together; with a stop, all that waits.
+        """Choose inputs: the first by rank, all messages together, or everything with a stop.
 
-        An input that answers nothing that waits gets an execution of its own, which is `stale`.
+        An answer to nothing pending gets its own, stale execution.
         """
         if not waiting:
             return None
@@ -74,88 +69,78 @@ class Program:
         return InputSelection(inputs=[first], resumes=question_answered_by(journal, first))
 
     async def began(self, taken: InputSelection, execution: str) -> TurnBegan:
-        """The entry that a turn begins with."""
+        """Return a turn's first entry."""
         return TurnBegan(execution=execution, inputs=tuple(seqs_of(taken.inputs)))
 
     def interrupts(self, execution: Execution, entry: Entry[Input]) -> bool:
-        """Does this input, which has just come, want the running execution to end?"""
+        """True if this input should stop the execution."""
         return entry.event.rank is InputRank.STOP
 
     def overtakes(self, execution: Execution) -> bool:
-        """Return True if what the execution took up has changed, so that what it does now is to end."""
+        """True if changed inputs should stop it."""
         return False
 
-    # How it ends
+    # End
 
     def ended(self, ctx: Context, result: object) -> TurnEnded:
-        """The entry that a turn ends with, when its execution is through."""
+        """Return a finished turn's last entry."""
         return TurnEnded(outcome="completed")
 
     def suspended(self, ctx: Context) -> TurnEnded:
-        """The entry that a turn ends with while its execution waits."""
+        """Return a suspended turn's last entry."""
         return TurnEnded(outcome="suspended")
 
     def gave_up(self, ctx: Context) -> TurnEnded:
-        """The entry that a turn ends with after `failed`."""
+        """Return a failed turn's last entry."""
         return TurnEnded(outcome="failed")
 
     async def failed(self, ctx: Context) -> None:
-        """Given up after too many attempts: tell whoever waits."""
+        """Report that the turn was given up."""
         await ctx.end_thread(status="failed")
 
     async def stopped(self, ctx: Context) -> None:
-        """It had failed, or the worker may die of it, and it is overruled: nothing of it runs again.
+        """Report the stop of a failed or suspected turn.
 
-        What came then has a turn of its own, unless it is accepted here.
+        New inputs get another turn, unless accepted here.
         """
 
     def is_fault(self, error: Exception) -> bool:
-        """Is this failure the turn's own? One that is not is tried again for about a day."""
+        """True if the turn is at fault; other failures are retried for a day."""
         return True
 
     def ends(self, error: Exception) -> bool:
-        """Would every further attempt come to the same, so that the turn is given up at once?"""
+        """True if retries would fail, too."""
         return isinstance(error, Unavailable)
 
-    # When code has changed
+    # Restarts
 
     async def settle(self, ctx: Context) -> None:
-        """Before a restarted execution runs, bring to an end what the abandoned ones were about to do."""
+        """Settle half-done effects before a restarted execution runs."""
         for intent in ctx.execution.open_intents():
             event = replace(self.unknown(intent), fingerprint=intent.event.fingerprint)
             key = part_key(intent.key, "done")
             await ctx.execution.append(event, key, cause=intent.seq, closes=[intent.seq])
 
     def unknown(self, intent: Entry[Intent]) -> StepEvent:
-        """What is recorded of an intent when nobody can tell whether it was carried out."""
+        """Return the event for an intent of unknown outcome."""
         return Outcome(unknown=True)
 
     async def void(self, ctx: Context, answers: Sequence[Entry[Input]]) -> None:
-        """These answer questions that the execution does not ask any more: tell whoever gave them.
-
-        Called after a restart, too, where nobody gave any.
-        """
+        """Report that these answers' questions are gone; after a restart, also without answers."""
 
     # Waiting
 
     def patience(self, reason: str, subject: str, tries: int) -> float | None:
-        """Seconds until what could not be reached is tried again, after so many tries; None: never.
-
-        Then Unavailable is raised to the code of the process. The engine adds some chance to it.
-        """
+        """Return seconds until the next try; None raises Unavailable."""
         if tries >= MOST_TRIES:
             return None
         return PATIENCE[min(tries, len(PATIENCE) - 1)]
 
     async def went_down(self, ctx: Context, outage: Entry[OutageBegan]) -> None:
-        """An execution begins to wait for what cannot be reached: tell whoever waits.
-
-        Nothing that this context does is a step of the execution. After a kill it is called again, to end
-        what it had begun.
-        """
+        """Report an outage, beside the execution's steps; again after a kill."""
 
     def reminder(self, waiting: Entry[WaitBegan], woke: WaitEnded) -> Input:
-        """What a watch becomes when it is over; `woke` tells how."""
+        """Return the input that a finished watch becomes."""
         return WaitReminder(
             answers=waiting.key,
             missing=woke.missing,
@@ -165,19 +150,18 @@ class Program:
         )
 
     def fits(self, about: Any, entry: Entry[Any]) -> bool:
-        """Is this entry what a match that says this waits for, as far as its fields do not tell?"""
+        """True if the entry fits `about`."""
         return True
 
 
 def _order(given: Entry[Input]) -> tuple[InputRank, int]:
-    """The first in rank come first, then what came first."""
     return given.event.rank, given.seq
 
 
 def question_answered_by(
     journal: JournalReader, given: Entry[Input]
 ) -> Entry[AnswerAwaited] | Entry[WaitBegan] | None:
-    """What this input answers, if that still waits; or the same question, asked again after a restart."""
+    """Return the question or wait that an input answers, also after a restart."""
     if not given.event.answers:
         return None
     named = journal.get(given.event.answers)

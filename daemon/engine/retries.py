@@ -1,13 +1,7 @@
-"""How often a turn was tried: how long its thread rests before the next attempt, and when it is given up.
+"""Retries: pauses between attempts at a turn, and detection of turns that crash the worker.
 
-All of it is read from the journal.
-
-Of which half turn may the worker have died? One that it dies of again and again is given up.
-
-Every start is an entry, LifeBegan, which says what each half turn is suspected of by then; attempts name the
-life that made them. Those at work at two kills in a row are suspects, until they come further. One suspect
-at a time runs beside everybody else; and a kill counts only after a control: others have lived without the
-suspect for three times as long.
+Turns in flight at two kills in a row are crash suspects until they record a step. One suspect at a time runs
+beside all others; a kill counts only after a control: others ran three times as long without the suspect.
 """
 
 from __future__ import annotations
@@ -36,48 +30,46 @@ from daemon.engine.kinds import (
 )
 
 LONGEST_PAUSE = 300.0
-"""Seconds between two attempts at a turn, at the most."""
+"""Longest pause between attempts, in seconds."""
 
 
 SAME_PLACE = 3
-"""A failure at the same key so often is no accident."""
+"""Failures at one key that end a turn."""
 
 
 MAX_FAILURES = 5
-"""So many failures of its own, or deaths that are counted against it, and a turn is given up."""
+"""Own failures, or counted deaths, that end a turn."""
 
 
 MAX_ATTEMPTS = 300
-"""About a day of trying what fails through no fault of the turn's."""
+"""Attempts at a turn without fault, in about a day."""
 
 
 MORE_DEATHS = 2
-"""Deaths that are counted while a turn is given up, until that is done without a word."""
+"""Further deaths until the end is not reported."""
 
 
 MOST_TRIES = 3
-"""Failures to begin a turn after which nobody looks any more at what it would take up."""
+"""Failed begins until inputs are taken unread."""
 
 
 SPEAKING = frozenset({InputRank.MESSAGE, InputRank.ANSWER})
-"""Ranks of what somebody says: they would rather not wait."""
+"""Ranks of people's inputs, which cut a pause short."""
 
 
 Failed = Sequence[Entry[AttemptFailed | TurnNotBegun]]
 
 
 def turn_failures(journal: JournalReader, began: Entry[TurnBegan]) -> list[Entry[AttemptFailed]]:
-    """The attempts at this turn that failed by themselves, in order."""
     return of_kind(AttemptFailed, journal.entries_of_step(turn_id(began)))
 
 
 def turn_resumptions(journal: JournalReader, began: Entry[TurnBegan]) -> list[Entry[TurnResumed]]:
-    """The further attempts at this turn, in order."""
     return of_kind(TurnResumed, journal.entries_of_step(turn_id(began)))
 
 
 def failed_attempts(journal: JournalReader, thread: str) -> Failed:
-    """The failed attempts at the half turn of this thread, or at beginning one, in order."""
+    """Return failed attempts at this thread's half turn, or to begin one."""
     began = journal.latest_of_kind(thread, TurnBegan)
     ended = journal.latest_of_kind(thread, TurnEnded)
     since = 0
@@ -91,17 +83,17 @@ def failed_attempts(journal: JournalReader, thread: str) -> Failed:
 
 
 def failed_begins(journal: JournalReader, thread: str) -> int:
-    """How often the next turn of this thread could not be begun, or its half turn not be taken up."""
+    """Count failures to begin or resume a turn."""
     if journal.latest_of_kind(thread, TurnNotBegun) is None:
         return 0
     return len(of_kind(TurnNotBegun, failed_attempts(journal, thread)))
 
 
 def pause_left(journal: JournalReader, thread: str, now: float) -> float:
-    """Seconds for which this thread is still to be left alone; 0: none.
+    """Return seconds for which this thread still rests.
 
-    A stop that came since is heard at once. What somebody said since cuts one pause short, but not two in a
-    row: a flood of messages doubles the attempts, and no more.
+    A stop ends the rest. A message or answer cuts one pause short, but not two in a row: a flood only doubles
+    the attempts.
     """
     found = failed_attempts(journal, thread)
     if not found:
@@ -111,7 +103,7 @@ def pause_left(journal: JournalReader, thread: str, now: float) -> float:
         return 0.0
     pause = _pause(len(found))
     left = last.at + pause - now
-    if not 0 < left <= pause:  # more is left than there was: the clock was set back
+    if not 0 < left <= pause:  # over, or the clock was set back
         return 0.0
     came = _pending_ranks(journal, thread, since=last.seq)
     if InputRank.STOP in came:
@@ -122,7 +114,6 @@ def pause_left(journal: JournalReader, thread: str, now: float) -> float:
 
 
 def _pending_ranks(journal: JournalReader, thread: str, since: int) -> set[InputRank]:
-    """Of what ranks is what waits for this thread; a damaged one is of none."""
     try:
         return {entry.event.rank for entry in journal.pending_inputs(thread) if entry.seq > since}
     except JournalDamaged:
@@ -130,12 +121,10 @@ def _pending_ranks(journal: JournalReader, thread: str, since: int) -> set[Input
 
 
 def _pause(count: int) -> float:
-    """Seconds after so many failures."""
     return float(min(2.0 ** min(count, 10), LONGEST_PAUSE))
 
 
 def _was_pause_cut_short(journal: JournalReader, found: Failed) -> bool:
-    """Was the pause before the last attempt cut short?"""
     if len(found) == 1:
         return False
     before, last = found[-2:]
@@ -144,7 +133,7 @@ def _was_pause_cut_short(journal: JournalReader, found: Failed) -> bool:
 
 
 def is_superseded(journal: JournalReader, began: Entry[TurnBegan]) -> bool:
-    """Does what came since end this turn? A stop does; an afterthought yields to whoever speaks."""
+    """True if new inputs end this turn: a stop or, for a background task, a message or answer."""
     try:
         taken = {entry.event.rank for entry in journal.entries_at(began.event.inputs)}
         waiting = journal.pending_inputs(began.thread)
@@ -157,7 +146,7 @@ def is_superseded(journal: JournalReader, began: Entry[TurnBegan]) -> bool:
 
 
 def must_give_up(journal: JournalReader, began: Entry[TurnBegan], deaths: int) -> bool:
-    """Is it to be given up? After so many failures or deaths, three failures at one place, or a final one."""
+    """True after too many failures or deaths, three at one key, or a final one."""
     if began.event.unfit or deaths >= MAX_FAILURES:
         return True
     found = turn_failures(journal, began)
@@ -169,7 +158,7 @@ def must_give_up(journal: JournalReader, began: Entry[TurnBegan], deaths: int) -
 
 
 def cannot_report_end(journal: JournalReader, began: Entry[TurnBegan], deaths: int) -> bool:
-    """Could not even its end be told?"""
+    """True if reporting its end failed, too."""
     found = turn_failures(journal, began)
     own = sum(entry.event.fault for entry in found)
     final = sum(entry.event.final for entry in found)
@@ -182,25 +171,24 @@ log = logging.getLogger(__name__)
 
 
 IN_A_ROW = 2
-"""Kills in a row that make a suspect of whoever was at work at each of them."""
+"""Kills in a row that make turns in flight suspects."""
 
 
 TIMES = 3
-"""A control lasts so many times as long as the last life had lived with the suspect."""
+"""Length of a control, relative to the worker's time with the suspect."""
 
 
 LONGEST = 300.0
-"""Seconds of a control, at the most."""
+"""Longest control, in seconds."""
 
 
 FIRST_BEAT = 1.0
-"""Seconds after which a life first writes down that it lives with a suspect; each further one takes twice as
-long."""
+"""Seconds until the first heartbeat; intervals double."""
 
 
 class CrashRecord(NamedTuple):
-    """What a half turn is suspected of: how many `kills` in a row it was at work at without a record since;
-    how many of them are `counted`; for how many seconds others are to live without it before the last one is.
+    """Crash record: `kills` in a row without a new step, `counted` ones, and seconds of `control` before the
+    last counts.
     """
 
     kills: int = 0
@@ -209,7 +197,6 @@ class CrashRecord(NamedTuple):
 
     @property
     def suspect(self) -> bool:
-        """May the worker have died of it?"""
         return self.kills >= IN_A_ROW
 
 
@@ -217,14 +204,12 @@ INNOCENT = CrashRecord()
 
 
 class CrashSuspect(NamedTuple):
-    """A half turn, and what it is suspected of."""
-
     began: Entry[TurnBegan]
     standing: CrashRecord
 
 
 async def record_worker_start(journal: Journal, clock: JournalClock, thread: str) -> CrashGuard:
-    """A life begins: its entry in this thread says how the last one ended, and who is suspected of it."""
+    """Record a worker's start, with the crash records."""
     ours = False
     while not ours:
         last = journal.last_seq(thread, WorkerStarted)
@@ -248,7 +233,7 @@ def _life_after(journal: JournalReader, life: int) -> WorkerStarted:
 
 
 def crash_record(journal: JournalReader, life: int, began: Entry[TurnBegan]) -> CrashRecord:
-    """What this half turn is suspected of by now, in this life (0: nobody counts lives)."""
+    """Return a half turn's crash record (`life` 0: none)."""
     known = None
     for this in of_kind(WorkerStarted, journal.readable_entries([life])):
         known = this.event.standings.get(str(began.seq))
@@ -261,21 +246,20 @@ def crash_record(journal: JournalReader, life: int, began: Entry[TurnBegan]) -> 
 
 
 def _standings(journal: JournalReader, life: int, killed: bool) -> dict[int, CrashRecord]:
-    """What each half turn is suspected of when that life is over."""
     found: dict[int, CrashRecord] = {}
     at_work: list[Entry[TurnBegan]] = []
     for began in journal.pending_entries(TurnBegan):
         try:
             one = crash_record(journal, life, began)
             if killed and _is_at_work(journal, life, began):
-                journal.execution_entries(began.event.execution)  # can all of it be read?
+                journal.execution_entries(began.event.execution)  # raises if damaged
                 at_work.append(began)
-        except JournalDamaged:  # it is not taken up, and the worker cannot die of it
+        except JournalDamaged:  # not resumed, so it crashes nothing
             continue
         found[began.seq] = one
     if not killed:
         return found
-    if any(one.control for one in found.values()):  # a death without any suspect at work: it is none of them
+    if any(one.control for one in found.values()):  # killed without a suspect: none is to blame
         found = dict.fromkeys(found, INNOCENT)
     suspects = [began for began in at_work if found[began.seq].suspect]
     for began in at_work:
@@ -288,7 +272,6 @@ def _standings(journal: JournalReader, life: int, killed: bool) -> dict[int, Cra
 
 
 def _attempt(journal: JournalReader, began: Entry[TurnBegan]) -> Entry[TurnBegan] | Entry[TurnResumed]:
-    """The last attempt at this turn."""
     resumed = turn_resumptions(journal, began)
     if resumed:
         return resumed[-1]
@@ -296,18 +279,16 @@ def _attempt(journal: JournalReader, began: Entry[TurnBegan]) -> Entry[TurnBegan
 
 
 def _is_at_work(journal: JournalReader, life: int, began: Entry[TurnBegan]) -> bool:
-    """Has that life an attempt at this turn that has not failed by itself?"""
+    """True if that worker has an attempt that has not failed."""
     attempt = _attempt(journal, began)
     return attempt.event.life == life and not journal.seq_of(failure_key(began, attempt.seq))
 
 
 def failure_key(began: Entry[TurnBegan], epoch: int) -> str:
-    """Under which an attempt that failed is recorded."""
     return f"{turn_id(began)}!failure#{epoch}"
 
 
 def _has_come_further(journal: JournalReader, began: Entry[TurnBegan], since: int) -> bool:
-    """Has this turn recorded a step?"""
     for path in journal.execution_paths(began.event.execution):
         for entry in journal.entries_under(path):
             if entry.seq > since and isinstance(entry.event, StepEvent):
@@ -316,8 +297,7 @@ def _has_come_further(journal: JournalReader, began: Entry[TurnBegan], since: in
 
 
 def _lived(journal: JournalReader, life: int, began: Entry[TurnBegan]) -> float:
-    """Less than so many seconds that life has lived with this suspect, by its own count: it would have
-    written down one beat more."""
+    """Return an upper bound of seconds with this suspect: its next heartbeat was not recorded."""
     seconds = FIRST_BEAT
     for beat in journal.entries_of_kind(WorkerHeartbeat, since=life):
         if beat.event.life == life and beat.event.turn == began.seq:
@@ -334,12 +314,11 @@ def _ended(life: int) -> str:
 
 
 def _never(_: str) -> bool:
-    """Every thread that is in a turn does something."""
     return False
 
 
 class CrashGuard:
-    """Who may be at work in this life: everybody, and one suspect at the most, the least tried first."""
+    """Guard over who may run: everybody, and one suspect at a time."""
 
     def __init__(self, journal: Journal, clock: JournalClock, began: Entry[WorkerStarted]) -> None:
         self.life = began.seq
@@ -347,18 +326,16 @@ class CrashGuard:
         self._journal = journal
         self._clock = clock
         self._named = set(map(int, began.event.standings))
-        """Whoever else is suspected has to be killed first: in this life it can only be these."""
+        """Possible suspects: others would first have to be killed."""
         self._asked_at = 0
         self._suspected: Mapping[str, CrashSuspect] = {}
-        """Those of them who still are, as of that seq, each by its thread."""
         self._uptime = 0.0
         self._seen: Counter[int] = Counter()
-        """How often each attempt of a suspect was seen at work."""
 
     def may_take_turn(self, thread: str, is_asleep: Callable[[str], bool] = _never) -> bool:
-        """Is this thread to be at work now? One that somebody stops is: it ends, and nothing of it runs.
+        """True if this thread may run. A stopped suspect may: only its end is reported.
 
-        `is_asleep`: does a thread, though in a turn, do nothing now?
+        `is_asleep` tells if a thread is idle within its turn.
         """
         suspects = self._suspects()
         half = suspects.get(thread)
@@ -380,8 +357,7 @@ class CrashGuard:
         return _is_at_work(self._journal, self.life, one.began)
 
     async def record_lifetime(self, seconds: float) -> None:
-        """This life has gone on for so long. What comes of it is written down: a control that was survived,
-        and, ever more rarely, for how long the suspect has been at work."""
+        """Add uptime; record a passed control or, ever more rarely, a heartbeat."""
         self._uptime += seconds
         for one in self._suspects().values():
             if one.standing.control:
@@ -392,7 +368,7 @@ class CrashGuard:
                 await self._beat(one.began, seconds)
 
     async def end_life(self) -> None:
-        """The worker was told to stop: what is at work now is cut off, and not killed."""
+        """Record the worker's stop, so that running turns do not count as killed."""
         try:
             await self._write(WorkerStopped(life=self.life), _ended(self.life), self.life)
         except JournalError as error:
@@ -411,7 +387,6 @@ class CrashGuard:
         await self._journal.append(self._thread, event, key=key, cause=cause)
 
     def _suspects(self) -> Mapping[str, CrashSuspect]:
-        """The half turns that are suspected by now, each by its thread."""
         if not self._named:
             return {}
         last = self._journal.last_seq_of_all()
@@ -429,7 +404,7 @@ class CrashGuard:
         return found
 
     def _next(self, suspects: Sequence[CrashSuspect]) -> CrashSuspect | None:
-        """The one that goes first: counted least, then tried least. Who rests lets others go first."""
+        """Return the suspect with fewest counted deaths, then fewest attempts, that does not rest."""
         now = self._clock.now()
         ready = [one for one in suspects if not pause_left(self._journal, one.began.thread, now)]
         return min(ready, key=self._rank, default=None)

@@ -1,7 +1,6 @@
-"""How a wait ends: when what it waits for has come, or its time, it becomes exactly one input of its thread.
+"""Waits: each becomes exactly one input when its conditions are met or its time comes.
 
-All waits are known by what can end them, so that a look costs no more than what is new in the journal. That
-is folded from it: all that wait are read once, some at a time, and from then on each entry that comes.
+They are indexed by what can end them, so that a check costs only as much as new entries.
 """
 
 from __future__ import annotations
@@ -29,27 +28,26 @@ K = TypeVar("K")
 
 
 SOME = 50
-"""Waits that are read, or ended, before anybody else gets on."""
+"""Waits read or ended before other tasks run."""
 
 
 AGAIN = 10.0
-"""Seconds after which a wait that could not be ended is looked at again."""
+"""Seconds until a wait that failed to end is checked again."""
 
 
 STALE = 1_000
-"""So many times of waits that are over, beside as many as there are waits, are thrown away."""
+"""Due times of ended waits that trigger a cleanup."""
 
 
 Place = tuple[str, str, bool]
-"""Where an entry is waited for: its kind, a thread, and whether those under it count, too."""
+"""Kind and thread of an awaited entry; True includes descendants."""
 
 
 @dataclass(slots=True, kw_only=True)
 class KnownWait:
-    """What can end a wait; all else of it is read when it is over.
+    """Conditions of a wait.
 
-    It was set at the time `at`, and its time comes at `due`, both by a clock that is right. `matched` is what
-    has matched of all up to the seq `upto`.
+    `at` and `due` are by a correct clock; `matched` covers entries up to `upto`.
     """
 
     at: float
@@ -61,8 +59,9 @@ class KnownWait:
     upto: int = 0
 
     def is_over(self, now: float, missing: Sequence[int], matched: Sequence[int]) -> bool:
-        """Has its time come, or what it waits for? Each entry to be closed is one condition, and the match
-        another one."""
+        """True if its time has come or its conditions are met: each closed entry is one,
+        the match another.
+        """
         if self.due is not None and self.due <= now:
             return True
         met = len(self.closed) - len(missing)
@@ -76,8 +75,8 @@ class KnownWait:
 
 
 class WaitScheduler:
-    """All that wait. `reminder` makes the input of those that no execution is suspended on, from how they
-    ended; `fits` says whether an entry is what one of them waits for, where its fields alone do not tell.
+    """Scheduler of waits. `reminder` makes the input of a finished watch; `fits` judges matches beyond their
+    fields.
     """
 
     def __init__(
@@ -95,22 +94,21 @@ class WaitScheduler:
         self._waitings = frozenset(journal.kinds.kind_names([WaitBegan]))
         self._one = asyncio.Lock()
         self._read_upto: int | None = None
-        """The seq up to which the journal is known; None: nothing of it."""
         self._now = 0.0
         self._came = dict[str, None]()
-        """The threads for which something has come."""
+        """Threads with new inputs."""
         self._known = dict[int, KnownWait]()
         self._touched = set[int]()
-        """Those that what came may have ended."""
+        """Waits that new entries may have ended."""
         self._dues = list[tuple[float, int]]()
-        """When each is to be looked at because of its time, the earliest first."""
+        """Heap of times and waits."""
         self._closed = defaultdict[int, set[int]](set)
-        """The waits that wait for an entry to be closed."""
+        """Entry to waits for its closing."""
         self._places = defaultdict[Place, set[int]](set)
-        """The waits that wait for an entry in a place."""
+        """Place to waits for its entries."""
 
     async def end_finished_waits(self) -> list[str]:
-        """End every wait that is over; returns the threads for which something has come."""
+        """End finished waits; return threads with new inputs."""
         async with self._one:
             if self._read_upto is None:
                 self._read_upto = await self._read_all()
@@ -125,10 +123,10 @@ class WaitScheduler:
             came, self._came = self._came, {}
             return list(came)
 
-    # What is known
+    # Known waits
 
     async def _read_all(self) -> int:
-        """All that wait are read, a few at a time; returns the seq up to which they are known."""
+        """Read all pending waits in pieces."""
         upto = self._journal.last_seq_of_all()
         waiting = self._journal.pending_seqs(WaitBegan)
         right = {entry.cause: entry.event.right for entry in self._journal.entries_of_kind(ClockCorrected)}
@@ -141,7 +139,7 @@ class WaitScheduler:
         return upto
 
     def _read_on(self, upto: int) -> int:
-        """What is new is read; returns the seq up to which all is known."""
+        """Read new entries; return the last seq."""
         heads = self._journal.heads_since(upto)
         while heads:
             for head in heads:
@@ -151,7 +149,7 @@ class WaitScheduler:
         return upto
 
     def _apply_entry(self, new: EntryHead) -> None:
-        """What this entry changes, and which waits it may have ended. May be done twice."""
+        """Apply a new entry, and mark waits that it may end."""
         if new.kind in self._inputs:
             self._came[new.thread] = None
         if new.kind in self._waitings:
@@ -180,7 +178,7 @@ class WaitScheduler:
         self._look_when_due(seq)
 
     def _correct_due_time(self, seq: int, right: float) -> None:
-        """The clock was ahead when this was set: it lasts as long as it was to, from when it was right."""
+        """Count its delay from `right`, since its clock was ahead."""
         known = self._known[seq]
         if known.due is not None:
             known.due = right + (known.due - known.at)
@@ -201,12 +199,11 @@ class WaitScheduler:
         if known.matching:
             for place in _places_of_match(known.matching):
                 _discard(self._places, place, seq)
-        if len(self._dues) > 2 * len(self._known) + STALE:  # most of them are over
+        if len(self._dues) > 2 * len(self._known) + STALE:  # mostly ended waits
             self._dues = [due for due in self._dues if due[1] in self._known]
             heapq.heapify(self._dues)
 
     def _sound(self, seqs: Sequence[int]) -> list[Entry[Any]]:
-        """These entries; a damaged one stands in no other's way."""
         try:
             return self._journal.readable_entries(seqs)
         except JournalDamaged:
@@ -216,11 +213,10 @@ class WaitScheduler:
                     found += self._journal.readable_entries([seq])
             return found
 
-    # What is over
+    # Ending waits
 
     async def _end_all(self, now: float) -> None:
-        """Those that were touched, and are over, become inputs. One that cannot stands in no other's way: it
-        is looked at again a little later."""
+        """End finished waits; failed ones are retried later."""
         failed = list[BaseException]()
         for some in in_chunks(sorted(self._touched), SOME):
             looks = [self._end(seq, now) for seq in some]
@@ -234,7 +230,6 @@ class WaitScheduler:
             raise failed[0]
 
     async def _end(self, seq: int, now: float) -> None:
-        """Where this wait is over, it becomes an input."""
         known = self._known.get(seq)
         if known is None:
             return
@@ -265,7 +260,7 @@ class WaitScheduler:
         if not waiting.event.resumes:
             event = self._reminder(waiting, woke)
             closes = [waiting.seq]
-        with suppress(FencedError):  # it was closed just now
+        with suppress(FencedError):  # closed meanwhile
             await self._journal.append(
                 waiting.thread,
                 event,
@@ -277,12 +272,15 @@ class WaitScheduler:
         self._came[waiting.thread] = None
 
     def _has_woken(self, waiting: Entry[WaitBegan]) -> bool:
-        """A wait that an execution is suspended on stays pending until that has read its answer."""
+        """True if its execution still has to read its end."""
         return waiting.event.resumes and self._journal.get(part_key(waiting.key, "woke")) is not None
 
     async def _ask_when_right(self, seq: int, known: KnownWait, now: float) -> None:
-        """One that was set while the clock was ahead lasts from when it was right again: from the first entry
-        after it that is not of the future. It is written down, so that it lasts no longer in another life."""
+        """Correct a wait from a clock that was ahead: it lasts from the first entry after it not of the
+        future.
+
+        Recorded, so that no later worker extends it.
+        """
         [waiting] = self._journal.entries_at([seq])
         right = self._journal.first_time_after(seq, now)
         if right is None:
@@ -293,10 +291,7 @@ class WaitScheduler:
         self._correct_due_time(seq, found.event.right)
 
     def _matched(self, seq: int, known: KnownWait, upto: int) -> tuple[int, ...]:
-        """What has matched so far: what was looked through before is not looked through again.
-
-        Where the program fails to say what fits, that is asked again a little later.
-        """
+        """Return all matches; only new entries are searched."""
         match = known.matching
         if match is None:
             return ()
@@ -305,7 +300,7 @@ class WaitScheduler:
             known.upto = upto
         except EngineError:
             raise
-        except Exception as error:  # the boundary of a program's `fits`: the time of this wait still counts
+        except Exception as error:  # boundary of the program's `fits`: the time still counts
             log.warning("What the wait %d is for cannot be told; it is tried again.", seq, exc_info=error)
             heapq.heappush(self._dues, (self._clock.now() + AGAIN, seq))
         return known.matched
@@ -328,15 +323,13 @@ class WaitScheduler:
 
 
 def _places_of_match(match: EntryMatch) -> list[Place]:
-    """Where what matches may come."""
     if match.anywhere:
         return [(kind, "", True) for kind in match.kinds]
     return [(kind, match.thread, match.tree) for kind in match.kinds]
 
 
 def _places_of_entry(kind: str, thread: str) -> Iterator[Place]:
-    """Where such an entry is waited for: in its thread, and in those above it. Above all is one without a
-    name."""
+    """Yield an entry's places: its thread, those above it, and anywhere."""
     yield kind, thread, False
     yield kind, "", True
     while thread:
@@ -345,14 +338,13 @@ def _places_of_entry(kind: str, thread: str) -> Iterator[Place]:
 
 
 def _discard(waits: dict[K, set[int]], key: K, seq: int) -> None:
-    """None is left where nobody waits any more."""
     waits[key].discard(seq)
     if not waits[key]:
         del waits[key]
 
 
 def _fits(match: EntryMatch, entry: Entry[Any]) -> bool:
-    """Are its fields as wanted? They are compared as JSON."""
+    """True if kind and fields match, compared as JSON."""
     if entry.kind not in match.kinds:
         return False
     for name, value in match.fields.items():

@@ -1,8 +1,6 @@
-"""One turn of a thread: how it begins, runs and ends, and what becomes of it if it fails.
+"""Worker: threads take turns concurrently, one at a time in each.
 
-The worker: makes threads take their turns, one at a time in each and all beside each other.
-
-It holds no state that the journal does not hold: a wake that is lost costs a second, never an entry.
+It has no state beyond the journal: a lost wake-up costs a second, never an entry.
 """
 
 from __future__ import annotations
@@ -66,7 +64,7 @@ from daemon.engine.waits import WaitScheduler
 
 
 def is_stale_wait(journal: JournalReader, entry: Entry[Input]) -> bool:
-    """Is it the end of a wait that nobody is suspended on any more?"""
+    """True if no execution is suspended on the ended wait."""
     return type(entry.event) is WaitEnded and question_answered_by(journal, entry) is None
 
 
@@ -76,19 +74,18 @@ log = logging.getLogger(__name__)
 MAX_RESTARTS = 2
 
 
-# What ends a turn is decided here and nowhere else:
-#
-#   the program returns               completed   what it took up is closed
-#   it waits for an input             suspended   the same execution goes on in a later turn
-#   the code no longer fits           -           it begins again with its log; after two of these: failed
-#   it raises                         -           it rests, and is tried again; after too many: failed
-#   it had failed, and is stopped     stopped     nothing of it runs again
-#   it is given up                    failed      whoever waits is told, and all that it left open is closed
-#   not even that can be done         abandoned   the same, without a word
+# Ends of a turn:
+#     program returns       completed
+#     it awaits an input    suspended
+#     replay mismatch       restart with its log; failed after two
+#     error                 retry after a pause; failed after too many
+#     stop after a failure  stopped
+#     given up              failed, and reported
+#     report fails, too     abandoned
 
 
 class TurnRunner:
-    """Takes turns for a program, one at a time in each thread. `life` is the seq of the worker's begin."""
+    """Runner of turns; `life` is the seq of the worker's start."""
 
     def __init__(
         self,
@@ -115,19 +112,19 @@ class TurnRunner:
             replays_always=replays_always,
         )
         self.running = dict[str, Execution]()
-        """What runs now, by its thread."""
+        """Running executions by thread."""
 
     async def take_turn(self, thread: str) -> bool:
-        """Take one turn of this thread, or try to; False where nothing waits for it.
+        """Take a turn of this thread; False if nothing waits.
 
-        Raises Fenced and JournalError; whatever else goes wrong is recorded as a failed attempt.
+        Raises FencedError and JournalError; records other errors.
         """
         try:
             execution = await self._begin(thread)
             if execution is None:
                 return False
             await self._run(execution)
-        except Exception as error:  # the turn boundary: a failed attempt, tried again
+        except Exception as error:  # turn boundary
             if _is_of_the_journal(error):
                 raise
             await self._failed(thread, error)
@@ -136,7 +133,7 @@ class TurnRunner:
         return True
 
     def notice_input(self, thread: str) -> None:
-        """Something came for this thread: does it interrupt what runs there?"""
+        """Notify the running execution of inputs."""
         execution = self.running.get(thread)
         if execution is None:
             return
@@ -145,7 +142,7 @@ class TurnRunner:
             execution.stopping.set()
         execution.outages.notice_input()
 
-    # How it begins
+    # Begin
 
     async def _begin(self, thread: str) -> Execution | None:
         epoch = self._journal.lease_epoch(thread)
@@ -172,7 +169,6 @@ class TurnRunner:
         return self._execution(began, began.seq, is_new=event.execution == turn_id(began))
 
     async def _fitting_inputs(self, thread: str) -> TurnBegan | None:
-        """What the program takes of what waits."""
         taken = self._program.take(self._journal, await self._deliverable_inputs(thread))
         if taken is None:
             return None
@@ -182,7 +178,7 @@ class TurnRunner:
         return await self._program.began(taken, execution)
 
     def _unfit_inputs(self, thread: str) -> TurnBegan | None:
-        """All that waits, which nobody looks at any more: only the seqs are read."""
+        """Return a turn over all inputs, taken unread."""
         kinds = self._journal.kinds.kind_names([Input])
         pending = self._journal.folded_rows()["pending"]
         seqs = [seq for seq, where, kind in pending if where == thread and kind in kinds]
@@ -191,9 +187,7 @@ class TurnRunner:
         return TurnBegan(execution=f"{thread}@{seqs[0]}", inputs=tuple(seqs), unfit=True)
 
     async def _deliverable_inputs(self, thread: str) -> list[Entry[Input]]:
-        """What waits, but for what can reach nobody any more: that is closed. Raises Fenced where another
-        worker has closed it.
-        """
+        """Return pending inputs; close undeliverable ones."""
         has_ended = bool(self._journal.thread_entries(thread, ThreadEnded))
         deliverable = list[Entry[Input]]()
         for entry in self._journal.pending_inputs(thread):
@@ -207,7 +201,7 @@ class TurnRunner:
         return deliverable
 
     async def _resume(self, began: Entry[TurnBegan]) -> Execution:
-        """Another attempt at a half turn; an entry, too. Refused where another worker ended it."""
+        """Begin another attempt. Raises FencedError if the turn was ended."""
         attempt = 2 + len(turn_resumptions(self._journal, began))
         resumed, ours = await self._journal.append(
             began.thread,
@@ -223,20 +217,21 @@ class TurnRunner:
     def _execution(
         self, began: Entry[TurnBegan], epoch: int, path: str = "", *, is_new: bool = False
     ) -> Execution:
-        """One that is known to run: what came for it is noticed from its begin on."""
         execution = Execution(self._around, began, epoch, path, is_new=is_new)
         self.running[began.thread] = execution
         self.notice_input(began.thread)
         return execution
 
-    # How it runs
+    # Run
 
     async def _run(self, execution: Execution) -> None:
-        """Until its turn ends; from the top again where the code no longer fits what is recorded."""
+        """Run until the turn ends, again from the top after a mismatch."""
         while True:
             try:
                 ended = await self._outcome(execution)
-                await self.running[execution.thread].end_turn(ended)  # by whoever had the last word
+                await self.running[execution.thread].end_turn(
+                    ended
+                )  # the execution that reported the end, if any
                 return
             except ReplayMismatch as difference:
                 log.warning("%s begins again with its log: %s.", execution.id, difference)
@@ -246,7 +241,7 @@ class TurnRunner:
             execution = self._execution(execution.began, execution.epoch)
 
     async def _outcome(self, execution: Execution) -> TurnEnded:
-        """The entry that this turn ends with. What has begun to tell its end does not run again."""
+        """Return the turn's last entry. Nothing runs again once its end is being reported."""
         journal, began = self._journal, execution.began
         if execution.is_new and not began.event.unfit:
             return await self._run_program(execution)
@@ -266,7 +261,6 @@ class TurnRunner:
         return await self._run_program(execution)
 
     async def _run_program(self, execution: Execution) -> TurnEnded:
-        """Run the program over it."""
         ctx = Context(execution, execution.path)
         suspends, result = False, None
         try:
@@ -285,29 +279,29 @@ class TurnRunner:
         return self._program.ended(ctx, result)
 
     async def _settle(self, execution: Execution) -> None:
-        """After a restart, what was half done before it is first brought to its end."""
+        """Finish what abandoned executions left half done."""
         if not execution.abandoned:
             return
         await self._program.settle(Context(execution, part_key(execution.path, "settle")))
         for entry in execution.entries_left_open():
             key = part_key(entry.key, "cancel")
             if isinstance(entry.event, ThreadSpawned) and self._journal.get(key) is None:
-                child = entry.event.thread  # nobody waits for it any more
+                child = entry.event.thread  # nobody waits for it
                 await execution.append(CancelRequest(reason="restarted"), key, thread=child)
         execution.freeze_restart_log()
 
     async def _report_outage(self, thread: str, outage: Entry[OutageBegan]) -> None:
-        """What the program does then stands beside the steps, under the outage's key."""
+        """Report an outage under its key, beside the steps."""
         await self._program.went_down(Context(self.running[thread], outage.key), outage)
 
-    # How it fails
+    # Failure
 
     async def _failed(self, thread: str, error: Exception) -> None:
-        """Record it: how long the thread rests, and whether the turn is given up, is read from there."""
+        """Record the failure; pauses and giving up are computed from it."""
         execution = self.running.get(thread)
         name = recorded_name(error)
         if execution is None:
-            if not isinstance(error, JournalDamaged):  # the journal said so
+            if not isinstance(error, JournalDamaged):  # logged by the journal
                 log.warning("A turn of %s could not be begun; it is tried again.", thread, exc_info=error)
             number = len(self._journal.thread_entries(thread, TurnNotBegun)) + 1
             await self._journal.append(thread, TurnNotBegun(error=name), key=f"{thread}!unbegun#{number}")
@@ -326,12 +320,10 @@ class TurnRunner:
         await execution.append(event, key, cause=execution.epoch)
 
     async def _give_up(self, execution: Execution) -> TurnEnded:
-        """Tell whoever waits, with steps of their own."""
         ctx = await self._begin_last_words(execution, FAILED, self._program.failed)
         return self._program.gave_up(ctx)
 
     async def _stop(self, execution: Execution) -> TurnEnded:
-        """Somebody stops what has failed: nothing of it runs again."""
         ctx = await self._begin_last_words(execution, STOPPED, self._program.stopped)
         return replace(self._program.gave_up(ctx), outcome="stopped")
 
@@ -360,7 +352,7 @@ class TurnRunner:
         return TurnEnded(outcome="abandoned")
 
     async def _end_unresumable(self, began: Entry[TurnBegan]) -> None:
-        """The end of a half turn that cannot even be taken up again: all that it left pending is closed."""
+        """Close a half turn that cannot be resumed, and what it left pending."""
         log.error("A turn of %s (%s) cannot be taken up again.", began.thread, began.key)
         closes = [began.seq, *began.event.inputs]
         with suppress(JournalDamaged):
@@ -379,7 +371,7 @@ class TurnRunner:
         )
 
     async def _end_child(self, began: Entry[TurnBegan]) -> None:
-        """Whoever spawned this thread must not wait for it for ever."""
+        """End this thread for its parent, which waits."""
         parent = parent_of(began.thread)
         for spawned in self._journal.pending_entries(ThreadSpawned, thread=parent):
             if spawned.event.thread == began.thread:
@@ -394,19 +386,18 @@ class TurnRunner:
 
 
 def _last_words_key(execution: Execution, words: str) -> str:
-    """The key of the entry with which its last words begin."""
     return f"{last_words_path(execution.id, words)}/begin"
 
 
 def _is_of_the_journal(error: Exception) -> bool:
-    """Is it no failure of this turn? What is damaged is: no other turn is held up by it."""
+    """True unless the turn failed. Damage counts as its failure: others go on."""
     if isinstance(error, JournalDamaged):
         return False
     return isinstance(error, FencedError | JournalError)
 
 
 def _log_failure(execution: Execution, event: AttemptFailed, error: Exception) -> None:
-    """Whoever runs this reads of a fault with its traceback; of what hinders a turn once, in a line."""
+    """Log faults with a traceback, hindrances once."""
     if event.fault and not event.final:
         log.warning(
             "A turn of %s failed at %s; it is tried again.", execution.thread, event.at, exc_info=error
@@ -419,19 +410,18 @@ def _log_failure(execution: Execution, event: AttemptFailed, error: Exception) -
 
 
 SWEEP = 1.0
-"""Seconds between two looks at all that waits."""
+"""Seconds between sweeps."""
 
 
 FEW = 5
-"""How many of those that wait for something try again because one has reached it: each that succeeds wakes
-as many more, so that not all of them try at once."""
+"""Executions that retry after a success elsewhere; each success wakes more."""
 
 
 class Worker:
-    """Runs a program over a journal; an async context manager whose turns end before it does.
+    """Worker that runs a program over a journal: an async context manager.
 
-    `grace` is how many seconds running turns get when it is left; half ones are taken up at the next start.
-    With `replays_always` each execution runs again from the top after each of its steps: for tests.
+    `grace`: seconds for running turns at exit; half turns are resumed at the next start. `replays_always` is
+    for tests.
     """
 
     def __init__(
@@ -451,10 +441,10 @@ class Worker:
         self._waits = WaitScheduler(journal, clock, program.reminder, program.fits)
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._lost = set[str]()
-        """Threads that another worker has taken over: left alone until something new comes for them."""
+        """Threads taken over by another worker, until new inputs come."""
         self._closing = False
         self._changed = asyncio.Event()
-        """Set when a task has ended, or its execution has gone to sleep."""
+        """Set when a task ends or an execution falls asleep."""
 
     async def __aenter__(self) -> Self:
         self._suspects = await record_worker_start(self._journal, self._clock, self._program.lives)
@@ -486,20 +476,19 @@ class Worker:
 
     @property
     def is_busy(self) -> bool:
-        """Is any thread at work, and not only waiting in the middle of a turn?"""
+        """True if any thread runs and is not asleep."""
         return any(not self.is_asleep(thread) for thread in self._busy)
 
     @property
     def life(self) -> int:
-        """The seq of the entry that this life began with."""
+        """Seq of this worker's start."""
         return self._suspects.life
 
     def has_lost(self, thread: str) -> bool:
-        """Has another worker taken over this thread?"""
         return thread in self._lost
 
     def wake(self, thread: str) -> None:
-        """Something came for this thread: let it take its turns, or hear of it in the one that it takes."""
+        """Start a thread, or notify it while running."""
         self._lost.discard(thread)
         if thread in self._busy:
             self._notice(thread)
@@ -507,13 +496,13 @@ class Worker:
             self._start(thread)
 
     def note_success(self, subject: str = "") -> None:
-        """This was reached just now: of those that wait for it, or for anything at all, a few try again."""
+        """Let a few executions that wait for this retry."""
         waiting = [one for one in self._turns.running.values() if one.outages.may_end(subject)]
         for execution in waiting[:FEW]:
             execution.outages.try_now()
 
     async def wait_until_idle(self) -> None:
-        """Until nothing is left to do now: all that is pending waits for an input, or for a time."""
+        """Wait until everything pending waits for inputs or times."""
         while True:
             self._changed.clear()
             await self.sweep()
@@ -522,7 +511,7 @@ class Worker:
             await self._changed.wait()
 
     async def sweep(self) -> None:
-        """End the waits that are over, and wake every thread that has something to take up."""
+        """End finished waits, and start threads with pending work."""
         await self._waits.end_finished_waits()
         for thread in self._journal.busy_threads():
             if thread in self._busy:
@@ -537,15 +526,14 @@ class Worker:
             await self._guarded(self._suspects.record_lifetime(SWEEP), "How long it lives")
 
     async def _guarded(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        """Do this; when it fails, the next sweep tries it again."""
         try:
             await work
         except JournalError as error:
-            level = logging.INFO  # the journal said why
+            level = logging.INFO  # logged by the journal
             if self._journal.is_well:
                 level = logging.WARNING
             log.log(level, "%s waits for the journal. %s", name, error)
-        except Exception:  # the task boundary
+        except Exception:  # task boundary
             log.exception("%s stopped; it is tried again in a moment.", name)
 
     def _start(self, thread: str) -> None:
@@ -574,19 +562,19 @@ class Worker:
             )
 
     def _may_turn(self, thread: str) -> bool:
-        """Is it to be at work now? After a failed attempt it rests; it may have to wait for others, too."""
+        """True if it neither rests after a failure nor is held back as a suspect."""
         try:
             if pause_left(self._journal, thread, self._clock.now()):
                 return False
             return self._suspects.may_take_turn(thread, self.is_asleep)
-        except JournalDamaged:  # the journal said so
+        except JournalDamaged:  # logged by the journal
             return False
 
     def _notice(self, thread: str) -> None:
-        with suppress(JournalError):  # the next sweep sees it
+        with suppress(JournalError):  # the next sweep retries
             self._turns.notice_input(thread)
 
     def is_asleep(self, thread: str) -> bool:
-        """Does it wait in the middle of a turn, and do nothing?"""
+        """True if it sleeps in an outage."""
         execution = self._turns.running.get(thread)
         return execution is not None and execution.outages.asleep

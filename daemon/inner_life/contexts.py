@@ -1,12 +1,7 @@
-"""The seed's seven contexts, which a tick is shown: each a region of working memory, in the seed's order.
+"""The seven contexts of a tick (HMP seed) as regions of working memory; the inner life for the console.
 
-Only what may be known in the tick's view is in them. It reads the state as of the tick's begin, and collects
-in `saw` the entries whose words it showed.
-
-The inner life as the page shows it: its ticks, page by page, and what it knows now. For routes.
-
-The owner may see everything. It is folded from the journal by a state of the page's own, when somebody looks:
-looking must not move what the ticks go by. In a long journal, what it knows is there later than its ticks.
+A tick sees only what its view may know, as of its start. The console shows an owner everything, from its own
+state: reading a page must not move that of the ticks.
 """
 
 from __future__ import annotations
@@ -48,27 +43,24 @@ from daemon.prompts.elements import clean_name_text, escape_tags, make_element, 
 from daemon.settings.limits import InnerLimits
 
 LONGEST_REPLY = 4_000
-"""Characters of one own reply that are shown again."""
 
 
 LONGEST_RESULT = 6_000
-"""Characters of what one command came to."""
 
 
 LONGEST_FAILURE = 1_000
-"""Characters of what a command came to that failed before the last tick."""
 
 
 MOST_FAILURES = 20
-"""Failed commands that are in sight: the newest ones."""
+"""Failed commands in view: the newest ones."""
 
 
 LONGEST_LIST = 50_000
-"""Characters of the processes, the results, the records or the notes that are in sight."""
+"""Characters of one region's list."""
 
 
 LONGEST_MEMORY = 12_000
-"""Characters of llm_memory that are in sight, the newest first."""
+"""Characters, newest records first."""
 
 
 ELSEWHERE = "set elsewhere"
@@ -76,10 +68,7 @@ ELSEWHERE = "set elsewhere"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TickMoment:
-    """The tick that is to be shown all this: when it began (Unix seconds), why, and in sight of what.
-
-    `unseen` are notes from DMs that no tick has seen; those of the DM in view are shown.
-    """
+    """A tick's start (Unix seconds), cause and view; `unseen`: DM notes that no tick has seen."""
 
     tick: int
     at: float
@@ -95,21 +84,21 @@ class TickMoment:
 
 @dataclass(slots=True, kw_only=True)
 class TickContexts:
-    """The seven contexts of one tick, and the entries whose words stand in them."""
+    """The seven contexts; `saw` collects the entries shown."""
 
     state: InnerLifeState
     now: TickMoment
     said: Callable[[int], str]
-    """What the soul answered in the model call of this seq."""
+    """Function from a model call's seq to its answer."""
     saw: list[int] = field(default_factory=list)
     knows: VisibilityCheck = field(init=False)
-    """May what was written in this view be shown in this tick?"""
+    """True if content of a view may be shown."""
 
     def __post_init__(self) -> None:
         self.knows = self.state.views.make_check(self.now.view, self.now.tick)
 
     def regions(self) -> Mapping[str, str]:
-        """Each by its name, framed and numbered as in the seed."""
+        """Return the regions by name, framed and numbered as in the seed."""
         made = {
             "llm_recent_responses": self._responses(),
             "process_log": self._processes(),
@@ -125,36 +114,33 @@ class TickContexts:
         return regions
 
     def owners(self) -> Sequence[str]:
-        """The names of the owners; the id of one that has said nothing yet."""
+        """Names of the owners, or else ids."""
         return [clean_name_text(self.state.notes.names.get(owner, owner)) for owner in self.now.owners]
 
     def new_notes(self) -> Sequence[int]:
-        """The notes that came since the tick before this one began."""
+        """Notes since the last answered tick began."""
         return self.state.notes.new_since(self.state.log.last.tick.tick)
 
     def has_news(self) -> bool:
-        """Return True if anything happened since the tick before this one began.
-
-        That is: a note came, a process ended, or it is known what became of a message.
-        """
+        """True if a note, a program's end or a message's outcome came since the last answered tick began."""
         if self.new_notes() or self.state.said.lines():
             return True
         last = self.state.log.last.tick.tick
         return any(process.ended_by > last for process in self.state.processes.all())
 
     def previous_answer(self) -> str:
-        """Its answer directly before this tick; empty where there is none that may be known here."""
+        """The previous answer; empty if invisible here."""
         last = self.state.log.last
         if not last.tick.answer or not self.knows(last.tick.view, last.seq):
             return ""
         return self.said(last.tick.answer)
 
     def thoughts(self) -> Sequence[TickRecord]:
-        """The ticks in which it answered, in order, as far as they may be known here."""
+        """Answered ticks visible here, in order."""
         return [line for line in self.state.log.thoughts if self.knows(line.tick.view, line.seq)]
 
     def advice(self) -> str:
-        """What the last reflex asks of this tick, in words of the view in which it went in circles."""
+        """The advice of the last reflex, if visible here."""
         last = self.state.log.last
         if last.tick.outcome != "repeated":
             return ""
@@ -163,10 +149,8 @@ class TickContexts:
             words = last.tick.advice
         return f"reflex: {last.tick.reflex}\n{words}"
 
-    # 1
-
     def _responses(self) -> str:
-        """Its last K replies, as far as they may be known; a repeat is a short record in their place."""
+        """Show the last replies; a repeat is only mentioned."""
         log = self.state.log
         shown = [line for line in self.thoughts() if line.seq > log.cleared]
         first = max(0, len(shown) - int(log.settings.responses.value))
@@ -180,13 +164,8 @@ class TickContexts:
         text = truncate(self.said(tick.answer), LONGEST_REPLY)
         return f'<reply tick="{tick.tick}" at="{minute_text(line.at)}">\n{escape_tags(text)}\n</reply>'
 
-    # 2
-
     def _processes(self) -> str:
-        """What runs or waits to be dealt with, what the last commands came to, what became of messages.
-
-        A command that failed stays until it is dealt with.
-        """
+        """Show programs, open failures, last results and outcomes of messages."""
         processes = self.state.processes.processes(self.knows)
         self.saw += [process.id for process in processes]
         lines = _fitting([_process(process) for process in processes])
@@ -196,7 +175,6 @@ class TickContexts:
         return "\n".join(lines)
 
     def _failures(self) -> list[str]:
-        """The commands that failed before the last tick, and were not dealt with."""
         last = {one.seq for one in self.state.log.last.commands}
         failed = [one for one in self.state.processes.failed(self.knows) if one.seq not in last]
         lines = [self._result(one, LONGEST_FAILURE) for one in failed[-MOST_FAILURES:]]
@@ -207,7 +185,7 @@ class TickContexts:
 
     def _result(self, command: Entry[CommandRan], longest: int = LONGEST_RESULT) -> str:
         ran = command.event
-        if not self.knows(ran.view, command.seq):  # its name and its cmd_id are words of that view, too
+        if not self.knows(ran.view, command.seq):  # its name and cmd_id belong to that view, too
             return "<result>in sight of another conversation</result>"
         self.saw.append(command.seq)
         text = ran.text
@@ -223,7 +201,7 @@ class TickContexts:
         return f"{head}{escape_tags(truncate(text, longest))}</result>"
 
     def _first(self, command: Entry[CommandRan]) -> int:
-        """Under which id its record is known: of what was taken over from before a restart, the first id."""
+        """Return a command's original id, from before restarts."""
         while command.event.taken_from:
             before = self.state.records.journal.get(command.event.taken_from)
             if before is None or not isinstance(before.event, CommandRan):
@@ -231,10 +209,7 @@ class TickContexts:
             command = cast(Entry[CommandRan], before)
         return command.seq
 
-    # 3
-
     def _records(self) -> str:
-        """Those that were asked for, and those that are pinned."""
         asked = self._asked("diary.", "concepts.", "links.", "llm_memory.")
         asked += self.state.log.last.tick.shows
         shown = self.state.records.shown(asked, self.now.view)
@@ -242,16 +217,14 @@ class TickContexts:
         return "\n".join(_fitting([record_element(record) for record in shown]))
 
     def _asked(self, *names: str) -> list[int]:
-        """What the commands of the last tick whose names begin so asked to see."""
+        """Return ids requested by commands with such a prefix."""
         asked = list[int]()
         for ran in successful_commands(self.state.log.last.commands, *names):
             asked += ran.shows
         return asked
 
-    # 4
-
     def _notes(self) -> str:
-        """By mode: how many there are, and their ids; or those that fit. With those that it wanted read."""
+        """Show counts and, by mode, ids or matching notes; then new DMs in view and notes to read."""
         notes = self.state.notes
         settings = self.state.log.settings
         counts = [f"{priority}: {count}" for priority, count in notes.counts().items()]
@@ -274,7 +247,7 @@ class TickContexts:
         return "\n".join(lines)
 
     def _said_here(self, shown: Sequence[int]) -> list[int]:
-        """The unseen notes of the DM in view but for these, as many as a list of notes has."""
+        """Return unseen notes of the DM in view."""
         here = []
         for id in self.now.unseen:
             note = self.state.notes.get(id)
@@ -290,8 +263,6 @@ class TickContexts:
             return f"note {seq} may not be known in this view: read it alone"
         self.saw.append(note.said)
         return self.state.notes.words(note, self.knows)
-
-    # 5
 
     def _settings(self) -> str:
         now = self.now
@@ -332,8 +303,6 @@ class TickContexts:
             return "none"
         return escape_tags(json.dumps(setting.value, ensure_ascii=False))
 
-    # 6
-
     def _llm_memory(self) -> str:
         text, shown = self.state.records.llm_memory(self.now.view, LONGEST_MEMORY)
         self.saw += [record.wrote for record in shown]
@@ -341,7 +310,7 @@ class TickContexts:
 
 
 def _fitting(lines: Sequence[str]) -> list[str]:
-    """The first of them, as many as a model can be sent with all else, and how many more there are."""
+    """Cut a list to the limit, with a count of the rest."""
     size = 0
     for place, one in enumerate(lines):
         size += len(one)
@@ -351,7 +320,6 @@ def _fitting(lines: Sequence[str]) -> list[str]:
 
 
 def _process(process: ProgramRun) -> str:
-    """A process, with what came of it."""
     attributes = {
         "id": str(process.id),
         "name": process.name,
@@ -367,27 +335,26 @@ def _process(process: ProgramRun) -> str:
 
 
 PAGE = 20
-"""Ticks that a page is sent at once."""
+"""Ticks in one page."""
 
 
 NEWEST = 20
-"""Notes, processes and records of each family that it is shown of all that there are."""
+"""Most notes, programs, and records of a family."""
 
 
 LONGEST = 2_000
-"""Characters of what one of them says, and of what came of a command."""
+"""Characters of one text."""
 
 
 CALLS = 4
-"""Calls of a tick that are read at once; most have one."""
+"""Calls read at once; most ticks have one."""
 
 
 Told = Mapping[str, Any]
 
 
 class InnerLifeView:
-    """Tells of the inner life. `limits` are the owner's, None where it is off; `now` is Unix seconds, `spent`
-    what it was billed today, in dollars. `state` is nobody else's."""
+    """The inner life as JSON; `limits` is None if it is off, `spent` returns today's dollars."""
 
     def __init__(
         self,
@@ -408,15 +375,14 @@ class InnerLifeView:
 
     @property
     def has_content(self) -> bool:
-        """Is there anything to show: is it on, or did it ever think?"""
+        """True if the inner life is on or has ever run."""
         return self.limits is not None or self.journal.latest_of_kind(INNER, TickLogged) is not None
 
     async def close(self) -> None:
-        """End what is still read."""
         await self._reading.close()
 
     async def overview_as_json(self) -> Told:
-        """How it is now and its last ticks; and what it knows, once that is read."""
+        """Return its state and last ticks, and its knowledge once the journal is read."""
         left = await self._reading.entries_left()
         told: Told = {
             "still_reading": left,
@@ -437,17 +403,16 @@ class InnerLifeView:
         }
 
     def ticks_as_json(self, before: int = ALWAYS) -> Told:
-        """The last ticks that were written before this entry, newest first."""
+        """Return ticks before an entry, newest first."""
         entries = [*islice(self.journal.latest_first(INNER, TickLogged, before), PAGE)]
         older = 0
         if entries:
             older = self.journal.count_before(INNER, TickLogged, before=entries[-1].seq)
         return {"ticks": [self._tick(entry) for entry in entries], "older": older}
 
-    # How it stands
+    # State
 
     def _next(self) -> Told | None:
-        """What it waits for; None where it waits for nothing."""
         waits = self.journal.pending_entries(WaitBegan, thread=INNER)
         if not waits:
             return None
@@ -482,7 +447,7 @@ class InnerLifeView:
             "pause": pause,
         }
 
-    # What it did
+    # Ticks
 
     def _tick(self, entry: Entry[TickLogged]) -> Told:
         tick = entry.event
@@ -504,13 +469,12 @@ class InnerLifeView:
         }
 
     def _place(self, view: str) -> str:
-        """What this conversation is called; empty as long as that is not read."""
+        """Return a conversation's name; empty until read."""
         if self.state.views.entries_left:
             return ""
         return self.state.views.place(view)
 
     def _calls(self, ticked: Entry[TickLogged]) -> Iterator[Entry[ModelCall]]:
-        """The calls that were made in a tick, in order."""
         since = ticked.event.tick
         while since < ticked.seq:
             calls = self.journal.thread_entries(INNER, ModelCall, since=since, most=CALLS)
@@ -531,7 +495,7 @@ class InnerLifeView:
             "text": truncated(ran.text, LONGEST),
         }
 
-    # What it knows
+    # Knowledge
 
     def _notes(self) -> Told:
         notes = self.state.notes
@@ -584,7 +548,7 @@ def _call(entry: Entry[ModelCall]) -> Told:
     call = entry.event
     cost = call.cost
     worth = call.worth
-    if call.taken_from:  # it was paid before a restart
+    if call.taken_from:  # paid before a restart
         cost = worth = 0.0
     return {
         "seq": entry.seq,
@@ -611,7 +575,6 @@ def _program_as_json(process: ProgramRun) -> Told:
 
 
 def _words(event: Event) -> tuple[str, str]:
-    """Whose words a note is, and what it says."""
     match event:
         case PersonMessage():
             return event.name or event.user, "\n".join(message_lines(event))
@@ -624,11 +587,7 @@ def _words(event: Event) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InnerLifeSetup:
-    """What the inner life consists of: all that it knows, may do, and may use.
-
-    `help` explains its commands, a line each: always the same, and dear to make. `said` is what it answered
-    in the model call of a seq.
-    """
+    """All parts of the inner life; `help` has a line for each command, cached: slow to make."""
 
     state: InnerLifeState
     definitions: Mapping[str, ActionDefinition]

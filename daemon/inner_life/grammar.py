@@ -1,16 +1,8 @@
-"""The commands in an answer of the inner life, and what is wrong with those that cannot be carried out.
+"""Parser of the commands in an answer of the inner life (HMP seed, section 4).
 
-Pure, in time that grows with the answer: any text is read, none raises, and nothing is dropped in silence.
-HMP seed, section 4.
-
-Where the commands stand in an answer: between the markers of a section, or in a fenced block of JSON.
-
-A marker has a line of its own. In a fence, in inline code and in a quotation it is none.
-
-The JSON objects that stand in a part of an answer: one a line, over several lines, in a list, in fences.
-
-What is no such object is told with its place, and reading goes on at the next line that can begin one.
-After an object that is broken, lines that are indented deeper are taken for parts of it.
+Pure and linear; never raises; whatever cannot be read becomes a fault with its position. Commands stand in
+sections, else in fenced JSON blocks. After broken JSON, parsing resumes at a line that can begin an object;
+deeper indented lines count as its parts.
 """
 
 from __future__ import annotations
@@ -31,7 +23,7 @@ from daemon.actions.registry import ALIASES, help_line, suggest_command
 from daemon.engine.event import REPLACEMENT_CHARACTER, storable_text, storable_value
 
 DEEPEST = 20
-"""Objects and lists within each other, at the most."""
+"""Nested objects and lists."""
 
 
 MOST_DIGITS = 18
@@ -51,15 +43,15 @@ FENCE = re.compile(r"(?:`{3,}+|~{3,}+)[^\n]*+")
 
 
 OPENING = re.compile(rf"^([^\S\n]*+)(?:{BULLET.pattern})?+[{{\[]", re.MULTILINE)
-"""The beginning of a line that can begin an object or a list of them; its indentation is a group."""
+"""A line that can begin an object or list; the group is its indentation."""
 
 
 AFTER = re.compile(r"[^\S\n]*+(?:,[^\S\n]*+)?+(?=[\n{\]]|\Z)")
-"""What may follow an object on its line."""
+"""Allowed after an object on its line."""
 
 
 TOKEN = re.compile(r'"(?:[^"\\\n]++|\\.)*+"?|[{}\[\]]')
-"""A string, or a bracket."""
+"""A string or a bracket."""
 
 
 EXPECTED = (
@@ -78,8 +70,6 @@ UNCLOSED_LIST = "The list is not closed: what stands in it was read; write `]` a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundObject:
-    """An object as it stands in the answer, from `position` to `upto`."""
-
     value: Mapping[str, Any]
     position: int
     upto: int
@@ -87,10 +77,7 @@ class FoundObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableJson:
-    """What could not be read, from `begin` to `upto`: where it went wrong, and what to write instead.
-
-    `repaired`: it was read nevertheless.
-    """
+    """A fault in the JSON at `position`; `begin` to `upto` is skipped unless `repaired`."""
 
     begin: int
     position: int
@@ -100,24 +87,23 @@ class UnreadableJson:
 
     @property
     def left_out(self) -> int:
-        """How many characters were not read."""
+        """Number of skipped characters."""
         if self.repaired:
             return 0
         return self.upto - self.begin
 
 
 def unreadable_at(begin: int, upto: int, what: str, *, repaired: bool = False) -> UnreadableJson:
-    """What went wrong at its beginning."""
     return UnreadableJson(begin=begin, position=begin, upto=upto, what=what, repaired=repaired)
 
 
 class JsonObjectReader:
-    """Reads objects out of one answer."""
+    """Reader of the JSON objects in one answer."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._faults: list[str] = []
-        """What is wrong with the value that is being read, though it is JSON."""
+        """Faults in the current, otherwise valid value."""
         self._decoder = json.JSONDecoder(
             object_pairs_hook=self._object,
             parse_int=self._integer,
@@ -126,7 +112,7 @@ class JsonObjectReader:
         )
 
     def objects(self, start: int, end: int) -> Iterator[FoundObject | UnreadableJson]:
-        """All that stands between these places, in order. It may be left at any time."""
+        """Yield objects and faults in order."""
         at = self._past_space(start, end)
         opened = -1
         while at < end:
@@ -151,18 +137,17 @@ class JsonObjectReader:
 
     def _past_space(self, at: int, end: int) -> int:
         found = SPACE.match(self._text, at, end)
-        assert found  # it may be empty
+        assert found
         return found.end()
 
     def _decoration(self, at: int, end: int) -> int:
-        """Where a bullet or the line of a fence that stands here ends; 0 where there is none."""
+        """Return the end of a bullet or fence; 0 if there is none."""
         mark = BULLET.match(self._text, at, end) or FENCE.match(self._text, at, end)
         if mark is None or self._text[self._line(at) : at].strip():
             return 0
         return mark.end()
 
     def _one(self, at: int, end: int) -> FoundObject | UnreadableJson:
-        """What stands here: an object, or what is wrong."""
         if self._text[at] != "{":
             return self._unread(at, at, f"This is no command: {EXPECTED}", end)
         self._faults = []
@@ -186,15 +171,15 @@ class JsonObjectReader:
         return FoundObject(value=storable_value(value), position=at, upto=upto)
 
     def _unread(self, at: int, wrong: int, what: str, end: int) -> UnreadableJson:
-        """It went wrong there. Reading goes on at a line that may begin an object or a list.
+        """Skip to a line that may begin another object or list.
 
-        After an object that is broken no line counts that is indented deeper: it may be a part of it.
+        Deeper indented lines do not count.
         """
         upto = self._next(at, max(wrong, at + 1), end)
         return UnreadableJson(begin=at, position=wrong, upto=upto, what=what)
 
     def _begins_line(self, at: int, wrong: int, end: int) -> bool:
-        """Went it wrong where a line begins that can begin an object, below this place?"""
+        """True if parsing failed where a line can begin an object."""
         line = self._line(wrong)
         if line <= at or self._text[line:wrong].strip():
             return False
@@ -216,11 +201,9 @@ class JsonObjectReader:
         return len(line) - len(line.lstrip())
 
     def _line(self, at: int) -> int:
-        """Where the line of this place begins."""
         return self._text.rfind("\n", 0, at) + 1
 
     def _is_deep(self, start: int, end: int) -> bool:
-        """Do more brackets than may be stand within each other, in what is JSON so far?"""
         depth = 0
         for token in TOKEN.finditer(self._text, start, end):
             if token[0] in "{[":
@@ -259,7 +242,7 @@ class JsonObjectReader:
 
 
 def quoted_start(text: str, most: int = 40) -> str:
-    """The beginning of a text in quotation marks, on one line: it can be shown anywhere."""
+    """Quote the start of a text on one line."""
     cut = text
     if len(text) > most:
         cut = f"{text[:most]}…"
@@ -267,7 +250,7 @@ def quoted_start(text: str, most: int = 40) -> str:
 
 
 def _not_json(message: str) -> str:
-    """What is wrong, as the parser says it, and what to write."""
+    """Translate a message of the JSON parser into advice."""
     if message.startswith("Invalid control character"):
         return "This is not JSON: in a string, a line break is written as \\n and a tabulator as \\t"
     if message.startswith("Unterminated string"):
@@ -284,7 +267,7 @@ MARK = re.compile(
     )$""",
     re.MULTILINE | re.IGNORECASE | re.VERBOSE,
 )
-"""A line that opens or closes a fence, or begins or ends a section. It never looks back."""
+"""A fence or section heading; possessive quantifiers prevent backtracking."""
 
 
 HIDDEN = "This heading of commands stands in a code fence that is never closed, so nothing under it was read"
@@ -295,9 +278,9 @@ UNOPENED = "Here commands end that have not begun: write `# Commands:` on a line
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionSpan:
-    """A part of the answer that may hold commands: from `start` to `end`, with its marks `begin` to `upto`.
+    """A part that may hold commands: from `start` to `end`, with headings `begin` to `upto`.
 
-    `closed`: was its end written? Else it goes on to the next section, or to the end of the answer.
+    If not `closed`, it ends at the next section or the answer's end.
     """
 
     begin: int
@@ -309,7 +292,7 @@ class SectionSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerLayout:
-    """The sections of an answer, its blocks of JSON outside them, and marks that make no sense, with why."""
+    """Sections, JSON blocks outside them, and stray headings with faults."""
 
     sections: Sequence[SectionSpan]
     blocks: Sequence[SectionSpan]
@@ -317,12 +300,12 @@ class AnswerLayout:
 
 
 def scan_layout(text: str) -> AnswerLayout:
-    """How an answer is laid out, in time that grows with its length."""
+    """Find the sections and blocks of an answer in linear time."""
     return _LayoutScanner(text).layout()
 
 
 def cut_spans(text: str, spans: Sequence[SectionSpan]) -> str:
-    """The text with these spans taken out, which are in order."""
+    """Remove sorted spans from a text."""
     return "".join(_kept(text, spans)).strip()
 
 
@@ -335,7 +318,7 @@ def _kept(text: str, spans: Sequence[SectionSpan]) -> Iterator[str]:
 
 
 class _LayoutScanner:
-    """Goes through the marks of a text once."""
+    """One pass over all headings and fences of a text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -345,9 +328,9 @@ class _LayoutScanner:
         self._section: re.Match[str] | None = None
         self._fence: re.Match[str] | None = None
         self._hidden: list[int] = []
-        """Where sections would have begun, but for the fence that is open."""
+        """Section headings hidden in the open fence."""
         self._left = -1
-        """Where a section ended before its fence did: the end of that fence may still follow."""
+        """End of a section whose fence may still close."""
 
     def layout(self) -> AnswerLayout:
         for mark in MARK.finditer(self._text):
@@ -386,7 +369,7 @@ class _LayoutScanner:
         self._section = mark
 
     def _end(self, mark: re.Match[str]) -> None:
-        """No JSON can hold this line, so a section ends here even if its fence was forgotten."""
+        """End a section even in an open fence: no JSON contains this line."""
         if self._section:
             self._close(self._section, mark.start(), mark.end(), closed=True)
             self._section = None
@@ -397,7 +380,6 @@ class _LayoutScanner:
             self._strays.append((mark.start(), UNOPENED))
 
     def _close(self, mark: re.Match[str], end: int, upto: int, *, closed: bool) -> None:
-        """Keep what began with this mark, if it may hold commands."""
         span = SectionSpan(begin=mark.start(), start=mark.end(), end=end, upto=upto, closed=closed)
         if mark["begin"]:
             self._sections.append(span)
@@ -406,34 +388,33 @@ class _LayoutScanner:
 
 
 def _closes(fence: re.Match[str], mark: re.Match[str]) -> bool:
-    """Does this mark close that fence?"""
     return mark["fence"].startswith(fence["fence"]) and not mark["info"].strip()
 
 
 LONGEST = 1_000_000
-"""Characters of an answer that are read."""
+"""Characters."""
 
 
 MOST_COMMANDS = 20
 
 
 MOST_ITEMS = 50
-"""So many commands and faults are read; what comes after them is left out, visibly."""
+"""Most commands and faults together; the rest becomes one fault."""
 
 
 MOST_BLOCKS = 50
 
 
 MOST_SAID = 3
-"""Faults of its arguments that are told of one command."""
+"""Most argument faults reported."""
 
 
 NEAR = 60
-"""Characters of what is wrong that are shown."""
+"""Characters of a quoted fault."""
 
 
 PEEK = 500
-"""Characters at the beginning of a broken command in which its name is looked for."""
+"""Characters searched for a broken command's name."""
 
 
 FIELDS = ("cmd_id", "type", "args", "description")
@@ -449,7 +430,7 @@ MEANT_NAME = re.compile(r'"type"\s*+:\s*+"([\w.]{1,60})"')
 
 
 BEGINS = re.compile(r'"(?:type|commands)"\s*+:')
-"""What a broken block of JSON holds if it was to be commands."""
+"""A sign that broken JSON was meant as commands."""
 
 
 UNCLOSED = "The commands are not closed, so they were read to the end: write `# End of commands` after them"
@@ -468,15 +449,12 @@ TOO_LONG = f"The answer is longer than {LONGEST} characters: what follows was no
 
 
 Known = Mapping[str, type[BaseModel] | None]
-"""The commands that there are, by name, with their arguments; None: it takes none."""
+"""Argument models by command name; None: no arguments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedCommand:
-    """One command that can be carried out; `args` are its validated arguments, `given` those as written.
-
-    `position` is where its JSON begins in the answer.
-    """
+    """A valid command; `args` are validated, `given` are the original ones."""
 
     cmd_id: str
     name: str
@@ -488,10 +466,10 @@ class ParsedCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandFault:
-    """What is wrong at a place of the answer, and what to write instead, in a sentence without its full stop.
+    """A fault in the answer, with advice.
 
-    `near` is the beginning of what stands there, `left_out` how many characters were not read for it, and
-    `help` the line of the command, if it is known which one was meant. `repaired`: it is a warning only.
+    `near`: the faulty text's start. `left_out`: skipped characters. `help`: usage of the intended command, if
+    known. `repaired`: only a warning.
     """
 
     position: int
@@ -504,7 +482,7 @@ class CommandFault:
     repaired: bool = False
 
     def line(self) -> str:
-        """All of it, for the model."""
+        """Return the fault as text for the model."""
         line = f"{self.what} (character {self.position}: {self.near}"
         if self.left_out:
             line += f"; {self.left_out} characters were left out"
@@ -519,7 +497,7 @@ class CommandFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedCommands:
-    """What an answer comes to: commands and faults, each in order, and all else as `thought`."""
+    """Commands and faults, in order; `thought`: the remaining text."""
 
     commands: Sequence[ParsedCommand]
     faults: Sequence[CommandFault]
@@ -527,7 +505,7 @@ class ParsedCommands:
 
 
 def parse_commands(answer: str, known: Known) -> ParsedCommands:
-    """The commands in an answer. It never raises, and the same answer is always read the same."""
+    """Parse the commands in an answer. Deterministic; never raises."""
     text = answer[:LONGEST]
     found = scan_layout(text)
     reader = JsonObjectReader(text)
@@ -547,7 +525,7 @@ def parse_commands(answer: str, known: Known) -> ParsedCommands:
 
 
 def _holds_commands(text: str, reader: JsonObjectReader, block: SectionSpan) -> bool:
-    """Is a block of JSON meant to be commands? It may also be data that is spoken of."""
+    """True if a JSON block is meant as commands, not mere data."""
     broken = False
     for one in islice(reader.objects(block.start, block.end), MOST_ITEMS):
         if isinstance(one, UnreadableJson):
@@ -560,7 +538,7 @@ def _holds_commands(text: str, reader: JsonObjectReader, block: SectionSpan) -> 
 def _items(
     text: str, reader: JsonObjectReader, found: AnswerLayout, blocks: Sequence[SectionSpan]
 ) -> Iterator[FoundObject | UnreadableJson]:
-    """What was written as a command, and what could not be read; blocks count where there is no section."""
+    """Yield commands and faults; JSON blocks count only without sections."""
     for span in found.sections or blocks:
         for one in reader.objects(span.start, span.end):
             if isinstance(one, FoundObject) and one.value.keys() == {"commands"}:
@@ -582,7 +560,6 @@ def _items(
 
 
 def _listed(text: str, reader: JsonObjectReader, one: FoundObject) -> Iterator[FoundObject | UnreadableJson]:
-    """The commands of an object that holds nothing but a list of them."""
     if isinstance(one.value["commands"], list):
         yield from reader.objects(text.index("[", one.position) + 1, one.upto - 1)
     else:
@@ -590,13 +567,12 @@ def _listed(text: str, reader: JsonObjectReader, one: FoundObject) -> Iterator[F
 
 
 class _InvalidCommand(Exception):
-    """This command cannot be carried out; the text says why, and what to write instead."""
+    """A command that cannot run; the text gives reason and advice."""
 
 
 def _commands(
     text: str, objects: Sequence[FoundObject], known: Known
 ) -> tuple[list[ParsedCommand], list[CommandFault]]:
-    """Those of them that can be carried out, and what is wrong with the others."""
     commands: list[ParsedCommand] = []
     faults: list[CommandFault] = []
     seen: set[str] = set()
@@ -621,7 +597,7 @@ def _commands(
 
 
 def _cmd_ids(objects: Sequence[FoundObject]) -> Sequence[str]:
-    """What each is called: as written, or by its place where nothing is; empty where it cannot be used."""
+    """Return command ids: as written, numbered if missing, empty if invalid."""
     written = [_cmd_id(one.value.get("cmd_id")) for one in objects]
     taken = set(written)
     names: list[str] = []
@@ -637,7 +613,7 @@ def _cmd_ids(objects: Sequence[FoundObject]) -> Sequence[str]:
 
 
 def _cmd_id(value: object) -> str | None:
-    """None where there is none, empty where it cannot be used."""
+    """Return None if it is missing, empty if invalid."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -649,7 +625,6 @@ def _cmd_id(value: object) -> str | None:
 
 
 def _command(one: FoundObject, cmd_id: str, known: Known) -> ParsedCommand:
-    """The command in an object. Raises _Wrong."""
     value = one.value
     strange = [name for name in value if name not in FIELDS]
     if strange:
@@ -676,7 +651,7 @@ def _command(one: FoundObject, cmd_id: str, known: Known) -> ParsedCommand:
 
 
 def _name(written: object, args: Mapping[str, Any], known: Known) -> str:
-    """The command that is meant. Raises _Wrong where there is none, or where it may be several."""
+    """Return the intended command. Raises _InvalidCommand if unknown or ambiguous."""
     if not isinstance(written, str) or not written.strip():
         raise _InvalidCommand('Its type is missing: write which command it is, as in "type": "notes.list"')
     name = _meant(written, args)
@@ -693,7 +668,7 @@ def _name(written: object, args: Mapping[str, Any], known: Known) -> str:
 
 
 def _meant(written: object, args: object) -> str:
-    """The command of this name or alias; the alias itself where it may mean several."""
+    """Resolve an alias by its arguments; return it if ambiguous."""
     if not isinstance(written, str):
         return ""
     name = written.strip()
@@ -712,7 +687,6 @@ def _meant(written: object, args: object) -> str:
 
 
 def _validated(model: type[BaseModel] | None, given: Mapping[str, Any]) -> BaseModel | None:
-    """The arguments as the command takes them. Raises _Wrong."""
     if model is None:
         if given:
             raise _InvalidCommand(
@@ -730,7 +704,6 @@ def _validated(model: type[BaseModel] | None, given: Mapping[str, Any]) -> BaseM
 
 
 def _said(fault: Mapping[str, Any]) -> str:
-    """What is wrong with an argument, or with all of them."""
     what = fault["msg"]
     if fault["type"] == "extra_forbidden":
         what = "there is no such argument"
@@ -741,7 +714,6 @@ def _said(fault: Mapping[str, Any]) -> str:
 
 
 def _unread(answer: str, one: UnreadableJson, known: Known) -> CommandFault:
-    """The fault of what could not be read, with the command that it may have been."""
     head = answer[one.begin : min(one.upto, one.begin + PEEK)]
     cmd_id = name = ""
     if head.startswith("{"):
@@ -752,7 +724,6 @@ def _unread(answer: str, one: UnreadableJson, known: Known) -> CommandFault:
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:
-    """What its group holds where it first stands in the text; empty where it does not."""
     found = pattern.search(text)
     if found is None:
         return ""

@@ -1,9 +1,7 @@
-"""A note is something that came in, as the inner life knows it, without its words. And filters of notes.
+"""A note: an incoming message, reaction or branch result; its filters, and its form for the model.
 
-It is made of one entry (and of what its conversation is called), so that a wait can tell whether an entry
-that has just come fits a filter. HMP seed, section 2, context 4.
-
-A note in words, for the model. What people wrote is fenced: it is nobody's instruction.
+One entry makes a note, so that a wait can match a new entry alone. People's text is fenced: it is no
+instruction (HMP seed, section 2, context 4).
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ Source = Literal["dm", "mention", "channel", "reaction", "bot", "branch"]
 
 
 PRIORITIES: tuple[Priority, ...] = ("low", "normal", "important", "urgent")
-"""From the lowest to the highest."""
+"""From lowest to highest."""
 
 
 PRIORITY_OF: Mapping[Source, Priority] = {
@@ -49,7 +47,7 @@ PRIORITY_OF: Mapping[Source, Priority] = {
     "reaction": "low",
     "bot": "low",
 }
-"""Of a note when it comes; of all other sources it is normal."""
+"""Initial priority by source; others are normal."""
 
 
 HASHTAG = re.compile(r"(?<![\w#&/])#(?=[\w-]*[^\W\d_])([\w-]{1,40})(?![\w-])")
@@ -59,7 +57,7 @@ MOST_HASHTAGS = 10
 
 
 COLLECTED = "fan-out-complete"
-"""The code of what several branches came to, in one message."""
+"""The code of a message with the results of several branches."""
 
 
 CHANGES = ("edited", "deleted")
@@ -67,8 +65,7 @@ CHANGES = ("edited", "deleted")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteTag:
-    """A tag of a note, and the view and the entry that it was set in. A hashtag is `written` where its words
-    are."""
+    """A tag with the view and entry that set it; `written`: a hashtag in the text."""
 
     name: str
     view: str
@@ -78,10 +75,9 @@ class NoteTag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """Something that came in. `id` is the seq of its entry, `said` that of the entry with its words now.
+    """A note; `id` is its entry's seq, `said` that of its present text.
 
-    `thread` is its conversation, `at` when it came, in Unix seconds. `in_hand`: its conversation has been
-    asked, and has not come to an end about it; `answered`: it has, and nothing is left to answer.
+    `in_hand`: its conversation works on it. `answered`: that is finished.
     """
 
     id: int
@@ -98,25 +94,24 @@ class Note:
 
     @property
     def is_open(self) -> bool:
-        """Is it still to be looked at?"""
         return not (self.read or self.hidden or self.answered)
 
     @property
     def set_by_commands(self) -> list[NoteTag]:
-        """The tags that do not stand in its words."""
+        """Tags from commands, not from the text."""
         return [tag for tag in self.tags if not tag.written]
 
     def tagged(self, knows: VisibilityCheck) -> tuple[str, ...]:
-        """The tags that may be known now."""
+        """Return the tags that may be known."""
         return tuple(dict.fromkeys(tag.name for tag in self.tags if knows(tag.view, tag.wrote)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteFilter:
-    """Which notes are meant: all that it says has to hold.
+    """A filter of notes; all conditions must hold.
 
-    `priority` means that or a higher one, `tags` are all there, `since` and `until` are Unix seconds, and
-    `unread` leaves out what was read, hidden or answered.
+    `priority`: at least this. `since`, `until`: Unix seconds. `unread`: excludes read, hidden and answered
+    notes.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -130,8 +125,7 @@ class NoteFilter:
 
     @classmethod
     def of(cls, about: Mapping[str, Any]) -> NoteFilter:
-        """The filter of this JSON; what is null in it was not given. Raises ValueError, which names what is
-        none."""
+        """Parse a JSON filter; null means not given. Raises ValueError, naming bad fields."""
         given = {name: value for name, value in about.items() if value is not None}
         try:
             read = _reader().validate_python(given)
@@ -141,7 +135,6 @@ class NoteFilter:
         return replace(read, tags=tuple(dict.fromkeys(map(normalized_tag, read.tags))))
 
     def covers(self, source: Source, priority: Priority, *, is_open: bool) -> bool:
-        """Are notes of this source and priority meant?"""
         if self.source not in ("", source):
             return False
         if self.unread and not is_open:
@@ -149,7 +142,7 @@ class NoteFilter:
         return not self.priority or PRIORITIES.index(priority) >= PRIORITIES.index(self.priority)
 
     def fits(self, note: Note, knows: VisibilityCheck) -> bool:
-        """Is this note meant, as far as it and its tags may be known?"""
+        """True if the note matches, by what may be known of it."""
         if not self.covers(note.source, note.priority, is_open=note.is_open):
             return False
         if self.since is not None and note.at < self.since:
@@ -161,14 +154,14 @@ class NoteFilter:
 
 @cache
 def _reader() -> TypeAdapter[NoteFilter]:
-    """Dear to make, and always the same."""
+    """Cached: slow to make."""
     return TypeAdapter(NoteFilter)
 
 
 def note_of(entry: Entry[Any], where: str) -> Note | None:
-    """The note that an entry is, said in a conversation of this kind (dm, channel, group); None: it is none.
+    """Make an entry's note; None if it is none. `where`: dm, channel or group.
 
-    A change of something is no note of its own, and neither is a command to the daemon.
+    Edits, removals and message commands are no notes.
     """
     source = source_of(entry, where)
     if source is None:
@@ -186,7 +179,7 @@ def note_of(entry: Entry[Any], where: str) -> Note | None:
 
 
 def source_of(entry: Entry[Any], where: str) -> Source | None:
-    """Where the note that this entry is comes from; None: it is no note."""
+    """Return a note's source; None if the entry is no note."""
     match entry.event:
         case OverheardMessage() as heard if is_context(entry.key) or heard.is_own:
             return None
@@ -210,7 +203,6 @@ def source_of(entry: Entry[Any], where: str) -> Source | None:
 
 
 def tags_in_words(entry: Entry[Any]) -> tuple[NoteTag, ...]:
-    """The tags that stand in the words of an entry."""
     if not isinstance(entry.event, PersonMessage):
         return ()
     names = find_hashtags(entry.event.text)
@@ -218,26 +210,25 @@ def tags_in_words(entry: Entry[Any]) -> tuple[NoteTag, ...]:
 
 
 def find_hashtags(text: str) -> list[str]:
-    """The tags that somebody wrote into what they said, `#so`, each once."""
+    """Return the distinct hashtags in a text."""
     return list(dict.fromkeys(map(normalized_tag, HASHTAG.findall(text))))[:MOST_HASHTAGS]
 
 
 def normalized_tag(text: str) -> str:
-    """A tag as it is kept: whatever its case, and with or without its sign."""
+    """Normalize a tag: no `#`, case folded."""
     return text.strip().removeprefix("#").casefold()
 
 
 LETTERS = 8_000
-"""Of one note; what is longer is cut, and that is said."""
+"""Characters of one note."""
 
 
 def note_in_words(
     note: Note, entry: Entry[Any], *, place: str, tags: Sequence[str], on: Note | None, call: str = ""
 ) -> str:
-    """The note with the words of this entry, in a frame that says who, where and when (UTC).
+    """Render a note for the model, framed with sender, place and UTC time.
 
-    `on` is the note that a reaction is about, where it is about one; `call` the name by which people call the
-    soul, which is left out.
+    `on`: the note that a reaction is on. `call`: the soul's mention, removed.
     """
     when = entry.at
     who = text = owner = ""
@@ -272,7 +263,6 @@ def note_in_words(
 
 
 def note_states(note: Note) -> list[str]:
-    """What has become of a note, in words."""
     said = {
         "being answered": note.in_hand,
         "answered": note.answered,

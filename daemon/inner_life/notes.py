@@ -1,13 +1,6 @@
-"""The notes of the inner life: what came in, and what the soul did about it. A fold over the journal.
+"""Projection of all notes and their states (HMP seed, section 2, context 4).
 
-The words stay in the journal, and are read there when they are shown: here is only where they stand. See
-the HMP seed, section 2, context 4: the counts and ids of manual mode, the filter of auto mode.
-
-Ids of notes in order, on shelves by where they were said, source, priority and whether they are open.
-
-However many notes there are, a shelf is found at once, and read from its newest end.
-
-Which notes the conversations have taken up, and when all is over about one.
+Texts stay in the journal. An index by place, source, priority and openness finds the newest fast.
 """
 
 from __future__ import annotations
@@ -53,32 +46,28 @@ from daemon.knowledge.visibility import VisibilityCheck, always_visible
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuspendedNotes:
-    """An execution that goes on in a later turn, with the notes that it has taken up."""
-
     thread: str
     notes: Sequence[int]
 
 
 class HandledNotes:
-    """Follows the turns, and what they took."""
+    """Unended turns, to tell when their notes are done."""
 
     def __init__(self) -> None:
         self._turns: dict[int, str] = {}
-        """Turns that have not ended, and their executions."""
+        """Executions of unended turns."""
         self._suspended: dict[str, SuspendedNotes] = {}
         self._stops: set[int] = set()
-        """Stops that no turn has taken up."""
+        """Stops that no turn has taken."""
 
     def begin_turn(self, began: Entry[SoulTurnBegan]) -> None:
-        """A turn has begun."""
         self._turns[began.seq] = began.event.execution
 
     def mark_stopped(self, asked: Entry[StopRequest]) -> None:
-        """Somebody wants it to stop."""
         self._stops.add(asked.seq)
 
     def end_turn(self, ended: Entry[SoulTurnEnded], notes: Sequence[int]) -> Sequence[int]:
-        """A turn that took these notes has ended. All the notes that have come to their end with it."""
+        """End a turn with its notes; return all that are now done."""
         execution = ""
         for seq in ended.closes:
             execution = self._turns.pop(seq, execution)
@@ -90,7 +79,7 @@ class HandledNotes:
         if ended.event.outcome == "suspended":
             self._suspended[execution] = SuspendedNotes(thread=ended.thread, notes=over)
             return ()
-        if stopped:  # whatever waited for an answer in this thread has ended with it
+        if stopped:  # all waits in this thread have ended, too
             for other, suspended in list(self._suspended.items()):
                 if suspended.thread == ended.thread:
                     over += self._suspended.pop(other).notes
@@ -98,7 +87,7 @@ class HandledNotes:
 
 
 class NoteGroup(NamedTuple):
-    """What stands together."""
+    """Notes with equal attributes."""
 
     place: str
     source: Source
@@ -107,22 +96,20 @@ class NoteGroup(NamedTuple):
 
 
 class NoteIndex:
-    """Ids of notes. `at` says when the note of an id came."""
+    """Index of note ids."""
 
     def __init__(self, at: Callable[[int], float]) -> None:
         self._at = at
         self._ids = defaultdict[NoteGroup, list[int]](list)
         self.open = Counter[Priority]()
-        """How many open notes there are of each priority."""
+        """Number of open notes."""
 
     def put(self, shelf: NoteGroup, id: int) -> None:
-        """It stands here from now on."""
         insort(self._ids[shelf], id)
         if shelf.is_open:
             self.open[shelf.priority] += 1
 
     def take(self, shelf: NoteGroup, id: int) -> None:
-        """It does not stand here any more."""
         remove_sorted(self._ids[shelf], id)
         if shelf.is_open:
             self.open[shelf.priority] -= 1
@@ -130,9 +117,9 @@ class NoteIndex:
     def newest(
         self, wanted: Callable[[NoteGroup], bool], since: float | None = None, until: float | None = None
     ) -> Iterator[int]:
-        """The ids on these shelves that came in that time, the newest first.
+        """Yield ids in matching groups and times, newest first.
 
-        Where the clock was wrong in between, it may be some more than came then.
+        Other times may be included if the clock has jumped.
         """
         chosen = list[Iterator[int]]()
         for shelf, ids in self._ids.items():
@@ -150,7 +137,6 @@ class NoteIndex:
 
 
 def remove_sorted(ids: list[int], id: int) -> None:
-    """Take an id out of a list in order."""
     del ids[bisect_left(ids, id)]
 
 
@@ -158,31 +144,28 @@ GAVE_UP = ("failed", "abandoned")
 
 
 GONE = 0
-"""Stands for the entry with the words of what was taken back."""
+"""Replaces a deleted text's seq."""
 
 
 MOST_LISTED_NOTES = 50
-"""Notes that are listed at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteListing:
-    """Open notes by id, with their priorities, the highest first; `more`: how many there are besides."""
+    """Open notes, highest priority first; `more`: number left out."""
 
     ids: tuple[tuple[int, Priority], ...]
     more: int
 
 
 class _NotePlace(NamedTuple):
-    """Where a conversation is: its channel, of what kind it is, and its name for a sentence."""
-
     channel: str
     where: str = ""
     name: str = ""
 
 
 class Notes(Projection):
-    """All notes. Ids and priorities may be known everywhere; the rest of a note where `knows` says so."""
+    """All notes. Ids and priorities are public; the rest is filtered."""
 
     kinds: ClassVar[tuple[type[Event], ...]] = (
         ConversationOpened,
@@ -198,36 +181,34 @@ class Notes(Projection):
     )
 
     def __init__(self, journal: Journal, call: str = "") -> None:
-        """`call` is what the soul is called in Slack: how people call it is left out of their words."""
+        """Create the projection; `call` is the soul's mention, removed from texts."""
         super().__init__(journal)
         self._call = call
 
     def _reset(self) -> None:
         self._notes: dict[int, Note] = {}
         self._also: dict[int, int] = {}
-        """A later entry of the same message, and the note that it is."""
+        """Note ids by a message's later entries."""
         self.names: dict[str, str] = {}
-        """Names of the people who have said something, by their ids."""
+        """Names by user id."""
         self._places: dict[str, _NotePlace] = {}
         """By thread."""
         self._a_thread: dict[str, str] = {}
-        """Of each channel, any thread."""
+        """Any thread, by channel."""
         self._messages: dict[str, int] = {}
-        """A message or reaction, by where it stands in Slack, and the note that it is."""
+        """Note ids by position in Slack."""
         self._versions: dict[str, tuple[str, int]] = {}
-        """Of what was changed: what comes after its former versions, and the entry with its words now."""
+        """Latest version and its entry, by message."""
         self._shelves = NoteIndex(self._at)
         self._tagged = defaultdict[str, list[int]](list)
         self._taken = HandledNotes()
 
-    # What is there
-
     def counts(self) -> Mapping[Priority, int]:
-        """How many are open (unread, not hidden, not answered) of each priority, the highest first."""
+        """Count open notes, highest priority first."""
         return {priority: self._shelves.open[priority] for priority in reversed(PRIORITIES)}
 
     def list_open(self, most: int = MOST_LISTED_NOTES) -> NoteListing:
-        """The open notes: of the highest priority first, and of each the newest ones."""
+        """List open notes by priority, newest first."""
         ids = list[tuple[int, Priority]]()
         for priority in reversed(PRIORITIES):
             newest = islice(self._shelves.newest(_open_of(priority)), most - len(ids))
@@ -235,13 +216,13 @@ class Notes(Projection):
         return NoteListing(ids=tuple(ids), more=self._shelves.open.total() - len(ids))
 
     def get(self, id: int) -> Note | None:
-        """The note of this id, or of which this seq is a later entry."""
+        """Return the note of any entry of its message."""
         return self._notes.get(self._also.get(id, id))
 
     def matching(
         self, wanted: NoteFilter, knows: VisibilityCheck, most: int = MOST_LISTED_NOTES
     ) -> list[int]:
-        """The ids of the newest notes that fit, of those that may be known."""
+        """Return visible notes that match, newest first."""
         found = list[int]()
         for id in self._candidates(wanted, knows):
             if len(found) == most:
@@ -251,9 +232,9 @@ class Notes(Projection):
         return found
 
     def fits(self, about: Mapping[str, Any], entry: Entry[Any]) -> bool:
-        """Is this entry a new note that fits the filter in this JSON? None does where that is no filter.
+        """True if an entry is a new note that matches a JSON filter; False if that is invalid.
 
-        For Program.fits: no fold is needed.
+        Needs no update.
         """
         try:
             wanted = NoteFilter.of(about)
@@ -267,7 +248,7 @@ class Notes(Projection):
         return note is not None and wanted.fits(note, always_visible)
 
     def new_since(self, seq: int) -> list[int]:
-        """The ids of the notes that came after this entry, in order."""
+        """Return ids of later notes, in order."""
         found = list[int]()
         for id in reversed(self._notes):
             if id <= seq:
@@ -276,10 +257,7 @@ class Notes(Projection):
         return found[::-1]
 
     def words(self, note: Note, knows: VisibilityCheck) -> str:
-        """What it says, for the model: who, where, when, its text and the names of its files, fenced.
-
-        Whether it may be known now is for whoever asks to see to; of its tags only those are told.
-        """
+        """Render a note for the model; its visibility must be checked before."""
         entry = self.journal.entry(note.said)
         place = self._place(note.thread)
         on = None
@@ -288,15 +266,13 @@ class Notes(Projection):
         return note_in_words(note, entry, place=place.name, tags=note.tagged(knows), on=on, call=self._call)
 
     def outdated(self, before: float | None = None) -> list[int]:
-        """The notes that cleaning up would take away: all that came before then; without that, all that are
-        read, hidden or answered."""
+        """Return notes to clean up: older than `before`, or else not open."""
         notes = self._notes.values()
         if before is None:
             return [note.id for note in notes if not note.is_open]
         return [note.id for note in notes if note.at < before]
 
     def _candidates(self, wanted: NoteFilter, knows: VisibilityCheck) -> Iterator[int]:
-        """Notes that may fit, the newest first."""
         if wanted.tags:
             tagged = [self._tagged.get(tag, []) for tag in wanted.tags]
             return reversed(min(tagged, key=len))
@@ -309,8 +285,6 @@ class Notes(Projection):
 
     def _at(self, id: int) -> float:
         return self._notes[id].at
-
-    # How it is folded
 
     def _fold_entry(self, entry: Entry[Any]) -> None:
         match entry.event:
@@ -336,7 +310,6 @@ class Notes(Projection):
                 self._carry_out(entry)
 
     def _take_words(self, entry: Entry[Any]) -> None:
-        """Something was said, and is a note; or what was said before it is changed, or gone."""
         if isinstance(entry.event, IncomingMessage | OverheardMessage | AmbientMessage) and entry.event.name:
             self.names[entry.event.user] = entry.event.name
         message = self._message(entry)
@@ -353,7 +326,7 @@ class Notes(Projection):
 
     def _come(self, message: str, version: str, note: Note) -> None:
         later, said = self._versions.get(message, ("", note.said))
-        if later > version:  # its change came first
+        if later > version:  # its change arrived first
             if said == GONE:
                 return
             note = _reworded(note, self.journal.entry(said))
@@ -365,7 +338,7 @@ class Notes(Projection):
             self._come_again(known, note)
 
     def _come_again(self, old: Note, new: Note) -> None:
-        """What was only noticed is part of a conversation now."""
+        """Upgrade a noticed message that became part of a conversation."""
         self._also[new.id] = old.id
         highest = max(old.priority, new.priority, key=PRIORITIES.index)
         changed = replace(
@@ -391,13 +364,12 @@ class Notes(Projection):
             self._set(_reworded(note, self.journal.entry(said)))
 
     def _end(self, ended: Entry[SoulTurnEnded]) -> None:
-        """A turn has ended: what it took up is answered, or could not be; or it goes on later."""
+        """Settle the notes of an ended turn, unless it is suspended."""
         notes = [note.id for note in map(self.get, ended.closes) if note]
         for id in self._taken.end_turn(ended, notes):
             self._settle(id, ended.event.outcome)
 
     def _settle(self, id: int, outcome: str) -> None:
-        """The turn of this note has ended so."""
         note = self._notes.get(id)
         if note is None:
             return
@@ -408,7 +380,6 @@ class Notes(Projection):
         self._set(replace(note, in_hand=False))
 
     def _carry_out(self, entry: Entry[CommandRan]) -> None:
-        """A command of the inner life has changed something about its notes."""
         command, args = entry.event, entry.event.args
         match command.name:
             case "notes.read":
@@ -439,7 +410,7 @@ class Notes(Projection):
         self._also = {seq: id for seq, id in self._also.items() if id in self._notes}
 
     def _tag(self, id: int, names: Collection[str], entry: Entry[CommandRan]) -> None:
-        """These are its tags in this view from now on; none: it has none that was set there by a command."""
+        """Replace the tags set in this view."""
         note = self.get(id)
         if note is None:
             return
@@ -448,15 +419,13 @@ class Notes(Projection):
         mine = [NoteTag(name=normalized_tag(name), view=view, wrote=entry.seq) for name in names]
         self._set(replace(note, tags=tuple(dict.fromkeys([*others, *mine]))))
 
-    # Where a note stands
+    # Index
 
     def _set(self, note: Note) -> None:
-        """The note of this id is so from now on."""
         self._take_away(self._notes[note.id])
         self._put(note)
 
     def _remove(self, note: Note) -> None:
-        """It is no note any more."""
         self._take_away(note)
         del self._notes[note.id]
 
@@ -480,11 +449,10 @@ class Notes(Projection):
         return self._places.get(thread, _NotePlace(thread))
 
     def _known(self, message: str) -> Note | None:
-        """The note that this message is, if it is one."""
         return self._notes.get(self._messages.get(message, GONE))
 
     def _message(self, entry: Entry[Any]) -> str:
-        """What a message or reaction is known by, in whatever thread it stands."""
+        """Return a message's key, the same in all threads."""
         channel = self._place(entry.thread).channel
         match entry.event:
             case ReactionChanged() as reacted:
@@ -495,12 +463,11 @@ class Notes(Projection):
 
 
 def _reworded(note: Note, entry: Entry[Any]) -> Note:
-    """The note as it is since this change of its words."""
     return replace(note, said=entry.seq, tags=(*note.set_by_commands, *tags_in_words(entry)))
 
 
 def _change_by(event: Event) -> str:
-    """What it does to words that were there before: "edited", "deleted". All else is new."""
+    """Return "edited" or "deleted"; empty for new text."""
     if isinstance(event, ReactionChanged) and event.removed:
         return "deleted"
     if isinstance(event, PersonMessage):
@@ -509,7 +476,7 @@ def _change_by(event: Event) -> str:
 
 
 def _version(entry: Entry[Any]) -> str:
-    """What comes after the versions of the same message before it."""
+    """Return a sort key of a message's versions."""
     match entry.event:
         case ReactionChanged() as reacted:
             return reacted.ts.zfill(24)

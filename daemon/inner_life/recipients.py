@@ -1,8 +1,6 @@
-"""Where the inner life can have something said: whom and which places the journal knows, and their threads.
+"""Recipients of the inner life's messages, and its records about people.
 
-What has to be opened in Slack is opened by Doors (slack/doors.py); all else is read from the journal.
-
-Whom the records of the inner life are shown to outside of it: people whom they are about, neighbours.
+Most is known from the journal; only conversations to open, shared channels and missing names need Slack.
 """
 
 from __future__ import annotations
@@ -32,47 +30,46 @@ PERSON = re.compile(r"<?@?([UW](?=[A-Z]*\d)[A-Z0-9]{7,})(?:\|[^>]*)?>?")
 
 
 CHANNEL = re.compile(r"<?#?([CG](?=[A-Z]*\d)[A-Z0-9]{7,})(?:\|[^>]*)?>?")
-"""An id of Slack's, bare or as a message refers to it: a name in capitals has no digit."""
+"""A Slack id, bare or in a mention; uppercase names have no digit."""
 
 
 NEIGHBOUR = re.compile(r"(.*?)(?:\s+(?:in\s+)?(<?#\S+))?", re.IGNORECASE | re.DOTALL)
-"""A bot, and perhaps the channel in which it is to be spoken to."""
+"""A bot, and optionally a channel."""
 
 
 MOST_NAMED = 20
-"""People, and channels, that are named to a model that has addressed nobody."""
+"""Most people or channels suggested."""
 
 
 MOST_ASKED = 10
-"""Channels of which Slack is asked whether a neighbour is in them."""
+"""Most channels checked in Slack."""
 
 
 SEND_COMMAND = "message.send"
 
 
 class ConversationOpener(Protocol):
-    """Where the soul may speak unasked, in Slack. All but `look` and `name` raise SpeechFailed."""
+    """Opener of conversations in Slack. Raises PostFailed, except from `look` and `name`."""
 
     async def open_dm(self, person: str) -> str:
-        """The thread of what is said to them unasked; empty where there can be none."""
+        """Return a person's DM thread; empty if there is none."""
 
     async def channel_thread(self, channel: str) -> str:
-        """The thread of what is said unasked in a channel; empty where there can be none."""
+        """Return a channel's top thread; empty if there is none."""
 
     async def record_readers(self, thread: str) -> None:
-        """It is in the journal afterwards who can read this conversation now."""
+        """Record a conversation's present audience."""
 
     async def are_in(self, channel: str, user: str) -> bool:
-        """Are both this user and the soul in the channel?"""
+        """True if user and soul are in the channel."""
 
     async def name(self, user: str) -> str:
-        """What someone is called; empty where Slack does not say."""
+        """Return a user's name; empty if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareableRecord:
-    """A record that may be shared: its words alone, without its tags and flags, its view, and the entry in
-    which it was written."""
+    """A record's text, with its view and entry."""
 
     id: int
     text: str
@@ -81,11 +78,11 @@ class ShareableRecord:
 
 
 BringShared = Callable[[Sequence[int]], Awaitable[Sequence[ShareableRecord]]]
-"""Brings the records of these ids that there are: of the diary, of concepts, of llm_memory."""
+"""Function from ids to existing records, except links."""
 
 
 class AddressBook(Projection):
-    """Who has spoken where: people and bots by id and name, channels by id and name."""
+    """People, bots and channels seen in the journal."""
 
     kinds: ClassVar[tuple[type[Event], ...]] = (
         ConversationOpened,
@@ -99,11 +96,11 @@ class AddressBook(Projection):
         self.bots: dict[str, str] = {}
         self.channels: dict[str, str] = {}
         self.threads: dict[str, str] = {}
-        """By channel: a thread in it."""
+        """A thread by channel."""
         self.met: dict[str, dict[str, None]] = {}
-        """By bot: the channels in which it spoke, the latest last."""
+        """Channels by bot, latest last."""
         self.heard: dict[str, dict[str, str]] = {}
-        """By person: where they spoke, a thread of each channel."""
+        """Threads by channel, by person."""
         self._channel_of: dict[str, str] = {}
 
     def _fold_entry(self, entry: Entry[Any]) -> None:
@@ -128,10 +125,7 @@ class AddressBook(Projection):
 
 
 class RecipientDirectory:
-    """Whom the inner life can have something said to, and what it has had said so far.
-
-    `neighbours` are the bots that are answered, by the ids of their users.
-    """
+    """Lookup of recipients, and counts of messages; `neighbours`: user ids of the bots that are answered."""
 
     def __init__(
         self,
@@ -149,7 +143,7 @@ class RecipientDirectory:
         self._addresses = AddressBook(journal)
 
     async def thread(self, to: str) -> str:
-        """The thread of the conversation, person or channel that `to` names; empty: nobody knows it."""
+        """Return the thread of a conversation, person or channel; empty if unknown or a bot."""
         known = await self._known()
         if to.startswith("sess-"):
             return await self._conversation(to)
@@ -169,12 +163,12 @@ class RecipientDirectory:
         return thread
 
     async def direct(self, person: str) -> str:
-        """The thread of what is said to this person unasked; empty where there can be none."""
         return await self._doors.open_dm(person)
 
     async def shared_channel_thread(self, to: str) -> str:
-        """The thread at the top of a channel in which both are: the one that `to` names, or else any; empty
-        where there is none."""
+        """Return the top thread of a channel shared with a neighbour, by default any;
+        empty if there is none.
+        """
         neighbour = await self.neighbour(to)
         if not neighbour:
             return ""
@@ -189,7 +183,7 @@ class RecipientDirectory:
         return ""
 
     async def neighbour(self, to: str) -> str:
-        """The id of the neighbour that `to` names ("Echo", "Echo in #general"); empty: nobody knows it."""
+        """Return the id of the neighbour in "Echo" or "Echo in #general"; empty if unknown."""
         known = await self._known()
         called, _ = _parts(to)
         id = _id_in(PERSON, called)
@@ -203,8 +197,7 @@ class RecipientDirectory:
         return _only(names, called.removeprefix("@"))
 
     async def recipients_in_words(self, views: Visibility, view: str) -> str:
-        """Whom and what one can address, for a sentence: places that may be known in this view, and those who
-        spoke there."""
+        """List recipients that may be known in this view, for a sentence."""
         known = await self._known()
         knows = views.make_check(view)
         places = {name for id, name in known.channels.items() if knows(known.threads[id])}
@@ -218,7 +211,7 @@ class RecipientDirectory:
         )
 
     async def place_in_words(self, thread: str) -> str:
-        """Where it is, for a sentence: "#general", "a direct message with Bob"."""
+        """Describe a conversation: "#general", "a direct message with Bob"."""
         opened = self._journal.latest_of_kind(thread, ConversationOpened)
         assert opened
         if opened.event.where != "dm":
@@ -229,36 +222,35 @@ class RecipientDirectory:
         return f"{opened.event.place} with {name}"
 
     def person(self, thread: str) -> str:
-        """Whose DM it is; empty where it is none."""
+        """Return a DM's user; empty elsewhere."""
         opened = self._journal.latest_of_kind(thread, ConversationOpened)
         if opened is None or opened.event.where != "dm":
             return ""
         return opened.event.user
 
     def mentions_neighbour(self, text: str) -> bool:
-        """Would it call a neighbour?"""
         return any(f"<@{bot}" in text for bot in self._neighbours)
 
     def was_already_requested(self, thread: str, text: str) -> bool:
-        """Was the same to be said there before, but for blanks and case?"""
+        """True if the same text, except spaces and case, was sent there."""
         wanted: list[Entry[UnpromptedMessage]] = self._journal.entries_of_kind(UnpromptedMessage)
         plain = _plain(text)
         return any(one.event.to == thread and _plain(one.event.text) == plain for one in wanted)
 
     def sent_today(self) -> int:
-        """How many messages the inner life has sent in this UTC day."""
+        """Count messages of this UTC day."""
         today = midnight(self._clock.now())
         found: list[Entry[CommandRan]] = self._journal.entries_of_kind(CommandRan, at=today)
         sent = 0
         for entry in found:
             ran = entry.event
-            of_today = entry.at < today + DAY  # else the clock was once ahead
+            of_today = entry.at < today + DAY  # else the clock was ahead
             if of_today and ran.name == SEND_COMMAND and ran.ok and not ran.taken_from:
                 sent += 1
         return sent
 
     def met_today(self) -> int:
-        """How many messages went to and came from bots in this UTC day."""
+        """Count messages with bots of this UTC day."""
         return self._meetings.today()
 
     async def _known(self) -> AddressBook:
@@ -266,7 +258,6 @@ class RecipientDirectory:
         return self._addresses
 
     def _channel(self, known: AddressBook, to: str) -> str:
-        """The id of the channel: by id, or by a name that only one has."""
         by_id = _id_in(CHANNEL, to)
         if by_id or not to.startswith("#"):
             return by_id
@@ -274,9 +265,8 @@ class RecipientDirectory:
 
 
 def _parts(to: str) -> tuple[str, str]:
-    """The neighbour, and the channel where one is named."""
     found = NEIGHBOUR.fullmatch(to.strip())
-    assert found  # it takes any text
+    assert found
     return found[1], found[2] or ""
 
 
@@ -288,7 +278,7 @@ def _id_in(form: re.Pattern[str], to: str) -> str:
 
 
 def _only(names: Mapping[str, str], called: str) -> str:
-    """Whoever alone is called so; empty where nobody is, or several are."""
+    """Return the only id with this name; empty if not unique."""
     called = called.strip().casefold()
     found = [id for id, name in names.items() if name and name.casefold() == called]
     if len(found) != 1:
@@ -311,10 +301,7 @@ CHANGE = ".change"
 
 
 class PersonRecords:
-    """What is kept about people, for those people themselves: for `!memory` and `!forget`.
-
-    Implements knowledge/recollections.py's Records. No tick makes use of these records.
-    """
+    """Records about people, for `!memory` and `!forget`."""
 
     def __init__(self, journal: Journal, places: KnownChannels, records: InnerRecords) -> None:
         self._journal = journal
@@ -322,12 +309,12 @@ class PersonRecords:
         self._records = records
 
     async def notes_about(self, names: Sequence[str], thread: str) -> Sequence[PersonNote]:
-        """What is recorded about whoever is called so, and may be known in this thread, a DM of theirs."""
+        """Return records about a person that their DM may know."""
         found = await self._records.about(names, thread)
         return [self._known(one) for one in found]
 
     async def versions(self, seq: int) -> Sequence[int]:
-        """All entries in which the record stands whose text this one holds; none: it holds none."""
+        """Return all entries of an entry's record; empty if it has none."""
         entry = self._journal.entry(seq)
         ran = entry.event
         if not isinstance(ran, CommandRan):
@@ -359,10 +346,7 @@ def _changes(ran: CommandRan, record: int) -> bool:
 
 
 def make_record_sharer(records: InnerRecords) -> BringShared:
-    """Brings the words of the records of these ids, without tags, flags and links, for a neighbour.
-
-    Whether they may be known there is for whoever shares them to see to.
-    """
+    """Make a function that returns records without tags, flags and links; it does not check visibility."""
 
     async def brought(ids: Sequence[int]) -> Sequence[ShareableRecord]:
         await records.update()

@@ -1,14 +1,7 @@
-"""Diary, concepts, links and llm_memory: what the commands of the inner life have made of them.
+"""Projection and index of the records: diary, concepts, links and llm_memory (HMP seed, contexts 3 and 6).
 
-A record is what the last command has made of it, and is shown only where that may be known. The texts are
-read from the journal when they are shown; where they stand is what is kept here. HMP seed, contexts 3 and 6.
-
-A record of the diary, the concepts, their links or llm_memory, and how it stands in a context.
-
-The words of the records, in the journal's index to find them by.
-
-It holds words only: what is shown is read from the journal, and whether it may be is for the records to say.
-Old words of a record that was changed or deleted stay in it, but lead nowhere.
+A record is shown only where it may be known. Texts are read from the journal; the index may keep old words,
+which lead to no record.
 """
 
 from __future__ import annotations
@@ -42,21 +35,18 @@ RECORD_TEXT: Mapping[str, str] = {
     LINKS: "relation",
     LLM_MEMORY: "text",
 }
-"""By family, the argument of its commands that is the text of the record."""
+"""Argument with the text, by family."""
 
 
 BRIEF = 120
-"""Characters of a record's text in a list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InnerRecord:
-    """One record as it may be shown. `id` is the seq of the command that added it, `wrote` of the one that
-    gave it its present text.
+    """A record; `id` is its first seq, `wrote` that of its present text.
 
-    `text` is what it says: of a concept its description, of a link its relation. `source` and `target` are
-    the concepts that a link joins, `ends` their names. `view` is where its present text was written,
-    `at` and `changed_at` when it was added and when that was, in Unix seconds.
+    `text` is a concept's description or a link's relation. `source`, `target` are a link's concepts, `ends`
+    their names. `view` is that of the present text; times are Unix seconds.
     """
 
     id: int
@@ -75,7 +65,7 @@ class InnerRecord:
 
 
 def record_change(ran: CommandRan) -> tuple[str, str]:
-    """The family of records that a command has changed, and how ("diary", "add"); both empty: it has not."""
+    """Return family and verb of a change ("diary", "add"), or empty."""
     family, _, verb = ran.name.partition(".")
     if not ran.ok or ran.taken_from or family not in RECORD_TEXT:
         return "", ""
@@ -83,7 +73,7 @@ def record_change(ran: CommandRan) -> tuple[str, str]:
 
 
 def record_element(record: InnerRecord) -> str:
-    """A record as it stands in a context: an element, whose text can pose as nothing else."""
+    """Render a record as an escaped element."""
     attributes = {"id": str(record.id), "family": record.family, "at": minute_text(record.at)}
     if record.changed_at != record.at:
         attributes["changed"] = minute_text(record.changed_at)
@@ -100,7 +90,7 @@ def record_element(record: InnerRecord) -> str:
 
 
 def record_summary(record: InnerRecord) -> str:
-    """A record in one line, as it stands in a list: its id, and how it begins."""
+    """Render a record as one line."""
     begins = " ".join(record.text[:BRIEF].split())
     if len(record.text) > BRIEF:
         begins += "…"
@@ -114,7 +104,7 @@ def record_summary(record: InnerRecord) -> str:
 
 
 def record_in_words(record: InnerRecord) -> str:
-    """A record in a sentence: of a concept with its name, of a link with its ends."""
+    """Render a record as a sentence."""
     if record.source:
         source, target = record.ends
         return f"{source} {record.text} {target}"
@@ -124,7 +114,7 @@ def record_in_words(record: InnerRecord) -> str:
 
 
 def minute_text(at: float) -> str:
-    """When something was, to the minute (UTC)."""
+    """Format a time in UTC."""
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"
 
 
@@ -162,13 +152,13 @@ WORDS = "insert into record_words (rowid, name, text, tags) values (:wrote, :nam
 
 
 class RecordSearch:
-    """Finds records by their words, as they are now. The index has the part RECORDS."""
+    """Search of records by present words, in the index part RECORDS."""
 
     def __init__(self, index: FullTextIndex) -> None:
         self._index = index
 
     async def find(self, family: str, query: str, views: Iterable[str], most: int) -> list[int]:
-        """The records of a family that were written in one of these views, what fits best first."""
+        """Return a family's records in these views, best match first."""
         asked = fts_query(query)
         if not asked:
             return []
@@ -176,7 +166,7 @@ class RecordSearch:
         return await self._numbers(FIND, values)
 
     async def naming(self, names: Collection[str]) -> list[int]:
-        """The records in whose words one of these names stands, in any view, unordered."""
+        """Return records with one of these names, in any view, unordered."""
         phrases = [" ".join(re.findall(r"\w+", as_indexed(name))) for name in names]
         asked = " OR ".join(f'"{phrase}"' for phrase in phrases if phrase)
         if not asked:
@@ -188,7 +178,6 @@ class RecordSearch:
 
 
 def _fold(database: Connection, entry: Entry[CommandRan], _: JournalReader) -> None:
-    """Note what a command has made of the words of a record, as records.py does of all else."""
     family, verb = record_change(entry.event)
     if not family:
         return
@@ -209,7 +198,7 @@ def _fold(database: Connection, entry: Entry[CommandRan], _: JournalReader) -> N
 
 
 def _end(database: Connection, said: str) -> str:
-    """What a concept that a link joins was called when that was added: by a name, or by an id."""
+    """Return a concept's name when the link was added."""
     for name, _tags in database.execute(KNOWN, (said, CONCEPTS)):
         return str(name)
     return as_indexed(said)
@@ -218,7 +207,7 @@ def _end(database: Connection, said: str) -> str:
 def _put(database: Connection, entry: Entry[CommandRan], number: int, name: str, tags: str) -> None:
     family, _ = record_change(entry.event)
     text = entry.event.args.get(RECORD_TEXT[family])
-    if not text:  # it was forgotten
+    if not text:  # forgotten
         return
     view = entry.event.view
     row = {"wrote": entry.seq, "id": number, "family": family, "view": view, "name": name, "tags": tags}
@@ -227,26 +216,22 @@ def _put(database: Connection, entry: Entry[CommandRan], number: int, name: str,
 
 
 RECORDS = IndexPart(schema=SCHEMA, kinds=(CommandRan,), fold=_fold)
-"""What the index holds of the records."""
 
 
 HITS = 8
 
 
 LOOKED_AT = 1_000
-"""Records that a search looks at: some of what fits may be hidden, though its view is not."""
+"""Most hits examined; some may be hidden though their view is not."""
 
 
 PAGE = 50
-"""Records of llm_memory that are read at once."""
 
 
 class InnerRecords(Projection):
-    """All records, as of an entry. What is asked for a view is answered for that view. What is looked up by
-    words is as it is now: the index has the part RECORDS.
+    """All records as of an entry, by view; searches see the present.
 
-    Call `update` before whatever is not awaited. A record that is not there and one that may not be known
-    are the same to whoever asks.
+    Call `update` before synchronous methods. Missing and invisible records are indistinguishable.
     """
 
     kinds: ClassVar[tuple[type[Event], ...]] = (CommandRan,)
@@ -261,31 +246,28 @@ class InnerRecords(Projection):
         await super().update(before)
         self._as_of = before
 
-    # What is there
-
     def get(self, number: int, view: str) -> InnerRecord | None:
-        """The record of this id, if it may be known in this view."""
         found = self.records_of_ids([number], view)
         if not found:
             return None
         return found[0]
 
     def records_of_ids(self, numbers: Iterable[int], view: str) -> Sequence[InnerRecord]:
-        """Those of these records that may be known in this view, each once, in the order given."""
+        """Return visible records, distinct, in the given order."""
         return self._those(numbers, self._knows(view))
 
     def records_in_all_views(self, numbers: Iterable[int]) -> Sequence[InnerRecord]:
-        """These records, whoever may know them."""
+        """Return records regardless of visibility."""
         return self._those(numbers, always_visible)
 
     def shown(self, asked: Iterable[int], view: str) -> Sequence[InnerRecord]:
-        """What stands in context 3: the records that were asked for, then those that are pinned."""
+        """Return context 3: requested records, then pinned ones."""
         knows = self._knows(view)
         pinned = [number for number in sorted(self._pinned) if self._is_pinned(number, knows)]
         return self._those([*asked, *pinned], knows)
 
     def of(self, family: str, view: str, most: int) -> Sequence[InnerRecord]:
-        """The newest of a family, newest first."""
+        """Return a family's newest visible records."""
         knows = self._knows(view)
         found = list[InnerRecord]()
         for record in reversed(self._records[family].values()):
@@ -296,14 +278,13 @@ class InnerRecords(Projection):
         return self._shown(found, knows)
 
     def newest(self, family: str, most: int) -> tuple[int, Sequence[InnerRecord]]:
-        """How many there are of a family, and the newest of them, newest first, whoever may know them."""
+        """Return a family's size and newest records, regardless of visibility."""
         records = self._records[family]
         newest = islice(reversed(records.values()), most)
         return len(records), self._shown(newest, always_visible)
 
     def concept(self, said: str | int, view: str, before: int = 0) -> int | None:
-        """The id of the concept of this name, or else of this id, if it may be known in this view: as of the
-        entry `before`, where one is given."""
+        """Return a visible concept's id by name, else by id, as of the entry `before` if given."""
         if isinstance(said, str):
             known = self.concept_named(said, view, before)
             if known is not None or not said.isdecimal():
@@ -315,14 +296,16 @@ class InnerRecords(Projection):
         return concept.id
 
     def concept_named(self, name: str, view: str, before: int = 0) -> int | None:
-        """The same by its name alone: the oldest, as there are two where channels were opened since."""
+        """Return the oldest visible concept of this name; several are visible if channels
+        were opened later.
+        """
         knows = self._views.make_check(view, before or self._as_of)
         concepts = self._records[CONCEPTS]
         same = [concepts[number] for number in self._names.get(_folded(name), ())]
         return min([one.id for one in same if self._seen_by(one, knows)], default=None)
 
     def neighbours(self, concept: int, view: str) -> Sequence[tuple[InnerRecord, InnerRecord]]:
-        """The links of a concept, either way, each with the concept at its other end, oldest first."""
+        """Return a concept's links and their other ends, oldest first."""
         links = self.records_of_ids(sorted(self._links.get(concept, ())), view)
         found = list[tuple[InnerRecord, InnerRecord]]()
         for link in links:
@@ -335,8 +318,7 @@ class InnerRecords(Projection):
         return found
 
     def llm_memory(self, view: str, most_chars: int) -> tuple[str, Sequence[InnerRecord]]:
-        """The notebook as it stands in context 6, oldest first, and what stands in it; where it is too long,
-        the newest of it."""
+        """Return context 6 as text and records; the oldest are dropped if it is too long."""
         knows = self._knows(view)
         known = self._known(LLM_MEMORY, knows)
         lines = list[str]()
@@ -354,34 +336,33 @@ class InnerRecords(Projection):
         return "\n".join(reversed(lines)), shown
 
     def _newest_first(self, records: Sequence[InnerRecord], knows: VisibilityCheck) -> Iterator[InnerRecord]:
-        """Pieces of the notebook, no more of them read than are asked for."""
         for end in range(len(records), 0, -PAGE):
             page = records[max(end - PAGE, 0) : end]
             yield from self._shown(reversed(page), knows)
 
     def spread_of_older(self, view: str, before: int, most: int) -> Sequence[InnerRecord]:
-        """Diary entries from before the entry `before`, spread evenly over all of them, oldest first."""
+        """Return diary entries before the entry `before`, evenly spread, oldest first."""
         knows = self._knows(view)
         old = [record for record in self._known(DIARY, knows) if record.id < before]
         if len(old) > most:
             old = [old[number * len(old) // most] for number in range(most)]
         return self._shown(old, knows)
 
-    # What is looked up, as it is now
+    # Search
 
     async def search(self, family: str, query: str, view: str) -> Sequence[InnerRecord]:
-        """What fits these words best, of what may be known in this view."""
+        """Return visible matches, best first."""
         await self.update()
         knows = self._knows(view)
         views = [there for there in self._written_in if knows(there)]
         found = await self._words.find(family, query, views, LOOKED_AT)
-        knows = self._knows(view)  # as it is by now
+        knows = self._knows(view)  # may have changed
         records = self._records[family]
         known = [number for number in found if number in records and self._seen_by(records[number], knows)]
         return self._those(known[:HITS], knows)
 
     async def about(self, names: Collection[str], view: str) -> Sequence[InnerRecord]:
-        """What was written where `view` is, or names one of these, and may be known there; oldest first."""
+        """Return visible records that were written at `view` or contain a name, oldest first."""
         await self.update()
         numbers = set(await self._words.naming(names))
         here = {other for other in self._written_in if self._views.are_in_one_channel(view, other)}
@@ -391,17 +372,15 @@ class InnerRecords(Projection):
                     numbers.add(record.id)
         return self.records_of_ids(sorted(numbers), view)
 
-    # How it is folded
+    # Projection
 
     def _reset(self) -> None:
         self._records: dict[str, dict[int, InnerRecord]] = {family: {} for family in RECORD_TEXT}
-        """By family, without their texts."""
         self._pinned = defaultdict[int, set[str]](set)
-        """In which views each of them was pinned: it is where one of these may be known."""
+        """Views that pinned a record."""
         self._names = defaultdict[str, list[int]](list)
-        """The concepts of a name: several, where none of them may be known where another one was added."""
+        """Concepts by name; several if hidden from each other's views."""
         self._links = defaultdict[int, list[int]](list)
-        """The links of a concept."""
         self._written_in: set[str] = set()
 
     def _fold_entry(self, entry: Entry[CommandRan]) -> None:
@@ -417,7 +396,7 @@ class InnerRecords(Projection):
 
     def _add(self, family: str, entry: Entry[CommandRan]) -> None:
         args = entry.event.args
-        if not args.get(RECORD_TEXT[family]):  # it was forgotten
+        if not args.get(RECORD_TEXT[family]):  # forgotten
             return
         record = InnerRecord(
             id=entry.seq,
@@ -432,7 +411,7 @@ class InnerRecords(Projection):
         if family == LINKS:
             source = self.concept(args.get("from") or 0, record.view, entry.seq)
             target = self.concept(args.get("to") or 0, record.view, entry.seq)
-            if source is None or target is None:  # that was forgotten
+            if source is None or target is None:  # a concept was forgotten
                 return
             record = replace(record, source=source, target=target)
             for end in {source, target}:
@@ -444,9 +423,7 @@ class InnerRecords(Projection):
         former = self._records[family].get(args.get("id", 0))
         if former is None:
             return
-        if not args.get(
-            RECORD_TEXT[family]
-        ):  # its present text was forgotten, and the one before is not true
+        if not args.get(RECORD_TEXT[family]):  # forgotten; the former text is outdated
             self._delete(former)
             return
         name = args.get("name") or former.name
@@ -482,17 +459,14 @@ class InnerRecords(Projection):
         if record.name:
             self._names[_folded(record.name)].remove(record.id)
 
-    # How it is shown
-
     def _knows(self, view: str) -> VisibilityCheck:
         return self._views.make_check(view, self._as_of)
 
     def _known(self, family: str, knows: VisibilityCheck) -> Sequence[InnerRecord]:
-        """Those of a family that may be known, oldest first."""
         return [record for record in self._records[family].values() if self._seen_by(record, knows)]
 
     def _seen_by(self, record: InnerRecord, knows: VisibilityCheck) -> bool:
-        """May it be known? A link only where both its concepts may, and are still there."""
+        """True if visible; a link needs both its concepts."""
         if not knows(record.view, record.wrote):
             return False
         if record.family != LINKS:
@@ -505,7 +479,6 @@ class InnerRecords(Projection):
         return any(knows(view) for view in self._pinned.get(number, ()))
 
     def _those(self, numbers: Iterable[int], knows: VisibilityCheck) -> Sequence[InnerRecord]:
-        """Those of these records that may be known, each once, in the order given."""
         found = list[InnerRecord]()
         for number in dict.fromkeys(numbers):
             for records in self._records.values():
@@ -514,7 +487,7 @@ class InnerRecords(Projection):
         return self._shown(found, knows)
 
     def _shown(self, records: Iterable[InnerRecord], knows: VisibilityCheck) -> Sequence[InnerRecord]:
-        """Those of them that may be known, with their texts; what was blanked meanwhile has none."""
+        """Return visible records with texts, except blanked ones."""
         seen = [record for record in records if self._seen_by(record, knows)]
         entries = self.journal.entries_at([record.wrote for record in seen])
         shown = list[InnerRecord]()
@@ -526,7 +499,6 @@ class InnerRecords(Projection):
         return shown
 
     def _ends(self, record: InnerRecord) -> tuple[str, str]:
-        """The names of the concepts that it joins, if it is a link."""
         if record.family != LINKS:
             return "", ""
         concepts = self._records[CONCEPTS]
@@ -534,5 +506,5 @@ class InnerRecords(Projection):
 
 
 def _folded(name: str) -> str:
-    """The same for names that a reader takes for the same."""
+    """Fold names that look the same to a reader."""
     return normalize("NFKC", name).casefold()

@@ -1,9 +1,7 @@
-"""The anti-stagnation reflex: says an answer of the inner life anything new, and what is tried where not?
+"""The reflex against repetition: detects an answer that says nothing new and picks a strategy for the next
+tick.
 
-Pure: what was said and tried comes as arguments, and what a strategy changes in the next tick is an `Effect`.
-HMP seed, section 5; rows H18, H19 and H22 of its acceptance.
-
-Asks whether an answer of the inner life says anything new, and what is tried where it does not.
+Judging and choosing are pure (HMP seed, section 5; acceptance rows H18, H19, H22).
 """
 
 from __future__ import annotations
@@ -31,43 +29,42 @@ from daemon.turn.model_calls import call_model
 from daemon.turn.turn import Turn
 
 COMPARE_PROMPT = "prompts/inner/compare"
-"""The text that asks a model to compare two answers. Its placeholders: `before` and `now`, both fenced."""
+"""The comparison prompt; placeholders `before` and `now`, both fenced."""
 
 
 ADVICE = "prompts/inner/reflex/"
-"""How the names of the texts begin that say what the next tick is to do, one for each strategy."""
+"""Prefix of advice texts."""
 
 
 WAITS = frozenset({"cycle.idle", "cycle.pause"})
-"""The commands that only wait."""
 
 
 ALIKE = 0.6
-"""Above this similarity to the answer before, it is asked for new things though it adds a command."""
+"""Above this similarity, a new command does not make an answer new."""
 
 
 SURELY = 0.95
-"""Above this one there is nothing new, where nobody could say so."""
+"""Above this similarity, an answer is a repetition if the model gave no verdict."""
 
 
 FRUITLESS = 3
-"""After so many ticks in a row without a new record or note it is asked in any case."""
+"""Ticks without new content, after which the model is always asked."""
 
 
 OWNER_EVERY = 6 * 3600.0
-"""Seconds after which an owner may be asked again."""
+"""Seconds between questions to an owner."""
 
 
 SHORTEST = 60.0
-"""Seconds that a pause is doubled from, where there is none."""
+"""Seconds: the least pause before doubling."""
 
 
 RECENT = 12
-"""Of so many attempts each source may have no more than its share, or the soul would listen to it alone."""
+"""Attempts in which each source has a maximum, so that none dominates."""
 
 
 LONGEST_REPLY = 4_000
-"""Characters of what the model says of two answers that are read."""
+"""Characters of the model's verdict."""
 
 
 LOOSE = re.compile(r"""\bnew\b["']?\s*[:=]\s*["']?(true|false|yes|no)\b(?!\s+or\b)""", re.IGNORECASE)
@@ -77,21 +74,17 @@ MEANT = {"true": True, "yes": True, "false": False, "no": False}
 
 
 GIST = 300
-"""Characters of an answer or a task that it is named by."""
 
 
 Verdict = Literal["new", "repeat", "ask"]
 
 
-# Is there anything new?
+# Detection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepetitionVerdict:
-    """What is to be thought of an answer; `similarity` is that to `before`, the answer directly before it.
-
-    "ask": a model is to say, without any context, whether there is anything new in it (see `verdict_of`).
-    """
+    """A verdict; `similarity` is that to `before`, the previous answer. "ask": a model compares both."""
 
     verdict: Verdict
     similarity: float = 0.0
@@ -99,12 +92,12 @@ class RepetitionVerdict:
 
     @property
     def novelty(self) -> float:
-        """How new it is, from 0 (the same words) to 1."""
+        """From 0 (the same words) to 1."""
         return 1.0 - self.similarity
 
 
 def is_only_waiting(commands: Collection[str]) -> bool:
-    """Are these all of its commands, and does it only wait by them? Then it is no repetition."""
+    """True if all commands only wait: no repetition."""
     return bool(commands) and WAITS.issuperset(commands)
 
 
@@ -117,11 +110,10 @@ def judge_answer(
     commands: bool = False,
     fruitless: int = 0,
 ) -> RepetitionVerdict:
-    """Judge an answer by the one directly before it (empty: there is none), at no call.
+    """Compare an answer with the previous one (empty: none), without a model.
 
-    `waits`: it only waits. `news`: something happened since, and the same words are about something else.
-    `commands`: it has one that the answer before has not. `fruitless`: so many ticks in a row, this one
-    included, left no new record and saw no new note.
+    `waits`: it only waits. `news`: something came since. `commands`: it has a new one. `fruitless`: ticks in
+    a row without new content, including this one.
     """
     if not before:
         return RepetitionVerdict(verdict="new")
@@ -136,8 +128,7 @@ def judge_answer(
 
 
 def read_comparison(reply: str | None) -> bool | None:
-    """Is there anything new in the later answer, as the model said it: in JSON as asked for, also among other
-    words? None: it did not say, or both."""
+    """Return True if the model found anything new; None if its reply is unclear."""
     text = (reply or "")[:LONGEST_REPLY]
     said = _said(one.get("new") for one in _objects(text))
     if not said:
@@ -148,7 +139,7 @@ def read_comparison(reply: str | None) -> bool | None:
 
 
 def verdict_from_reply(reply: str | None, similarity: float) -> bool:
-    """Is it a repetition, by what the model said of it? Where it did not say, its similarity says so."""
+    """True for a repetition, by the reply or else by similarity."""
     new = read_comparison(reply)
     if new is None:
         return similarity > SURELY
@@ -156,7 +147,6 @@ def verdict_from_reply(reply: str | None, similarity: float) -> bool:
 
 
 def _objects(reply: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects in it, one after the other."""
     decoder = json.JSONDecoder()
     place = reply.find("{")
     while place >= 0:
@@ -170,7 +160,6 @@ def _objects(reply: str) -> Iterator[dict[str, Any]]:
 
 
 def _said(words: Iterable[object]) -> set[bool]:
-    """What is said with these words of whether there is anything new."""
     said = set[bool]()
     for word in words:
         meant = MEANT.get(str(word).strip().casefold())
@@ -179,12 +168,12 @@ def _said(words: Iterable[object]) -> set[bool]:
     return said
 
 
-# What is tried where there is nothing new
+# Strategies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReflexCandidate:
-    """An entry of the diary, or an open task: its id, its text, and when it was written (Unix seconds)."""
+    """A diary entry or an open task; `at` is in Unix seconds."""
 
     id: int
     text: str
@@ -193,11 +182,10 @@ class ReflexCandidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReflexSituation:
-    """What there is to break out with. All of it may be known in the view of the next tick.
+    """Material for a reflex, all visible in the next tick.
 
-    `repeated` is the answer that said nothing new, `seed` picks where there are several (the tick's id),
-    `pause` is what the soul or its owner set. `diary` are entries that the next tick would not see by itself,
-    `tasks` the other open ones. `owner_asked` is when an owner was last asked, by the soul or by this reflex.
+    `repeated` is the answer, `seed` (the tick's id) picks at random. `diary` and `tasks` would not be shown
+    otherwise. `owner_asked`: time of the last question to an owner.
     """
 
     repeated: str
@@ -213,7 +201,7 @@ class ReflexSituation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriedStrategy:
-    """A strategy that was tried, and whether the next tick that thought said something new."""
+    """A tried strategy; `worked`: the next answer was new."""
 
     strategy: str
     worked: bool
@@ -221,10 +209,8 @@ class TriedStrategy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrategyEffect:
-    """What is other in the next tick by the strategy of this name.
-
-    It reads the text `advice` filled with `words`, sees the records `shows`, and comes `pause` seconds later
-    (None: as ever).
+    """Changes to the next tick: advice filled with `words`, records `shows`, pause in seconds (None:
+    unchanged).
     """
 
     name: str
@@ -234,16 +220,14 @@ class StrategyEffect:
 
     @property
     def advice(self) -> str:
-        """The name of the text that says what the next tick is to do."""
         return f"{ADVICE}{self.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReflexStrategy:
-    """One way out. `rung` says how dear it is, `most` how often of the last attempts it may be (0: always).
+    """A strategy; `rung` is its cost, `most` its maximum in recent attempts (0: none).
 
-    `change` says what it changes, where it has been tried so often since there was anything new; None: there
-    is nothing to do it with.
+    `change` gets the tries since the last success; it returns None without material.
     """
 
     name: str
@@ -257,7 +241,6 @@ def _rephrase(around: ReflexSituation, tried: int) -> StrategyEffect:
 
 
 def _flashback(around: ReflexSituation, tried: int) -> StrategyEffect | None:
-    """One of the older half of the diary."""
     if not around.diary:
         return None
     by_age = sorted(around.diary, key=attrgetter("at", "id"))
@@ -268,7 +251,6 @@ def _flashback(around: ReflexSituation, tried: int) -> StrategyEffect | None:
 
 
 def _switch(around: ReflexSituation, tried: int) -> StrategyEffect | None:
-    """Another open task."""
     if not around.tasks:
         return None
     chosen = random.Random(around.seed).choice(sorted(around.tasks, key=attrgetter("id")))
@@ -282,7 +264,7 @@ def _neighbour(around: ReflexSituation, tried: int) -> StrategyEffect | None:
 
 def _owner(around: ReflexSituation, tried: int) -> StrategyEffect | None:
     asked = around.owner_asked
-    if asked is not None and 0 <= around.now - asked < OWNER_EVERY:  # a later date says nothing
+    if asked is not None and 0 <= around.now - asked < OWNER_EVERY:  # a later date is a wrong clock
         return None
     return _one_of("owner", around.owners, around)
 
@@ -294,7 +276,7 @@ def _one_of(name: str, people: Sequence[str], around: ReflexSituation) -> Strate
 
 
 def _pause(around: ReflexSituation, tried: int) -> StrategyEffect:
-    """Twice as long each time."""
+    """Double the pause each time."""
     base = max(around.pause, SHORTEST)
     pause = min(base * 2.0 ** min(tried + 1, 32), max(DAY, around.pause))
     return StrategyEffect(name="pause", words={"minutes": str(round(pause / 60))}, pause=pause)
@@ -311,14 +293,12 @@ LADDER: Sequence[ReflexStrategy] = (
     ReflexStrategy(name="owner", rung=3, most=2, change=_owner),
     PAUSE,
 )
-"""The registry, the cheap ones first."""
+"""Strategies, cheapest first."""
 
 
 def choose_strategy(history: Sequence[TriedStrategy], around: ReflexSituation) -> ReflexStrategy:
-    """Choose what to try next: the cheapest that has not been tried since there was anything new.
-
-    Of those that are as dear, the one that worked most often. When all have been tried it is a pause, and a
-    longer one each time.
+    """Choose the cheapest strategy untried since the last success, preferring high success rates; else an
+    ever longer pause.
     """
     tried = _tried_since_new(history)
     recently = [one.strategy for one in history[-RECENT:]]
@@ -339,23 +319,19 @@ def choose_strategy(history: Sequence[TriedStrategy], around: ReflexSituation) -
 def strategy_effect(
     strategy: ReflexStrategy, history: Sequence[TriedStrategy], around: ReflexSituation
 ) -> StrategyEffect:
-    """What this strategy changes in the next tick. It has something to do it with."""
     changed = strategy.change(around, _tried_since_new(history).count(strategy.name))
     assert changed
     return replace(changed, words={"repeated": escape_tags(first_words(around.repeated)), **changed.words})
 
 
 def success_rate(name: str, history: Iterable[TriedStrategy]) -> float:
-    """How often this strategy led to anything new, from 0 to 1; one half for one that was never tried."""
+    """Return a smoothed rate from 0 to 1; 0.5 if never tried."""
     worked = [one.worked for one in history if one.strategy == name]
     return (sum(worked) + 1) / (len(worked) + 2)
 
 
 def tried_strategies(ticks: Iterable[TickLogged]) -> list[TriedStrategy]:
-    """What was tried in these ticks. Whether it worked says the next tick that neither failed nor waited.
-
-    Where there is none yet it did not: this is asked in a tick that said nothing new.
-    """
+    """Return tried strategies, judged by the next answered tick; without one, as failed."""
     found: list[TriedStrategy] = []
     trying = ""
     for tick in ticks:
@@ -369,7 +345,6 @@ def tried_strategies(ticks: Iterable[TickLogged]) -> list[TriedStrategy]:
 
 
 def first_words(text: str) -> str:
-    """The first words of it, on one line."""
     line = " ".join(text.split())
     if len(line) <= GIST:
         return line
@@ -377,7 +352,7 @@ def first_words(text: str) -> str:
 
 
 def _tried_since_new(history: Iterable[TriedStrategy]) -> Sequence[str]:
-    """The strategies that were tried since one last worked."""
+    """Return the strategies since one last worked."""
     tried = list[str]()
     for one in history:
         tried.append(one.strategy)
@@ -387,7 +362,7 @@ def _tried_since_new(history: Iterable[TriedStrategy]) -> Sequence[str]:
 
 
 FAR = 20
-"""Entries of the diary of which one may be shown again."""
+"""Diary entries to choose from."""
 
 
 TASKS = 10
@@ -395,7 +370,7 @@ TASKS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TickReflex:
-    """The reflex of one tick. All that it looks at is as of the tick's begin."""
+    """The reflex of one tick."""
 
     turn: Turn
     contexts: TickContexts
@@ -404,10 +379,9 @@ class TickReflex:
     async def judge_answer(
         self, answer: str, written: ParsedCommands, waits: bool
     ) -> tuple[bool, RepetitionVerdict]:
-        """Return whether it only says again what it said directly before, and how that was judged.
+        """Return True for a repetition, and the verdict.
 
-        Where that is not plain, a small call says. With a command that would leave a record it is no tick
-        without fruit.
+        Unclear cases ask a small model. A command for new content makes a tick fruitful.
         """
         names = [one.name for one in written.commands]
         news = self.contexts.has_news()
@@ -436,7 +410,7 @@ class TickReflex:
         return verdict_from_reply(reply, found.similarity), found
 
     def choose_effect(self, answer: str, pause: float) -> tuple[StrategyEffect, str]:
-        """What is to be other in the next tick, and the words for it."""
+        """Return the next tick's changes and advice."""
         history = tried_strategies([line.tick for line in self.contexts.state.log.lines])
         around = self._around(answer, pause)
         chosen = strategy_effect(choose_strategy(history, around), history, around)
@@ -460,7 +434,7 @@ class TickReflex:
 
 
 def adds_command(now: ParsedCommands, before: ParsedCommands) -> bool:
-    """Return whether an answer has a command, or a try at one, that the answer before it has not."""
+    """True if the answer has a command, even a faulty one, that the previous one lacks."""
     asked = [(one.name, one.given) for one in before.commands]
     if any((one.name, one.given) not in asked for one in now.commands):
         return True

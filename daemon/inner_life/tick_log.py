@@ -1,18 +1,7 @@
-"""The log of the inner life: its ticks, what each of them did and was told, and how it set itself (HMP seed).
+"""Projections of the inner life (HMP seed): ticks, settings, outcomes of messages, programs, failed commands.
 
-A fold over ticks and commands. What is said of a setting is shown only where it may be known.
-
-What became of what the inner life wanted said, since it thought last: a fold.
-
-The process log: what runs, what has ended and how, which commands failed, until it is dealt with.
-
-A fold over commands, programs and branches of the inner life's own thread. HMP seed, section 1.
-
-All that the inner life knows, as of one entry of the journal: its folds, brought to the same point.
-
-Words of DMs that no tick has seen: shown if the owner lets the soul see them (INNER_LIFE_READS_DMS).
-
-Each tick has one DM in view, so that the words of one are never beside those of another.
+Each tick has at most one DM in view, so that texts of two never mix. Unseen DMs need the owner's permission
+(INNER_LIFE_READS_DMS).
 """
 
 from __future__ import annotations
@@ -44,26 +33,25 @@ from daemon.kinds import (
 from daemon.knowledge.visibility import Visibility
 
 MOST_TICKS = 200
-"""Ticks that are kept at hand, and so many of those in which the model answered."""
+"""Most ticks kept."""
 
 
 ASKS_OWNER = "owner"
-"""The strategy of the reflex by which an owner is asked."""
 
 
 RESPONSES = 5
-"""Own replies that a tick sees where the soul says nothing else."""
+"""Default number of own replies in view."""
 
 
 NEW_CONTENT_COMMANDS = frozenset(
     {"diary.add", "diary.change", "concepts.add", "concepts.change", "links.add", "llm_memory.add"}
 )
-"""Commands that leave something that was not there before."""
+"""Commands that create new content."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleSetting:
-    """How the soul set something of its cycle, under which view, and in which entry."""
+    """A setting, with the view and entry that set it."""
 
     value: Any
     view: str = ""
@@ -72,7 +60,7 @@ class CycleSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleSettings:
-    """How its cycle goes on: what the soul set itself, and what holds where it set nothing."""
+    """Settings of the cycle, with defaults."""
 
     responses: CycleSetting = CycleSetting(value=RESPONSES)
     mode: CycleSetting = CycleSetting(value="auto")
@@ -82,7 +70,7 @@ class CycleSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TickRecord:
-    """A tick, and the commands that it carried out; `seq` is its entry, and `at` when it was over."""
+    """A tick and its commands; `seq` and `at` are those of its end."""
 
     seq: int = 0
     at: float = 0.0
@@ -91,12 +79,12 @@ class TickRecord:
 
 
 NOTHING = TickRecord(tick=TickLogged(tick=0, outcome="asleep"))
-"""Stands for the last tick where there was none."""
+"""Placeholder for a missing last tick."""
 
 
 @dataclass(slots=True, kw_only=True)
 class DailyCost:
-    """What the inner life has cost since midnight (UTC), up to an entry."""
+    """Cost since midnight (UTC), up to an entry."""
 
     midnight: float = 0.0
     upto: int = 0
@@ -104,29 +92,29 @@ class DailyCost:
 
 
 class TickLog(Projection):
-    """The last ticks, in order, and the settings of the cycle."""
+    """The last ticks, and the settings of the cycle."""
 
     kinds = (TickLogged, CommandRan, InnerLifeStarted)
 
     def _reset(self) -> None:
         self.lines = deque[TickRecord](maxlen=MOST_TICKS)
         self.thoughts = deque[TickRecord](maxlen=MOST_TICKS)
-        """The ticks in which the model answered, in order."""
+        """Answered ticks, in order."""
         self.dms_since = ALWAYS
-        """The seq since which it may read along in DMs, without a break; ALWAYS: it may not."""
+        """The seq since which DMs may be read without a break; ALWAYS: not allowed."""
         self.last_at = 0.0
-        """When the last tick was over in which anything was to be asked, or the daemon was started."""
+        """End of the last waking tick, or the daemon's start."""
         self.owner_asked: float | None = None
-        """When the reflex last had an owner asked."""
+        """Time of the reflex's last question to an owner."""
         self.settings = CycleSettings()
         self.cleared = 0
-        """The seq up to which the soul wanted its own replies out of sight."""
+        """The seq up to which own replies are hidden."""
         self._under_way = list[Entry[CommandRan]]()
-        """The commands of the tick that is under way."""
+        """Commands of the current tick."""
         self._day = 0.0
-        """The UTC day of the last entry."""
+        """UTC day of the last entry."""
         self._messages = 0
-        """Messages that it wanted sent on that day."""
+        """Messages of that day."""
         self._paid = DailyCost()
 
     def _fold_entry(self, entry: Entry[Any]) -> None:
@@ -145,11 +133,11 @@ class TickLog(Projection):
                 self._command(entry)
 
     def _end(self, line: TickRecord) -> None:
-        """A tick is over, or something has happened between two."""
+        """Add a tick, or an event between two."""
         tick = line.tick
         for kept in (self.lines, self.thoughts):
             if kept and kept[-1].tick.tick == tick.tick:
-                kept.pop()  # it began again: what it came to at last is told
+                kept.pop()  # interrupted: only the last result counts
         self.lines.append(line)
         if tick.answer:
             self.thoughts.append(line)
@@ -186,9 +174,7 @@ class TickLog(Projection):
         self.settings = replace(self.settings, **{name: setting})
 
     def cost_today(self, now: float, before: int) -> float:
-        """What it had cost on this UTC day when that entry was written, in dollars: all of it, as the bound
-        counts it, with comparisons and branches.
-        """
+        """Return the dollars of this UTC day before an entry, with comparisons and branches."""
         began = midnight(now)
         if began != self._paid.midnight or before <= self._paid.upto:
             self._paid = DailyCost(midnight=began)
@@ -197,26 +183,26 @@ class TickLog(Projection):
             if one.seq >= before:
                 break
             paid.upto = one.seq
-            of_today = one.at < began + DAY  # else the clock was once ahead
+            of_today = one.at < began + DAY  # else the clock was ahead
             if of_today and root_of(one.thread) == INNER and not one.event.taken_from:
                 paid.usd += one.event.cost
         return paid.usd
 
     def messages(self, now: float) -> int:
-        """How many messages it wanted sent on this UTC day by then."""
+        """Count messages of this UTC day."""
         if now // DAY != self._day:
             return 0
         return self._messages
 
     @property
     def last(self) -> TickRecord:
-        """The last tick in which the model answered: what it did is to be shown until it answers again."""
+        """The last answered tick."""
         if not self.thoughts:
             return NOTHING
         return self.thoughts[-1]
 
     def count_fruitless(self) -> int:
-        """How many ticks in a row have left nothing new."""
+        """Count the last ticks without new content."""
         count = 0
         for line in reversed(self.thoughts):
             if successful_commands(line.commands, *NEW_CONTENT_COMMANDS):
@@ -226,13 +212,13 @@ class TickLog(Projection):
 
 
 def successful_commands(commands: Iterable[Entry[CommandRan]], *names: str) -> list[CommandRan]:
-    """Those of these commands that were carried out, and whose names begin so."""
+    """Return successful commands with these name prefixes."""
     events = [command.event for command in commands]
     return [event for event in events if event.ok and event.name.startswith(names)]
 
 
 class DeliveryLog(Projection):
-    """What a tick is told of its messages: each once."""
+    """Outcomes of messages, each shown to one answered tick."""
 
     kinds = (UnpromptedOutcome, TickLogged)
 
@@ -242,11 +228,11 @@ class DeliveryLog(Projection):
     def _fold_entry(self, entry: Entry[Any]) -> None:
         if isinstance(entry.event, UnpromptedOutcome):
             self._new.append(entry)
-        elif entry.event.answer:  # who did not answer may not have been asked
+        elif entry.event.answer:  # a tick without an answer may not have asked the model
             self._new = [one for one in self._new if one.seq > entry.event.tick]
 
     def lines(self) -> Sequence[str]:
-        """A line each."""
+        """Return a line for each outcome."""
         return [f'<sent by="{one.event.by}">{one.event.outcome}</sent>' for one in self._new]
 
 
@@ -257,16 +243,14 @@ CLEANUP_COMMAND = "cleanup.process_log"
 
 
 MOST_FAILED = 100
-"""Failed commands that wait to be dealt with; of more, the oldest are let go."""
+"""Most open failures; the oldest are dropped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramRun:
-    """A program or a branch. `id` is the seq of the entry that began it, `view` in whose sight that was.
+    """A program or branch; `id` is its first entry.
 
-    `ended` is None as long as it runs, `ended_by` the seq of the entry that ended it; `result` is all of its
-    output that anybody is shown. `stopping`: it was asked to end. The view of a branch is its own thread, in
-    whose sight nobody is, until the command that began it is recorded.
+    `ended_by` is a seq. A branch's view is its own hidden thread until its command is recorded.
     """
 
     id: int
@@ -283,8 +267,7 @@ class ProgramRun:
 
 
 class ProgramLog(Projection):
-    """All processes but those that were dealt with and cleaned up, and branches that were forgotten; and the
-    commands that failed, each kind of failure once, until they are dealt with."""
+    """Programs until cleanup, and failed commands until marked, equal ones once."""
 
     kinds: ClassVar[tuple[type[Event], ...]] = (
         ProgramStarted,
@@ -296,25 +279,24 @@ class ProgramLog(Projection):
     )
 
     def processes(self, knows: Callable[[str, int], bool]) -> Sequence[ProgramRun]:
-        """Those that were not dealt with yet, in order, of those that may be known."""
+        """Return visible programs that are not marked, in order."""
         return [one for one in self._all.values() if one.status != "close" and knows(one.view, one.id)]
 
     def failed(self, knows: Callable[[str, int], bool]) -> Sequence[Entry[CommandRan]]:
-        """The commands that failed and were not dealt with yet, in order, of those that may be known."""
+        """Return visible failed commands, in order."""
         return [one for one in self._failed.values() if knows(one.event.view, one.seq)]
 
     def get(self, id: int) -> ProgramRun | None:
-        """The process of this id, also one that was dealt with; None where there is none any more."""
+        """Return a program, also if marked; None if gone."""
         return self._all.get(id)
 
     def all(self) -> Sequence[ProgramRun]:
-        """Those that were dealt with, too."""
         return [*self._all.values()]
 
     def _reset(self) -> None:
         self._all: dict[int, ProgramRun] = {}
         self._unplaced: dict[str, list[int]] = {}
-        """Branches whose view is not known yet, by the execution that began them."""
+        """Branches without a view yet, by execution."""
         self._failed: dict[int, Entry[CommandRan]] = {}
 
     def _fold_entry(self, entry: Entry[Any]) -> None:
@@ -371,7 +353,6 @@ class ProgramLog(Projection):
             self._all = {seq: one for seq, one in self._all.items() if one.status != "close"}
 
     def _fail(self, entry: Entry[CommandRan]) -> None:
-        """Add a failed command, in the place of one that failed before in the very same way."""
         for seq, one in [*self._failed.items()]:
             if _alike(one.event, entry.event):
                 del self._failed[seq]
@@ -380,7 +361,7 @@ class ProgramLog(Projection):
             self._failed.pop(min(self._failed))
 
     def _mark(self, id: object) -> None:
-        """This one is dealt with, if it is one that has ended or failed: a later version may name others."""
+        """Close an ended program or a failed command; ignore other ids."""
         if isinstance(id, int):
             self._failed.pop(id, None)
         if isinstance(id, int) and id in self._all and self._all[id].ended is not None:
@@ -392,13 +373,12 @@ class ProgramLog(Projection):
 
 
 def _alike(one: CommandRan, other: CommandRan) -> bool:
-    """Return True if both failed in the very same way, in sight of the same conversation."""
     return (one.view, one.name, one.args, one.text) == (other.view, other.name, other.args, other.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InnerLifeState:
-    """The log of its ticks, its notes, its records, its processes, and what became of what it wanted said."""
+    """All projections of the inner life, kept at the same entry."""
 
     log: TickLog
     notes: Notes
@@ -408,7 +388,7 @@ class InnerLifeState:
     views: Visibility
 
     async def update(self, before: int = ALWAYS) -> None:
-        """Make it what it was when the entry `before` was written; without that, what it is now."""
+        """Bring all to the state before an entry; by default, the present."""
         await self.views.update()
         await self.log.update(before)
         await self.notes.update(before)
@@ -418,16 +398,15 @@ class InnerLifeState:
 
     @property
     def unread_entries(self) -> int:
-        """How many entries of the journal one of them did not look at yet."""
+        """Unread entries of the slowest projection."""
         folds = (self.log, self.notes, self.records, self.processes, self.said)
         return max(*[fold.entries_left for fold in folds], self.views.entries_left)
 
 
 def unseen_dms(state: InnerLifeState) -> Sequence[Note]:
-    """Return the notes from DMs that were shown in no tick with an answer, in order.
+    """Return DM notes that no answered tick has shown, in order.
 
-    Those from before the soul might read along are not among them, nor those from before the last `MOST`
-    answers.
+    Excludes those before permission or the oldest kept tick.
     """
     log = state.log
     if log.dms_since == ALWAYS:

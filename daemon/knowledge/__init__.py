@@ -1,1 +1,1 @@
-"""What the soul can look up, and what of it may be known where."""
+"""Knowledge that can be looked up, and where it may be known."""

@@ -1,16 +1,8 @@
-"""Forgets what people want to be forgotten, beside all else that goes on (`to-forget`, `forgotten`).
+"""Background jobs that forget people's content and delete the soul's messages in DMs.
 
-What is begun is seen through whatever happens: each step may be done again, and what is to be done is read
-from the journal. Whatever was made from such words by then, by turns that were at work, is forgotten, too.
-
-A job beside the turns: the journal lists what is to be done, and it is done until nothing is left.
-
-What cannot be done now is tried again. Any other error ends the job, and the log tells the owner.
-
-Deletes what the soul said in a DM, for the person whose DM it is (`to-delete`), beside all else.
-
-What is begun is seen through whatever happens: which messages these are is recorded first, then each few of
-them that are gone.
+The journal holds requests and finished steps, so that jobs resume after a restart; steps may repeat.
+Transient errors are retried; any other ends the job. Whatever running turns make of forgotten content is
+forgotten, too.
 """
 
 from __future__ import annotations
@@ -53,26 +45,18 @@ from daemon.knowledge.visibility import confirmed_at
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnMessageList:
-    """The ts of messages of the soul's own. Not `whole`: there may be more."""
+    """Timestamps of the soul's messages; all of them if `whole`."""
 
     messages: Sequence[str]
     whole: bool
 
 
 class OwnMessageDeleter(Protocol):
-    """Deletes what the soul said in a DM."""
-
     async def find(self, thread: str, until: str) -> OwnMessageList:
-        """Find what it said in the DM of this thread up to this ts, but for questions that are open.
-
-        Raises SpeechFailed.
-        """
+        """Find the soul's messages in a DM up to a ts, except open questions. Raises PostFailed."""
 
     async def delete(self, thread: str, ts: str) -> str:
-        """Delete one message; why the workspace will not, in a word, or empty where it is gone.
-
-        It may be called again. Raises SpeechFailed.
-        """
+        """Delete one message; return a refusal's reason, else "". Idempotent. Raises PostFailed."""
 
 
 Work = TypeVar("Work")
@@ -82,10 +66,9 @@ log = logging.getLogger(__name__)
 
 
 class BackgroundJob(ABC):
-    """A context manager that calls `do_all` when it is entered, and whenever `wanted` is set.
+    """A context manager that calls `do_all` on entry and whenever `wanted` is set.
 
-    `name` is what the log calls the job, `passing` are the errors after which it is tried again, and `pause`
-    is the time until then, in seconds.
+    `passing` errors are retried after `pause` seconds.
     """
 
     name: ClassVar[str]
@@ -108,11 +91,10 @@ class BackgroundJob(ABC):
         await asyncio.gather(self._task, return_exceptions=True)
 
     @abstractmethod
-    async def do_all(self) -> None:
-        """Do all that is wanted now."""
+    async def do_all(self) -> None: ...
 
     async def do_each(self, wanted: Iterable[Work], do: Callable[[Work], Awaitable[None]]) -> None:
-        """Do each. What cannot be done for one holds up nobody else; its error is raised last."""
+        """Handle each; `passing` errors do not stop the others, and the last is raised."""
         failed: Exception | None = None
         for one in wanted:
             try:
@@ -138,20 +120,20 @@ class BackgroundJob(ABC):
             return
         error = task.exception()
         if error:
-            # What is still to be done waits in the journal for the next start.
+            # The journal keeps open requests for the next start.
             log.critical("%s failed. Start the daemon anew.", self.name, exc_info=error)
 
 
 CHUNK = 50
-"""Entries that are looked at while nobody else can do anything."""
+"""Entries read before other tasks may run."""
 
 
 PATIENCE = 30.0
-"""Seconds in which a turn may end by itself that has such words in mind; then it is stopped."""
+"""Seconds for an affected turn to end; then it is stopped."""
 
 
 SELF = "soul"
-"""The thread of what belongs to no conversation."""
+"""The thread of entries outside conversations."""
 
 
 LET_GO = (Input, AnswerAwaited, WaitBegan, ThreadSpawned)
@@ -162,10 +144,9 @@ WHY = "somebody wanted it to be forgotten"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgottenContent:
-    """What is being forgotten: all of this person (`all`), or only some notes.
+    """Content being forgotten: `all` of a person, or some notes, up to `until` (Unix seconds).
 
-    What came after `until` (Unix seconds) stays. `started` are the processes among it, `said` what the soul
-    said, each message by its channel and ts.
+    `started` are its programs, `said` the soul's messages by channel and ts.
     """
 
     person: str
@@ -176,14 +157,11 @@ class ForgottenContent:
 
 
 Clear = Callable[[ForgottenContent], Awaitable[object]]
-"""Clears something outside of the journal. It may be called again. Raises OSError."""
+"""A function that clears data outside the journal. Idempotent. Raises OSError."""
 
 
 class ForgettingService(BackgroundJob):
-    """Forgets what is to be forgotten. `wake` is called with each thread for which something has come of it.
-
-    `clear` are called for each person who is forgotten.
-    """
+    """Job that forgets content on request; `wake` gets threads with news."""
 
     name = "Forgetting"
     passing = (JournalError, OSError)
@@ -212,8 +190,6 @@ class ForgettingService(BackgroundJob):
 
 
 class ForgetRun:
-    """One thing that is to be forgotten, seen through."""
-
     def __init__(
         self,
         journal: Journal,
@@ -231,21 +207,19 @@ class ForgetRun:
         self._round = part_key(asked.key, "forgotten#")
         before = journal.entries_of_kind(EntriesForgotten, since=asked.seq)
         self._rounds = [one for one in before if one.key.startswith(self._round)]
-        """What was forgotten for it so far."""
         wanted = ForgetScope(
             person=asked.event.person, upto=asked.seq, notes=asked.event.seqs, gone=self._gone
         )
         self._found = Provenance(journal.kinds, wanted, QuotationFinder())
         self._since = 0
         self._passed = set[int]()
-        """Half turns that nobody waits for any more."""
+        """Turns no longer waited for."""
 
     async def run(self) -> None:
-        """Until nothing of it is left; then whoever wanted it is told."""
         while True:
             found = await self._look()
             if await self._let_end(found):
-                continue  # and more may have come of it
+                continue  # more may have come meanwhile
             new = sorted(found.seqs - self._gone - {self._asked.seq})
             if not new:
                 break
@@ -260,7 +234,7 @@ class ForgetRun:
         return gone
 
     async def _look(self) -> Provenance:
-        """What is to be forgotten, as the journal is now. Others have their turns meanwhile."""
+        """Trace the content in the present journal, chunk by chunk."""
         while True:
             entries = self._journal.entries_since(self._since, CHUNK)
             if not entries:
@@ -271,10 +245,9 @@ class ForgetRun:
             await asyncio.sleep(0)
 
     async def _let_end(self, found: Provenance) -> bool:
-        """Wait until the turns have ended that have any of it in mind, or may have; False: there is none.
+        """Wait for affected turns; False if there are none.
 
-        One that does not end by itself is stopped, if it has seen any of it, goes on where any stands, or
-        reads.
+        After a timeout, stop those that saw such content, run in its thread or are reading.
         """
         half = [entry for entry in self._journal.pending_entries(TurnBegan) if self._may_mind(entry, found)]
         if not half:
@@ -293,7 +266,7 @@ class ForgetRun:
         return True
 
     async def _pause(self, seconds: float) -> None:
-        """Until something was written, and for so long at the most."""
+        """Wait for a new entry."""
         written = asyncio.create_task(self._journal.next_change.wait())
         over = asyncio.create_task(self._clock.sleep(seconds))
         try:
@@ -307,12 +280,12 @@ class ForgetRun:
         return began.event.execution in found.executions or began.thread in found.threads
 
     def _reads(self, began: Entry[TurnBegan]) -> bool:
-        """Is it in the midst of a reading? What that has before it nobody else sees until it quotes it."""
+        """True during a reading: others see only its quotations."""
         recorded = self._journal.execution_entries(began.event.execution)
         return len(of_kind(ReadingBegan, recorded)) > len(of_kind(ReadingEnded, recorded))
 
     def _may_mind(self, began: Entry[TurnBegan], found: Provenance) -> bool:
-        """It has seen any of it; or it began before that was gone, and may have it in mind."""
+        """True if the turn saw such content, or began before its erasure."""
         if began.event.execution in found.executions:
             return True
         if not self._rounds:
@@ -321,7 +294,7 @@ class ForgetRun:
         return (gone is None or began.seq < gone.seq) and began.seq not in self._passed
 
     async def _stop(self, began: Entry[TurnBegan]) -> None:
-        """As if they had said so when they confirmed it."""
+        """Record a stop in the person's name, dated at their confirmation."""
         key = part_key(self._key, f"stop:{began.seq}")
         if self._journal.is_pending(began.seq) and self._journal.get(key) is None:
             person = self._asked.event.person
@@ -331,7 +304,7 @@ class ForgetRun:
             self._wake(began.thread)
 
     async def _forget(self, seqs: Sequence[int]) -> None:
-        """Let go of what waits, clear what is outside, blank the rest."""
+        """Drop waits, clear external data, blank entries."""
         entries = self._journal.entries_at(seqs)
         await self._end_processes(entries)
         gone = ForgottenContent(
@@ -360,7 +333,7 @@ class ForgetRun:
         self._rounds.append(forgotten)
         if slept:
             due = TickDue(why="what was waited for is forgotten")
-            key = f"tick-after-forgetting:{forgotten.seq}"  # of no execution: it was made from nothing
+            key = f"tick-after-forgetting:{forgotten.seq}"  # in no execution
             await self._journal.append(INNER, due, key=key, author="core")
             self._wake(INNER)
 
@@ -370,7 +343,7 @@ class ForgetRun:
                 yield opened.event.channel, one.event.ts
 
     async def _end_processes(self, entries: Sequence[Entry[Any]]) -> None:
-        """What still runs has come to nothing: what it would say is not heard any more."""
+        """End running programs: their output is ignored."""
         for one in entries:
             if isinstance(one.event, ProgramStarted) and self._journal.is_pending(one.seq):
                 ended = ProgramEnded(process=one.seq, name=one.event.name, status="error", result="")
@@ -392,11 +365,10 @@ class ForgetRun:
 
 
 DELETION_CHUNK = 25
-"""Messages after which it is recorded how far it came."""
 
 
 class MessageDeleter(BackgroundJob):
-    """Deletes what is to be deleted. `wake` is called with each thread for which something has come of it."""
+    """Job that deletes the soul's messages on request; `wake` gets affected threads."""
 
     name = "Deleting"
     passing = (JournalError, PostFailed)
@@ -419,7 +391,6 @@ class MessageDeleter(BackgroundJob):
         await self.do_each(self._journal.pending_entries(DeleteRequested), self._delete)
 
     async def _delete(self, asked: Entry[DeleteRequested]) -> None:
-        """Delete all that is listed; then whoever wanted it is told."""
         listed = await self._listed(asked)
         messages = listed.event.messages
         found = list[DeletionProgress]()
@@ -437,7 +408,7 @@ class MessageDeleter(BackgroundJob):
         self._wake(asked.thread)
 
     async def _listed(self, asked: Entry[DeleteRequested]) -> Entry[DeletionListed]:
-        """Which messages these are, as it was recorded when they were first looked for."""
+        """Return the recorded list of messages."""
         key = part_key(asked.key, "listed")
         known = self._journal.get(key)
         if known is None:
@@ -451,7 +422,7 @@ class MessageDeleter(BackgroundJob):
     async def _some(
         self, asked: Entry[DeleteRequested], start: int, messages: Sequence[str]
     ) -> DeletionProgress:
-        """Delete these, unless that is recorded."""
+        """Delete a chunk, unless recorded."""
         key = part_key(asked.key, f"deleted:{start}")
         known = self._journal.get(key)
         if known is None:

@@ -1,19 +1,8 @@
-"""The owner's folders as a library: full text over their text files, kept up to date. The Library port.
+"""The owner's folders as a library: full-text search of text files, and reading of whole files.
 
-What is too large to be searched, or no text, is known by its name, and can be read whole.
-
-The files of a folder, and nothing outside of it.
-
-Each file is opened from the folder that holds it, never by a path: no link leads anywhere.
-
-A text in passages that are found together, and shown whole: paragraphs, short ones joined.
-
-A paragraph is what stands between blank lines: of prose its sentences, of code about a function, of a table
-its rows. Only one that is too long is cut, at the end of a line, or a sentence within one, and marked so.
-
-One file of the owner's folders, by the path under which a search shows it: whole, or why it is not read.
-
-It is opened from folder to folder, and no link is followed: nothing outside is ever read.
+Large and binary files are found by name only. Files are opened relative to their folder, never through links,
+so that nothing outside is read. Passages are whole paragraphs; only long ones are cut, after a line or
+sentence.
 """
 
 from __future__ import annotations
@@ -48,32 +37,29 @@ JOINED = 800
 
 
 HEADING = 120
-"""Letters of what is joined with the paragraph after it, however long that is."""
+"""Letters of a heading, always joined with the next paragraph."""
 
 
 LONGEST, MOST_LINES = 1_600, 30
-"""Letters, and lines, of the longest passage."""
+"""Letters and lines of the longest passage."""
 
 
 CUT = "\x1e"
-"""Stands in a passage where its paragraph is cut: in a line of its own between lines, else in one. No line of
-a file has this character.
-"""
+"""Marks a cut, as a line or in one; no file line contains it."""
 
 
 MARK = "…"
-"""Stands for CUT where a passage is shown."""
+"""Shown for CUT."""
 
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
 
 ENDS = (r"(?<=[.!?…])\s|(?<=[\u3002\uff01\uff1f])", r"\s")
-"""Places at which a line is cut: after a sentence, else after a word."""
+"""Line breaks: after a sentence, else after a word."""
 
 
 def split_lines(text: str) -> Iterator[str]:
-    """The lines of a text, as they are counted everywhere."""
     for line in StringIO(text, newline="\n"):
         if line.endswith("\r\n"):
             line = line[:-2]
@@ -81,7 +67,7 @@ def split_lines(text: str) -> Iterator[str]:
 
 
 def split_passages(text: str) -> Iterator[tuple[int, str]]:
-    """The passages of a text: the number of the first line, and the lines, with CUT where it is cut."""
+    """Yield passages with their first line number; CUT marks cuts."""
     lines = [*split_lines(text)]
     start = end = 0
     for first, last in _paragraphs(lines):
@@ -98,7 +84,7 @@ def split_passages(text: str) -> Iterator[tuple[int, str]]:
 
 
 def format_passage(path: str, line: int, passage: str) -> str:
-    """A passage as it is shown: each line that is not blank as `path:line: text`, "…" where it is cut."""
+    """Format non-blank lines as `path:line: text`, with "…" at cuts."""
     told = []
     for words in passage.split("\n"):
         if words == CUT:
@@ -111,7 +97,7 @@ def format_passage(path: str, line: int, passage: str) -> str:
 
 
 def _paragraphs(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Find the index of the first line of each paragraph, and the one after its last."""
+    """Yield the first line and the end of each paragraph."""
     start = 0
     for end in range(1, len(lines) + 1):
         if end == len(lines) or not lines[end].strip() or not lines[start].strip():
@@ -125,7 +111,6 @@ def _letters(lines: Sequence[str]) -> int:
 
 
 def _split_long(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int, str]]:
-    """Return these lines as one passage, or as several if they are too long."""
     piece: list[str] = []
     first = start
     for at in range(start, end):
@@ -143,7 +128,6 @@ def _split_long(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[in
 
 
 def _split_line(line: str) -> list[str]:
-    """A line, in several parts where it is too long."""
     parts: list[str] = []
     begun = ""
     while len(line) > LONGEST:
@@ -154,7 +138,7 @@ def _split_line(line: str) -> list[str]:
 
 
 def _line_break(line: str) -> int:
-    """Return the end of the first part of a long line: as late as it may be, and in its second half."""
+    """Return the last break point in the second half."""
     half = LONGEST // 2
     for break_ in ENDS:
         ends = [half + found.start() for found in re.finditer(break_, line[half:LONGEST])]
@@ -164,22 +148,22 @@ def _line_break(line: str) -> int:
 
 
 MOST_BYTES = 1_000_000
-"""A larger file is not searched."""
+"""Larger files are not searched."""
 
 
 PDF = b"%PDF-"
-"""The first bytes of a PDF. A small one may read like text."""
+"""First bytes of a PDF, which may look like text."""
 
 
 OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""Neither follow a link, nor wait for someone who writes into a pipe."""
+"""Neither follow links nor wait on pipes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderFile:
-    """A file as the walk comes by: it can be read until the walk goes on. `stamp` changes when it does.
+    """A file, readable until the walk goes on; `stamp` changes with it.
 
-    `closed` says why we may not open it. A folder that is closed stands for all that is in it.
+    `closed`: the reason why it cannot be opened; a closed folder stands for its content.
     """
 
     path: str
@@ -191,11 +175,10 @@ class FolderFile:
 
     @property
     def is_large(self) -> bool:
-        """True if it is too large to be searched."""
         return self.size > MOST_BYTES
 
     def text(self) -> str:
-        """Its text; empty if it is none, is too large to be searched, or cannot be read."""
+        """Return its text; empty if it is binary, large or unreadable."""
         if self.is_large or self.closed:
             return ""
         try:
@@ -211,9 +194,9 @@ class FolderFile:
 
 
 def walk_files(top: Path, called: str) -> Iterator[FolderFile]:
-    """The files below a folder, in order; hidden ones, links and the page's token are left out.
+    """Yield the files below a folder in order, except hidden files, links and the console's token.
 
-    Paths begin with `called`. A folder that cannot be read has none; one below it is named as closed.
+    Paths begin with `called`. An unreadable top yields nothing, a folder below it one closed entry.
     """
     with suppress(OSError):
         for folder, inner, names, descriptor in os.fwalk(top):
@@ -232,7 +215,7 @@ def walk_files(top: Path, called: str) -> Iterator[FolderFile]:
 def _file(below: Path, name: str, folder: int) -> FolderFile | None:
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except OSError:  # it went away
+    except OSError:  # deleted meanwhile
         return None
     if name.startswith((".", TOKEN)) or not stat.S_ISREG(found.st_mode):
         return None
@@ -249,10 +232,10 @@ def _file(below: Path, name: str, folder: int) -> FolderFile | None:
 
 
 def _closed_folder(below: Path, name: str, folder: int) -> FolderFile | None:
-    """The folder of this name, if it is one that we may not open."""
+    """Return a folder that may not be opened."""
     try:
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-    except OSError:  # it went away
+    except OSError:  # deleted meanwhile
         return None
     closed = _why_closed(name, folder, os.R_OK | os.X_OK)
     if not closed or not stat.S_ISDIR(mode):
@@ -262,14 +245,14 @@ def _closed_folder(below: Path, name: str, folder: int) -> FolderFile | None:
 
 
 def _why_closed(name: str, folder: int, mode: int) -> str:
-    """Return why we may not open the entry of this name, which is no link; empty where we may."""
+    """Return the reason why an entry may not be opened; empty if it may."""
     if os.access(name, mode, dir_fd=folder, effective_ids=True):
         return ""
     return os.strerror(errno.EACCES)
 
 
 def _printable_path(path: Path) -> str:
-    """A path as it can be shown in one line."""
+    """Return the path without unprintable characters."""
     text = str(path).encode(errors="replace").decode()
     for letter in text:
         if not letter.isprintable():
@@ -278,11 +261,11 @@ def _printable_path(path: Path) -> str:
 
 
 MOST_NAMED_FILES = 20
-"""Files that are named where a search cannot look into them."""
+"""Most unsearchable files named."""
 
 
 MOST_WHOLE = 50_000_000
-"""Bytes of the largest file that is read whole: as many as of one that somebody shares."""
+"""Bytes of the largest file read whole: the limit of shared files."""
 
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -313,9 +296,9 @@ TOO_LARGE = "{path} has {size:,} bytes, and files of more than {most} MB are not
 
 
 def read_library_file(top: Path, path: str, most: int = MOST_WHOLE) -> bytes:
-    """All bytes of a file; its `path` begins with the name under which the folder `top` is shown.
+    """Read a file; `path` begins with the name of `top`.
 
-    Raises FileNotFoundError where there is none, and FileRefused with a sentence that says why it is not had.
+    Raises FileNotFoundError, or FileUnavailable with a sentence.
     """
     *folders, name = _path_names(path)
     at = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -334,7 +317,7 @@ def read_library_file(top: Path, path: str, most: int = MOST_WHOLE) -> bytes:
 
 
 def read_whole_file(path: str, folder: int, name: str, most: int = MOST_WHOLE) -> bytes:
-    """All bytes of the file of this name in an open folder. Raises as `content` does."""
+    """Read a file in an open folder. Raises as `read_library_file` does."""
     kind = _file_mode(path, folder, name)
     if stat.S_ISDIR(kind):
         raise FileUnavailable(IS_FOLDER.format(path=path))
@@ -355,7 +338,7 @@ def read_whole_file(path: str, folder: int, name: str, most: int = MOST_WHOLE) -
 
 
 def _path_names(path: str) -> Sequence[str]:
-    """The folders, and the file, that a path names below the first. Raises as `content` does."""
+    """Return a path's names below the top. Raises as `read_library_file` does."""
     names = path.split("/")[1:]
     if not names or "\0" in path or any(name in ("", ".", "..") for name in names):
         raise FileNotFoundError(path)
@@ -367,18 +350,17 @@ def _path_names(path: str) -> Sequence[str]:
 
 
 def _refusal(path: str, error: OSError) -> str:
-    """Say why a file that is there cannot be read."""
     words = LOCKED if isinstance(error, PermissionError) else BROKEN
     return words.format(path=path, why=error.strerror or type(error).__name__)
 
 
 def _file_mode(path: str, folder: int, name: str) -> int:
-    """The mode of what has this name there. Raises FileRefused for a link, OSError where there is nothing."""
+    """Return an entry's mode. Raises FileUnavailable for a link, FileNotFoundError if missing."""
     try:
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except PermissionError:
         raise
-    except OSError:  # also of a name that is too long to be one
+    except OSError:  # also for names that are too long
         raise FileNotFoundError(path) from None
     if stat.S_ISLNK(mode):
         raise FileUnavailable(LINK.format(path=path))
@@ -389,33 +371,32 @@ MOST_FILES = 20_000
 
 
 MOST_TEXT = 50_000_000
-"""Bytes of all files together that are searched; what is beyond is not."""
+"""Most bytes of searched files."""
 
 
 ALIKE = 5
-"""Paths that are named where one is none."""
+"""Most suggested paths."""
 
 
 MEANT = " Is it one of these: {paths}?"
 
 
 HITS = 6
-"""Passages that a search comes to, at the most."""
+"""Most passages of a result."""
 
 
 MOST_LETTERS = 8_000
-"""Letters of all of them together; one passage is always shown."""
+"""Most letters of a result; one passage is always shown."""
 
 
 SHORT = 120
-"""Letters of what is shown again where it stands in another file, too."""
+"""Longer copies of a passage are only referenced."""
 
 
 COPY = "{path}:{line}: … (the same as {first})"
 
 
 MOST_LOOKED_AT = 200
-"""Passages of which the first new ones are shown."""
 
 
 SCHEMA = f"""
@@ -440,7 +421,6 @@ CLOSED = "select path, closed from file where closed <> '' order by path"
 
 
 MAY_NOT = "{path} (it cannot be opened: {why})"
-"""The name of a path that we may not open."""
 
 
 BEYOND = "{path} and all after it (the folders hold more than can be searched)"
@@ -456,28 +436,27 @@ log = logging.getLogger(__name__)
 
 
 class FolderLibrary:
-    """Searches folders, by words; a context manager. They are read at once, and what changed since before
-    each search."""
+    """Full-text search over folders, updated before each search; a context manager."""
 
     def __init__(self, folders: Sequence[Path], most_files: int = MOST_FILES, most: int = MOST_TEXT) -> None:
         self.database = sqlite3.connect(":memory:", check_same_thread=False)
-        """Used in its one thread alone."""
+        """Used only in the worker thread."""
         self.database.executescript(SCHEMA)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="index")
         self.closing = threading.Event()
-        """Set when what is being read had better end."""
+        """Interrupts indexing."""
         self._folders = _named_folders(folders)
         self._most_files = most_files
         self._most = most
         self._left_out = ""
-        """The first file that is beyond what can be searched."""
+        """First file beyond the limits."""
         self._closed = ""
-        """The fault of all in the folders that could not be opened when they were looked through last."""
+        """Unreadable files of the last scan."""
         self._told = set[str]()
-        """The faults that were found last: the log has them already."""
+        """Faults already logged."""
 
     def __enter__(self) -> Self:
-        self._thread.submit(self._do, self._refresh)  # what goes wrong is for whoever asks next
+        self._thread.submit(self._do, self._refresh)  # errors are raised by the next call
         return self
 
     def __exit__(
@@ -488,33 +467,30 @@ class FolderLibrary:
         self.database.close()
 
     async def search(self, query: str, is_new: Callable[[str], bool] = bool) -> str:
-        """The passages that fit best and are new, each line as `path:line: text`; empty if there are none.
+        """Return the best new passages as lines `path:line: text`; empty if there are none.
 
-        `is_new` is asked of one after the other, of two searches at once, too.
+        `is_new` is called one passage at a time, even for concurrent searches.
         """
         return await self.run_in_transaction(partial(self._search, fts_query(query), is_new))
 
     async def unsearched(self, query: str) -> Sequence[str]:
-        """Paths of files of which a search sees nothing but the name: those that a word of the query names,
-        or all where it is empty."""
+        """Return unsearchable files named by a word of the query, or all."""
         return await self.run_in_transaction(partial(self._unsearched, query))
 
     async def load(self, path: str) -> bytes:
-        """All of the file that a search names so, or that alone ends so. Raises FileRefused: why not."""
+        """Read a file by its path or unique path ending. Raises FileUnavailable."""
         return await asyncio.to_thread(self._load, path)
 
     async def read(self, path: str, first: int = 1, most: int = 200) -> Sequence[str]:
-        """So many lines of the file that a search names so, from this one on; none: it has no such lines."""
+        """Return lines of a file from `first` on; empty if missing."""
         return await self.run_in_transaction(partial(self._read, path, first, most))
 
     async def run_in_transaction(self, do: Callable[[], Found]) -> Found:
-        """What this comes to, in a transaction of its own. Whoever waits for it may give up; it goes on."""
+        """Run a function in the worker thread, in a transaction; it continues if the caller gives up."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._do, do)
 
     def find_faults(self) -> Sequence[str]:
-        """Return a sentence for each folder that cannot be read now, and one for what in the folders could
-        not be opened when they were looked through last. One that is new is logged.
-        """
+        """Return a sentence for each unreadable folder, and for unreadable files; log new ones."""
         found = [_unreadable(called, folder) for called, folder in self._folders.items()]
         faults = [sentence for sentence in (*found, self._closed) if sentence]
         for sentence in faults:
@@ -539,7 +515,7 @@ class FolderLibrary:
     def _load(self, path: str) -> bytes:
         called, _, _ = path.partition("/")
         if called in self._folders:
-            with suppress(FileNotFoundError):  # it may be shown under another name than it has
+            with suppress(FileNotFoundError):  # shown names may have replaced characters
                 return read_library_file(self._folders[called], path)
         ending: list[str] = []
         for file in self._refresh_forever():
@@ -552,7 +528,7 @@ class FolderLibrary:
         raise FileUnavailable(ABSENT.format(path=path, meant=self._suggest_paths(path, ending)))
 
     def _suggest_paths(self, path: str, ending: Sequence[str]) -> str:
-        """Suggest what may have been meant by a path that is none; empty where nothing is alike."""
+        """Suggest similar paths; empty if there are none."""
         alike = ending or get_close_matches(path, [file.path for file in self._refresh_forever()], ALIKE)
         if not alike:
             return ""
@@ -589,7 +565,7 @@ class FolderLibrary:
         for path, line, text in self.database.execute(FIND, (asked, MOST_LOOKED_AT)).fetchall():
             passage = format_passage(path, line, from_indexed(text))
             if text in places and len(text) > SHORT:
-                if not is_new(passage):  # asked, or the next search would show this copy whole
+                if not is_new(passage):  # otherwise the next search would show this copy whole
                     continue
                 passage = COPY.format(path=path, line=line, first=places[text])
             if (found and len(passage) > left) or not is_new(passage):
@@ -602,7 +578,6 @@ class FolderLibrary:
         return "\n\n".join(found)
 
     def _refresh(self) -> None:
-        """Take what changed since, and let go what is no longer there."""
         gone = dict(self.database.execute("select path, stamp from file"))
         for file in self._files():
             if self.closing.is_set():
@@ -613,7 +588,7 @@ class FolderLibrary:
         for path in gone:
             _remove_from_index(self.database, path)
         self._closed = _closed_fault(self.database.execute(CLOSED).fetchall())
-        self.find_faults()  # for the log, where nobody asks for the health
+        self.find_faults()  # for the log
 
     def _files(self) -> Iterator[FolderFile]:
         size = 0
@@ -630,7 +605,6 @@ class FolderLibrary:
 
 
 def _unreadable(called: str, folder: Path) -> str:
-    """Return the fault of this folder; empty where it can be read."""
     why = _why_unreadable(folder)
     if not why:
         return ""
@@ -645,13 +619,12 @@ def _why_unreadable(folder: Path) -> str:
         os.scandir(folder).close()
     except OSError as error:
         return error.strerror or error.__class__.__name__
-    if not os.access(folder, os.X_OK, effective_ids=True):  # its names can be read, and nothing else
+    if not os.access(folder, os.X_OK, effective_ids=True):  # may be listed, but not entered
         return os.strerror(errno.EACCES)
     return ""
 
 
 def _closed_fault(closed: Sequence[tuple[str, str]]) -> str:
-    """Return the fault of these paths, each with why it cannot be opened; empty where there are none."""
     if not closed:
         return ""
     path, why = closed[0]
@@ -663,7 +636,7 @@ def _closed_fault(closed: Sequence[tuple[str, str]]) -> str:
 
 
 def _named_folders(folders: Sequence[Path]) -> dict[str, Path]:
-    """The folders by the name under which each is shown; a name that is there twice gets a number."""
+    """Return folders by unique shown name; duplicates get a number."""
     found: dict[str, Path] = {}
     for folder in dict.fromkeys(map(Path.resolve, folders)):
         name = folder.name

@@ -1,17 +1,8 @@
-"""What people are like, as far as it may be known in a conversation. A turn reads it as of its first begin.
+"""Notes about people, for the soul and for the people themselves; and traffic with bots.
 
-Folded from `PersonLearned` entries: each says what is known now in its channel; and from what people correct.
-It is read person by person: a turn waits for those alone who speak in it.
-
-What is noted about people, for those people themselves: where it is from, and who else may know it.
-
-A projection of the journal. A note is what was learned about somebody in one channel, or something that the
-soul wanted to remember about them; its latest version counts. A person is shown what they may know: all that
-was learned from what they said, and what was noted where they were, or could be.
-
-How much there is between the soul and other bots: counted by ourselves, from the journal.
-
-What a neighbour says of how often something was handed on can be left out, or made up, by any of them.
+A note is a model of a person in one channel, or something to remember; its latest version counts. People see
+notes from their own words, or from where they could read. Bot traffic is counted from the journal: bots could
+forge their counts.
 """
 
 from __future__ import annotations
@@ -63,10 +54,8 @@ from daemon.knowledge.visibility import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonNote:
-    """One note about a person: the entry that holds it now, where it is from, and who can read there.
-
-    `first` is the entry that it began with: a note keeps its place among others whatever it reads now.
-    `fixed`: it can be forgotten, but not corrected.
+    """A note; `first` is its first entry, which sets its order. `fixed`: only to be
+    forgotten, not corrected.
     """
 
     seq: int
@@ -79,52 +68,45 @@ class PersonNote:
 
 
 QUOTED = re.compile(r"^[\s*•-]*(?P<name>\S.{0,100}?) said: [“\"].*[”\"]\s*$")
-"""A line that quotes somebody: earlier rehearsed models noted what others had said, too."""
+"""A quotation: older models also noted others' words."""
 
 
 MOST = 5
-"""Models of one person that are used together: this channel's, and the newest of others."""
+"""Most models of one person together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChain:
-    """The models of one person in one channel: their seqs, each made from the one before it. `thread` is that
-    in which something was learned first."""
+    """Models of one person in one channel, each made from the one before; `thread` is the first one's."""
 
     thread: str
     seqs: list[int] = field(default_factory=list)
 
 
 class PersonKnowledge:
-    """What was learned of one person, by the channel in which it was."""
-
     def __init__(self) -> None:
         self.chains: dict[ChannelId, ModelChain] = {}
         self.names: dict[str, int] = {}
-        """The names that they were called, in small letters, each with the entry that says so first."""
+        """Case-folded names, with their first entries."""
 
     def correct(self, seq: int, right: NoteCorrected) -> None:
-        """The person says how it is to read: that counts where the model did."""
-        if not right.text:  # it was forgotten
+        """Add a correction of a model."""
+        if not right.text:  # forgotten
             return
         for chain in self.chains.values():
             if chain.seqs[-1] == right.of:
                 chain.seqs.append(seq)
 
     def learn(self, seq: int, thread: str, learned: PersonModelWritten, channel: ChannelId | None) -> None:
-        """Something was learned in this channel."""
         self.names.setdefault(learned.name.casefold(), seq)
-        if channel is None or not learned.text:  # no text: it was forgotten
+        if channel is None or not learned.text:  # no text: forgotten
             return
         chain = self.chains.setdefault(channel, ModelChain(thread=thread))
-        if not chain.seqs or learned.since >= chain.seqs[-1]:  # larger: made from one that was forgotten
+        if not chain.seqs or learned.since >= chain.seqs[-1]:  # larger: its base was forgotten
             chain.seqs.append(seq)
 
 
 class PersonModels(PartialProjection):
-    """The models of those people who were asked for, one for each channel in which something was learned
-    about them."""
-
     kinds = (PersonModelWritten, NoteCorrected)
 
     def __init__(self, journal: Journal, places: KnownChannels) -> None:
@@ -133,8 +115,7 @@ class PersonModels(PartialProjection):
         self._audiences = ChannelAudiences(journal)
 
     async def load(self, people: Iterable[str], thread: str = "") -> None:
-        """Read what is known of these people, and who can read it, as far as it is not at hand: beside the
-        loop, where the journal is long."""
+        """Load models and audiences, in the background if the journal is long."""
         self.fold()
         people = set(people)
         missing = people - self._known.keys()
@@ -149,7 +130,7 @@ class PersonModels(PartialProjection):
         await self._audiences.load(channels)
 
     def known_lines(self, person: str, thread: str, before: int = ALWAYS) -> list[str]:
-        """What is known about a person and may be known in this thread: this channel's model comes first."""
+        """Return models that may be known in a thread, this channel's first."""
         here = self._audiences.channel_of(thread)
         if here is None:
             return []
@@ -165,10 +146,7 @@ class PersonModels(PartialProjection):
         return [text for text in texts if text]
 
     def own_lines(self, entry: Entry[PersonModelWritten | NoteCorrected], before: int = ALWAYS) -> str:
-        """Return what this entry says of its person, without lines that quote somebody else.
-
-        What the person themselves corrected reads as they wrote it.
-        """
+        """Return an entry's lines, without quotations of others unless corrected by the person."""
         event = entry.event
         if isinstance(event, NoteCorrected):
             return event.text
@@ -179,7 +157,7 @@ class PersonModels(PartialProjection):
     def known_people(
         self, said: Iterable[Entry[PersonMessage]], thread: str, before: int = ALWAYS
     ) -> Sequence[tuple[str, str]]:
-        """What is known about those who said this, and may be known in this thread: name, and all notes."""
+        """Return names and visible notes of the speakers."""
         names = {entry.event.user: entry.event.name for entry in said}
         known = []
         for person, name in names.items():
@@ -189,25 +167,22 @@ class PersonModels(PartialProjection):
         return known
 
     def chains(self, person: str) -> list[ModelChain]:
-        """What was learned about this person, channel by channel. For themselves, who may see all of it."""
+        """Return a person's models, for themselves only."""
         return [*self._of(person).chains.values()]
 
     def base_model(self, person: str, thread: str, before: int = ALWAYS) -> tuple[int, str]:
-        """The model that a new one is made from in this thread: its seq, for `since`, and its text."""
+        """Return seq and text of the base for a new model; `0, ""` without one."""
         seq = _last_before(self._learned(person, thread), before)
         if not seq:
             return 0, ""
         return seq, self.own_lines(self.journal.entry(seq), before)
 
     def is_current(self, entry: Entry[PersonModelWritten]) -> bool:
-        """Does this model count? Not if another was learned in its channel since the one it was made from.
-
-        Such a one is dropped; whoever wrote it may learn again from the newer base.
-        """
+        """True unless another model replaced its base; then it is dropped."""
         return entry.seq in self._learned(entry.event.person, entry.thread)
 
     def _reset(self) -> None:
-        """What was learned before counts again where what came after it is forgotten."""
+        """Drop the cache: earlier models count again if later ones were forgotten."""
         self._known: dict[str, PersonKnowledge] = {}
 
     def _of(self, person: str) -> PersonKnowledge:
@@ -217,7 +192,6 @@ class PersonModels(PartialProjection):
         return self._known[person]
 
     def _learned(self, person: str, thread: str) -> Sequence[int]:
-        """The models of this person in this thread's channel."""
         chains = self._of(person).chains
         channel = self._audiences.channel_of(thread)
         if channel is None or channel not in chains:
@@ -233,7 +207,6 @@ class PersonModels(PartialProjection):
 def _read_people_on(
     people: Collection[str], known: dict[str, PersonKnowledge], journal: JournalReader, since: int, upto: int
 ) -> None:
-    """Add what the journal holds of these people after a seq, up to another."""
     channels: dict[str, ChannelId | None] = {}
     for person in people:
         knowledge = known.setdefault(person, PersonKnowledge())
@@ -256,7 +229,7 @@ def _add_model(known: PersonKnowledge, entry: Entry[Any], channel: ChannelId | N
 
 
 def without_others(notes: str, names: Collection[str]) -> str:
-    """Return these notes without the lines that quote somebody who has none of these names (casefolded)."""
+    """Drop lines that quote others than these case-folded names."""
     return "\n".join(line for line in notes.split("\n") if not _quotes_another(line, names))
 
 
@@ -266,7 +239,7 @@ def _quotes_another(line: str, names: Collection[str]) -> bool:
 
 
 def _last_before(seqs: Sequence[int], before: int) -> int:
-    """The last one before an entry; 0: there is none."""
+    """Return the last seq before an entry; 0 if there is none."""
     last = bisect_left(seqs, before)
     if not last:
         return 0
@@ -274,15 +247,14 @@ def _last_before(seqs: Sequence[int], before: int) -> int:
 
 
 HOPS = 3
-"""Messages of bots in a thread, ours among them, after which none is answered before a person speaks."""
+"""Bot messages in a row, the soul's included, after which none is answered."""
 
 
 MESH_COMMANDS = ("mesh.ask", "mesh.share")
-"""The commands by which the soul turns to a neighbour."""
 
 
 class BotTraffic:
-    """Says when it is enough. `daily`: messages to and from bots in a UTC day."""
+    """Limits of messages with bots; `daily`: in a UTC day."""
 
     def __init__(self, journal: Journal, clock: Clock, daily: int, places: KnownChannels) -> None:
         self.daily = daily
@@ -291,18 +263,18 @@ class BotTraffic:
         self._places = places
         self._midnight = 0.0
         self._upto = 0
-        """The seq up to which the day is counted."""
+        """The last counted seq."""
         self._count = 0
 
     def has_reached_limit(self, team: str, channel: str, root: str) -> bool:
-        """Is no bot to be answered any more in the thread of this root? Not where nobody can count them."""
+        """True if no bot may be answered in this thread, or the count fails."""
         try:
             return self.today() >= self.daily or self.hops(team, channel, root) >= HOPS
-        except JournalDamaged:  # the journal said so
+        except JournalDamaged:  # already reported
             return True
 
     def today(self) -> int:
-        """How many messages of bots were taken up in this UTC day, and how often the soul turned to one."""
+        """Count messages from bots and mesh commands of this UTC day."""
         began = midnight(self._clock.now())
         if began != self._midnight:
             self._midnight, self._upto, self._count = began, 0, 0
@@ -315,9 +287,9 @@ class BotTraffic:
         return self._count
 
     def hops(self, team: str, channel: str, root: str) -> int:
-        """How many messages of bots, ours among them, stand in this thread since a person last spoke.
+        """Count bot messages in a thread since a person last wrote.
 
-        In Slack's order: what was said before the soul came is written down later.
+        Sorted by ts: backfill records older messages later.
         """
         hops = 0
         if self._places.find_unprompted(team, channel, root):
@@ -353,40 +325,40 @@ def _is_mesh(event: IncomingMessage | CommandRan) -> bool:
 
 
 class PersonNoteSource(Protocol):
-    """What is noted about people, and where each is told of it."""
+    """Notes about people, and their DMs."""
 
     async def find_dm(self, person: str) -> str:
-        """The conversation in which this person alone is told something."""
+        """Return the person's DM thread."""
 
     def is_dm_with(self, thread: str, person: str) -> bool:
-        """Is this a DM with them?"""
+        """True if the thread is the person's DM."""
 
     async def notes_about(self, person: str, thread: str) -> Sequence[PersonNote]:
-        """What is noted about them, as far as they are shown it in this DM of theirs."""
+        """Return notes visible to the person in their DM."""
 
     async def versions(self, seq: int, person: str) -> tuple[int, ...]:
-        """All versions of a note about them whose latest is this entry; none where there is no such note."""
+        """Return all versions of a note by its latest entry; empty if none."""
 
     async def current_seq(self, seq: int, person: str) -> int:
-        """The entry in which this note about them stands, as they corrected it since; else the same entry."""
+        """Return the person's latest correction of a note; else `seq`."""
 
     def last_list_shown(self, person: str, before: int) -> Entry[NotesShown] | None:
-        """The last list that they were shown before the entry `before`."""
+        """Return the last list shown before an entry."""
 
 
 class PersonRecordSource(Protocol):
-    """What else keeps something about people: the inner life."""
+    """Further records about people."""
 
     async def notes_about(self, names: Sequence[str], thread: str) -> Sequence[PersonNote]:
-        """What is recorded about whoever is called so, and may be known in this thread, a DM of theirs."""
+        """Return records about a person that their DM may know."""
 
     async def versions(self, seq: int) -> Sequence[int]:
-        """All entries in which the record stands whose text this one holds; none: it holds none."""
+        """Return all entries of an entry's record; empty if none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class StoredNote:
-    """What the soul wanted to remember: all its versions, oldest first, and in which conversation."""
+    """A remembered note; versions are oldest first."""
 
     person: str
     thread: str
@@ -394,7 +366,7 @@ class StoredNote:
 
 
 class PersonNotes(Projection):
-    """All notes about all people. `direct` finds the conversation in which someone is told something."""
+    """Projection of all notes about people."""
 
     kinds: ClassVar[tuple[type[Event], ...]] = (PersonMessage, MemoryNote, NoteCorrected)
 
@@ -412,19 +384,16 @@ class PersonNotes(Projection):
         self._records = records
 
     async def find_dm(self, person: str) -> str:
-        """The conversation in which this person alone is told something. Raises SpeechFailed."""
+        """Return the person's DM thread. Raises PostFailed."""
         return await self._direct(person, _no_wait)
 
     def is_dm_with(self, thread: str, person: str) -> bool:
-        """Is this a DM with them?"""
+        """True if the thread is the person's DM."""
         opened = self.journal.latest_of_kind(root_of(thread), ConversationOpened)
         return opened is not None and (opened.event.where, opened.event.user) == ("dm", person)
 
     async def notes_about(self, person: str, thread: str) -> Sequence[PersonNote]:
-        """Return what is noted about this person, and is shown to them in this DM of theirs.
-
-        The oldest comes first, by what a note began with: one that is corrected keeps its place.
-        """
+        """Return notes visible to the person in their DM, in order of their first entries."""
         await self._models.load([person])
         await self.update()
         knows = Visibility(self._places).make_check(thread)
@@ -439,7 +408,7 @@ class PersonNotes(Projection):
         return sorted(known, key=attrgetter("first"))
 
     async def versions(self, seq: int, person: str) -> tuple[int, ...]:
-        """All versions of the note about this person whose latest is this entry; none: there is none."""
+        """Return all versions of a note by its latest entry; empty if none."""
         await self._models.load([person])
         await self.update()
         for chain in self._models.chains(person):
@@ -453,10 +422,7 @@ class PersonNotes(Projection):
         return tuple(await self._records.versions(seq))
 
     async def current_seq(self, seq: int, person: str) -> int:
-        """Return the entry that holds the note of the entry `seq` now, if only its person changed it since.
-
-        Else `seq` itself: what was shown under its number is not what the note says now.
-        """
+        """Return a note's present entry if only its person changed it; else `seq`, whose text is outdated."""
         await self._models.load([person])
         await self.update()
         chains = [chain.seqs for chain in self._models.chains(person)]
@@ -469,7 +435,7 @@ class PersonNotes(Projection):
         return seq
 
     def last_list_shown(self, person: str, before: int) -> Entry[NotesShown] | None:
-        """The last list that they were shown before the entry `before`."""
+        """Return the last list shown before an entry."""
         for one in reversed(self.journal.entries_of_kind(NotesShown)):
             if one.event.listed and one.event.person == person and one.seq < before:
                 return one
@@ -488,7 +454,7 @@ class PersonNotes(Projection):
             return known
         return replace(known, place=channel.name, audience=channel.audience)
 
-    # Folding
+    # Projection
 
     def _reset(self) -> None:
         self._naming = NameHistory()
@@ -522,4 +488,4 @@ class PersonNotes(Projection):
 
 
 def _no_wait() -> None:
-    """Nothing is lost where this is done twice."""
+    """Repeating the call is harmless."""

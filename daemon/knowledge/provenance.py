@@ -1,15 +1,8 @@
-"""What came of what a person said, and of what was noted about them: the entries that are to be forgotten.
+"""Provenance: entries made from a person's words or notes about them, which must be forgotten.
 
-One pass over the journal, oldest first: an entry is made only from earlier ones. What was made from what is
-told by the seqs that an entry names, by the execution that it belongs to, and by words that stand in it. It
-takes rather more than less.
-
-Words of somebody that stand somewhere else: in a quotation, a prompt, a result.
-
-A text is known again by any few words of it in a row. One that is shorter than that, as it is quoted: behind
-the name of whoever said it.
-
-Whom a name meant when it was written down: names are not unique, and change.
+One pass, oldest first. Sources show in the seqs that an entry names, in its execution, and in quotations:
+several words in a row, or a short text behind its author's name. In doubt, an entry counts. Names are
+resolved as of their time.
 """
 
 from __future__ import annotations
@@ -58,9 +51,9 @@ from daemon.knowledge.search import as_indexed
 
 
 class NameHistory:
-    """Who was called what, where, as of the entries that were taken so far.
+    """Names by conversation, up to the present entry.
 
-    So nobody can take the name of somebody else to be shown, or to have forgotten, what was noted about them.
+    Nobody can claim another person's notes by taking their name.
     """
 
     def __init__(self) -> None:
@@ -70,7 +63,6 @@ class NameHistory:
         self._names: defaultdict[str, dict[str, None]] = defaultdict(dict)
 
     def add_entry(self, entry: Entry[Any]) -> None:
-        """The next entry."""
         event = entry.event
         if isinstance(event, PersonMessage) and event.name and not entry.forgotten:
             for name in {event.name.casefold(), (event.chosen or event.name).casefold()}:
@@ -80,7 +72,7 @@ class NameHistory:
             self._names[event.user][event.name] = None
 
     def person_named(self, name: str, thread: str) -> str:
-        """The person of this name in this conversation, else the only one of all; empty where unsure."""
+        """Return the person of this name here, else the only one anywhere; empty if ambiguous."""
         name = name.casefold()
         people = self._here.get((root_of(thread), name)) or self._anywhere.get(name, set())
         if len(people) != 1:
@@ -89,46 +81,42 @@ class NameHistory:
         return person
 
     def names(self, person: str) -> Sequence[str]:
-        """What they were called whenever they said something."""
         return [*self._names.get(person, ())]
 
     def has_spoken(self, person: str, thread: str) -> bool:
-        """Has this person said anything in this conversation?"""
         return (root_of(thread), person) in self._spoke
 
 
 FEW = 5
-"""Words in a row that hardly anybody else says in this order."""
+"""Words in a row that identify a text."""
 
 
 MORE = 9
-"""The same of what the soul said: it says much alike."""
+"""For the soul, whose texts are more alike."""
 
 
 LETTERS = 8
-"""Of a single word that stands for itself."""
+"""Letters of a single identifying word."""
 
 
 WORD = re.compile(r"\w+")
 
 
 class QuotationFinder:
-    """The texts whose words are looked for; none of the owner's."""
+    """Finder of quotations, except of the owner's texts."""
 
     def __init__(self) -> None:
         self._rows: defaultdict[int, set[tuple[str, ...]]] = defaultdict(set)
-        """The rows of words that are looked for, by how many words they have."""
+        """Rows of words, by length."""
         self._firsts: defaultdict[int, set[str]] = defaultdict(set)
         self._owners = set[tuple[str, ...]]()
 
     def exempt_text(self, text: str) -> None:
-        """The owner wrote this: whoever says it says nothing of anybody."""
         words = _words(text)
         for count in (FEW, MORE):
             self._owners.update(_rows(words, count))
 
     def add_text(self, text: str, name: str = "", few: int = FEW) -> None:
-        """Look for this, too, which somebody of this name said."""
         words = _words(text)
         rows = list(_rows(words, few))
         if not rows and words and few == FEW:
@@ -142,7 +130,6 @@ class QuotationFinder:
                 self._firsts[len(row)].add(row[0])
 
     def is_quoted_in(self, text: str) -> bool:
-        """Does any of it stand in this text?"""
         if not self._rows:
             return False
         words = _words(text)
@@ -164,19 +151,16 @@ def _words(text: str) -> list[str]:
 
 
 TURN = re.compile(r".*?@\d+")
-"""How the key of a step begins: with its execution, or with a later turn of that."""
+"""An execution or a later turn of it, at a key's start."""
 
 
 KEPT = (ConversationOpened, PromptVersion, EntriesForgotten, EntriesErased)
-"""What holds nobody's words, whatever it is about."""
+"""Kinds that hold nobody's words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetScope:
-    """What is to be forgotten: all of this person up to the entry `upto`; with `notes`, these alone.
-
-    `gone` are the entries that were forgotten for that before: what was made from them is to be, too.
-    """
+    """The scope: all of a person up to `upto`, or only `notes`; `gone` was forgotten before."""
 
     person: str
     upto: int
@@ -185,7 +169,7 @@ class ForgetScope:
 
 
 class Provenance:
-    """Entries are taken in their order; what is to be forgotten is known after the last one."""
+    """Entries to forget, complete once all entries were taken in order."""
 
     def __init__(self, kinds: EventCodec, wanted: ForgetScope, traces: QuotationFinder) -> None:
         self._kinds = kinds
@@ -193,25 +177,23 @@ class Provenance:
         self._traces = traces
         self._naming = NameHistory()
         self._direct = set[str]()
-        """The threads of this person's DMs."""
+        """DM threads of the person."""
         self._execution_of = dict[str, str]()
-        """The turn that goes on with an execution, and that."""
+        """Executions by turn."""
         self._inputs: defaultdict[str, list[int]] = defaultdict(list)
-        """What each execution has taken up that was a command of theirs."""
+        """Commands of the person by execution."""
         self._commands = set[int]()
         self._steps: defaultdict[str, list[int]] = defaultdict(list)
-        """What each execution has written down so far."""
+        """Entries by execution."""
         self._awaits = dict[int, Sequence[int]]()
-        """The waits, and the entries whose ends they wait for."""
         self.seqs = set(wanted.gone)
-        """What is to be forgotten, with what already is."""
+        """Entries to forget, or forgotten."""
         self.executions = set[str]()
-        """The executions that have seen any of it."""
+        """Executions that saw such content."""
         self.threads = set[str]()
-        """Where any of it stands."""
+        """Threads with such content."""
 
     def add_entry(self, entry: Entry[Any]) -> None:
-        """The next entry."""
         self._naming.add_entry(entry)
         self._note_context(entry)
         execution = self._execution(entry.key)
@@ -221,7 +203,7 @@ class Provenance:
             self._steps[execution].append(entry.seq)
 
     def _note_context(self, entry: Entry[Any]) -> None:
-        """What later entries are understood by."""
+        """Record context for later entries."""
         event = entry.event
         person = self._wanted.person
         match event:
@@ -238,23 +220,23 @@ class Provenance:
                 self._inputs[execution] += [seq for seq in event.inputs if seq in self._commands]
 
     def _execution(self, key: str) -> str:
-        """The execution that the entry of this key is part of; empty where it is part of none."""
+        """Return a key's execution, or ""."""
         turn = TURN.match(key)
         if turn is None:
             return ""
         return self._execution_of.get(turn[0], turn[0])
 
     def _mark_forgotten(self, entry: Entry[Any], execution: str) -> None:
-        """It is to be forgotten, and from here on all that its execution does."""
+        """Mark an entry, and all later ones of its execution."""
         self.seqs.add(entry.seq)
         self.threads.add(entry.thread)
         if isinstance(entry.event, ThreadEnded):
-            self.seqs.update(entry.closes)  # whoever waited for it is told what came of it
+            self.seqs.update(entry.closes)  # the result is passed on to its waiters
         if execution:
             self.executions.add(execution)
             self.seqs.update(self._inputs.pop(execution, ()))
             if isinstance(entry.event, TickLogged) or self._is_about(entry):
-                # Whatever it is, it was thought of before it was written down.
+                # The thought came earlier: previous steps count, too.
                 self.seqs.update(self._steps.pop(execution, ()))
         for text, name, few in _quotable_text(entry.event):
             self._traces.add_text(text, name, few)
@@ -270,7 +252,7 @@ class Provenance:
         return self._derives_from_forgotten(entry) or self._traces.is_quoted_in(_shown_text(event))
 
     def _is_said(self, entry: Entry[Any]) -> bool:
-        """Their own messages and reactions; of others what a button reads that stood under such words."""
+        """True for the person's messages and reactions, and presses on affected questions."""
         event = entry.event
         if isinstance(event, ButtonPress) and self._execution(event.answers) in self.executions:
             return True
@@ -281,7 +263,7 @@ class Provenance:
         return root_of(entry.thread) in self._direct and self._is_in_scope(entry)
 
     def _is_about(self, entry: Entry[Any]) -> bool:
-        """Is it a note about them that is to be forgotten?"""
+        """True for a note in scope."""
         event = entry.event
         person = self._wanted.person
         notes = self._wanted.notes
@@ -298,11 +280,11 @@ class Provenance:
         return isinstance(event, ReminderFired) and event.user == person
 
     def _is_in_scope(self, entry: Entry[Any]) -> bool:
-        """Does all of theirs count, and did it come before they wanted it to be forgotten?"""
+        """True if everything up to this entry is in scope."""
         return not self._wanted.notes and entry.seq <= self._wanted.upto
 
     def _derives_from_forgotten(self, entry: Entry[Any]) -> bool:
-        """Does it name anything that is to be forgotten as what it was made from?"""
+        """True if an affected entry is a source."""
         event = entry.event
         if isinstance(event, WaitEnded | BranchAnswer) and self._execution(event.answers) in self.executions:
             return True
@@ -312,7 +294,7 @@ class Provenance:
 
 
 def _source_seqs(event: Event) -> Sequence[int]:
-    """The entries that it was made from, besides those that the engine knows of."""
+    """Return sources unknown to the engine."""
     match event:
         case (
             ContextCleared(last=seq)
@@ -333,7 +315,7 @@ def _source_seqs(event: Event) -> Sequence[int]:
 
 
 def _shown_text(event: Event) -> str:
-    """What it shows, where words of somebody else may stand, and no seq says whose."""
+    """Return text that may quote others without naming seqs."""
     match event:
         case ModelCall():
             return event.trailing
@@ -349,7 +331,7 @@ def _shown_text(event: Event) -> str:
 
 
 def _quotable_text(event: Event) -> Iterator[tuple[str, str, int]]:
-    """What of it may be quoted elsewhere, whose words these are, and how many of them tell it."""
+    """Yield text, author and number of identifying words."""
     match event:
         case PersonMessage(text=text, name=name, files=files):
             yield text, name, FEW

@@ -1,14 +1,7 @@
-"""What stands in a journal, to be found by its words: a full text index in a file of its own beside it.
+"""Full-text index of the journal, and search of messages and notes in it.
 
-A projection, brought up to date in a thread of its own, at the start and before whatever is looked up. The
-file may be deleted at any time. It is made anew where it is of another journal or version, or damaged, or
-from before words were forgotten: whoever forgets deletes it (`Journal.index_path`).
-
-How texts go into a full text index, and words become a question.
-
-What was said to and by the soul, and what it noted, to be looked up. The Memories port.
-
-The index is folded from the journal and holds words only; what is shown is read from there, as it is now.
+A worker thread updates it before each search. It is rebuilt if deleted or damaged, or if it is of another
+journal or version, or older than an erasure. It holds words only; results come from the journal.
 """
 
 from __future__ import annotations
@@ -50,9 +43,9 @@ from daemon.knowledge.visibility import KnownChannel, KnownChannels
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundMessage:
-    """Something that was said, or that the soul wanted to remember, at `at` (Unix seconds).
+    """A message or note; `at` is in Unix seconds.
 
-    `name` is who said it (empty: the soul), or whom it is about (empty: nobody).
+    `name`: its author (empty: the soul), or its subject.
     """
 
     kind: Literal["said", "remembered"]
@@ -63,41 +56,40 @@ class FoundMessage:
 
 
 class Memories(Protocol):
-    """What was said and noted, to be looked up where it may be known. What came after `since` is in sight."""
+    """Searchable messages and notes; entries after `since` are in view."""
 
     @property
     def is_behind(self) -> bool:
-        """Was what was written last not searched yet, when something was looked up last?"""
+        """True if the last search did not cover the newest entries."""
 
     async def search(self, query: str, thread: str, since: int) -> Sequence[FoundMessage]:
-        """What fits best, and all readers of `thread` could have read; of itself, what is before `since`."""
+        """Return matches that all readers of `thread` could have read, its own only before `since`."""
 
     async def earlier_page(self, thread: str, since: int, back: int = 1) -> Sequence[FoundMessage]:
-        """A page of what was said in this thread before `since`, oldest first; page 1 is the latest."""
+        """Return a page before `since`, oldest first; page 1 is the latest."""
 
 
 VERSION = 1
-"""Of what is made of entries: raise it where something else is made of them, and every index is made anew."""
+"""Raise it when `fold` changes, to rebuild all indexes."""
 
 
 SPAN = 2_000
-"""Entries that are gone through at once: whoever looks something up meanwhile waits for that."""
+"""Entries indexed at once; searches wait for them."""
 
 
 PATIENCE = 30.0
-"""Seconds that one waits at the most until it is up to date; then what is in it by then is searched."""
+"""Most seconds to wait for an update."""
 
 
 MARK = "create table mark (version text, erased integer, seq integer, entry text)"
-"""One row: what it is made by, which words were forgotten before, and the last entry that is in it, by which
-its journal is known again."""
+"""Version, last erasure, and last indexed entry, which identifies the journal."""
 
 
 MEMORY = ":memory:"
 
 
 ATTEMPTS = 3
-"""At looking something up, while the file fails."""
+"""Attempts with a failing file."""
 
 
 Found = TypeVar("Found")
@@ -108,10 +100,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexPart:
-    """What is kept of some kinds of entries: the tables, and how an entry goes into them.
-
-    `fold` may read other entries, older ones only.
-    """
+    """Tables for some kinds; `fold` may read older entries."""
 
     schema: str
     kinds: tuple[type[Event], ...]
@@ -119,7 +108,7 @@ class IndexPart:
 
 
 class FullTextIndex:
-    """The index of this journal, with these parts; a context manager, inside of which the journal is open."""
+    """A journal's index; a context manager while the journal is open."""
 
     def __init__(self, journal: Journal, parts: Sequence[IndexPart], patience: float = PATIENCE) -> None:
         self._journal = journal
@@ -132,17 +121,16 @@ class FullTextIndex:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="index")
         self._closing = Flag()
         self.behind = False
-        """Was not all in it that it should hold, when something was looked up last?"""
-        # What follows is the thread's alone.
+        # Worker thread only
         self._path: Path | None = journal.index_path
-        """None: it is kept in memory, since the file could not be used."""
+        """In memory without a usable file."""
         self._failed = False
         self._reader: BackgroundReader | None = None
         self._database: Connection | None = None
         self._seen = 0
-        """Up to this entry all is in it."""
+        """The last indexed seq."""
         self._erased = 0
-        """The last entry that said, when it was made, that words are erased: none of those is in it."""
+        """The last erasure before its creation."""
 
     def __enter__(self) -> Self:
         self._thread.submit(self._update_parts)
@@ -156,7 +144,7 @@ class FullTextIndex:
         self._thread.shutdown()
 
     async def rows(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """What this query comes to. It waits until all that was written by now is in it, but not for ever."""
+        """Return a query's rows, after an update of limited time."""
         for _ in range(ATTEMPTS):
             self.behind = not await self.update()
             found = await self.run_in_thread(partial(self._find, query, values))
@@ -168,11 +156,11 @@ class FullTextIndex:
         return []
 
     async def run_in_thread(self, do: Callable[[], Found]) -> Found:
-        """Do this in its thread. Whoever waits for it may give up; it goes on."""
+        """Run a function in the worker thread; it continues if the caller gives up."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, do)
 
     async def update(self) -> bool:
-        """Take in what was written by now. False: that takes longer than anybody waits, and goes on."""
+        """Index new entries; False after a timeout, while it continues."""
         upto = self._journal.last_seq_of_all()
         with suppress(TimeoutError):
             async with asyncio.timeout(self._patience):
@@ -181,11 +169,10 @@ class FullTextIndex:
                 return True
         return False
 
-    # In its thread
+    # Worker thread
 
     def _update_parts(self) -> None:
-        """Bring it up to date, part by part, so that others come between. What goes wrong with the journal is
-        for whoever asks next."""
+        """Index in chunks between other calls; the next caller gets journal errors."""
         if self._closing.is_set():
             return
         upto = self._journal_reader().last_seq_of_all()
@@ -193,7 +180,7 @@ class FullTextIndex:
             self._thread.submit(self._update_parts)
 
     def _advance(self, upto: int) -> bool:
-        """Take in some of what was written up to this entry. Is that all of it?"""
+        """Index a chunk; True if all is done."""
         try:
             self._fold(upto)
         except (sqlite3.Error, OSError) as error:
@@ -204,7 +191,7 @@ class FullTextIndex:
     def _fold(self, upto: int) -> None:
         journal = self._journal_reader()
         erased = max(journal.seqs_of_kind(EntriesErased), default=0)
-        if self._database is None or erased != self._erased:  # words were forgotten, and the file is gone
+        if self._database is None or erased != self._erased:  # erased meanwhile, with the file
             self._database = self._opened(erased)
         last = min(upto, self._seen + SPAN)
         entries = journal.entries_between(self._seen, last, *self._kinds)
@@ -223,13 +210,13 @@ class FullTextIndex:
                 part.fold(database, entry, journal)
 
     def _find(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]] | None:
-        """None: it cannot be read, and is made anew."""
+        """Return the rows; None if the file is unreadable."""
         if self._database is None:
             return None
         try:
             return self._database.execute(query, values).fetchall()
         except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:  # the question is wrong
+            if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:  # an invalid query
                 raise
             self._rebuild_after(error)
             return None
@@ -238,12 +225,12 @@ class FullTextIndex:
         self._reader = self._reader or self._journal.make_background_reader()
         return self._reader
 
-    # The file
+    # File
 
     def _opened(self, erased: int) -> Connection:
-        """The index as it was kept; or one anew, which knows nothing yet.
+        """Open the kept index, or an empty one.
 
-        Its files are all there before any entry is read into it: so those who forget delete them all.
+        All files exist before any entry is read: forgetting deletes them all.
         """
         self._leave()
         database = self._connected()
@@ -265,15 +252,15 @@ class FullTextIndex:
     def _connected(self) -> Connection:
         if self._path is None:
             return sqlite3.connect(MEMORY)
-        self._path.touch(mode=PRIVATE)  # SQLite gives its other files the mode of this one
+        self._path.touch(mode=PRIVATE)  # SQLite's other files inherit this mode
         database = sqlite3.connect(self._path, timeout=0.1)
         for pragma in ("locking_mode = exclusive", "journal_mode = wal", "synchronous = normal"):
             database.execute(f"pragma {pragma}")
-        database.execute("pragma temp_store = memory")  # words stand in no other file
+        database.execute("pragma temp_store = memory")  # no words in temporary files
         return database
 
     def _kept(self, database: Connection, erased: int) -> int | None:
-        """Up to which entry it is made, if it is made of this journal, as it is made now."""
+        """Return the last indexed seq; None if the file does not fit."""
         try:
             version, before, seq, last = database.execute("select * from mark").fetchone()
         except (sqlite3.Error, TypeError, ValueError) as error:
@@ -289,7 +276,7 @@ class FullTextIndex:
         return seq if seq == 0 or there == [last] else None
 
     def _rebuild_after(self, error: Exception) -> None:
-        """It is made anew: once in its file, then in memory, so that nobody ever waits for the disk."""
+        """Rebuild once in the file, then in memory: nobody may wait for the disk."""
         self._leave()
         if self._failed or _is_busy(error):
             self._path = None
@@ -321,7 +308,6 @@ class FullTextIndex:
 
 
 def _is_busy(error: Exception) -> bool:
-    """Does somebody else have the file?"""
     return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
 
 
@@ -329,22 +315,22 @@ TOKENS = "tokenize = 'porter unicode61 remove_diacritics 2'"
 
 
 MOST_TERMS = 32
-"""Terms of one question; more would only make it slow."""
+"""Most terms; more are slow."""
 
 
 PREFIX = 4
-"""A word of so many letters also finds the words that begin with it."""
+"""Letters from which a word matches longer ones."""
 
 
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
-"""Letters of scripts that put no spaces between words: each is a word to us."""
+"""Scripts without spaces: each letter counts as a word."""
 
 
 GAP = "\u200b"
 
 
 def as_indexed(text: str) -> str:
-    """A text as it goes into an index: nothing that SQLite refuses, and a gap after each unspaced letter."""
+    """Make a text safe for SQLite, with gaps after unspaced letters."""
     if text.isascii():
         return text
     text = normalized("NFC", text).encode(errors="replace").decode()
@@ -352,14 +338,14 @@ def as_indexed(text: str) -> str:
 
 
 def from_indexed(text: str) -> str:
-    """An indexed text as it was."""
+    """Restore an indexed text."""
     return text.replace(GAP, "")
 
 
 def fts_query(query: str) -> str:
-    """Words as a question in FTS5's syntax, for any of them; empty if there are none.
+    """Build an FTS5 query for any word; empty without words.
 
-    Whatever stands between letters and digits means nothing in it: no text is a wrong question.
+    Punctuation is ignored: no text is an invalid query.
     """
     terms: dict[str, None] = {}
     for word in as_indexed(query).split():
@@ -368,7 +354,7 @@ def fts_query(query: str) -> str:
 
 
 def _terms(word: str) -> Iterator[str]:
-    """A word, or each two neighbours of one that has several parts (daemon/ism.py)."""
+    """Yield a word, or each two neighbouring parts."""
     parts = [part for part in re.findall(r"\w+", word) if part.strip("_")]
     if len(parts) == 1:
         yield f'"{parts[0]}"' + "*" * (len(parts[0]) >= PREFIX)
@@ -377,7 +363,7 @@ def _terms(word: str) -> Iterator[str]:
 
 
 def without_call_mention(text: str, name: str) -> str:
-    """Return what somebody said without the mention that calls the soul, `@Name`, before it or after it."""
+    """Strip leading and trailing mentions of the soul."""
     if not name or f"@{name}" not in text:
         return text
     call = rf"@{re.escape(name)}(?!\w)"
@@ -388,7 +374,7 @@ Noted = MemoryNote | NoteCorrected
 
 
 Worded = IncomingMessage | OverheardMessage | SpeechFinished | Noted
-"""What somebody said, changed or noted: no stop, no press, and nothing that the soul told itself."""
+"""No stops, presses or self-calls."""
 
 
 HITS = 8
@@ -423,17 +409,14 @@ order by at desc, first desc limit :most offset :skip
 
 
 GONE = "~"
-"""Comes after the ts of every edit."""
+"""Sorts after all edits."""
 
 
 class MessageSearch:
-    """Finds what was said, wherever those who read a conversation now could have read it then.
-
-    The index has the part SAID.
-    """
+    """Search of messages that a conversation's readers could have read; needs the index part SAID."""
 
     def __init__(self, journal: Journal, places: KnownChannels, index: FullTextIndex, call: str = "") -> None:
-        """`call` is what the soul is called in Slack: how people call it is left out of their words."""
+        """Create the search; `call` is the soul's mention, removed from texts."""
         self._call = call
         self._journal = journal
         self._places = places
@@ -441,11 +424,10 @@ class MessageSearch:
 
     @property
     def is_behind(self) -> bool:
-        """Was what was written last not searched yet, when something was looked up last?"""
         return self._index.behind
 
     async def search(self, query: str, thread: str, since: int) -> Sequence[FoundMessage]:
-        """What fits best; but of `thread` itself only what is older than the entry `since`."""
+        """Return the best matches; of `thread`, only those before `since`."""
         await self._places.update()
         known = self._known(thread)
         asked = fts_query(query)
@@ -460,18 +442,17 @@ class MessageSearch:
             "most": HITS,
         }
         found = await self._read(FIND, values)
-        known = self._known(thread)  # while it waited, others may have come
+        known = self._known(thread)  # readers may have joined meanwhile
         return [said for channel, said in found if channel in known]
 
     async def earlier_page(self, thread: str, since: int, back: int = 1) -> Sequence[FoundMessage]:
-        """A page of what was said in this thread before the entry `since`, oldest first; 1 is the latest."""
+        """Return a page before `since`, oldest first; page 1 is the latest."""
         skip = (max(back, 1) - 1) * PAGE
         values = {"thread": thread, "since": since, "most": PAGE, "skip": skip}
         found = await self._read(BACK, values)
         return [said for _, said in reversed(found)]
 
     def _known(self, thread: str) -> list[KnownChannel]:
-        """The channels of which what was said may be known in this thread."""
         here = self._places.channel_of(thread)
         if here is None:
             return []
@@ -480,7 +461,6 @@ class MessageSearch:
     async def _read(
         self, query: str, values: dict[str, Any]
     ) -> list[tuple[KnownChannel | None, FoundMessage]]:
-        """What was said, each with the channel where it may be known."""
         rows = await self._index.rows(query, values)
         found = []
         threads = dict(rows)
@@ -488,7 +468,7 @@ class MessageSearch:
             thread = threads[entry.seq]
             said = _worded_line(entry, self._places.name(thread))
             said = replace(said, text=without_call_mention(said.text, self._call))
-            if said.text:  # else it was forgotten since
+            if said.text:  # else forgotten since
                 found.append((self._places.channel_of(thread), said))
         return found
 
@@ -514,13 +494,13 @@ def _at(entry: Entry[Worded]) -> float:
 
 
 def _name(event: Worded) -> str:
-    """Who said it, or whom a note is about; empty for the soul, and for nobody."""
+    """Return the author, or a note's subject; empty for the soul."""
     match event:
         case MemoryNote():
             return event.about
         case SpeechFinished() | OverheardMessage(is_own=True):
             return ""
-    return event.name  # of a correction: whose note it is
+    return event.name
 
 
 def _files(event: Worded) -> Sequence[str]:
@@ -530,7 +510,7 @@ def _files(event: Worded) -> Sequence[str]:
 
 
 def _version(key: str, event: Worded) -> str:
-    """What comes after the versions of the changes before it; empty for what nobody has changed."""
+    """Return a sort key of versions."""
     match event:
         case OverheardMessage(note="deleted"):
             return GONE
@@ -542,13 +522,11 @@ def _version(key: str, event: Worded) -> str:
 
 
 def _channel_key(team: str, channel: str) -> str:
-    """A channel, as the index names it."""
     return f"{team}:{channel}"
 
 
 def _corrected_entry(entry: Entry[Any], journal: JournalReader) -> Entry[Any] | None:
-    """What a correction is of, in the end; else the entry itself: there it stands, and may be known. None:
-    that is damaged."""
+    """Return a correction's note, else the entry; None if damaged."""
     while isinstance(entry.event, NoteCorrected):
         corrected = journal.readable_entries([entry.event.of])
         if not corrected:
@@ -558,7 +536,6 @@ def _corrected_entry(entry: Entry[Any], journal: JournalReader) -> Entry[Any] | 
 
 
 def _fold_entry(database: Connection, entry: Entry[Any], journal: JournalReader) -> None:
-    """Note where a conversation is, or what was said in one."""
     event = entry.event
     if isinstance(event, ConversationOpened):
         values = (entry.thread, _channel_key(event.team, event.channel))
@@ -570,7 +547,7 @@ def _fold_entry(database: Connection, entry: Entry[Any], journal: JournalReader)
 
 
 def _write_entry(database: Connection, entry: Entry[Worded], journal: JournalReader) -> dict[str, Any] | None:
-    """What the index keeps of an entry, if it was said in Slack."""
+    """Return an entry's row, if it is from Slack."""
     noted = _corrected_entry(entry, journal)
     if noted is None or isinstance(noted.event, PersonModelWritten):
         return None
@@ -597,7 +574,7 @@ def _write_entry(database: Connection, entry: Entry[Worded], journal: JournalRea
 
 
 def _write_line(database: Connection, line: dict[str, Any]) -> None:
-    """One line more, in the place of what the same message read before; one that is gone stands nowhere."""
+    """Replace a message's former version, or hide it if deleted."""
     row = line | {"first": line["seq"]}
     known = database.execute("select first, version from line where message = :message", line).fetchone()
     if known:
@@ -618,4 +595,3 @@ SAID = IndexPart(
     kinds=(ConversationOpened, IncomingMessage, OverheardMessage, SpeechFinished, MemoryNote, NoteCorrected),
     fold=_fold_entry,
 )
-"""What the index holds of all that was said and noted."""

@@ -1,16 +1,7 @@
-"""Which conversations there are, and what of one may be known in another.
+"""Visibility: audiences of conversations, and content that may be known in a view.
 
-What may be known where: in sight is one conversation, or public things only.
-
-A view is the thread of that conversation; an empty one stands for public things. Whatever a tick of the inner
-life writes carries the view that it was written under.
-
-What Slack still holds of what was forgotten: it does not come back. For whoever reads Slack.
-
-Who could read a channel at any time, read channel by channel: a turn needs a few of them, never all.
-
-The conversations of a channel are found by their keys, so that the first turn after a start costs the same in
-a long journal as in a short one.
+A view is a conversation's thread, or empty for public content. Audiences are read by channel and key, fast
+even in a long journal. Forgotten content stays hidden although Slack has it.
 """
 
 from __future__ import annotations
@@ -37,15 +28,13 @@ from daemon.kinds import (
 )
 
 INSIDE = frozenset({"public", "private", "group", "dm"})
-"""Audiences of whom everyone may read every public channel of their team, as far as is known: see
-slack/guests.py."""
+"""Audiences that may read all public channels of their team, as far as known."""
 
 
 def may_know(here: AudienceChanged, there: AudienceChanged) -> bool:
-    """Could everyone who reads `here` have read `there`?
+    """True if everyone who reads `here` could have read `there`.
 
-    Within one channel, yes; what was said in a public channel, too, unless people from outside read here.
-    Where the audience is not known, it is nobody else's.
+    So within a channel, and of public channels unless outsiders read here; unknown audiences share nothing.
     """
     if here.team != there.team:
         return False
@@ -54,7 +43,7 @@ def may_know(here: AudienceChanged, there: AudienceChanged) -> bool:
 
 
 def current_name(known: str, place: str) -> str:
-    """What a channel is called by now: as before, where Slack did not say its name."""
+    """Return a channel's newest known name."""
     if known and not place.startswith("#"):
         return known
     return place
@@ -62,8 +51,7 @@ def current_name(known: str, place: str) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class KnownChannel:
-    """A channel or a DM, in which there are conversations. `name` is for a sentence: the one that it had
-    first, so that each replay says the same. `now` is what it was called last."""
+    """A channel or DM. `name` is its first name, the same in replays; `now` is the latest."""
 
     number: int
     team: str
@@ -72,24 +60,23 @@ class KnownChannel:
     now: str = ""
     seqs: list[int] = field(default_factory=list)
     audiences: list[str] = field(default_factory=list)
-    """Who could read it, from each of those seqs on: a channel is made private, or shared with others."""
+    """Audiences from the seqs on; channels can become private or shared."""
 
     @property
     def audience(self) -> str:
-        """Who can read it, as was noted last; empty where that is not known."""
+        """The latest audience; empty if unknown."""
         if not self.audiences:
             return ""
         return self.audiences[-1]
 
     def audience_before(self, seq: int) -> AudienceChanged:
-        """Who could read it, as was last noted before `seq`."""
+        """Return the audience before an entry."""
         last = bisect_left(self.seqs, seq)
         audience = self.audiences[last - 1] if last else ""
         return AudienceChanged(team=self.team, channel=self.channel, audience=audience)
 
     def last_opened(self, before: int = ALWAYS) -> int:
-        """The entry since which others read it, too, who may not read every public channel; 0: none do, or
-        they always did."""
+        """Return the entry since which outsiders read the channel; 0 if none or always."""
         last = bisect_left(self.seqs, before)
         first = last
         while first and self.audiences[first - 1] not in INSIDE:
@@ -101,15 +88,13 @@ class KnownChannel:
 
 @dataclass(slots=True, kw_only=True)
 class UnpromptedThreads:
-    """What the soul said at the top of one channel, in no thread, up to some entry: the seq of each ts."""
+    """Seqs of the soul's top-level messages."""
 
     upto: int = 0
     seqs: dict[str, int] = field(default_factory=dict)
 
 
 class KnownChannels(Projection):
-    """The channels of a journal's conversations."""
-
     kinds = (ConversationOpened, AudienceChanged)
     holds_words = False
 
@@ -117,10 +102,10 @@ class KnownChannels(Projection):
         self._channels: dict[tuple[str, str], KnownChannel] = {}
         self._of: dict[str, KnownChannel] = {}
         self._unasked: dict[str, UnpromptedThreads] = {}
-        """By the thread of the channel itself."""
+        """By the channel's thread."""
 
     def channel_of(self, thread: str) -> KnownChannel | None:
-        """Where a conversation is; None if it is not in Slack."""
+        """Return a conversation's channel; None outside Slack."""
         if not thread:
             return None
         root = root_of(thread)
@@ -129,26 +114,24 @@ class KnownChannels(Projection):
         return self._of.get(root)
 
     def has_channel(self, team: str, channel: str) -> bool:
-        """Has the soul ever spoken, or been spoken to, in this channel?"""
         self.fold()
         return (team, channel) in self._channels
 
     def name(self, thread: str) -> str:
-        """What it is called in a sentence, where this conversation is; empty if it is not in Slack."""
+        """Return a channel's name for a sentence; empty outside Slack."""
         channel = self.channel_of(thread)
         if channel is None:
             return ""
         return channel.name
 
     def visible_channels(self, here: KnownChannel, before: int = ALWAYS) -> list[KnownChannel]:
-        """The channels whose content may be known in this one."""
+        """Return channels whose content may be known here."""
         self.fold()
         mine = here.audience_before(before)
         return [there for there in self._channels.values() if may_know(mine, there.audience_before(before))]
 
     def find_unprompted(self, team: str, channel: str, ts: str) -> int:
-        """The entry of the message of this ts, if the soul said it there unasked, in no thread; 0: it did
-        not."""
+        """Return the entry of the soul's top-level message; 0 if there is none."""
         top = self.journal.get(thread_key(team, channel, ""))
         if top is None or not ts:
             return 0
@@ -168,13 +151,13 @@ class KnownChannels(Projection):
                 self._channels[said.team, said.channel] = channel
             channel.now = current_name(channel.now, said.place)
             self._of[entry.thread] = channel
-        if channel and said.audience != channel.audience:  # without a channel nobody has said anything there
+        if channel and said.audience != channel.audience:  # nothing was said there yet
             channel.seqs.append(entry.seq)
             channel.audiences.append(said.audience)
 
 
 class ForgottenPeople(Projection):
-    """Whose words are forgotten, and which of the soul's."""
+    """Forgotten people, and forgotten messages of the soul."""
 
     kinds = (ForgetRequested, EntriesForgotten)
     holds_words = False
@@ -184,12 +167,12 @@ class ForgottenPeople(Projection):
         self._unsaid = set[str]()
 
     def forgotten_until(self, person: str) -> float:
-        """Until when this person was forgotten, as Slack dates it; 0 for who was not."""
+        """Return the Slack time until which a person is forgotten, or 0."""
         self.fold()
         return self._until.get(person, 0.0)
 
     def forgotten_messages(self) -> frozenset[str]:
-        """The ts of all that the soul said and has forgotten."""
+        """The ts of forgotten messages of the soul."""
         self.fold()
         return frozenset(self._unsaid)
 
@@ -205,7 +188,7 @@ class ForgottenPeople(Projection):
 
 
 def confirmed_at(journal: JournalReader, asked: Entry[ForgetRequested] | Entry[DeleteRequested]) -> str:
-    """When they confirmed it, as Slack dates it: the clock of this machine may be wrong."""
+    """Return a confirmation's Slack time; the local clock may be wrong."""
     ts = f"{asked.at:.6f}"
     for press in journal.tree_entries(asked.thread, ButtonPress):
         if press.seq < asked.seq:
@@ -214,8 +197,6 @@ def confirmed_at(journal: JournalReader, asked: Entry[ForgetRequested] | Entry[D
 
 
 class ChannelId(NamedTuple):
-    """A channel or a DM, as Slack names it."""
-
     team: str
     channel: str
 
@@ -225,23 +206,18 @@ NOTED = ("$.team", "$.channel", "$.audience")
 
 @dataclass(slots=True, kw_only=True)
 class AudienceHistory:
-    """Who could read one channel, from each of these seqs on.
-
-    Of the conversations that were there when it was read it holds the last one; `since` is its seq. What was
-    noted otherwise is there from the beginning.
-    """
+    """Audiences from the seqs on; of conversations open when read, only the last (`since`)."""
 
     since: int = 0
     seqs: list[int] = field(default_factory=list)
     audiences: list[str] = field(default_factory=list)
 
     def add(self, seq: int, audience: str) -> None:
-        """From this entry on these can read it."""
         self.seqs.append(seq)
         self.audiences.append(audience)
 
     def last_before(self, before: int) -> tuple[int, str]:
-        """The last entry before a seq that says it, and what it says; 0 where there is none."""
+        """Return the last audience and its entry; `0, ""` without one."""
         place = bisect_left(self.seqs, before)
         if not place:
             return 0, ""
@@ -252,13 +228,11 @@ Histories = dict[ChannelId, AudienceHistory]
 
 
 class ChannelAudiences(PartialProjection):
-    """The audiences of those channels that were asked for."""
-
     kinds = (ConversationOpened, AudienceChanged)
     holds_words = False
 
     def channel_of(self, thread: str) -> ChannelId | None:
-        """The channel of a conversation; None if it is not in Slack."""
+        """Return a conversation's channel; None outside Slack."""
         root = root_of(thread)
         if root not in self._channels:
             found = read_channel_of(self.journal, root)
@@ -268,20 +242,20 @@ class ChannelAudiences(PartialProjection):
         return self._channels[root]
 
     async def load(self, channels: Iterable[ChannelId]) -> None:
-        """Read those that are not at hand, beside the loop where the journal is long."""
+        """Load channels, in the background if the journal is long."""
         self.fold()
         missing = [channel for channel in dict.fromkeys(channels) if channel not in self._histories]
         if missing:
             self._histories |= await self._read_in_thread(dict, partial(_read_audiences_on, missing))
 
     def audience_before(self, channel: ChannelId, seq: int) -> AudienceChanged:
-        """Who could read it, as was last noted before `seq`."""
+        """Return the audience before an entry."""
         self.fold()
         if channel not in self._histories:
             self._histories |= self._read(dict, partial(_read_audiences_on, [channel]))
         history = self._histories[channel]
         found, audience = history.last_before(seq)
-        if seq <= history.since:  # an earlier conversation may say more
+        if seq <= history.since:  # earlier conversations may say more
             opened = self.journal.last_entry_under(thread_key(*channel, ""), seq)
             if opened and opened.seq > found:
                 audience = opened.event.audience
@@ -299,7 +273,6 @@ class ChannelAudiences(PartialProjection):
 
 
 def read_channel_of(journal: JournalReader, thread: str) -> ChannelId | None:
-    """The channel in which this thread was opened."""
     for opened in journal.latest_first(thread, ConversationOpened):
         return ChannelId(opened.event.team, opened.event.channel)
     return None
@@ -308,7 +281,6 @@ def read_channel_of(journal: JournalReader, thread: str) -> ChannelId | None:
 def _read_audiences_on(
     channels: Sequence[ChannelId], histories: Histories, journal: JournalReader, since: int, upto: int
 ) -> None:
-    """Add what the journal holds of these channels after a seq, up to another."""
     found: list[tuple[int, ChannelId, str]] = []
     for channel in channels:
         history = histories.setdefault(channel, AudienceHistory())
@@ -328,43 +300,40 @@ PUBLIC = ""
 
 
 class VisibilityCheck(Protocol):
-    """May what was written in this view, in the entry `wrote`, be known?"""
+    """True if content of a view, from the entry `wrote`, may be known."""
 
     def __call__(self, there: str, wrote: int = ALWAYS) -> bool: ...
 
 
 def always_visible(there: str, wrote: int = ALWAYS) -> bool:
-    """Nothing is withheld: for what no one is shown."""
+    """Always True: for content that nobody is shown."""
     return True
 
 
 class Visibility:
-    """Says what may be shown in which view."""
-
     def __init__(self, places: KnownChannels) -> None:
         self._places = places
 
     async def update(self) -> None:
-        """Read who can read where, in pieces: then nobody waits for it."""
+        """Update the audiences in chunks."""
         await self._places.update()
 
     @property
     def entries_left(self) -> int:
-        """How many entries of the journal were not looked at yet."""
+        """Number of unread entries."""
         return self._places.entries_left
 
     def may_know(self, here: str, there: str, before: int = ALWAYS, wrote: int = ALWAYS) -> bool:
-        """Could everyone who reads `here` have read what was written in sight of `there`?
+        """True if everyone who reads `here` could have read content of view `there`, as of the entry
+        `before`.
 
-        In sight of public things only, what is public may be known, and nothing else. `before` says as of
-        which entry; what a thread that is no conversation holds is nobody else's. `wrote` is the entry in
-        which it was written. A channel may since have been shared with outsiders: what was written there
-        before may rest on public things that they cannot read, and so it stays hidden.
+        Threads outside conversations share nothing. A channel shared later hides older entries (`wrote`):
+        they may rest on public content that outsiders cannot read.
         """
         return self.make_check(here, before)(there, wrote)
 
     def make_check(self, here: str, before: int = ALWAYS) -> VisibilityCheck:
-        """The same for many views: it looks into the journal once, and answers as of `before`."""
+        """Return a check for many views, as of `before`."""
         self._places.fold()
         inside = self._audience(here, before)
         channel = self._places.channel_of(here)
@@ -393,12 +362,12 @@ class Visibility:
         return knows
 
     def are_in_one_channel(self, here: str, there: str) -> bool:
-        """Are both conversations in one channel, or in one DM?"""
+        """True if both are in the same channel or DM."""
         channel = self._places.channel_of(here)
         return channel is not None and channel is self._places.channel_of(there)
 
     def place(self, view: str) -> str:
-        """What the conversation is called in a sentence; empty where it is none."""
+        """Return a conversation's name, or ""."""
         return self._places.name(view)
 
     def _audience(self, view: str, before: int) -> AudienceChanged | None:

@@ -1,1 +1,1 @@
-"""The Slack surface: envelopes become journal entries, speech becomes calls. It never touches a process."""
+"""Slack surface: envelopes in, speech out."""

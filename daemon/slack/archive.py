@@ -1,12 +1,9 @@
-"""What Slack keeps: the conversations that the soul is in, their messages, their threads.
+"""Reading of Slack's archive, and tracking of bot messages until they are complete.
 
-Read at a pace that leaves Slack's patience to those who speak with the soul now: all who read here share it.
+All readers share one rate limit, which leaves room for live conversations.
 
-Messages of other bots that may grow: each is taken once, when it is whole.
-
-Slack tells other apps of the first piece of a stream and of its end, and what is posted whole looks like the
-first piece of what will be rewritten. So each is noted before its ack, and looked up when it was still for
-a while: whatever events came late, twice, in another order or never, it is taken as it stands there.
+Slack reports only the start and end of a stream, and a post that will be edited looks complete. So a bot
+message is noted before its ack and read again later, whatever events come.
 """
 
 from __future__ import annotations
@@ -46,18 +43,17 @@ from daemon.slack.web_api import (
 )
 
 TYPES = "im,mpim,public_channel,private_channel"
-"""All of Slack's types of conversations."""
 
 
 MOST = 40
-"""Calls in any minute, of each method. Slack allows fifty, and who is called into a thread needs some."""
+"""Calls per minute and method. Slack allows 50; live conversations need the rest."""
 
 
 MINUTE = 60.0
 
 
 PATIENCE = 300
-"""Seconds that Slack may let us wait for one."""
+"""Seconds that a call may wait for rate limits."""
 
 
 log = logging.getLogger(__name__)
@@ -65,7 +61,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedConversation:
-    """One that the soul is in. `kind` is dm, group or channel."""
+    """Conversation that the soul is in. `kind` is dm, group or channel."""
 
     id: str
     kind: str
@@ -76,34 +72,31 @@ class ArchivedConversation:
 
 
 class ConversationArchive:
-    """Reads it, page by page. Every method raises SlackApiError and OUT_OF_REACH."""
+    """Paged reader. Every method raises SlackApiError and OUT_OF_REACH."""
 
     def __init__(self, web: WebApi) -> None:
         self._web = web
         self._asked: dict[str, deque[float]] = {}
-        """When each method was asked last, or will be, so many times at the most."""
+        """Call times by method, planned ones included."""
 
     def now(self) -> float:
-        """The time as Slack told it last, on whose clock all that it keeps is dated."""
+        """Return Slack's time at its last answer, in Unix seconds."""
         return self._web.now()
 
     async def list_conversations(self) -> list[ArchivedConversation]:
-        """Every conversation that the soul is in, DMs first: there someone waits for nobody else."""
+        """Return the soul's conversations, DMs first."""
         users = self._web.client.users_conversations
         found = await self._pages(users, "channels", types=TYPES, exclude_archived=True)
         conversations = [_conversation(item) for item in found]
         return sorted(conversations, key=attrgetter("is_dm"), reverse=True)
 
     async def read_history(self, channel: str, since: float) -> list[Item]:
-        """What stands in a conversation itself since then, and a page or two of what is older.
-
-        For a message tells of the latest reply to it, and that may be new.
-        """
+        """Return messages outside threads since `since`, and older ones: these may name new replies."""
         history = self._web.client.conversations_history
         return await self._pages(history, "messages", since, channel=channel)
 
     async def read_older(self, channel: str, ts: str) -> list[Item]:
-        """One page of what stands in a conversation itself: the message of this ts, and what is older."""
+        """Return a page of messages outside threads: this one, then older ones."""
         history = self._web.client.conversations_history
         where = {"channel": channel, "latest": ts, "inclusive": True}
         async for page in pages(self.call_at_pace, history, "messages", 1, **where):
@@ -111,8 +104,7 @@ class ConversationArchive:
         return []
 
     async def read_replies(self, channel: str, root: str, since: float) -> list[Item]:
-        """What was said in a thread since then, and its root, with the metadata of our own messages; nothing
-        where the thread was deleted."""
+        """Return a thread's root and recent replies, with metadata; empty if deleted."""
         replies = self._web.client.conversations_replies
         where: dict[str, Any] = {"channel": channel, "ts": root, "oldest": f"{since:.6f}"}
         where["include_all_metadata"] = True
@@ -124,7 +116,7 @@ class ConversationArchive:
             raise
 
     async def read_message(self, channel: str, root: str, ts: str) -> Item | None:
-        """One message of a thread as it reads now, with its metadata; None where it is not there."""
+        """Return a message of a thread with its metadata; None if missing."""
         replies = self._web.client.conversations_replies
         where: dict[str, Any] = {
             "channel": channel,
@@ -144,12 +136,10 @@ class ConversationArchive:
         return None
 
     async def read_members(self, channel: str) -> set[str]:
-        """The ids of those who are in a conversation."""
         return await members(self.call_at_pace, self._web.client.conversations_members, channel)
 
     async def call_at_pace(self, method: Method, **arguments: Any) -> AsyncSlackResponse:
-        """Call a method at the pace of all who read here, in the order in which they come: each takes its
-        time before it waits."""
+        """Call a method within the shared rate limit."""
         asked = self._asked.setdefault(named(method), deque(maxlen=MOST))
         now = due = self._web.clock.steady()
         if len(asked) == MOST:
@@ -160,7 +150,7 @@ class ConversationArchive:
         return await self._web.call_readonly(method, patience=PATIENCE, **arguments)
 
     async def _pages(self, method: Method, key: str, since: float = 0.0, **arguments: Any) -> list[Item]:
-        """The items under `key` of all pages, or up to the first one that is older than `since`."""
+        """Return the items under `key`, up to the first page older than `since`."""
         items: list[Item] = []
         async for page in pages(self.call_at_pace, method, key, **arguments):
             page = _sound(page)
@@ -171,7 +161,7 @@ class ConversationArchive:
 
 
 def message_if_said(item: Item, channel: str, kind: str) -> SlackMessage | None:
-    """The message that this is, if someone said it, and it can be read."""
+    """Parse the item; None if nobody wrote it or it is malformed."""
     if item.get("subtype") not in SPOKEN:
         return None
     try:
@@ -182,9 +172,9 @@ def message_if_said(item: Item, channel: str, kind: str) -> SlackMessage | None:
 
 
 def active_threads(items: Iterable[Item], since: float) -> dict[str, float]:
-    """The roots of the threads in which, as these messages tell, something was said since then; and when.
+    """Return {root: time of the last message} for threads active since `since`.
 
-    A root that does not tell of its latest reply may have one: when it was written itself counts then.
+    A root without `latest_reply` may have replies.
     """
     found: dict[str, float] = {}
     for item in items:
@@ -210,28 +200,28 @@ def _conversation(item: Item) -> ArchivedConversation:
 
 
 STILL = 5.0
-"""Seconds without a change after which a message is whole, unless Slack or its author says that it grows."""
+"""Quiet seconds after which a message is complete, unless marked as growing."""
 
 
 LONGEST_LOOK = 30.0
-"""Seconds between two looks at a message that is said to grow."""
+"""Longest pause between two reads of a growing message, in seconds."""
 
 
 LONGEST_GROWTH = 600.0
-"""Seconds without a change after which it is whole whatever is said of it: a stream lasts five minutes."""
+"""Quiet seconds after which any message is complete: a stream lasts five minutes."""
 
 
 MOST_DELETED = 200
-"""Deleted messages that are remembered: Slack promises no order."""
+"""Deleted messages remembered, since events may arrive out of order."""
 
 
 Take = Callable[[SlackMessage], Awaitable[None]]
-"""Takes a message that is whole, or how one reads now that was taken. Raises JournalError."""
+"""Callback for a complete or changed message. Raises JournalError."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class _GrowingMessage:
-    """A message that may grow; `message` is how it reads, None until that is known. Times are of `steady`."""
+    """Message that may grow. `message` is None until known; times are steady."""
 
     mark: Entry[GrowingMessageSeen]
     due: float
@@ -240,12 +230,10 @@ class _GrowingMessage:
     looks: int = 0
     failures: int = 0
     changes: int = 0
-    """Events that told of something new."""
     deleted: bool = False
     stirred: asyncio.Event = field(default_factory=asyncio.Event)
 
     def apply_event(self, message: SlackMessage, now: float) -> None:
-        """Take what an event tells of it; one that is older than what is known does not count."""
         known = self.message
         if known and moment_of(message.told or message.ts) < moment_of(known.told or known.ts):
             return
@@ -258,7 +246,7 @@ class _GrowingMessage:
         self.stirred.set()
 
     def apply_lookup(self, message: SlackMessage, now: float) -> bool:
-        """Take how Slack shows it; return whether that is news."""
+        """Apply Slack's state; return True if it changed."""
         is_news = self.message is None or self.message.whole_text != message.whole_text
         self._set_message(
             replace(message, told=self.message.told if self.message else ""), now, is_news=is_news
@@ -273,7 +261,7 @@ class _GrowingMessage:
 
 
 class BotMessageTracker:
-    """Holds them until they are whole; what a killed daemon held, the next one looks up."""
+    """Tracker of bot messages until they are complete."""
 
     def __init__(self, workspace: SlackWorkspace, archive: ConversationArchive, take: Take) -> None:
         self._workspace = workspace
@@ -283,28 +271,25 @@ class BotMessageTracker:
         self._take = take
         self._order = KeyedLock()
         self._held: dict[tuple[str, str], _GrowingMessage] = {}
-        """By channel and ts."""
         self._deleted: deque[tuple[str, str]] = deque(maxlen=MOST_DELETED)
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self) -> None:
-        """Look up what an earlier life has held."""
+        """Resume the messages of an earlier process."""
         for mark in self._journal.pending_entries(GrowingMessageSeen):
             if (mark.event.channel, mark.event.ts) not in self._held:
                 self._follow(mark)
 
     async def close(self) -> None:
-        """Take nothing more; the next life does."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def is_holding(self, message: SlackMessage) -> bool:
-        """True if it is held now."""
         return (message.channel, message.ts) in self._held
 
     async def hold(self, message: SlackMessage) -> None:
-        """Note that it may grow, and take it when it does no more. Raises JournalError."""
+        """Record that a message may grow, and track it. Raises JournalError."""
         where = (message.channel, message.ts)
         async with self._order.lock_for(where):
             held = self._held.get(where)
@@ -313,13 +298,12 @@ class BotMessageTracker:
             if held is None:
                 mark, is_new = await self._record_may_grow(message)
                 if not (is_new or self._journal.still_pending([mark.seq])):
-                    return  # this event came before, and what it told of was taken
+                    return  # a repeated event
                 held = self._follow(mark)
             held.apply_event(message, self._web.clock.steady())
-            held.deleted = where in self._deleted  # it may be told of while the other event is written down
+            held.deleted = where in self._deleted  # the deletion may arrive during the append
 
     def drop(self, message: SlackMessage) -> None:
-        """Drop a message that was deleted: what is not taken yet never will be."""
         self._deleted.append((message.channel, message.ts))
         held = self._held.get((message.channel, message.ts))
         if held:
@@ -349,7 +333,6 @@ class BotMessageTracker:
         return held
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """Forget it. By an error it ends only by a fault of ours: the next life looks the message up."""
         self._tasks.discard(task)
         if not task.cancelled() and task.exception():
             log.critical("Waiting for the end of a bot's message has ended.", exc_info=task.exception())
@@ -367,7 +350,7 @@ class BotMessageTracker:
                     )
                     return
                 self._schedule_retry(held, refusal)
-            except JournalDamaged as damage:  # its conversation waits, and all others are heard
+            except JournalDamaged as damage:  # only its conversation is blocked
                 log.error("A bot's message in %s is passed over. %s", held.mark.event.channel, damage)
                 return
             except (JournalError, *OUT_OF_REACH) as error:
@@ -387,7 +370,6 @@ class BotMessageTracker:
         held.due = self._web.clock.steady() + retry_pause(held.failures + AT_ONCE)
 
     async def _take_if_whole(self, held: _GrowingMessage) -> bool:
-        """Take it if it is whole, and hold it no more; return whether that is so."""
         changes = held.changes
         if not held.deleted and not await self._look_up(held):
             return False
@@ -395,7 +377,7 @@ class BotMessageTracker:
             await self._take(held.message)
         mark = held.mark
         async with self._order.lock_for((mark.event.channel, mark.event.ts)):
-            if held.changes != changes:  # it has changed meanwhile
+            if held.changes != changes:
                 return False
             await self._journal.append(
                 self._home,
@@ -409,7 +391,7 @@ class BotMessageTracker:
         return True
 
     async def _look_up(self, held: _GrowingMessage) -> bool:
-        """Look it up; return whether it is whole. What Slack does not show is whole as events told of it."""
+        """Return True if complete, by Slack or, failing that, by events."""
         item = await self._shown(held)
         if item is None:
             return True
@@ -428,7 +410,7 @@ class BotMessageTracker:
         return True
 
     async def _shown(self, held: _GrowingMessage) -> Item | None:
-        """The message as Slack shows it; None where it does not, and events told of it."""
+        """Return the message from Slack; None if only events know it."""
         mark = held.mark.event
         try:
             return await self._archive.read_message(mark.channel, mark.root, mark.ts)
@@ -439,5 +421,4 @@ class BotMessageTracker:
 
 
 def _grows(item: Item) -> bool:
-    """True if Slack says that it streams, or a daemon like us that more is to come."""
     return first_text(item, "streaming_state") in GROWS or read_speech_metadata(item).grows

@@ -1,17 +1,8 @@
-"""What was missed in a workspace, as it is read: its conversations first, then its threads, the latest first.
+"""Backfill: recording messages that arrived while no events did.
 
-A conversation's history tells of the latest reply to each message, so that only threads in which something
-was said since are asked for their replies. Older messages are asked for where a thread of the soul's begins:
-a page of them tells of all threads of these days.
+A history names each message's latest reply, so only threads with new replies are read.
 
-Up to where Slack has been read: in all of a workspace, and further in parts of it. For catch-up.
-
-Each mark is an entry, in Slack's time, that nothing else writes: an event that came live says nothing about
-the one before it that did not.
-
-Catch-up: what was said while no event came is read out of Slack's archive, into the same inbox.
-
-Woken by the surface at the start, and whenever it hears again after it may have missed something.
+Only backfill writes watermarks, in Slack's time: a live event does not prove that the one before it arrived.
 """
 
 from __future__ import annotations
@@ -58,53 +49,51 @@ from daemon.slack.web_api import (
 )
 
 FEW = 40
-"""Channels that are marked at once: about as many as are looked at in a minute."""
+"""Channels per progress entry: about a minute of reading."""
 
 
 @dataclass(kw_only=True)
 class Watermarks:
-    """Where catching up begins, and how far it has come since; what it has read is asked for no more."""
+    """Start and progress of backfill in a workspace."""
 
     journal: Journal
     team: str
     whole: BackfillCompleted
     _channels: dict[str, float] = field(default_factory=dict)
     _threads: dict[tuple[str, str], float] = field(default_factory=dict)
-    """By channel and root."""
     _unwritten: dict[str, float] = field(default_factory=dict)
 
     def unread_since(self, channel: str) -> float:
-        """From when on there may be something in this channel, or in its threads, that is not known."""
+        """Return the time from which messages of this channel may be missing."""
         everywhere = self.whole.behind.get(channel, self.whole.until)
         return max(everywhere, self._channels.get(channel, 0.0))
 
     def thread_read_until(self, channel: str, root: str) -> float | None:
-        """When the last was said that was read of this thread; None if it was not read since `since`."""
+        """Return the time of the last message read in this thread; None if unread."""
         return self._threads.get((channel, root))
 
     async def mark_thread_read(self, channel: str, root: str, latest: float) -> None:
-        """All that was said in this thread, `latest` last, is in the journal. Raises JournalError."""
+        """Record that this thread is complete up to `latest`. Raises JournalError."""
         await self._record(BackfillProgress(channels=self._unwritten, threads={channel: {root: latest}}))
         self._threads[channel, root] = latest
 
     async def mark_channel_read(self, channel: str, until: float) -> None:
-        """All that was said in this channel until then is in the journal, that of its threads, too.
+        """Note that this channel and its threads are complete up to `until`.
 
-        Written with others only: who is killed before looks at a page of each again. Raises JournalError.
+        Written in batches: after a kill, a page of each is read again. Raises JournalError.
         """
         self._channels[channel] = self._unwritten[channel] = until
         if len(self._unwritten) >= FEW:
             await self.save()
 
     async def save(self) -> None:
-        """Write down how far it has come. Raises JournalError."""
+        """Record pending progress. Raises JournalError."""
         if self._unwritten:
             await self._record(BackfillProgress(channels=self._unwritten))
 
     async def mark_all_read(self, until: float, behind: Mapping[str, float]) -> None:
-        """All that was said until then is in the journal; less in the channels `behind`.
-
-        Raises JournalError.
+        """Record that channels are read up to `until`, those in `behind` up to their time. Raises
+        JournalError.
         """
         mark = BackfillCompleted(until=max(self.whole.until, until), behind=behind)
         if mark != self.whole:
@@ -120,10 +109,10 @@ class Watermarks:
 
 
 def read_watermarks(journal: Journal, team: str, now: float) -> Watermarks | None:
-    """Those of a workspace that can be believed `now`; None before the soul has ever been there.
+    """Return the watermarks of a workspace; None before the first start.
 
-    One of the future cannot: it would be there for as long as this machine's clock was ahead. Where none
-    can be, what was said since the soul was called for the first time counts as unread.
+    A mark later than `now` came from a wrong clock. Without a valid one, reading starts at the soul's first
+    call.
     """
     whole = watermark(journal, team, now)
     if whole is None:
@@ -145,7 +134,7 @@ def read_watermarks(journal: Journal, team: str, now: float) -> Watermarks | Non
 
 
 def watermark(journal: Journal, team: str, now: float) -> BackfillCompleted | None:
-    """The last one of the whole workspace that can be believed `now`."""
+    """Return the last valid watermark of the workspace."""
     for entry in journal.latest_first(workspace_thread(team), BackfillCompleted):
         mark = entry.event
         if max(mark.until, *mark.behind.values(), 0.0) <= now:
@@ -156,7 +145,6 @@ def watermark(journal: Journal, team: str, now: float) -> BackfillCompleted | No
 
 
 def _first_call(journal: Journal, team: str, now: float) -> float:
-    """When the soul was first called, as Slack dates it; now, if it never was."""
     first = now
     for entry in journal.entries_of_kind(ConversationOpened):
         if entry.event.team == team and entry.event.called_by:
@@ -165,15 +153,15 @@ def _first_call(journal: Journal, team: str, now: float) -> float:
 
 
 MOST = 40
-"""Threads that are read, about a minute long, before it looks what else was missed meanwhile."""
+"""Threads read before checking for newer gaps: about a minute."""
 
 
 CLOSED = ("channel_not_found", "missing_scope", "not_in_channel")
-"""Slack's words for a conversation that cannot be read until somebody changes something."""
+"""Slack errors of a conversation that stays unreadable until somebody acts."""
 
 
 LONG = 300.0
-"""Seconds after which the log tells how far it is; then again and again."""
+"""Seconds between log lines about progress."""
 
 
 log = logging.getLogger(__name__)
@@ -181,7 +169,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackfillCounts:
-    """How far it is: conversations and threads that are known to be left, and threads that were read."""
+    """Known conversations and threads left, and threads read."""
 
     conversations: int = 0
     threads: int = 0
@@ -194,34 +182,31 @@ class BackfillCounts:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class ChannelBacklog:
-    """What is left to read of a conversation, since then."""
+    """Unread part of a conversation."""
 
     conversation: ArchivedConversation
     since: float
     untold: list[str]
-    """Roots of the soul's own threads of which no history has told yet, the oldest first."""
+    """Roots of the soul's threads, oldest first, that no history page has covered."""
     looked: bool = False
     threads: set[str] = field(default_factory=set)
-    """Roots of threads in which something was said, and that are not read yet."""
+    """Roots of threads with unread messages."""
     refused: bool = False
 
     @property
     def id(self) -> str:
-        """The id of the conversation."""
         return self.conversation.id
 
     @property
     def is_done(self) -> bool:
-        """Has all of it been read?"""
         return self.looked and not (self.untold or self.threads or self.refused)
 
 
 @dataclass(kw_only=True)
 class Backfill:
-    """Begun at a time; `read` goes on where it stopped. `tell` lets a thread take its turn.
+    """One resumable pass of backfill. `tell` wakes a thread.
 
-    `own` are the roots of the soul's own threads that are not dormant, by channel, those with the latest word
-    first, each with when that was. A conversation that Slack refuses is left behind.
+    `own` is the result of `active_own_threads`. Conversations that Slack refuses are skipped.
     """
 
     archive: ConversationArchive
@@ -237,11 +222,10 @@ class Backfill:
 
     def __post_init__(self) -> None:
         self._new = deque[ChannelBacklog]()
-        """Conversations that were not looked at yet."""
         self._older: list[ChannelBacklog] = []
-        """Those with threads of which their latest messages did not tell."""
+        """Conversations with threads that no history page has covered."""
         self._threads: list[tuple[float, str, str, ChannelBacklog]] = []
-        """A heap: when the last was said in a thread, negative; its channel, its root, what is left there."""
+        """Heap of (negative time of the last message, channel, root, backlog)."""
         self._stumbled: list[ArchivedConversation] = []
         self._behind: dict[str, float] = {}
         self._read = 0
@@ -257,15 +241,13 @@ class Backfill:
 
     @property
     def progress(self) -> BackfillCounts:
-        """How far it is."""
         untold = sum(len(left.untold) for left in self._older)
         return BackfillCounts(
             conversations=len(self._new), threads=len(self._threads) + untold, read=self._read
         )
 
     async def read(self, anew: Callable[[], bool]) -> bool:
-        """All that is left. False: Slack stumbled over some of it; or it is to begin `anew`, as it does when
-        something else may have been missed meanwhile, so that this waits for no end of what is older.
+        """Read the rest; False if Slack failed for some of it, or `anew` asks for a new pass.
 
         Raises SlackApiError, OUT_OF_REACH and JournalError.
         """
@@ -296,7 +278,7 @@ class Backfill:
             )
 
     async def _heeding(self, left: ChannelBacklog, reading: Coroutine[object, object, None]) -> None:
-        """Read on in a conversation, unless Slack refuses: then what it still has is left behind."""
+        """Await one step; if Slack refuses, skip the conversation."""
         try:
             await reading
         except SlackApiError as refusal:
@@ -325,7 +307,6 @@ class Backfill:
             self._stumbled.append(left.conversation)
 
     async def _read_conversation(self, left: ChannelBacklog) -> None:
-        """Read what was said in the conversation itself, and learn in which of its threads."""
         items = await self.archive.read_history(left.id, left.since)
         live = active_threads(items, left.since)
         await self._hand_to_inbox(left, [item for item in items if item.get("thread_ts") not in live])
@@ -335,7 +316,7 @@ class Backfill:
             self._older.append(left)
 
     async def _ask_older(self, left: ChannelBacklog) -> None:
-        """Learn in which threads that were begun long ago something was said: at least of one of them."""
+        """Read an older page, which settles at least one thread."""
         newest = left.untold[-1]
         items = await self.archive.read_older(left.id, newest)
         self._mark_threads_shown(left, items, active_threads(items, left.since))
@@ -348,7 +329,6 @@ class Backfill:
     def _mark_threads_shown(
         self, left: ChannelBacklog, items: Sequence[Item], live: Mapping[str, float]
     ) -> None:
-        """A history told of these threads, and of all others that it would have shown."""
         for root, latest in live.items():
             self._want(left, root, latest)
         shown = {str(item.get("ts")) for item in items}
@@ -359,12 +339,11 @@ class Backfill:
                 continue
             if float(root) < oldest:
                 untold.append(root)
-            elif root not in shown:  # what became of it?
+            elif root not in shown:  # not in the history, so its replies are unknown
                 self._want(left, root)
         left.untold = untold
 
     def _want(self, left: ChannelBacklog, root: str, latest: float | None = None) -> None:
-        """Ask for the replies of this thread, unless a history told that they were all read."""
         read = self.marks.thread_read_until(left.id, root)
         if read is not None and latest is not None and latest <= read:
             return
@@ -381,7 +360,7 @@ class Backfill:
         since = max(left.since, (self.marks.thread_read_until(channel, root) or 0.0) - SKEW)
         items = await self.archive.read_replies(channel, root, since)
         own: Sequence[Item] = ()
-        with suppress(JournalDamaged):  # its conversation waits: each message of it is passed over
+        with suppress(JournalDamaged):  # only its conversation is blocked
             own = self.own_messages.unknown_messages(channel, root, items)
         await self._hand_to_inbox(left, items, own, self.own_messages.answered_messages(own, items))
         await self.marks.mark_thread_read(channel, root, max(map(time_of, items), default=since))
@@ -395,11 +374,9 @@ class Backfill:
         own: Sequence[Item] = (),
         answered: Collection[str] = (),
     ) -> None:
-        """Give the inbox what was said since then; what is too old for an answer is only remembered.
+        """Give the inbox the messages since `left.since`; too old ones are not answered.
 
-        So is what was `answered` in a life that the journal does not know, and what the soul said then, its
-        `own` messages. Threads wake when all of it is there, so that one answer takes what was said in one
-        breath.
+        Nor are those that an earlier journal `answered`. Threads wake last, to answer everything in one turn.
         """
         too_old = self.archive.now() - self.max_age
         woken: set[str] = set()
@@ -419,28 +396,27 @@ class Backfill:
                     await self.inbox.record_own_message(message)
                 else:
                     woken |= await self.inbox.take_missed(message, late=late)
-            except JournalDamaged as damage:  # its conversation waits, and all others are read
+            except JournalDamaged as damage:  # only its conversation is blocked
                 log.error("A message in %s is passed over. %s", left.id, damage)
-            await self.clock.sleep(0)  # an event that comes now waits for no more than one of these
+            await self.clock.sleep(0)  # lets live events in
         for thread in woken:
             self.tell(thread)
 
 
 DORMANT = 30 * 86_400.0
-"""Seconds without a word, after which a thread of the soul's is not asked for replies any more."""
+"""Quiet seconds after which a thread of the soul's is not read."""
 
 
 MOST_GONE, MOST_UNKNOWN = 3, 10
-"""Channels that are gone, and channels that are not known, of which it is asked whether they are the same."""
+"""Vanished and unknown channels compared for a changed id."""
 
 
 @dataclass(kw_only=True)
 class BackfillTask:
-    """Reads what was missed, until its context ends.
+    """Background task that runs backfill on demand.
 
-    Only a run that came to its end moves the watermark. One that fails goes on where it stopped; one that is
-    killed leaves marks of what it has read. Not found are replies in threads that are neither the soul's of
-    the last thirty days nor begun by the last 200 messages of a conversation.
+    Only a completed pass moves the watermark; a failed one resumes. Replies are missed in threads that are
+    neither the soul's of the last 30 days nor begun by a conversation's last 200 messages.
     """
 
     workspace: SlackWorkspace
@@ -451,14 +427,14 @@ class BackfillTask:
     _reading: bool = False
     _missed: Backfill | None = None
     _compared: set[tuple[str, str]] = field(default_factory=set)
-    """Pairs of channels of which it was asked whether they are the same."""
+    """Pairs already compared."""
     _anew: bool = False
-    """May more be missing than was found when it began?"""
+    """True if more may be missing than when the pass began."""
     _was_away: bool = False
-    """Was there a time without any connection that is not read yet?"""
+    """True if an absence is not read yet."""
 
     async def __aenter__(self) -> BackfillTask:
-        """Raises JournalError. At the first start on a journal there is nothing to catch up with."""
+        """Start the task; a new journal needs no backfill. Raises JournalError."""
         found = read_watermarks(self.workspace.journal, self.workspace.me.team, self.archive.now())
         self._was_away = found is not None
         if found is None:
@@ -474,34 +450,33 @@ class BackfillTask:
         await self.close()
 
     async def close(self) -> None:
-        """Read nothing more; what is missing is for the next start."""
+        """Stop reading; the next start continues."""
         self._living.cancel()
         await asyncio.gather(self._living, return_exceptions=True)
 
     @property
     def is_running(self) -> bool:
-        """Is it reading, or about to?"""
+        """True if it reads or is about to."""
         return self._reading or self._wanted.is_set()
 
     @property
     def read_until(self) -> float:
-        """Up to when everything has been read, in Unix seconds."""
+        """Time up to which everything is read, in Unix seconds."""
         return self._marks.whole.until
 
     @property
     def progress(self) -> BackfillCounts:
-        """How far it is."""
         if self._missed is None:
             return BackfillCounts()
         return self._missed.progress
 
     @property
     def is_reading_missed(self) -> bool:
-        """True while it reads what was said when the daemon was away; at the first start it never was."""
+        """True while it reads an absence; never at the first start."""
         return self.is_running and self._was_away
 
     def wake(self, *, missed: bool = True) -> None:
-        """Catch up now, or once more when it is doing so. `missed`: no connection was open for a while."""
+        """Start a pass, or another after this one. `missed`: no connection was open."""
         self._was_away |= missed
         self._wanted.set()
 
@@ -514,7 +489,7 @@ class BackfillTask:
             self._was_away &= self._wanted.is_set()
 
     async def _complete(self) -> None:
-        """Go on until everything has been read that Slack lets us read; what was missed since, too."""
+        """Retry until everything readable is read."""
         for attempt in count(1):
             await self.workspace.web.clock.sleep(retry_pause(attempt))
             try:
@@ -525,7 +500,6 @@ class BackfillTask:
                     log.warning("Catching up stopped (%s); it goes on in a while.", describe_failure(error))
 
     async def _run(self) -> bool:
-        """Read what is left. False when not all of it could be read, or something else is missing by now."""
         if self._wanted.is_set():
             self._wanted.clear()
             self._anew = True
@@ -565,10 +539,9 @@ class BackfillTask:
     async def _find_moved(
         self, conversations: Sequence[ArchivedConversation], own: Mapping[str, Mapping[str, float]]
     ) -> None:
-        """Find channels that have another id now, of which nobody told us.
+        """Find channels whose id changed without an event.
 
-        A conversation that began in one of ours that is gone stands in one that we do not know. Each pair is
-        compared once in a life.
+        Two are the same if both hold one root. Each pair is compared once per process.
         """
         workspace, ids = self.workspace, self.workspace.channel_ids
         there = {ids.first_id(one.id) for one in conversations}
@@ -591,7 +564,6 @@ class BackfillTask:
                     break
 
     async def _holds(self, channel: str, ts: str) -> bool:
-        """Does a message of this ts stand in the channel?"""
         try:
             items = await self.archive.read_older(channel, ts)
         except SlackApiError as refusal:
@@ -602,9 +574,9 @@ class BackfillTask:
 
 
 def active_own_threads(journal: JournalReader, team: str, since: float) -> dict[str, dict[str, float]]:
-    """The roots of the threads that the soul takes part in and where something was said since, by channel.
+    """Return the soul's threads active since `since` as {channel: {root: time of the last message}}.
 
-    Each with when that was last; the channel where it was last comes first.
+    The most recent channel comes first.
     """
     own: dict[str, dict[str, float]] = {}
     for entry, last in journal.recently_active(ConversationOpened, (PersonMessage,), since):
@@ -615,6 +587,5 @@ def active_own_threads(journal: JournalReader, team: str, since: float) -> dict[
 
 
 def _report(living: asyncio.Task[None]) -> None:
-    """It ends by itself only by a fault of ours."""
     if not living.cancelled() and living.exception():
         log.critical("Catching up has ended.", exc_info=living.exception())

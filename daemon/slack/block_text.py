@@ -1,10 +1,7 @@
-"""What Slack sends, read so that nothing in it can hurt: JSON, and the fields of its objects. Pure.
+"""Safe reading of Slack's JSON, mrkdwn and blocks. Pure.
 
-Slack's mrkdwn as a model should read it: names for ids, plain links, no entities. Pure.
-
-The text of Slack's blocks, as mrkdwn: a line each. Pure.
-
-A block of a type that is not known here gives the texts that stand in it; blocks without any are counted.
+Names replace ids, and entities are decoded. Unknown blocks yield the texts in them; blocks without any are
+counted.
 """
 
 from __future__ import annotations
@@ -24,21 +21,21 @@ ID = re.compile(r"[A-Z0-9]{1,50}")
 
 
 TS = re.compile(r"[0-9]{1,11}\.[0-9]{1,20}")
-"""No later than any date can be: whoever tells when something was said could not."""
+"""Timestamps that every date type can hold."""
 
 
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
-"""A string of JSON, or the beginning or end of an object or list. One that breaks off is read once, too."""
+"""JSON string or bracket; `*+` prevents repeated reading of a broken string."""
 
 
 class MalformedPayload(ValueError):
-    """An event without what Slack promises; the text names the field, never what people wrote."""
+    """Invalid event; the message names the field, never its content."""
 
     recorded_name = "Malformed"
 
 
 def parse_json(text: object) -> object:
-    """What this JSON says; None where it is none, or nested too deeply to be read."""
+    """Parse JSON; return None if invalid or nested too deeply."""
     if not isinstance(text, str):
         return None
     try:
@@ -48,10 +45,7 @@ def parse_json(text: object) -> object:
 
 
 def string_at(text: str, name: str) -> str:
-    """The string under this name in an object that cannot be read whole; empty if there is none.
-
-    However deeply its other parts are nested, they are passed over.
-    """
+    """Return a top-level string of JSON too deep to parse; empty if missing."""
     depth = 0
     last = ""
     for token in TOKEN.finditer(text):
@@ -67,7 +61,7 @@ def string_at(text: str, name: str) -> str:
 
 
 def first_text(whole: object, *names: str) -> str:
-    """The first text under one of these names; empty where none is a text."""
+    """Return the first non-empty string under these names, or ""."""
     if not isinstance(whole, Mapping):
         return ""
     for name in names:
@@ -78,23 +72,23 @@ def first_text(whole: object, *names: str) -> str:
 
 
 def count_at(value: object) -> int:
-    """This whole number that counts something; 0 where it is none."""
+    """Return a positive integer, or 0."""
     return value if type(value) is int and value > 0 else 0
 
 
 def object_or_empty(whole: Mapping[str, Any] | AsyncSlackResponse, name: str) -> Mapping[str, Any]:
-    """The object under this name; an empty one where it is not what Slack promises."""
+    """Return the object under this name, or {}."""
     value = whole.get(name)
     return value if isinstance(value, Mapping) else {}
 
 
 def display_name(user: Mapping[str, Any]) -> str:
-    """What a person, as Slack describes them, is called; empty where it does not say."""
+    """Return a user's chosen or account name, or ""."""
     return first_text(user.get("profile"), "display_name", "real_name") or first_text(user, "name")
 
 
 def object_at(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """The object under this name."""
+    """Return the object under this name. Raises MalformedPayload."""
     value = event.get(name)
     if not isinstance(value, Mapping):
         raise MalformedPayload(f"no {name}")
@@ -102,7 +96,7 @@ def object_at(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def objects_at(event: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    """The objects in the list under this name; what is none of them is passed over."""
+    """Return the objects in the list under this name."""
     items = event.get(name)
     if not isinstance(items, list):
         return []
@@ -117,7 +111,7 @@ def _text(event: Mapping[str, Any], name: str) -> str:
 
 
 def id_at(event: Mapping[str, Any], name: str) -> str:
-    """The id of someone or of some place, under this name."""
+    """Return the id under this name. Raises MalformedPayload."""
     value = _text(event, name)
     if not ID.fullmatch(value):
         raise MalformedPayload(f"a {name} that is no id")
@@ -125,7 +119,7 @@ def id_at(event: Mapping[str, Any], name: str) -> str:
 
 
 def timestamp_at(event: Mapping[str, Any], name: str) -> str:
-    """The ts under this name."""
+    """Return the ts under this name. Raises MalformedPayload."""
     value = _text(event, name)
     if not TS.fullmatch(value):
         raise MalformedPayload(f"a {name} that is no ts")
@@ -133,14 +127,13 @@ def timestamp_at(event: Mapping[str, Any], name: str) -> str:
 
 
 SOMEONE, A_CHANNEL = "someone", "a channel"
-"""What stands for a name that is not known."""
 
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 NAME = 80
-"""Characters of a name that are read."""
+"""Most characters of a name."""
 
 
 REFERENCE = re.compile(r"<([^<>\n]+)>")
@@ -150,35 +143,33 @@ MENTION = re.compile(r"<@([A-Z0-9]+)(?:\|[^<>]*)?>")
 
 
 UNLABELLED = re.compile(r"<@([A-Z0-9]+)>")
-"""Somebody whose name does not stand beside the id, which is how Slack sends it: it must be asked for."""
+"""Mention without a label, as Slack sends it."""
 
 
 CHANNEL = re.compile(r"<#([A-Z0-9]+)\|?>")
-"""A channel without a label, which is how Slack sends it: its name must be asked for."""
+"""Channel without a label, as Slack sends it."""
 
 
 def clean_display_name(text: str) -> str:
-    """A name that someone chose, as one line that is not too long."""
+    """Return a name as one short line."""
     return CONTROL.sub(" ", storable_text(text))[:NAME].strip()
 
 
 def mentioned_ids(text: str) -> frozenset[str]:
-    """The ids of the people and bots that a text mentions."""
     return frozenset(MENTION.findall(text))
 
 
 def strip_mention(text: str, person: str) -> str:
-    """The text without what mentions this person."""
     return re.sub(rf"<@{re.escape(person)}(?:\|[^<>]*)?>", " ", text)
 
 
 def ids_without_names(text: str) -> list[str]:
-    """The ids in a text whose names a reader needs, each once: first people, then channels."""
+    """Return the ids without labels in a text: people, then channels."""
     return list(dict.fromkeys(UNLABELLED.findall(text) + CHANNEL.findall(text)))
 
 
 def spell_out_references(text: str, names: Mapping[str, str]) -> str:
-    """The text with its references spelled out; `names` holds names of ids, where they are known."""
+    """Replace references by `names`, labels or placeholders, and decode entities."""
     spelled = REFERENCE.sub(partial(_spelled, names), text)
     return spelled.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
@@ -205,11 +196,9 @@ Node = Mapping[str, Any]
 
 
 DEEPEST = 12
-"""Levels of nesting that are read."""
 
 
 INDENT = "    "
-"""Of a list within a list."""
 
 
 QUOTED = "> "
@@ -219,11 +208,11 @@ TEXTUAL = frozenset(
     {"text", "title", "name", "label", "alt_text", "fallback", "pretext", "subtitle", "description"}
     | {"body", "content", "details", "output", "placeholder", "hint", "value", "markdown_text"}
 )
-"""Names of fields that hold texts, in objects of types that are not known."""
+"""Text fields of objects of unknown types."""
 
 
 SYNTAX = re.compile(r"<(?:[@#!][A-Za-z0-9]|https?://|mailto:|tel:)[^<>\n]*>")
-"""What Slack resolves also in Markdown."""
+"""Syntax that Slack resolves in Markdown too."""
 
 
 EMOJI_CODE = re.compile(r":[a-z0-9_+'-]+:(?::skin-tone-[2-6]:)?")
@@ -236,22 +225,21 @@ DATE = re.compile(r"<!date\^[^<>|\n]*\|([^<>\n]*)>")
 
 
 ITEM = re.compile(r"\s*(?:[0-9]+\.|•)\s")
-"""Begins an item of a list."""
 
 
 ADDRESS = re.compile(r"(?:https?://|mailto:|tel:)[^\s<>|()]*")
 
 
 MARKS = (("code", "`"), ("strike", "~"), ("italic", "_"), ("bold", "*"))
-"""Styles of rich text, and their marks in mrkdwn, the innermost first."""
+"""Styles and their marks, innermost first."""
 
 
 TEXTLESS = frozenset({"divider", "rich_text"})
-"""Types of blocks that may well hold no text."""
+"""Block types that may hold no text."""
 
 
 def block_lines(blocks: Iterable[Node], depth: int = 0) -> list[str]:
-    """The lines of these blocks; those that hold no text are counted in the last one."""
+    """Return the lines of blocks; the last counts those without text."""
     lines: list[str] = []
     unread = 0
     for block in blocks:
@@ -264,17 +252,16 @@ def block_lines(blocks: Iterable[Node], depth: int = 0) -> list[str]:
 
 
 def escape_mrkdwn(text: str) -> str:
-    """A literal text as mrkdwn."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def quote_lines(lines: Iterable[str]) -> list[str]:
-    """These lines, each marked as somebody else's: none of them can pose as the text around them."""
+    """Mark each line as a quotation, so none can pose as surrounding text."""
     return [f"{QUOTED}{line}" for text in lines for line in text.split("\n")]
 
 
 def format_time(seconds: object) -> str:
-    """A time of Slack's for a reader; empty where it is none."""
+    """Format Unix seconds in UTC; "" if invalid."""
     try:
         return f"{datetime.fromtimestamp(float(str(seconds)), UTC):%Y-%m-%d %H:%M} UTC"
     except (ValueError, OverflowError, OSError):
@@ -282,7 +269,7 @@ def format_time(seconds: object) -> str:
 
 
 def is_repetition(lines: Iterable[str], text: str) -> bool:
-    """True if all of these lines stand in the text, in this order, whatever their marks and addresses."""
+    """True if the text contains these lines in order, whatever their marks and addresses."""
     within, position = _letters(text), 0
     for line in lines:
         letters = _letters(ITEM.sub("", line, count=1) if ITEM.match(line) else line)
@@ -294,7 +281,7 @@ def is_repetition(lines: Iterable[str], text: str) -> bool:
 
 
 def text_of_object(node: object) -> str:
-    """The text of a text object, or of a literal."""
+    """Return a text object or literal as mrkdwn."""
     if isinstance(node, str):
         return escape_mrkdwn(node)
     if not isinstance(node, Mapping):
@@ -306,13 +293,12 @@ def text_of_object(node: object) -> str:
 
 
 def _letters(text: str) -> str:
-    """The letters and digits of a text, without addresses, emojis and the labels of references."""
+    """Return letters and digits, without addresses, emojis and labels."""
     text = ADDRESS.sub(" ", DATE.sub(r"\1", LABELLED.sub(r"<\1>", text)))
     return "".join(filter(str.isalnum, EMOJI_CODE.sub(" ", text).casefold()))
 
 
 def _lines(node: Node, depth: int) -> list[str]:
-    """The lines of a block, or of an element of one."""
     if depth > DEEPEST:
         return []
     kind = first_text(node, "type")
@@ -324,7 +310,6 @@ def _lines(node: Node, depth: int) -> list[str]:
 
 
 def _leaves(node: Node, depth: int) -> Iterator[str]:
-    """The texts in an object of a type that is not known."""
     is_mrkdwn = first_text(node, "type") == "mrkdwn"
     for name, value in node.items():
         if isinstance(value, str) and name in TEXTUAL:
@@ -362,7 +347,6 @@ def _paragraph(section: Node, depth: int) -> list[str]:
 
 
 def _list(block: Node, depth: int) -> list[str]:
-    """Each item with its bullet, or its number, as far in as it stands."""
     first, indent = _count(block, "offset") + 1, INDENT * min(_count(block, "indent"), DEEPEST)
     lines: list[str] = []
     for number, item in enumerate(objects_at(block, "elements"), first):
@@ -401,7 +385,6 @@ def _image(block: Node, depth: int) -> list[str]:
 
 
 def _actions(block: Node, depth: int) -> list[str]:
-    """What can be pressed there, by people."""
     labels = [" ".join(_lines(element, depth)) for element in objects_at(block, "elements")]
     found = ", ".join(label.strip("[]").removeprefix("button: ") for label in labels if label)
     return [f"[buttons: {found}]" if found else ""]
@@ -419,7 +402,7 @@ def _video(block: Node, depth: int) -> list[str]:
 
 
 def _markdown(block: Node, depth: int) -> list[str]:
-    """Literal, but for what Slack resolves."""
+    """Escape all but what Slack resolves."""
     text, end, read = first_text(block, "text"), 0, ""
     for found in SYNTAX.finditer(text):
         read += escape_mrkdwn(text[end : found.start()]) + found[0]
@@ -428,7 +411,6 @@ def _markdown(block: Node, depth: int) -> list[str]:
 
 
 def _table(block: Node, depth: int) -> list[str]:
-    """Row by row, the cells between bars."""
     rows = block.get("rows")
     if not isinstance(rows, list):
         return [*_leaves(block, depth)]
@@ -466,14 +448,12 @@ BLOCKS: Mapping[str, Callable[[Node, int], list[str]]] = {
     "table": _table,
     "data_table": _table,
 }
-"""How a block of each type reads."""
 
 
 # Elements of rich text
 
 
 def _inline(section: Node, depth: int) -> str:
-    """The elements of one line, or of some."""
     if first_text(section, "type") not in BLOCKS:
         return " ".join(_lines(section, depth))
     return "".join("".join(_lines(element, depth)) for element in objects_at(section, "elements"))
@@ -508,7 +488,7 @@ REFERENCES = {
     "usergroup": ("!subteam^", "usergroup_id"),
     "broadcast": ("!", "range"),
 }
-"""Of elements that name somebody, or some place: the sign in mrkdwn, and the field that holds the id."""
+"""Sign in mrkdwn and id field, by element type."""
 
 
 def _reference(element: Node) -> str:
@@ -530,11 +510,10 @@ INLINE: Mapping[str, Callable[[Node], str]] = {
     "plain_text": text_of_object,
     "raw_text": text_of_object,
 }
-"""How an element of each type reads."""
 
 
 def _styled(text: str, element: Node) -> str:
-    """The text between the marks of its style; blanks around it stay outside."""
+    """Put marks around the text, inside of outer blanks."""
     style = element.get("style")
     core = text.strip()
     if not isinstance(style, Mapping) or not core:

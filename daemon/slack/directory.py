@@ -1,18 +1,10 @@
-"""Names of people, bots and channels: asked of Slack once, then remembered. For the inbox and the history.
+"""Names, audiences and access of people, bots and channels.
 
-An event may tell of another name: it counts from the next message on. Who can read a channel may change, and
-is asked again after a while.
+Slack does not report guests in a channel. A guest who writes proves their presence; it stays recorded, since
+others may remain.
 
-The channels in which a guest has written, or somebody from outside. For the names.
-
-Slack does not say of a channel that guests are in it. Whoever writes there reads there, and others like them
-may, too, when they have gone: so it stays written down.
-
-One at a time for each key: for the inbox and the names.
-
-Whose a name is: whoever bore it first keeps it as it is, and others of that name are shown with a tail.
-
-It is written down once, so that what was shown once never means somebody else. For the names.
+A name belongs to its first bearer; others get a suffix. It is recorded, so a shown name never changes its
+meaning.
 """
 
 from __future__ import annotations
@@ -54,21 +46,20 @@ from daemon.slack.web_api import OUT_OF_REACH, WebApi, is_permanent, next_page
 
 
 class KeyedLock:
-    """A lock for each key that is in use, and nothing for any other."""
+    """Locks by key, kept only while in use."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
 
     def lock_for(self, key: Hashable) -> asyncio.Lock:
-        """The lock of this key; it lives while somebody holds it or waits for it."""
         return self._locks.setdefault(key, asyncio.Lock())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessPolicy:
-    """Who may speak to the soul, by id. No users and no channels named means all of them; no bots, none.
+    """Ids that may speak to the soul. Empty users or channels allow all; empty bots, none.
 
-    `daily` is how many messages to and from bots there are at the most in a UTC day.
+    `daily` limits messages with bots per UTC day.
     """
 
     users: frozenset[str] = frozenset()
@@ -78,45 +69,43 @@ class AccessPolicy:
 
     @property
     def mentionable_bots(self) -> frozenset[str]:
-        """Those of the bots that can be mentioned: they are named by the ids of their users."""
+        """Bots that can be mentioned: those listed by user id."""
         return frozenset(bot for bot in self.bots if bot[:1] in ("U", "W"))
 
     def is_allowed_bot(self, message: SlackMessage) -> bool:
-        """Did one of the bots write it that may speak to the soul?"""
+        """True if an allowed bot wrote it."""
         return message.is_by_bot and (message.user in self.bots or message.bot in self.bots)
 
     def may_be_heard(self, message: SlackMessage) -> bool:
-        """May whoever said this speak to the soul there?"""
+        """True if the author may speak to the soul here."""
         if message.is_by_bot:
             return self.is_allowed_bot(message) and self.is_open_to_all(message.channel, message.kind)
         return self.may_speak(message.user, message.channel, message.kind)
 
     def may_speak(self, person: str, channel: str, kind: str) -> bool:
-        """May this person speak to the soul in a conversation of this kind?"""
+        """True if this person may speak to the soul here."""
         return self.is_open_to_all(channel, kind) and (not self.users or person in self.users)
 
     def is_open_to_all(self, channel: str, kind: str) -> bool:
-        """May anybody speak to it there?"""
         return kind == "dm" or not self.channels or channel in self.channels
 
 
 class GuestTracker:
-    """What the journal knows of them, in whatever life of the daemon it was written down."""
+    """Channels where guests or outsiders have written, from the journal."""
 
     def __init__(self, journal: Journal, team: str) -> None:
         self._journal = journal
         self._team = team
         self._known: dict[str, bool] = {}
-        """What was looked up: nobody else writes it down."""
 
     def has_guest_written(self, channel: str) -> bool:
-        """Has one of them ever written in this channel?"""
+        """True if a guest has ever written there."""
         if channel not in self._known:
             self._known[channel] = self._journal.get(self._key(channel)) is not None
         return self._known[channel]
 
     async def record_guest(self, channel: str) -> None:
-        """One of them writes in this channel: from now on it is shared. Raises JournalError."""
+        """Record that a guest writes there: the channel is shared. Raises JournalError."""
         if not self.has_guest_written(channel):
             said = AudienceChanged(team=self._team, channel=channel, audience="shared")
             await self._journal.append(f"slack:{self._team}", said, key=self._key(channel), author="core")
@@ -133,15 +122,14 @@ ALIKE = (
     ("αβεικνορτυχω", "abeikvoptuxw"),
     ("ı1|0", "illo"),  # noqa: RUF001 - and digits
 )
-"""Letters that look like others."""
+"""Lookalike letters."""
 
 
 LATIN = re.compile(r"LATIN (?:(?:SMALL|CAPITAL) )?LETTER (?:SMALL CAPITAL )?([A-Z])(?: WITH .*)?")
-"""How Unicode calls a Latin letter, whatever its form and marks."""
 
 
 class NameRegister:
-    """The names of one workspace, in whatever life of the daemon they were taken."""
+    """Names of a workspace and their first bearers."""
 
     def __init__(self, journal: Journal, me: BotIdentity) -> None:
         self._journal = journal
@@ -151,17 +139,17 @@ class NameRegister:
         self._own_ids = (me.user, me.bot)
 
     def known_display_name(self, id: str, name: str) -> str:
-        """What somebody of this name is shown as; the name, if that was never asked."""
+        """Return the shown form of a name; unchanged if not looked up."""
         return self._shown.get((id, name), name)
 
     async def claim_display_name(self, id: str, name: str, handle: str) -> str:
-        """What somebody of this name is shown as. Raises JournalError."""
+        """Reserve and return the shown form of a name. Raises JournalError."""
         if (id, name) not in self._shown:
             self._shown[id, name] = await self._first_of_theirs(id, name, handle)
         return self._shown[id, name]
 
     def preview_display_name(self, id: str, name: str, handle: str) -> str:
-        """The same, without writing anything down. Raises JournalError."""
+        """Return the shown form without reserving it. Raises JournalError."""
         if (id, name) in self._shown or id in self._own_ids:
             return self.known_display_name(id, name)
         return next(one for one in _candidates(id, name, handle) if self._holder(one) in ("", id))
@@ -175,14 +163,14 @@ class NameRegister:
         raise AssertionError("there is always another candidate")
 
     def _holder(self, name: str) -> str:
-        """Whose name this is; empty where nobody had it yet."""
+        """Return the holder's id; empty if free."""
         key = _key(self._me.team, name)
         if key == self._own:
             return self._me.user
         return _user(self._journal.get(key))
 
     async def _claim_name(self, name: str, id: str) -> str:
-        """Whose name this is from now on."""
+        """Reserve a name; return its holder's id."""
         thread, key = f"slack:{self._me.team}", _key(self._me.team, name)
         entry, _ = await self._journal.append(thread, NameTaken(user=id), key=key, author="core")
         return entry.event.user
@@ -193,7 +181,7 @@ def _user(taken: Entry[Any] | None) -> str:
 
 
 def _candidates(id: str, name: str, handle: str) -> Iterator[str]:
-    """What somebody may be shown as: as they are called, then with what they alone have."""
+    """Yield the plain name, then forms with a unique suffix."""
     yield name
     if handle:
         yield _with_tail(name, f"@{handle}")
@@ -203,18 +191,18 @@ def _candidates(id: str, name: str, handle: str) -> Iterator[str]:
 
 
 def _with_tail(name: str, tail: str) -> str:
-    """The name with its tail, so short that no prompt cuts it off."""
+    """Append a suffix that no prompt cuts off."""
     room = max(NAME_LENGTH - len(tail) - 3, 1)
     return f"{clean_name_text(name)[:room].rstrip()} ({tail})"
 
 
 def _key(team: str, name: str) -> str:
-    """The key of a name, and of all that look like it; it does not tell the name."""
+    """Return the key of a name and its lookalikes: a hash, which hides the name."""
     return f"name:{team}:{hashlib.sha256(name_skeleton(clean_name_text(name)).encode()).hexdigest()}"
 
 
 def name_skeleton(name: str) -> str:
-    """What names that look alike have in common: case, marks, blanks and the script of a letter are lost."""
+    """Return the form that lookalike names share."""
     letters = "".join(map(_letter, unicodedata.normalize("NFKD", name).translate(_alike()))).casefold()
     found = "".join(filter(str.isalnum, letters)).translate(_alike())
     found = found.replace("i", "l").replace("rn", "m").replace("vv", "w")
@@ -230,64 +218,60 @@ def _letter(sign: str) -> str:
 
 @functools.cache
 def _alike() -> dict[int, str]:
-    """The letter that each of them looks like."""
     return {ord(one): other for ours, theirs in ALIKE for one, other in zip(ours, theirs, strict=True)}
 
 
 PATIENCE = 1.0
-"""Seconds that a message may wait for names; Slack wants its ack within three."""
+"""Seconds that a message waits for names; Slack wants its ack within three."""
 
 
 FRESH = 600.0
-"""Seconds for which is believed who can read a conversation."""
+"""Seconds for which an audience is valid."""
 
 
 GROUP = "a group conversation"
 
 
 GROUP_MOST = 20
-"""People in a private channel, or in a group DM, into which Slack lets fewer: of a larger one nobody asks who
-they are."""
+"""Most members of a private conversation that are looked up."""
 
 
 DM = "a direct message"
 
 
 Audience = Literal["", "dm", "group", "private", "shared", "public"]
-"""Who can read a conversation: those in a DM, in a group DM, in a private channel; people, too, or soon,
-who cannot read every public channel; everybody in the workspace. Empty: Slack did not say."""
+"""Readers: a DM's, group DM's or private channel's members; also people who cannot read every public channel
+(shared); the workspace. Empty: unknown.
+"""
 
 
 OUTSIDE = ("is_restricted", "is_ultra_restricted", "is_stranger")
-"""What Slack says of guests, and of people whom it knows from elsewhere."""
 
 
 ABROAD = ("is_ext_shared", "is_pending_ext_shared", "pending_shared", "pending_connected_team_ids")
-"""What it says of channels that people from elsewhere read, or will."""
+"""Fields of channels shared with other workspaces, or soon."""
 
 
 A_MESSAGE = 20
-"""Names that one message is worth."""
+"""Lookups per message."""
 
 
 A_MINUTE = 60
-"""Names that are asked for in a minute, whoever writes: Slack takes about a hundred questions."""
+"""Lookups per minute: Slack allows about a hundred."""
 
 
 MINUTE = 60.0
 
 
 REFUSED = 600.0
-"""Seconds for which a refusal is believed."""
 
 
 KEPT = 10_000
-"""Refusals that are remembered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationInfo:
-    """A conversation: its kind (dm, channel, group), what to call it, and who can read it (an Audience)."""
+    """Kind (dm, channel, group), name and Audience of a conversation."""
 
     kind: str
     name: str
@@ -295,7 +279,7 @@ class ConversationInfo:
 
 
 class MessageFields(TypedDict):
-    """What is written down of what someone said: the fields of `kinds.Said`, but for its note."""
+    """Fields of `kinds.Said` except its note."""
 
     user: str
     name: str
@@ -308,7 +292,7 @@ class MessageFields(TypedDict):
 
 
 class PeopleDirectory:
-    """Who is who in the workspace, and where."""
+    """Names and audiences in the workspace."""
 
     def __init__(
         self,
@@ -324,47 +308,44 @@ class PeopleDirectory:
         self._owners = owners
         self._me = me
         self._names = dict.fromkeys((me.user, me.bot), clean_display_name(me.name))
-        """As they were chosen."""
         self._handles: dict[str, str] = {}
         self._since: dict[str, Decimal] = {}
-        """When each of these names was told, on Slack's clock; of some it does not matter."""
         self._hearsay = set[str]()
-        """Ids whose name an event alone has told: Slack is still asked what else there is to know."""
+        """Ids named only by an event: Slack is still asked for the rest."""
         self._audiences = dict[str, tuple[Audience, float]]()
-        """Of each channel, and of a DM with each person, as it was at that steady time."""
+        """By channel, or by person for a DM, with steady time."""
         self._outsiders = set[str]()
-        """Ids of guests, and of people from outside, of those who were asked for."""
         self._asking = KeyedLock()
         self._thrift = LookupRateLimit(web.clock)
 
     def known_name(self, id: str) -> str:
-        """What someone, or a channel, is shown as, if the name was asked for already."""
+        """Return the shown name; empty if not looked up."""
         return self._register.known_display_name(id, self._names.get(id, ""))
 
     async def look_up_name(self, id: str) -> str:
-        """What someone is shown as; empty where Slack does not say it in time."""
+        """Return the shown name; empty if Slack does not answer in time."""
         await self._learn([id])
         return self.known_name(id)
 
     async def claim_display_name(self, id: str) -> str:
-        """The same, for what is written down: nobody else is ever shown so. Raises JournalError."""
+        """Reserve and return the shown name. Raises JournalError."""
         await self._learn([id])
         if id not in self._names:
             return ""
         return await self._shown(id, self._names[id])
 
     def apply_new_name(self, profile: SlackProfile) -> None:
-        """Take the name that an event tells, unless it is older than what is known, or of nobody who is."""
+        """Apply a rename, unless outdated or of an unknown id."""
         if profile.id in self._names:
             self._note(profile)
 
     async def describe(
         self, message: SlackMessage, *, at_once: bool = False, readers: bool = False
     ) -> MessageFields:
-        """Everything that a model will read of a message.
+        """Return the fields of a message that a model will read.
 
-        `at_once`: Slack is asked for no names; who has none yet goes by their id. With `readers` it is asked
-        at the same time for what `whereabouts` tells. Raises JournalError.
+        `at_once` skips lookups: ids replace unknown names. `readers` also looks up the audience. Raises
+        JournalError.
         """
         if message.profile:
             self._note(message.profile)
@@ -396,7 +377,6 @@ class PeopleDirectory:
         )
 
     async def _show(self, message: SlackMessage, chosen: str) -> None:
-        """Find out what whoever wrote this, and those whom it mentions, are shown as."""
         await self._shown(message.author, chosen)
         for id in mentioned_ids(message.whole_text):
             if id in self._names:
@@ -406,7 +386,6 @@ class PeopleDirectory:
         return await self._register.claim_display_name(id, name, self._handles.get(id, ""))
 
     def _readable_names(self, message: SlackMessage) -> Mapping[str, str]:
-        """What those are shown as whom a message names."""
         ids = [*mentioned_ids(message.whole_text), *ids_without_names(message.whole_text)]
         return {id: self.known_name(id) for id in ids if id in self._names}
 
@@ -422,16 +401,16 @@ class PeopleDirectory:
             self._handles[id] = profile.handle
 
     async def record_guest(self, message: SlackMessage) -> None:
-        """Write down that a guest reads there, if whoever wrote this is known as one. Raises JournalError."""
+        """Record a guest who writes in a channel. Raises JournalError."""
         if message.author in self._outsiders and message.kind != "dm":
             await self._guests.record_guest(message.channel)
 
     def conversation_info(self, message: SlackMessage) -> ConversationInfo:
-        """Where a message was said that was described with its `readers`, and who they are."""
+        """Return the conversation of a message described with `readers`."""
         return self._where(message.channel, message.kind, message.author)
 
     async def look_up_conversation(self, channel: str, kind: str, person: str) -> ConversationInfo:
-        """Where a conversation of this kind is, and who can read it now; `person` is someone else in it."""
+        """Return a conversation and its audience; `person` is another member."""
         await self._learn(readers=[audience_id(channel, kind, person)])
         return self._where(channel, kind, person)
 
@@ -447,12 +426,11 @@ class PeopleDirectory:
         return ConversationInfo(kind=kind, name=name or A_CHANNEL, audience=self._audience(of))
 
     async def look_up_audience(self, id: str) -> Audience:
-        """Who can read a channel, or a DM with this person, now."""
+        """Return the audience of a channel, or of a DM with this person."""
         await self._learn(readers=[id])
         return self._audience(id)
 
     def forget_audience(self, channel: str) -> None:
-        """Believe no longer what is known of who can read this channel."""
         self._audiences.pop(channel, None)
 
     def _audience(self, id: str) -> Audience:
@@ -464,14 +442,14 @@ class PeopleDirectory:
         return audience
 
     def _is_fresh(self, id: str) -> bool:
-        """Was it asked lately who can read there? Slack may have left that open."""
+        """True if asked lately, even without a result."""
         if id not in self._audiences:
             return False
         _, since = self._audiences[id]
         return self._web.clock.steady() - since < FRESH
 
     def _worth_asking(self, message: SlackMessage) -> list[str]:
-        """Who wrote it, if they have no name yet, and of those whom it mentions as many as is thrifty."""
+        """Return the unnamed author and as many mentioned ids as allowed."""
         author = message.author
         unknown = [id for id in ids_without_names(message.whole_text) if id not in self._names]
         if message.name or (author in self._names and author not in self._hearsay):
@@ -481,22 +459,18 @@ class PeopleDirectory:
         return [author, *self._thrift.choose_ids(unknown)]
 
     def _lacks(self, id: str, readers: bool) -> bool:
-        """Is there something to ask Slack about this?"""
         if id not in self._names or id in self._hearsay:
             return True
         return readers and not (self._audience(id) or self._is_fresh(id))
 
     async def _learn(self, names: Iterable[str] = (), readers: Iterable[str] = ()) -> None:
-        """The names of these, within a second: what Slack did not say by then stays unnamed this time.
-
-        Of the `readers` it is also asked, where that is not known or was long ago, who can read there.
-        """
+        """Look up names, and missing audiences of `readers`, within a second."""
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):
                 await self._ask_all(dict.fromkeys(names, False) | dict.fromkeys(readers, True))
 
     async def _ask_all(self, wanted: Mapping[str, bool]) -> None:
-        """For each of these ids its name; and who can read there, where that is said of it."""
+        """Look up ids; True asks for the audience too."""
         async with asyncio.TaskGroup() as asking:
             for id, readers in wanted.items():
                 if self._lacks(id, readers):
@@ -516,7 +490,7 @@ class PeopleDirectory:
                 pass
 
     def _apply_name(self, id: str, name: str) -> None:
-        """Slack says now that this is the name; where it says nothing, what an event told stands."""
+        """Store Slack's name; if empty, an event's name stays."""
         self._names[id] = name or self._names.get(id, "")
         self._since[id] = Decimal(f"{self._web.now():.6f}")
         self._hearsay.discard(id)
@@ -538,7 +512,7 @@ class PeopleDirectory:
             name = GROUP
         elif name:
             name = f"#{name}"
-        self._names[id] = clean_display_name(name)  # whatever is said of its members
+        self._names[id] = clean_display_name(name)  # stored even if the next request fails
         if channel:
             self._believe(id, await self._audience_in(id, _audience_of(channel)))
         return name
@@ -556,7 +530,7 @@ class PeopleDirectory:
         return display_name(user)
 
     async def _audience_in(self, channel: str, said: Audience) -> Audience:
-        """Who can read a channel of which Slack `said` this: it does not tell of the guests in it."""
+        """Return a channel's audience, given Slack's type, which hides guests."""
         if said not in ("group", "private"):
             return said
         answer = await self._web.call_readonly(self._web.client.conversations_members, channel=channel)
@@ -570,7 +544,7 @@ class PeopleDirectory:
         return said
 
     async def _as_open(self, said: Audience, others: set[str]) -> Audience:
-        """What these people read together is as open as a DM with each of them."""
+        """Return a group's audience: as open as DMs with each member."""
         await self._ask_all(dict.fromkeys(others, True))
         found = {self._audience(other) for other in others}
         if "shared" in found:
@@ -584,10 +558,7 @@ class PeopleDirectory:
 
 
 class LookupRateLimit:
-    """Which names Slack is asked for because somebody wrote an id: a text may hold thousands.
-
-    Bounds what is asked, by message and by minute, and asks nothing again that was refused lately.
-    """
+    """Limit of lookups, since a text may hold thousands of ids."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -595,7 +566,7 @@ class LookupRateLimit:
         self._refused: dict[str, float] = {}
 
     def choose_ids(self, ids: Iterable[str]) -> list[str]:
-        """Those of these ids that may be asked for now, the first ones first; they count as asked."""
+        """Return the ids that may be looked up now, and count them."""
         chosen: list[str] = []
         for id in ids:
             if len(chosen) == A_MESSAGE or not self._has_room():
@@ -606,7 +577,6 @@ class LookupRateLimit:
         return chosen
 
     def note_refused(self, id: str) -> None:
-        """Slack does not know this id, or does not tell us of it."""
         if len(self._refused) >= KEPT:
             del self._refused[next(iter(self._refused))]
         self._refused[id] = self._clock.steady()
@@ -620,7 +590,7 @@ class LookupRateLimit:
 
 
 def audience_id(channel: str, kind: str, person: str) -> str:
-    """Of whom or what it is asked who can read a conversation; `person` is someone else in it."""
+    """Return the id to look up: a DM's other person, else the channel."""
     return person if kind == "dm" else channel
 
 
@@ -635,7 +605,7 @@ def _audience_of(channel: Mapping[str, Any]) -> Audience:
 
 
 def _alone(user: Mapping[str, Any], team: str) -> Audience:
-    """Who can read a DM with this person: not everybody reads the public channels of this team."""
+    """Return a DM's audience: outsiders do not read this team's public channels."""
     if _has_any(user, OUTSIDE):
         return "shared"
     home = user.get("team_id")

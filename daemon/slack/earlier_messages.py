@@ -1,14 +1,9 @@
-"""What was said before the soul was called in, in the thread or above the mention: the Surroundings port.
+"""Messages known only to Slack: context of a call, lost messages of the soul, and their deletion.
 
-Messages of the soul's own that stand in Slack and that the journal does not know: after a restore, say.
+After a restore, Slack has messages of the soul that the journal lacks; what they answered is answered.
+Recorded ones prove nothing: people may have asked meanwhile.
 
-A life of the daemon said them whose journal is gone; what it answered there is answered. A message that the
-journal knows proves nothing: people may have asked while it was being written.
-
-Deletion of what the soul said in a DM, at its person's wish: the OwnDeletion port.
-
-Found in Slack and in the journal, since neither need know all; at the pace of the archive, which leaves
-Slack's patience to those who speak with the soul now.
+Deletion searches Slack and the journal: neither need be complete.
 """
 
 from __future__ import annotations
@@ -62,17 +57,15 @@ from daemon.slack.web_api import (
 from daemon.turn.speech import last_known_ts
 
 NO_ANSWERS = frozenset({"actions", "context"})
-"""Blocks that stand in questions and in cards alone: neither is an answer."""
+"""Blocks of questions and cards, which answer nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnMessageLookup:
-    """Tells those that the journal knows from those that it does not."""
-
     workspace: SlackWorkspace
 
     def unknown_messages(self, channel: str, root: str, items: Iterable[Item]) -> list[Item]:
-        """Of what stands in this thread, what the soul said in a life that the journal knows nothing of."""
+        """Return the soul's messages in this thread that the journal lacks."""
         me = self.workspace.me
         own = [item for item in items if me.is_own_message(item.get("user"), item.get("bot_id"))]
         if not own:
@@ -94,9 +87,8 @@ class OwnMessageLookup:
         return own
 
     def answered_messages(self, unknown: Sequence[Item], items: Iterable[Item]) -> frozenset[str]:
-        """Which messages of this thread these have answered, by their ts.
-
-        One that does not say what it answers, as an older version wrote it, answers all that stands above it.
+        """Return the ts of messages that `unknown` ones answered: by metadata, else (older versions) all
+        above.
         """
         found = set[str]()
         above = 0.0
@@ -112,7 +104,7 @@ class OwnMessageLookup:
 
 @dataclass(frozen=True, slots=True)
 class _BegunSpeeches:
-    """The messages that were begun in one thread, as the journal says; those `pending` may still come."""
+    """Messages begun in a thread; `pending` ones may still be posted."""
 
     journal: Journal
     thread: str
@@ -121,16 +113,14 @@ class _BegunSpeeches:
 
     @classmethod
     def in_thread(cls, journal: Journal, thread: str) -> _BegunSpeeches:
-        """Those of this thread."""
         intents: list[Entry[Any]] = journal.thread_entries(thread, SpeechBegan, CardIntended)
         pending = journal.still_pending([intent.seq for intent in intents])
         return cls(journal, thread, intents, set(pending))
 
     def may_include(self, item: Item) -> bool:
-        """May this message be one of them? While it grows it has no key.
+        """True if this message may be one of them; a growing one has no key.
 
-        A restored journal uses the keys of its lost life again, so that what is older than all that was known
-        when the message was begun is another one.
+        A restored journal reuses keys, so a message older than the intent is another.
         """
         key = read_speech_metadata(item).key
         for intent in self.intents:
@@ -141,15 +131,14 @@ class _BegunSpeeches:
 
 
 MOST_PAGES = 50
-"""Pages of 200 messages that are read of a DM itself."""
+"""Pages of 200 messages read of a DM."""
 
 
 MOST_THREADS = 2_000
-"""Threads of a DM that are read."""
 
 
 THREAD_PAGES = 5
-"""Pages of 200 messages that are read of one thread."""
+"""Pages of 200 messages read of a thread."""
 
 
 log = logging.getLogger(__name__)
@@ -157,15 +146,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SlackMessageDeleter:
-    """Finds the soul's own messages, and deletes them."""
-
     workspace: SlackWorkspace
     archive: ConversationArchive
     most_pages: int = MOST_PAGES
     thread_pages: int = THREAD_PAGES
 
     async def find(self, thread: str, until: str) -> OwnMessageList:
-        """Find what it said in the DM of this thread up to this ts, but for questions that are open."""
+        """Find the soul's messages in this DM up to a ts, except open questions."""
         channel = slack_place(self.workspace.journal, thread).channel
         found, whole = {*self._recorded(channel)}, True
         try:
@@ -178,7 +165,7 @@ class SlackMessageDeleter:
         return OwnMessageList(messages=sorted({*wanted} - self._asking(), key=moment_of), whole=whole)
 
     async def delete(self, thread: str, ts: str) -> str:
-        """Delete one message; why Slack will not, in a word, or empty where it is gone."""
+        """Delete a message; return Slack's refusal, or "" if gone."""
         channel = slack_place(self.workspace.journal, thread).channel
         try:
             await self.archive.call_at_pace(self.workspace.web.client.chat_delete, channel=channel, ts=ts)
@@ -189,7 +176,6 @@ class SlackMessageDeleter:
         return ""
 
     def _recorded(self, channel: str) -> Iterator[str]:
-        """Yield the ts of its messages there that the journal knows."""
         journal = self.workspace.journal
         for opened in journal.entries_of_kind(ConversationOpened):
             if opened.event.channel == channel:
@@ -199,7 +185,7 @@ class SlackMessageDeleter:
                         yield str(entry.event.ts)
 
     async def _read(self, channel: str, until: str, found: set[str]) -> bool:
-        """Add those that Slack shows; return whether these are all. Raises SlackApiError and OUT_OF_REACH."""
+        """Add those in Slack; return True if complete. Raises SlackApiError and OUT_OF_REACH."""
         client, paced = self.workspace.web.client, self.archive.call_at_pace
         where = {"channel": channel, "latest": until, "inclusive": True}
         roots, read = list[str](), 0
@@ -228,7 +214,6 @@ class SlackMessageDeleter:
                 yield str(item.get("ts"))
 
     def _asking(self) -> set[str]:
-        """The messages under which somebody is still to press a button."""
         journal = self.workspace.journal
         asking = set[str]()
         for asked in journal.pending_entries(QuestionAsked):
@@ -239,55 +224,52 @@ class SlackMessageDeleter:
 
 
 def _word(failure: Exception, what: str) -> str:
-    """Return Slack's word for why it will never do it. Raises SpeechFailed where it may do it later."""
+    """Return a permanent refusal. Raises PostFailed for others."""
     if isinstance(failure, SlackApiError) and is_permanent(failure):
         return slack_error(failure)
     raise PostFailed(f"{what}: {describe_failure(failure)}") from failure
 
 
 LAST = 100
-"""Messages that are taken from before a call in a thread, besides the root."""
+"""Messages read before a call in a thread, besides the root."""
 
 
 PAGES = 10
-"""Pages of 200 that are read for them: Slack gives a thread oldest first."""
+"""Pages of 200 messages read for them: Slack lists threads oldest first."""
 
 
 ABOVE = 20
-"""Messages that are taken from above a call at the top of a channel."""
+"""Messages read above a call in a channel."""
 
 
 APART = 5
-"""Threads that begin above a call and that the journal does not know, in which the soul's words are read."""
+"""Unknown threads above a call in which the soul's messages are read."""
 
 
 RECENT = 86_400
-"""Seconds before the call, after which they have nothing to do with it."""
+"""Most seconds before a call for a message to be its context."""
 
 
 LONGEST, LONGEST_THREAD = 16_000, 80_000
-"""Characters of what is taken from above a call, and in a thread, after which no older one is."""
+"""Most characters of context: above a call, and in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierMessageReader:
-    """Reads what Slack shows now: what was edited reads as it does now, what was deleted is not there.
+    """Reader of context as Slack shows it now.
 
-    What the soul said itself in a life that the journal does not know is marked as its own. A message of the
-    thread that addresses the soul and has no answer yet is no context: the inbox takes it here, so that the
-    turn which found it answers it, and its event finds it known. Any other that does, and what stands at the
-    top of a channel, is context of that thread alone: another one may take the same, and catch-up knows
-    nothing of it, so that it is answered if it comes.
+    Lost messages of the soul are marked as its own. An unanswered message to the soul in the thread becomes
+    an input, which its event finds recorded. Other context belongs to this thread alone, so it is still
+    answered if it arrives.
     """
 
     workspace: SlackWorkspace
     inbox: Inbox
 
     async def earlier_messages(self, thread: str) -> EarlierMessages | None:
-        """The root and the last messages before the one that called the soul in; or, where that one is the
-        root itself, the last ones above it.
+        """Return the root and last messages before the call, or those above a call that is a root.
 
-        None: Slack did not show them.
+        Return None if Slack fails.
         """
         place = slack_place(self.workspace.journal, thread)
         if place.is_whole:
@@ -304,7 +286,6 @@ class EarlierMessageReader:
             return None
 
     async def _before(self, thread: str, place: ConversationOpened) -> EarlierMessages:
-        """Tell what was said in the thread: what still waits for an answer is an input of it from now on."""
         before, answered = await self._said(place)
         heard: list[EarlierMessage] = []
         called: list[int] = []
@@ -319,7 +300,7 @@ class EarlierMessageReader:
         return EarlierMessages(heard=heard, called=called)
 
     async def _said(self, place: ConversationOpened) -> tuple[list[SlackMessage], Collection[str]]:
-        """The messages of the thread that may be context, and the ts of those that a lost life answered."""
+        """Return possible context, and the ts of messages that a lost journal answered."""
         root: list[SlackMessage] = []
         last: deque[SlackMessage] = deque(maxlen=LAST)
         items: list[Item] = []
@@ -346,9 +327,9 @@ class EarlierMessageReader:
         return root + list(last), OwnMessageLookup(self.workspace).answered_messages(unknown, items)
 
     async def _above(self, thread: str, place: ConversationOpened) -> EarlierMessages:
-        """What stands above the call in the channel, and what the soul said to it, and unasked."""
+        """Return messages above the call, with the soul's answers and unasked posts."""
         if self.workspace.places.find_unprompted(place.team, place.channel, place.ts):
-            return EarlierMessages()  # its own words are what it is asked about
+            return EarlierMessages()
         heard: list[EarlierMessage] = []
         own: list[int] = []
         apart: list[str] = []
@@ -366,7 +347,7 @@ class EarlierMessageReader:
             if heard and (len(heard) == ABOVE or size > LONGEST):
                 break
             heard.append(await self._heard(context_key(thread, message.ts), message))
-            with suppress(JournalDamaged):  # then that conversation waits, and this one goes on
+            with suppress(JournalDamaged):
                 if self._is_answered_unknown(place, item):
                     apart.append(ts)
                 own += self._answered(place, ts)
@@ -374,13 +355,12 @@ class EarlierMessageReader:
         return EarlierMessages(heard=[*heard[::-1], *chain(*answers)], own=[seq for seq in own if seq])
 
     def _is_heard(self, message: SlackMessage) -> bool:
-        """Is it context above a call? The soul's own words are; what was a command is not."""
         if self._is_own(message):
             return True
         return self.workspace.allowed.may_be_heard(message) and not command_of(message, self.workspace.me)
 
     def _is_answered_unknown(self, place: ConversationOpened, item: Item) -> bool:
-        """Has the soul said something below this message, in a thread that the journal does not know?"""
+        """True if the soul answered in a thread that the journal lacks."""
         users = item.get("reply_users")
         if not isinstance(users, list) or self.workspace.me.user not in users:
             return False
@@ -388,7 +368,6 @@ class EarlierMessageReader:
         return conversation_of(self.workspace.journal, key) is None
 
     async def _answers(self, thread: str, place: ConversationOpened, root: str) -> list[EarlierMessage]:
-        """What the soul said in that thread before the call. Raises what the web does."""
         web = self.workspace.web
         replies = web.client.conversations_replies
         where = {"channel": place.channel, "ts": root, "latest": place.called_by}
@@ -401,7 +380,6 @@ class EarlierMessageReader:
         return found
 
     async def _recent(self, place: ConversationOpened) -> Sequence[Item]:
-        """The last messages above the call, newest first."""
         web = self.workspace.web
         history = web.client.conversations_history
         since = moment_of(place.called_by) - RECENT
@@ -411,7 +389,7 @@ class EarlierMessageReader:
         return ()
 
     def _answered(self, place: ConversationOpened, ts: str) -> list[int]:
-        """What the soul answered at first, before this call, to the message of this ts, if that called it."""
+        """Return the seqs of the soul's first answers to an earlier call, given before this one."""
         known = conversation_of(self.workspace.journal, thread_key(place.team, place.channel, ts))
         if known is None or not known.event.begins_with_call:
             return []
@@ -429,13 +407,13 @@ class EarlierMessageReader:
         return answers
 
     def _told(self, place: ConversationOpened, item: Item, own: Sequence[Item]) -> SlackMessage | None:
-        """The message, if nobody wants it forgotten; one of our own only if it is among these."""
+        """Parse the item; None if forgotten, or our own but not in `own`."""
         message = message_if_said(item, place.channel, place.where)
         if message is None:
             return None
         author = message.author
         if self._is_own(message):
-            author = place.user  # it was said to them
+            author = place.user
             if item not in own:
                 return None
         if self.workspace.is_forgotten(author, message.ts):
@@ -446,23 +424,23 @@ class EarlierMessageReader:
         return self.workspace.me.is_own_message(message.user, message.bot)
 
     def _unknown(self, place: ConversationOpened, root: str, items: Sequence[Item]) -> list[Item]:
-        """Those of our own messages here that the journal does not know."""
         return OwnMessageLookup(self.workspace).unknown_messages(place.channel, root, items)
 
     def _may_be_context(self, place: ConversationOpened, message: SlackMessage) -> bool:
-        """Is it no input of its own, and not from somebody who may not speak to the soul?"""
+        """True unless it is an input, or a forbidden author addressed the soul."""
         if self.workspace.journal.get(f"msg:{place.team}:{place.channel}:{message.ts}"):
             return False
         return self.workspace.allowed.may_be_heard(message) or not self._is_to_the_soul(place, message)
 
     def _is_to_the_soul(self, place: ConversationOpened, message: SlackMessage) -> bool:
-        """Would it be answered, if it came now?"""
         return not self._is_own(message) and (
             place.where == "dm" or self.workspace.me.is_mentioned_in(message)
         )
 
     def _key(self, thread: str, place: ConversationOpened, message: SlackMessage) -> str:
-        """What is to the soul is not known by this: it is answered if it comes after all."""
+        """Return the key. For a message to the soul it is this thread's, so a later event
+        is still answered.
+        """
         if self._is_to_the_soul(place, message):
             return context_key(thread, message.ts)
         return f"heard:{place.team}:{place.channel}:{message.ts}"

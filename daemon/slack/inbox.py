@@ -1,8 +1,7 @@
-"""The durable inbox: a message is in the journal before Slack gets its ack. Bolt's one global middleware.
+"""Durable inbox: a message is in the journal before Slack gets its ack. Bolt's only global middleware.
 
-Everything is acked, but for what the journal could not take: that Slack sends again. What catch-up reads
-comes in here, too. A stop, or the press of a button, is written down from what is known: nothing is asked of
-Slack, and no queue stands before it.
+All is acked but what the journal failed to store: Slack resends that. Stops and presses ask Slack nothing and
+skip queues.
 """
 
 from __future__ import annotations
@@ -72,32 +71,30 @@ from daemon.slack.places import (
 )
 
 ALWAYS_ANSWERED = 10.0
-"""Seconds for which Slack may be late with an event that is answered, however small CATCH_UP_MAX_AGE is."""
+"""Seconds that an event may be late and still be answered, however small CATCH_UP_MAX_AGE is."""
 
 
 BOTS = "bots"
-"""Stands for all of them where messages are put in order."""
 
 
 EARLY = 200
-"""Replies, and changes, where the soul is not called yet, that are remembered: Slack promises no order."""
+"""Replies and changes kept for a later call: Slack does not keep the order."""
 
 
 Written = OverheardMessage | IncomingMessage | StopRequest
 
 
 Taken = Entry[Written]
-"""What was said, as it stands in the journal."""
 
 
 log = logging.getLogger(__name__)
 
 
 class Inbox:
-    """Turns envelopes into entries until it is closed.
+    """Recorder of envelopes, until closed.
 
-    What is older than `max_age` seconds when it comes is not answered. With `notes` it keeps for an inner
-    life what concerns no conversation.
+    Messages older than `max_age` seconds are not answered. `notes`: record ambient messages for an inner
+    life.
     """
 
     def __init__(
@@ -122,11 +119,11 @@ class Inbox:
         self._open = True
 
     def close(self) -> None:
-        """Take nothing more. What is being taken is waited for by the line that it came on."""
+        """Refuse new envelopes; those in progress finish."""
         self._open = False
 
     async def receive(self, body: dict[str, Any], context: AsyncBoltContext) -> BoltResponse:
-        """Take one envelope: decide, commit, wake, ack."""
+        """Record an envelope, wake its thread, and ack it."""
         if not self._open:
             return BoltResponse(status=503)
         try:
@@ -176,7 +173,7 @@ class Inbox:
             await self._noticing.record_reaction(reaction)
 
     async def _said(self, message: SlackMessage) -> None:
-        """Take a message, or a change of one; a bot's that concerns the soul when it is whole."""
+        """Record a message or change; a bot's when complete."""
         if message.is_by_bot and message.change == "deleted":
             self.bot_messages.drop(message)
         elif self._may_grow(message):
@@ -186,10 +183,7 @@ class Inbox:
                 self._wake(thread)
 
     def _may_grow(self, message: SlackMessage) -> bool:
-        """True if another bot said it that may call the soul, or changed one that is held or was taken.
-
-        What bots say that may not call it is known at once, and how it grew when it is whole.
-        """
+        """True if an allowed bot wrote it, or it changes a known bot message."""
         if not message.is_by_bot or self._me.is_own_message(message.user, message.bot):
             return False
         if message.change:
@@ -197,7 +191,6 @@ class Inbox:
         return self._allowed.is_allowed_bot(message)
 
     async def _take_finished(self, message: SlackMessage) -> None:
-        """Take a bot's message that grows no more; where it was taken, how it reads now."""
         known = self._as_known(message)
         if known:
             words = await self._people.describe(message)
@@ -209,7 +202,7 @@ class Inbox:
             self._wake(thread)
 
     def _as_known(self, message: SlackMessage) -> Entry[PersonMessage] | None:
-        """The latest that the journal knows of this message; None where it was not taken."""
+        """Return the latest entry about this message, or None."""
         where = self._where(message)
         for key, kind in (
             ("msg", PersonMessage),
@@ -224,7 +217,6 @@ class Inbox:
         return None
 
     def _check_own_message(self, event: Mapping[str, Any]) -> None:
-        """A message of the soul's own that names another journal was said by another daemon."""
         said = event
         if event.get("subtype") == "message_changed":
             said = object_at(event, "message")
@@ -232,10 +224,10 @@ class Inbox:
             self._workspace.check_own_message(said)
 
     async def _stop(self, stop: StopSignal) -> bool:
-        """Stop what runs in its thread; False where nothing runs, or where it is not theirs to stop."""
+        """Stop a thread; False if nothing runs or this person may not."""
         key = f"stop:{self._me.team}:{stop.channel}:{stop.ts}"
         known = thread_of(self._journal, self._me.team, stop)
-        if self._journal.get(key):  # it has stopped something already
+        if self._journal.get(key):
             return True
         if known is None or not may_stop(self._journal, known.thread, stop, self._owners):
             known = self._at_rest(stop)
@@ -248,16 +240,14 @@ class Inbox:
         return True
 
     def _at_rest(self, stop: StopSignal) -> Entry[ConversationOpened] | None:
-        """Return the conversation in which somebody who may speak there expects a stop, and nothing runs."""
+        """Return the idle conversation where a permitted person expects a stop."""
         known = expected_in(self._journal, self._me, stop)
         if known is None or not self._allowed.may_speak(stop.user, stop.channel, known.event.where):
             return None
         return known
 
     async def press_outside_slack(self, asked: Entry[QuestionAsked], user: str, choice: Button) -> bool:
-        """Press a button of this question elsewhere than in Slack, as this person; once, however often it
-        comes. False where nothing is taken any more, or there is no such conversation. Raises JournalError.
-        """
+        """Press a button outside Slack, once per person; False if closed or unknown. Raises JournalError."""
         known = self._journal.latest_of_kind(asked.thread, ConversationOpened)
         if known is None or not self._open:
             return False
@@ -273,10 +263,7 @@ class Inbox:
         return await self._press(press, press_key(asked, user))
 
     async def _press(self, press: ButtonClick, key: str) -> bool:
-        """Answer its question. Whether this person may answer that one is judged when it is taken.
-
-        False where they may not press there, or where there is no such conversation.
-        """
+        """Record an answer, whose validity the turn judges; False if pressing is not allowed."""
         known = self._journal.latest_of_kind(press.asked.partition("@")[0], ConversationOpened)
         if known is None or known.event.channel != press.channel:
             return False
@@ -297,7 +284,7 @@ class Inbox:
         return True
 
     def _called(self, thread: str, user: str) -> str:
-        """What someone was called when they last said something in this thread; a handle is no name."""
+        """Return a person's last name in this thread, not a handle."""
         said: list[Entry[PersonMessage]] = self._journal.thread_entries(
             thread, IncomingMessage, OverheardMessage
         )
@@ -311,9 +298,8 @@ class Inbox:
         self._wake(known.thread)
 
     async def take_missed(self, message: SlackMessage, *, late: str = "") -> set[str]:
-        """Take what catch-up found; `late`: why it is not to be answered. Which thread is to be woken now?
-
-        Raises JournalError.
+        """Record a message from backfill; return threads to wake. `late`: reason against an answer. Raises
+        JournalError.
         """
         if self._is_known(message):
             return set()
@@ -325,9 +311,9 @@ class Inbox:
         return await self._message(message, late=late)
 
     async def take_found(self, message: SlackMessage) -> int:
-        """Take what a turn of its thread has found before its event came; its seq if it waits for an answer.
+        """Record a message found before its event; return its seq if it awaits an answer, else 0.
 
-        0: its event decides what becomes of it, if it comes. Raises JournalError.
+        Raises JournalError.
         """
         if message.is_by_bot or command_of(message, self._me) or self._is_too_old(message):
             return 0
@@ -339,15 +325,11 @@ class Inbox:
         return 0
 
     def _is_young(self, message: SlackMessage) -> bool:
-        """True if it may still be growing, by its age."""
         age = self._workspace.web.now() - float(message.ts)
         return not message.ended and age < LONGEST_GROWTH
 
     async def record_own_message(self, message: SlackMessage) -> None:
-        """Remember what the soul itself has said in a conversation, in a life that the journal does not know.
-
-        Raises JournalError.
-        """
+        """Record a message of the soul that the journal lacks. Raises JournalError."""
         key = thread_key(self._me.team, message.channel, message.root)
         async with self._order.lock_for(key):
             known = conversation_of(self._journal, key)
@@ -365,15 +347,13 @@ class Inbox:
         return bool(self._journal.get(f"msg:{where}") or self._journal.get(f"heard:{where}"))
 
     def _is_context(self, message: SlackMessage) -> bool:
-        """Has its conversation read it already, as what stood above the call?"""
         known = conversation_of(self._journal, thread_key(self._me.team, message.channel, message.root))
         return bool(known and self._journal.get(context_key(known.thread, message.ts)))
 
     async def _message(self, message: SlackMessage, *, late: str = "") -> set[str]:
-        """One message of a thread at a time: a reply is judged when the call that it follows is written.
+        """Judge a thread's messages in order, as replies depend on calls; return threads to wake.
 
-        But where the soul is at work a stop waits for no other. What the soul says itself comes back to it,
-        several times for each answer, and is nothing to it.
+        Stops of running work do not wait. The soul's own messages are ignored.
         """
         if self._me.is_own_message(message.user, message.bot):
             return set()
@@ -391,10 +371,8 @@ class Inbox:
             return set()
 
     async def _judge(self, key: str, message: SlackMessage, *, late: str = "") -> Taken | None:
-        """The entry that it becomes; None where it belongs to no conversation of ours.
-
-        What its author wants forgotten is not taken, however late it comes, or how often. One message of a
-        bot at a time, wherever it is: they are counted.
+        """Record a message; None if forgotten or of no conversation. Bot messages are counted, so one at a
+        time.
         """
         if self._workspace.is_forgotten(message.author, message.changed or message.ts):
             return None
@@ -402,7 +380,7 @@ class Inbox:
             return await self._judged(key, message, late=late)
         async with self._order.lock_for(BOTS):
             if self._allowed.is_allowed_bot(message) and not message.change and self._is_known(message):
-                return None  # it was counted: judged again, it might be one too many
+                return None  # already counted
             return await self._judged(key, message, late=late)
 
     async def _judged(self, key: str, message: SlackMessage, *, late: str) -> Taken | None:
@@ -432,17 +410,16 @@ class Inbox:
     async def _goes_on(
         self, known: Entry[ConversationOpened], message: SlackMessage, address: Address, late: str
     ) -> Taken:
-        """Write it down in its conversation. A stop waits for nothing that Slack would have to be asked."""
         urgent = self._urgent(message)
         words = await self._people.describe(message, at_once=urgent, readers=not urgent)
         if not urgent:
             await self.audiences.record_of_message(message)
         key, event = self._written(message, address, words, late)
         entry = await record_said(self._journal, known, event, key)
-        if message.told and entry.event.text != event.text:  # another edit of the same second
+        if message.told and entry.event.text != event.text:  # another edit in that second
             key = f"msg:{self._where(message)}:edited:{message.told}"
             entry = await record_said(self._journal, known, event, key)
-        if _shows_more(message, words, entry.event):  # its mention came first, without that
+        if _shows_more(message, words, entry.event):  # its mention arrived first, without this
             whole = OverheardMessage(**words, note="edited")
             await record_said(self._journal, entry, whole, f"{entry.key}:edited:{message.ts}")
         return entry
@@ -450,7 +427,6 @@ class Inbox:
     async def _begins(
         self, key: str, message: SlackMessage, address: Address, called_by: str, late: str
     ) -> Taken:
-        """Write it down with the conversation that it opens."""
         words = await self._people.describe(message, at_once=self._urgent(message), readers=True)
         where = self._people.conversation_info(message)
         place = ConversationOpened(
@@ -471,16 +447,12 @@ class Inbox:
         return entry
 
     def _is_late(self, known: Entry[ConversationOpened] | None, message: SlackMessage) -> bool:
-        """Is it a stop, and all that its conversation is at work on newer?"""
         if known is None or not self._urgent(message):
             return False
         return is_stop_late(self._journal, known.thread, message.ts)
 
     def _is_too_old(self, message: SlackMessage) -> bool:
-        """True if it was said too long ago for an answer, as Slack dates it and by Slack's clock.
-
-        False where Slack does not tell the time: ours may be wrong.
-        """
+        """True if too old to answer by Slack's clock; False without it: the local one may be wrong."""
         now = self._workspace.web.time()
         return now is not None and now - float(message.ts) > self._max_age
 
@@ -492,7 +464,7 @@ class Inbox:
         return bool(known and self._journal.pending_entries(SoulTurnBegan, thread=known.thread))
 
     async def _again(self, key: str) -> list[Taken | None]:
-        """Judge again what came before the call that it follows, or changes; older ones are the history's."""
+        """Judge again messages that preceded their call."""
         here = [message for early, message in self._early if early == key]
         if not here:
             return []
@@ -501,14 +473,14 @@ class Inbox:
         for message in here:
             if known and moment_of(message.ts) >= moment_of(known.event.called_by):
                 if message.is_by_bot and not self._allowed.is_allowed_bot(message):
-                    await self.bot_messages.hold(message)  # only its first piece may have been told
+                    await self.bot_messages.hold(message)  # only its first piece may be known
                 again.append(await self._judge(key, message))
-                with suppress(ValueError):  # younger ones pushed it out meanwhile
+                with suppress(ValueError):  # pushed out meanwhile
                     self._early.remove((key, message))
         return again
 
     def _begun(self, message: SlackMessage) -> str | None:
-        """The ts of what the soul said unasked at the top of a channel, if this stands below that."""
+        """Return the ts of the soul's unasked post that this replies to, or None."""
         if message.kind == "dm" or message.root == message.ts:
             return None
         if self._workspace.places.find_unprompted(self._me.team, message.channel, message.root):
@@ -518,7 +490,7 @@ class Inbox:
     def _written(
         self, message: SlackMessage, address: Address, words: MessageFields, late: str
     ) -> tuple[str, Written]:
-        """The key under which it is written down, and as what."""
+        """Return the key and event to record."""
         where = self._where(message)
         if message.change:
             key = f"msg:{where}:{message.change}:{message.changed}"
@@ -526,7 +498,7 @@ class Inbox:
         if address == "heard":
             return f"heard:{where}", OverheardMessage(**words)
         key = f"msg:{where}"
-        if address == "late":  # where an event that comes after all finds it
+        if address == "late":  # its late event will have this key
             return key, OverheardMessage(**words, note=late)
         known = command_of(message, self._me)
         if known == "stop":
@@ -534,24 +506,23 @@ class Inbox:
         return key, IncomingMessage(**words, address=address, command=known)
 
     def _where(self, message: SlackMessage) -> str:
-        """What the keys of a message name it by. An event of a shared channel may name another team."""
+        """Return its part of keys, with our team: events of shared channels may name another."""
         return f"{self._me.team}:{message.channel}:{message.ts}"
 
 
 def press_key(asked: Entry[QuestionAsked], user: str) -> str:
-    """The key under which a press of this person beside Slack stands: there is one to a question."""
     return f"click:page:{asked.seq}:{user}"
 
 
 def _shows_more(message: SlackMessage, words: MessageFields, written: PersonMessage) -> bool:
-    """True if what was written down lacks the files of this message, or what it shows besides its text."""
+    """True if the record lacks files or content of this message."""
     if message.files and not written.files:
         return True
     return bool(message.rest) and len(words["text"]) > len(written.text)
 
 
 def _to_wake(written: Iterable[Taken | None]) -> set[str]:
-    """Return the threads in which one of these is taken up, or may end what runs: an edit may."""
+    """Return threads with new inputs, or edits, which may end what runs."""
     return {entry.thread for entry in written if entry and _concerns_a_turn(entry.event)}
 
 

@@ -1,14 +1,7 @@
-"""A Slack message, its edit or its deletion, or a reaction to one, read out of an event.
+"""Slack events as messages, changes, reactions, profiles, clicks and stops. Pure; raises only
+MalformedPayload.
 
-Pure; raises Malformed, nothing else.
-
-Buttons under a message, and what comes when one is pressed. Pure; for the speaker and the inbox.
-
-All that a Slack message shows, as mrkdwn: its text and blocks, what is attached, forwarded or previewed.
-
-What somebody else wrote stands behind a line that names its origin, and each of its lines is marked. Pure.
-
-What somebody, or a channel, is called, as an event tells it. Pure; raises Malformed, nothing else.
+Foreign content in a message follows a line with its origin, and each of its lines is marked.
 """
 
 from __future__ import annotations
@@ -43,16 +36,16 @@ from daemon.slack.block_text import (
 )
 
 CHANGES = ("user_change", "user_profile_changed")
-"""Types of events that tell of a person who has changed something about themselves."""
+"""Event types of changed profiles."""
 
 
 RENAMED = ("channel_name", "group_name")
-"""Subtypes of the messages that tell of a channel that has another name."""
+"""Subtypes of renamed channels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackProfile:
-    """The name under this id since `at`; a person may have a `handle`, which is theirs alone."""
+    """Name of an id since `at`; a person's `handle` is unique."""
 
     id: str
     name: str
@@ -61,7 +54,7 @@ class SlackProfile:
 
 
 def profile_in_event(event: Mapping[str, Any]) -> SlackProfile | None:
-    """The profile of which this event says that it has changed; None if it says nothing of the kind."""
+    """Return the changed profile in an event, or None."""
     if event.get("type") in CHANGES:
         user = object_at(event, "user")
         return _profile(id_at(user, "id"), user, timestamp_at(event, "event_ts"))
@@ -72,7 +65,7 @@ def profile_in_event(event: Mapping[str, Any]) -> SlackProfile | None:
 
 
 def profile_of_author(message: Mapping[str, Any], user: str, ts: str) -> SlackProfile | None:
-    """The profile that a message of this person's came with, if it did."""
+    """Return the author's profile in a message, or None."""
     described = object_or_empty(message, "user_profile")
     if not user or not described:
         return None
@@ -92,14 +85,14 @@ Node = Mapping[str, Any]
 
 
 MOST = 12_000
-"""Characters of what a message shows besides its text."""
+"""Most characters besides a message's text."""
 
 
 MOST_OF_A_PREVIEW = 1_000
 
 
 DEEPEST = 3
-"""Messages that are forwarded within each other, and read."""
+"""Levels of forwarding that are read."""
 
 
 PLACEHOLDERS = frozenset(
@@ -109,7 +102,7 @@ PLACEHOLDERS = frozenset(
         "This message contains interactive elements.",
     }
 )
-"""What Slack writes where it has no text."""
+"""Slack's placeholders for missing text."""
 
 
 CUT = "[… {left_out:,} more characters are left out]"
@@ -119,7 +112,7 @@ TOO_DEEP = "[a message that is forwarded within this one is left out]"
 
 
 HALF = re.compile(r"(?:<[^<>\n]*|&[a-z]*)\Z")
-"""A reference or an entity that is cut in two."""
+"""Reference or entity cut in two."""
 
 
 FORWARDED, LINKED = "forwarded message", "message that is linked here"
@@ -135,14 +128,14 @@ A_DM, A_GROUP = "a direct message", "a group conversation"
 
 
 PREVIEWED = ("from_url", "original_url", "app_unfurl_url")
-"""Fields of an attachment that Slack, or an app, made of a link."""
+"""Fields of attachments made from a link."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageContent:
-    """`text` is what its author wrote, `rest` what they show with it; `previews` were made of their links.
+    """Content of a message: the author's `text`, `rest` shown with it, link `previews`.
 
-    `files` are those of the message, and of what it forwards.
+    `files` include forwarded ones.
     """
 
     text: str
@@ -152,12 +145,11 @@ class MessageContent:
 
     @property
     def all_but_text(self) -> str:
-        """All but the text."""
         return "\n".join(filter(None, (self.rest, self.previews)))
 
 
 def read_content(message: Node) -> MessageContent:
-    """The content of a message as events and conversations.replies hold it. Raises Malformed."""
+    """Return a message's content. Raises MalformedPayload."""
     text = message.get("text") or ""
     if not isinstance(text, str):
         raise MalformedPayload("a text that is no text")
@@ -185,7 +177,7 @@ def read_content(message: Node) -> MessageContent:
 
 
 def _joined(text: str, lines: Sequence[str], *, prefers_lines: bool) -> str:
-    """The text, and what the lines add to it; where both say the same, only one of them."""
+    """Join text and lines without repetition."""
     if not lines:
         return text
     shown = _bounded("\n".join(lines), MOST)
@@ -210,19 +202,18 @@ def _bounded(text: str, most: int) -> str:
 
 
 def _is_shared(attachment: Node) -> bool:
-    """True for a message of Slack's that stands in another one."""
     return attachment.get("is_share") is True or attachment.get("is_msg_unfurl") is True
 
 
 def _is_preview(attachment: Node, is_app: bool) -> bool:
-    """True for what was made of a link. People attach nothing else but blocks: a table."""
+    """True for a link preview. People attach only these, and blocks such as tables."""
     if first_text(attachment, *PREVIEWED):
         return True
     return not is_app and not objects_at(attachment, "blocks")
 
 
 def _attached(attachment: Node) -> list[str]:
-    """What an app attached, as people see it; its `fallback` only where there is nothing else."""
+    """Return an app's attachment as lines; its `fallback` if there is nothing else."""
     lines = [
         first_text(attachment, "pretext"),
         escape_mrkdwn(first_text(attachment, "author_name")),
@@ -266,12 +257,11 @@ def _labels(attachment: Node) -> list[str]:
 
 
 def _origin(attachment: Node) -> str:
-    """Where an app has it from, and of when it is."""
     return ", ".join(filter(None, (first_text(attachment, "footer"), format_time(attachment.get("ts")))))
 
 
 def _preview(attachment: Node, text: str) -> list[str]:
-    """What a link leads to, without the link, which the person wrote."""
+    """Return a link's preview without the link, which the text has."""
     lines = [
         escape_mrkdwn(first_text(attachment, "service_name")),
         first_text(attachment, "title"),
@@ -292,7 +282,6 @@ def _preview(attachment: Node, text: str) -> list[str]:
 
 
 def _shared(share: Node, depth: int) -> list[str]:
-    """A message of somebody's that is shown here: who said it, where, when, and what."""
     kind = FORWARDED if share.get("is_share") is True else LINKED
     when = format_time(share.get("ts"))
     head = " ".join(filter(None, (kind, f"from {_author(share)}", _where(share))))
@@ -326,7 +315,7 @@ def _said(share: Node, depth: int) -> list[str]:
 
 
 def _author(share: Node) -> str:
-    """Who said it, by the id where there is one, so that a reader sees whom of two people of one name."""
+    """Return the author with id, to distinguish equal names."""
     id = first_text(share, "author_id", "bot_id")
     name = first_text(share, "author_name", "author_subname", "username")
     label = "".join(escape_mrkdwn(name).split("|"))
@@ -348,13 +337,11 @@ def _where(share: Node) -> str:
 
 
 def _messages(share: Node) -> list[Node]:
-    """The messages whose blocks a share holds."""
     found = [message.get("message") for message in objects_at(share, "message_blocks")]
     return [message for message in found if isinstance(message, Mapping)]
 
 
 def _files_of(share: Node) -> list[Node]:
-    """The files on a forwarded message itself."""
     found = objects_at(share, "files")
     for message in _messages(share):
         found += objects_at(message, "files")
@@ -362,7 +349,6 @@ def _files_of(share: Node) -> list[Node]:
 
 
 def _forwarded_files(message: Node, depth: int = 1) -> list[Node]:
-    """The files on what a message forwards, and on what that forwards."""
     found: list[Node] = []
     for share in filter(_is_shared, objects_at(message, "attachments")):
         found += _files_of(share)
@@ -379,16 +365,16 @@ def _each_once(files: Iterable[Node]) -> list[Node]:
 
 
 ACTION = "answer:"
-"""What the action_ids of our buttons begin with."""
+"""Prefix of our buttons' action_ids."""
 
 
 LABEL = 75
-"""Characters that Slack takes on a button."""
+"""Most characters on a button, by Slack."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ButtonClick:
-    """Someone pressed a button at `ts`. `asked` is the key of the question that `value` answers."""
+    """Button pressed at `ts`; `value` answers the question with key `asked`."""
 
     channel: str
     user: str
@@ -400,7 +386,6 @@ class ButtonClick:
 
 
 def make_button_block(choices: ButtonRow) -> dict[str, Any]:
-    """The block of these buttons."""
     elements = [_button(choices.asked, n, choice) for n, choice in enumerate(choices.choices)]
     return {"type": "actions", "elements": elements}
 
@@ -418,7 +403,7 @@ def _button(asked: str, n: int, choice: Button) -> dict[str, Any]:
 
 
 def clicks_in(body: Mapping[str, Any]) -> Iterator[ButtonClick]:
-    """The presses of our buttons in a block_actions payload; raises Malformed."""
+    """Yield clicks on our buttons. Raises MalformedPayload."""
     for action in body.get("actions", ()):
         if isinstance(action, Mapping) and first_text(action, "action_id").startswith(ACTION):
             yield _press(body, action)
@@ -439,7 +424,6 @@ def _press(body: Mapping[str, Any], action: Mapping[str, Any]) -> ButtonClick:
 
 
 def _answer(value: object) -> tuple[str, str]:
-    """Which question is answered, and how."""
     match parse_json(value):
         case {"asked": str(asked), "value": str(answer)}:
             return storable_text(asked), storable_text(answer)
@@ -447,11 +431,11 @@ def _answer(value: object) -> tuple[str, str]:
 
 
 KINDS = {"im": "dm", "mpim": "group", "channel": "channel", "group": "channel"}
-"""Slack's channel_type, and our word for it; private channels are channels."""
+"""Conversation kind by Slack's channel_type; private channels are channels."""
 
 
 SPOKEN = (None, "file_share", "thread_broadcast", "bot_message", "me_message")
-"""Subtypes that someone said. All others (joins, topics, pins, …) are ignored on purpose."""
+"""Subtypes of messages that someone wrote; joins and the like are ignored."""
 
 
 SLACKBOT = "USLACKBOT"
@@ -464,26 +448,25 @@ LONGEST_WORD = 80
 
 
 GROWN = "grown"
-"""The change of a bot's message of which an event tells: a stream that ended, or another text."""
+"""Change of a bot's message: stream end or new text."""
 
 
 GROWS, ENDED = ("in_progress",), ("completed", "complete")
-"""Slack's words for the `streaming_state` of a message that grows, and of one that is whole."""
+"""Values of `streaming_state`."""
 
 
 LARGEST = 1 << 50
-"""More bytes than any file has: what says so does not know."""
+"""Bytes that no file has; such a size is ignored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackMessage:
-    """What someone said, changed or took back.
+    """Message, edit or deletion.
 
-    `kind` is dm, channel, group, or empty where the event does not say. `root` is the ts of the thread.
-    `text` is what they wrote, `rest` what they show with it: a forwarded message, a table, a preview.
-    `name` is what a bot calls itself, `profile` what a person is called then. `change` is empty, edited,
-    deleted, or (a bot's) grown; `changed` the ts of that, `told` that of the event about an edit: edits of
-    one second may have the same `changed`. `ended`: Slack says that it was a stream, and is whole.
+    `kind` is dm, channel, group, or empty if not stated; `root` is the thread's ts. `rest` is content besides
+    the text. `name` is a bot's, `profile` a person's. `change` is empty, edited, deleted, or (bots) grown;
+    `changed` is its ts. `told` is the event's ts: edits of one second may share `changed`. `ended` marks a
+    complete stream.
     """
 
     channel: str
@@ -505,28 +488,26 @@ class SlackMessage:
 
     @property
     def whole_text(self) -> str:
-        """All that it shows."""
+        """Text and rest."""
         return "\n".join(filter(None, (self.text, self.rest)))
 
     @property
     def author(self) -> str:
-        """The id that stands for whoever said it."""
         return self.user or self.bot
 
     @property
     def is_by_bot(self) -> bool:
-        """Was it said by a program? Then an answer could begin a loop."""
+        """True if a program wrote it: an answer could start a loop."""
         return bool(self.bot) or self.user == SLACKBOT
 
     @property
     def mentions(self) -> frozenset[str]:
-        """Whom its author mentions."""
         return mentioned_ids(self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackReaction:
-    """Someone put an emoji on the message `on`, which `whose` wrote, or took it away."""
+    """Emoji added to or removed from the message `on`, which `whose` wrote."""
 
     channel: str
     user: str
@@ -538,7 +519,7 @@ class SlackReaction:
 
 
 def message_in_event(event: Mapping[str, Any]) -> SlackMessage | None:
-    """The message of an event; None when it holds none that the soul would ever notice."""
+    """Return an event's message; None if irrelevant."""
     if event.get("type") not in ("message", "app_mention"):
         return None
     match event.get("subtype"):
@@ -554,7 +535,6 @@ def message_in_event(event: Mapping[str, Any]) -> SlackMessage | None:
 def _message_of_item(
     event: Mapping[str, Any], message: Mapping[str, Any], change: str = "", changed: str = ""
 ) -> SlackMessage:
-    """A message that stands in an event."""
     channel = id_at(event, "channel")
     return message_from_item(message, channel=channel, kind=_kind(event), change=change, changed=changed)
 
@@ -562,7 +542,7 @@ def _message_of_item(
 def message_from_item(
     message: Mapping[str, Any], *, channel: str, kind: str, change: str = "", changed: str = ""
 ) -> SlackMessage:
-    """A message as events and conversations.replies hold it."""
+    """Parse a message object. Raises MalformedPayload."""
     user = _who(message, "user")
     bot = _who(message, "bot_id")
     if not (user or bot):
@@ -595,14 +575,13 @@ def message_from_item(
 
 
 def _who(message: Mapping[str, Any], name: str) -> str:
-    """The id under this name; empty where there is none."""
     if not message.get(name):
         return ""
     return id_at(message, name)
 
 
 def parse_shared_file(file: Mapping[str, Any]) -> SharedFile:
-    """A file as messages and files.info hold it. What has no name (it was deleted, say) is called a file."""
+    """Parse a file object; deleted files have no name and become "a file"."""
     size = file.get("size")
     if type(size) is not int or not 0 <= size < LARGEST:
         size = None
@@ -622,14 +601,13 @@ def parse_shared_file(file: Mapping[str, Any]) -> SharedFile:
 
 
 def _short(word: str) -> str:
-    """A word of Slack's; nothing where it cannot be one."""
     if len(word) > LONGEST_WORD:
         return ""
     return clean_display_name(word)
 
 
 def _edit(event: Mapping[str, Any]) -> SlackMessage | None:
-    """A change of words by a person, or any of a bot's message; what unfurls is no news."""
+    """Return a person's edit or a bot's change; None for unfurls."""
     new = object_at(event, "message")
     old = object_or_empty(event, "previous_message")
     if new.get("subtype") == "tombstone":
@@ -645,21 +623,20 @@ def _edit(event: Mapping[str, Any]) -> SlackMessage | None:
 
 
 def _dated(event: Mapping[str, Any], change: SlackMessage) -> SlackMessage:
-    """The change, with the ts of the event that tells of it."""
     if not event.get("event_ts"):
         return change
     return replace(change, told=timestamp_at(event, "event_ts"))
 
 
 def _deletion(event: Mapping[str, Any], old: Mapping[str, Any], ts: str) -> SlackMessage:
-    """Somebody took something back: who and where, not what."""
+    """Return a deletion: author and place only."""
     gone = {"ts": ts, **{name: old.get(name) for name in ("user", "bot_id", "thread_ts")}}
     when = "event_ts" if event.get("event_ts") else "ts"
     return _message_of_item(event, gone, "deleted", timestamp_at(event, when))
 
 
 def _kind(event: Mapping[str, Any]) -> str:
-    """An app_mention has no channel_type; only a DM can be told by its id."""
+    """Return the kind; an app_mention has no channel_type, so only DMs are known."""
     kind = KINDS.get(first_text(event, "channel_type"), "")
     if not kind and id_at(event, "channel").startswith("D"):
         return "dm"
@@ -667,13 +644,12 @@ def _kind(event: Mapping[str, Any]) -> str:
 
 
 def _shown(message: Mapping[str, Any]) -> tuple[str, str]:
-    """What people see of a message, but for the previews of its links."""
     content = read_content(message)
     return content.text, content.rest
 
 
 def reaction_in_event(event: Mapping[str, Any]) -> SlackReaction | None:
-    """The reaction that an event is, if it is one to a message; raises Malformed."""
+    """Return a reaction to a message, or None. Raises MalformedPayload."""
     if event.get("type") not in ("reaction_added", "reaction_removed"):
         return None
     item, emoji = object_at(event, "item"), clean_display_name(first_text(event, "reaction"))
@@ -691,37 +667,33 @@ def reaction_in_event(event: Mapping[str, Any]) -> SlackReaction | None:
 
 
 SOMEWHERE = "https://slack.com/"
-"""Where a workspace is that does not say: Slack leads on from there."""
+"""Default workspace URL: Slack redirects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BotIdentity:
-    """The soul's own identity in Slack."""
-
     team: str
     user: str
     bot: str
     name: str
     url: str = SOMEWHERE
-    """Where the workspace is: links to its messages begin so."""
+    """Prefix of links to messages."""
 
     def is_own_message(self, user: object, bot: object) -> bool:
-        """Is a message of this user, or of this bot, one of our own?"""
+        """True if this user or bot is the soul."""
         return user == self.user or bool(self.bot and bot == self.bot)
 
     def is_mentioned_in(self, message: SlackMessage) -> bool:
-        """Does it mention the soul?"""
         return message.called or self.user in message.mentions
 
 
 STOP_EMOJIS = frozenset({"octagonal_sign", "stop_sign", "no_entry"})
-"""Slack's names of emojis that mean nothing else. A raised hand may be a question, and a cross a no."""
+"""Unambiguous emojis: a raised hand may be a question, a cross a no."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopSignal:
-    """Someone wants the soul to stop, at `ts`. `root` is the thread, or `on` a message in it that `whose`
-    wrote."""
+    """Request to stop the thread `root`, or that of the message `on` by `whose`."""
 
     by: Literal["reaction", "button"]
     channel: str
@@ -733,7 +705,7 @@ class StopSignal:
 
 
 def stop_of(event: Mapping[str, Any]) -> StopSignal | None:
-    """The stop that an event is, if it is one; raises Malformed."""
+    """Return the stop in an event, or None. Raises MalformedPayload."""
     if event.get("type") == "agent_session_stopped":
         return StopSignal(
             by="button",

@@ -1,27 +1,12 @@
-"""What a page of Markdown is in the middle of where it ends: a code fence, or a table. Pure.
+"""Markdown of outgoing messages: open blocks, code, entities, links and mentions. Pure.
 
-Speech that cannot ping, and makes Slack fetch nothing that nobody named. Pure; code stays as it is.
+Outside code, entities become characters, so that none hides a reference. References are broken by a
+zero-width space, except mentions in `keep`: whoever talks a model into one could write it themselves. Links
+to hosts that nobody named become code, so that Slack fetches nothing. Where Markdown readers differ, nothing
+is code.
 
-Entities become characters first, so that none of them hides what Slack would resolve; that is broken by an
-invisible space. Those in `keep` may be mentioned: the owners, so that a sentence can call one. A model could
-call them, too, if it were talked into it; but whoever can do that may mention them there themselves.
-
-Where in a Markdown text its code is: fences, and spans within a line. Pure.
-
-Where readers of Markdown differ it is no code: a span over two lines, or over two cells of a table.
-
-Entities of HTML in what is said: outside of code each reaches people as the character that it stands for.
-
-Pure. What becomes a character makes no code and no row of a table.
-
-The hosts that somebody named in a conversation: a person, or what the soul found there.
-
-The soul's own words name none. What was written before a message was begun decides, so that a replay finds
-the same.
-
-Links as Slack finds them in a text, with a scheme or without, and the host of each. Pure.
-
-A host is compared in lower case and in its ASCII form; `www.` in front of it makes no other host.
+Hosts are named by people or by what the soul found, not by its own words, and only before the message was
+begun, so that a replay agrees.
 """
 
 from __future__ import annotations
@@ -40,37 +25,34 @@ from daemon.kinds import ActionObserved, CellRan, DmContextImported, PersonMessa
 from daemon.turn.recall import entry_as_memory
 
 FENCE = re.compile(r"(?P<lead>[\s>]{0,12}(?:(?:[-*+]|\d{1,9}[.)])\s+)?)(?P<mark>`{3,20}|~{3,20})(?P<info>.*)")
-"""A line that opens or closes a code fence; it may be indented, quoted, or stand behind a list's bullet."""
+"""Line that opens or closes a code fence, perhaps indented, quoted or listed."""
 
 
 SEPARATOR = re.compile(r"\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?")
-"""The line under a table's header."""
+"""Line under a table's header."""
 
 
 LEADING_SPACE = re.compile(r"\s*")
 
 
 BETWEEN = re.compile(r"(?:[^\S\n]*\n)+(?:[^\S\n]{100,})?|[^\S\n]*")
-"""What goes between two lines of code: the next one keeps its indentation, if it is one."""
+"""Text between two lines of code; keeps the next one's indentation."""
 
 
 LONGEST_MARK = 20
-"""Characters that open or close a fence: more of them are code."""
+"""Most characters of a fence; more are code."""
 
 
 LONGEST_INFO = 100
 
 
 LONGEST_HEADER = 2_000
-"""Characters of a fence's first line, and of a table's first two, that are worth saying again."""
+"""Most characters of a fence's or table's head that are repeated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenBlock:
-    """`again` opens it on the next page, `end` closes it on this one; plain text needs neither.
-
-    `mark` is what a code fence is closed with.
-    """
+    """Block that a page leaves open: `again` reopens it, `end` closes it, `mark` is its fence."""
 
     again: str = ""
     end: str = ""
@@ -78,7 +60,7 @@ class OpenBlock:
 
 
 def open_block(page: str) -> OpenBlock:
-    """What this page does not end by itself."""
+    """Return the block that this page leaves open."""
     opening = _open_fence(page)
     if opening:
         lead = re.sub(r"[^\s>]", " ", opening["lead"])
@@ -95,10 +77,7 @@ def open_block(page: str) -> OpenBlock:
 
 
 def reopen_block(text: str, at: int, block: OpenBlock) -> tuple[int, str]:
-    """Where the text goes on after a page that ended at `at`, and what the next page repeats before it.
-
-    At the end of the text there is nothing to go on with, or it cannot be told yet.
-    """
+    """Return where the text continues after a page ended at `at`, and the next page's prefix."""
     if block.mark:
         return _in_fence(text, at, block)
     start = _match(LEADING_SPACE, text, at)
@@ -109,7 +88,7 @@ def reopen_block(text: str, at: int, block: OpenBlock) -> tuple[int, str]:
 
 
 def leads_into_next(page: str) -> bool:
-    """Does its last line lead over to what comes next? No message should end there."""
+    """True if the last line introduces what follows: no message should end there."""
     line = page.rstrip().rpartition("\n")[2].strip()
     if line.startswith("|"):
         return len(_trailing_rows(page.rstrip())) < 3
@@ -119,7 +98,6 @@ def leads_into_next(page: str) -> bool:
 
 
 def _in_fence(text: str, at: int, block: OpenBlock) -> tuple[int, str]:
-    """The next line of code; after the fence, where no line of it is left."""
     left = text[at:].strip("\n\t >")
     if len(left) <= LONGEST_MARK and not left.strip(block.mark[0]):
         return len(text), ""
@@ -154,7 +132,6 @@ def _open_fence(page: str) -> re.Match[str] | None:
 
 
 def closes_fence(line: re.Match[str], opening: re.Match[str]) -> bool:
-    """Does this line, which a fence may begin or end with, end the one that began with `opening`?"""
     bare = not line["info"].strip() and not line["lead"].strip(" \t>")
     return bare and line["mark"].startswith(opening["mark"])
 
@@ -164,7 +141,7 @@ def _is_table(rows: Sequence[str]) -> bool:
 
 
 def _trailing_rows(page: str) -> list[str]:
-    """The lines at its end that may be rows of a table."""
+    """Return the last lines that may be table rows."""
     rows: list[str] = []
     for line in reversed(page.split("\n")):
         if not line.lstrip().startswith("|"):
@@ -174,14 +151,13 @@ def _trailing_rows(page: str) -> list[str]:
 
 
 LETTER = r"0-9A-Za-z\u00c0-\u0dff\u1e00-\u1fff"
-"""Letters and digits of the scripts that put spaces between words: elsewhere a word would have no end."""
+"""Letters and digits of scripts with spaces: elsewhere words have no end."""
 
 
 LABEL = rf"[{LETTER}_](?:[{LETTER}_-]{{0,62}}[{LETTER}])?"
 
 
 NO_BREAK = r"(?:(?!\]\()[^\s<>`|\x00])"
-"""A character that may be in the middle of a link."""
 
 
 LINK = re.compile(
@@ -195,7 +171,7 @@ LINK = re.compile(
 
 
 TAIL = re.compile(r"[.,;:!?'\"*_~\])}\u2019\u201d\u3002\uff0c]+$")
-"""What ends a sentence, or opened before a link, rather than belongs to it."""
+"""Trailing punctuation that is no part of a link."""
 
 
 AUTHORITY = re.compile(r"[^/?#\\]*")
@@ -224,22 +200,19 @@ MANY = """
 
 
 DOMAINS = frozenset(MANY.split())
-"""Top-level domains of more than two letters; each of two letters is taken for a country's."""
+"""Top-level domains of over two letters; those of two are countries."""
 
 
 ENDINGS = "as bz cc cs gz hs in js md ml mm mo pl pm ps py rb rs sh so st tf ts vb vi"
 
 
 FILE_ENDINGS = frozenset(ENDINGS.split())
-"""Countries whose letters also end names of files."""
+"""Country domains that are also file extensions."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlackLink:
-    """A link at these characters of a text; up to `upto`, more of the text could be more of it.
-
-    `host` is empty where nobody can tell which it is.
-    """
+    """Link, which text after `upto` could extend. `host` is empty if ambiguous."""
 
     start: int
     end: int
@@ -248,7 +221,6 @@ class SlackLink:
 
 
 def find_links(text: str) -> Iterator[SlackLink]:
-    """The links of a text, in order."""
     end = 0
     while found := LINK.search(text, end):
         start, upto = found.span()
@@ -260,7 +232,7 @@ def find_links(text: str) -> Iterator[SlackLink]:
 
 
 def names_host(text: str, host: str) -> bool:
-    """Does this text name this host, in a link or by itself?"""
+    """True if this text names this host, linked or not."""
     forms = {host}
     if "xn--" in host:
         forms.add(host.encode().decode("idna"))
@@ -269,7 +241,7 @@ def names_host(text: str, host: str) -> bool:
 
 
 def host_of_address(address: str) -> str:
-    """The host of an address without its scheme; empty where readers of it may differ."""
+    """Return the host of an address without scheme; "" if readers may disagree."""
     authority = AUTHORITY.match(address)
     assert authority
     if address[authority.end() : authority.end() + 1] == "\\":
@@ -285,7 +257,7 @@ def host_of_address(address: str) -> str:
 
 
 def _is_domain(host: str, rest: str) -> bool:
-    """Would Slack take this for a link though it has no scheme?"""
+    """True if Slack would link it without a scheme."""
     first, *_, last = labels = host.lower().split(".")
     if first == "www" or last.startswith("xn--"):
         return True
@@ -298,7 +270,7 @@ def _is_domain(host: str, rest: str) -> bool:
 
 
 def _trimmed(link: str) -> str:
-    """The link without what stands behind it; what it opened itself it may close."""
+    """Return the link without trailing punctuation, but with balanced parentheses."""
     depth = 0
     for at, sign in enumerate(link):
         if sign == "(":
@@ -316,7 +288,7 @@ def _trimmed(link: str) -> str:
 
 
 BLANK = "\x00"
-"""Stands for each character of code."""
+"""Replacement of a code character."""
 
 
 CODE_MARK = re.compile(r"(?<!`)`+(?!`)")
@@ -330,9 +302,9 @@ LINE = re.compile(r"[^\n]*\n?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeMask:
-    """A text without its code: `text` has a BLANK for each character of it.
+    """Text with code characters replaced by BLANK.
 
-    From `unsure` on, more of the text may decide what is code; `maybe` is the same with less code there.
+    From `unsure` on, later text may change what is code; `maybe` has less code there.
     """
 
     text: str
@@ -341,7 +313,6 @@ class CodeMask:
 
 
 def mask_code(text: str) -> CodeMask:
-    """The text without its code."""
     shown = list(text)
     unsure = len(text)
     opening: re.Match[str] | None = None
@@ -373,7 +344,7 @@ def mask_code(text: str) -> CodeMask:
 
 
 class _CodeSpans:
-    """The code spans of a line: where those that are closed begin and end, and where one is open."""
+    """Code spans of a line: closed ones, and an open one's start."""
 
     def __init__(self, line: str) -> None:
         self.closed: list[tuple[int, int]] = []
@@ -389,21 +360,20 @@ class _CodeSpans:
             if partner:
                 self.closed.append((begin, partner[0][1]))
                 runs = runs[runs.index(partner[0]) + 1 :]
-                if partner[0][1] == len(line):  # the run may be longer yet
+                if partner[0][1] == len(line):  # the run may grow
                     self.open = begin if self.open is None else self.open
             elif self.open is None:
                 self.open = begin
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines of a text with where each begins."""
     for found in LINE.finditer(text):
         if found[0]:
             yield found.start(), found[0]
 
 
 def _cells(line: str, *, is_row: bool) -> Iterator[tuple[int, str]]:
-    """The cells of a row with where each begins; any other line is one."""
+    """Yield the cells of a row, or the whole line, with offsets."""
     begin = 0
     if is_row:
         for pipe in PIPE.finditer(line):
@@ -413,7 +383,6 @@ def _cells(line: str, *, is_row: bool) -> Iterator[tuple[int, str]]:
 
 
 def _table_rows(lines: list[str]) -> list[bool]:
-    """Which of these lines may be rows of a table: from the one above its separator to the next blank one."""
     rows = [line.lstrip().startswith("|") for line in lines]
     below = False
     for number, line in enumerate(lines):
@@ -426,14 +395,13 @@ def _table_rows(lines: list[str]) -> list[bool]:
 
 
 def _blot(shown: list[str], start: int, end: int) -> None:
-    """Blank these characters, but for the end of the line."""
     for at in range(start, end):
         if shown[at] != "\n":
             shown[at] = BLANK
 
 
 class NamedHosts:
-    """Answers for the message of this key whether a host was named in its thread before it was begun."""
+    """Predicate of hosts that were named in a thread before the message of this key was begun."""
 
     def __init__(self, journal: JournalReader, thread: str, key: str) -> None:
         self._journal = journal
@@ -442,14 +410,13 @@ class NamedHosts:
         self._known: dict[str, bool] = {}
 
     def __call__(self, host: str) -> bool:
-        """Was it named? A host that nobody can read was not. The thread is read where a link asks for it."""
+        """True if the host was named. Reads the thread on demand."""
         if host not in self._known:
             self._known[host] = bool(host) and any(names_host(text, host) for text in self._texts)
         return self._known[host]
 
     @cached_property
     def _texts(self) -> list[str]:
-        """What was said and found, as the model sees it."""
         begun = self._journal.get(self._key)
         before = ALWAYS
         if begun:
@@ -457,7 +424,7 @@ class NamedHosts:
         return [entry_as_memory(entry).content for entry in self._found() if entry.seq < before]
 
     def _found(self) -> Iterator[Entry[Any]]:
-        """What people said and what was found, here and in the branches; and what was carried over."""
+        """Yield messages and findings of the thread and its branches, and imported ones."""
         yield from self._journal.tree_entries(self._thread, PersonMessage, ActionObserved, CellRan)
         for carried in self._journal.thread_entries(self._thread, DmContextImported):
             for entry in self._journal.entries_at(carried.event.seqs):
@@ -469,30 +436,30 @@ ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{
 
 
 BEGUN = re.compile(r"&(?:#(?:[0-9]{0,7}|[xX][0-9a-fA-F]{0,6})|[A-Za-z][A-Za-z0-9]{0,31})?$")
-"""At the end of a growing text: what may become one."""
+"""Possible start of an entity at a growing text's end."""
 
 
 LONGEST = 40
-"""Characters at the end of a text in which that is looked for."""
+"""Characters at the end that are searched for an entity."""
 
 
 UNKNOWN = "\ufffd"
-"""The character that stands for a number of none."""
+"""Replacement of invalid numbers."""
 
 
 MARKUP = "`|"
-"""Characters that would make code, or a row of a table: they are escaped."""
+"""Characters that would make code or table rows, hence escaped."""
 
 
 def decode_entities(text: str) -> str:
-    """The whole text, with characters in place of entities."""
+    """Replace entities by characters, outside code."""
     if "&" not in text:
         return text
     return _decoded(text, mask_code(text).text, len(text))
 
 
 def decode_settled_entities(text: str) -> str:
-    """As much of a growing text as is settled: what `decoded` makes of any continuation begins with it."""
+    """Decode the settled part of a growing text, which no continuation changes."""
     if "&" not in text:
         return text
     known = mask_code(text)
@@ -505,7 +472,6 @@ def decode_settled_entities(text: str) -> str:
 
 
 def _decoded(text: str, shown: str, upto: int) -> str:
-    """The text up to there; `shown` is the same without its code."""
     parts, last = [], 0
     for found in ENTITY.finditer(shown, 0, upto):
         parts += [text[last : found.start()], _character(found[0])]
@@ -514,7 +480,7 @@ def _decoded(text: str, shown: str, upto: int) -> str:
 
 
 def _character(entity: str) -> str:
-    """The character that this stands for; one that nobody knows stays as it is."""
+    """Return an entity's character; unknown ones stay."""
     if entity[1] != "#" and entity[1:] not in html5:
         return entity
     character = unescape(entity)
@@ -526,7 +492,6 @@ def _character(entity: str) -> str:
 
 
 Named = Callable[[str], bool]
-"""Has anybody named this host?"""
 
 
 ZERO_WIDTH = "\u200b"
@@ -540,7 +505,7 @@ REFERENCE = re.compile(
     """,
     re.VERBOSE,
 )
-"""What Slack would resolve; in Markdown it may do so with a group's name after an @, too."""
+"""References that Slack resolves; in Markdown perhaps group names too."""
 
 
 BACKTICKS = re.compile("`+")
@@ -550,15 +515,14 @@ BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 
 
 WORDS = r"!?\[[^\[\]|\n]{0,300}\]"
-"""The words of a link, or of a picture, in their brackets."""
 
 
 LEAD = re.compile(rf"(?:(?:{WORDS}|\])\([^\S\n]?<?|{WORDS}:[^\S\n]?<?|<)$")
-"""What of Markdown stands before an address and belongs to it."""
+"""Markdown before an address that belongs to it."""
 
 
 FURTHEST = 400
-"""Characters before an address, or before the end of a text, in which that is looked for."""
+"""Characters before an address or the end that are searched."""
 
 
 GROWING = re.compile(
@@ -573,7 +537,7 @@ GROWING = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""At the end of a growing text: what may become something that is altered."""
+"""Possible start of a reference or link at a growing text's end."""
 
 
 NOBODY: Set[str] = frozenset()
@@ -581,33 +545,30 @@ NOBODY: Set[str] = frozenset()
 
 @dataclass(frozen=True, slots=True, order=True)
 class TextEdit:
-    """These characters of a text are replaced."""
-
     start: int
     end: int
     by: str
 
 
 def allow_any_host(_host: str) -> bool:
-    """Where Slack fetches no link, each may stand as it is."""
+    """Return True: for places where Slack fetches no links."""
     return True
 
 
 def mention_markup(person: str) -> str:
-    """What calls someone, by id."""
     return f"<@{person}>"
 
 
 def escape_mentions(text: str, keep: Set[str] = NOBODY, named: Named = allow_any_host) -> str:
-    """The whole text, unable to ping anybody but those in `keep`, in characters that Slack takes."""
+    """Return the text, unable to ping anybody outside `keep`."""
     text = storable_text(decode_entities(text))
     return _applied(text, _edits(text, mask_code(text).text, keep, named))
 
 
 def escape_settled_mentions(text: str, keep: Set[str] = NOBODY, named: Named = allow_any_host) -> str:
-    """As much of a growing text as is settled: what `quiet` makes of any continuation begins with it.
+    """Escape the settled part of a growing text, which no continuation changes.
 
-    But for one case: of an address without a scheme the first word may have been shown before its first dot.
+    Exception: an address's first word may be shown before its first dot.
     """
     text = storable_text(decode_settled_entities(text))
     known = mask_code(text)
@@ -627,7 +588,7 @@ def _applied(text: str, edits: Sequence[TextEdit]) -> str:
 
 
 def _growing(known: CodeMask, named: Named) -> Iterator[int]:
-    """Where something may begin that is altered, if more of it comes."""
+    """Yield possible starts of references or links."""
     for view in (known.text, known.maybe):
         line = view.rfind("\n") + 1
         found = GROWING.search(view, max(line, len(view) - FURTHEST))
@@ -641,14 +602,13 @@ def _growing(known: CodeMask, named: Named) -> Iterator[int]:
 
 
 def _undecided(known: CodeMask, possible: Sequence[TextEdit]) -> Iterator[int]:
-    """Where something is altered that more text may turn into code."""
+    """Yield starts of edits that later text may turn into code."""
     for edit in possible:
         if edit.end > known.unsure:
             yield edit.start
 
 
 def _edits(text: str, shown: str, keep: Set[str], named: Named) -> list[TextEdit]:
-    """What is altered of a text, in which `shown` has no code."""
     kept = tuple(map(mention_markup, keep))
     edits: list[TextEdit] = []
     for found in REFERENCE.finditer(shown):
@@ -672,7 +632,6 @@ def _edits(text: str, shown: str, keep: Set[str], named: Named) -> list[TextEdit
 
 
 def _extent(shown: str, link: SlackLink) -> tuple[int, int]:
-    """Where a link begins and ends, with what of Markdown belongs to it."""
     start, end = _with_lead(shown, link.start), link.end
     for closing in (">", ")"):
         if start < link.start and shown.startswith(closing, end):
@@ -681,7 +640,7 @@ def _extent(shown: str, link: SlackLink) -> tuple[int, int]:
 
 
 def _as_code(text: str, shown: str, start: int, end: int) -> TextEdit:
-    """These characters as a span of code that nothing around them can open or close."""
+    """Return the span as code that its surroundings can neither open nor close."""
     inside = text[start:end]
     taken = {len(run) for run in BACKTICKS.findall(inside)}
     paragraph = max([0, *(found.end() for found in BLANK_LINE.finditer(text, 0, start))])
@@ -694,7 +653,6 @@ def _as_code(text: str, shown: str, start: int, end: int) -> TextEdit:
 
 
 def _with_lead(shown: str, start: int) -> int:
-    """Where a link begins, with what of Markdown stands before its address."""
     line = shown.rfind("\n", 0, start) + 1
     lead = LEAD.search(shown[max(line, start - FURTHEST) : start])
     if lead is None:

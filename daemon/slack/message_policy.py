@@ -1,24 +1,11 @@
-"""Who is answered: an event's message, and whether and how it is meant for the soul. Pure.
+"""Classification of messages, commands and stops, and recording of ambient messages.
 
-Words that are no message but a command: `!help`, and stop in many languages. Pure.
+Only a text without other words is a command: "stop at five o'clock" goes to the model. A mention addresses
+someone only at the beginning, perhaps after a greeting. Stops are judged by the journal alone, without
+waiting for Slack.
 
-Only a text that says nothing else is one: "don't stop" and "stop at five o'clock" go to the model.
-
-For which conversation something is meant that is said at the top of a DM: one that waits for just that is
-older than the one that it would begin.
-
-A stop that is no message: 🛑 on one, or Slack's Stop button. Whom it stops, and who may.
-
-All of it is read in the journal: a stop waits for no answer of Slack's.
-
-What the soul reads and takes no part in, kept for its inner life: chatter, and reactions.
-
-It stands in the thread of its channel, which no conversation reads: nothing that is noticed is known, so that
-whoever calls the soul later finds it like all that it has not heard. None of it wakes anyone.
-
-For whom a message is, as its beginning says: a mention there, after a greeting or not. Pure.
-
-A mention anywhere else only speaks of somebody: "sum up what @Ben said".
+Ambient messages go to their channel's thread, which no conversation reads: they wake nobody and stay new to a
+later call.
 """
 
 from __future__ import annotations
@@ -91,22 +78,21 @@ SALUTATION_WORDS = """
     おはようございます ありがとう ありがとうございます お疲れ様です 안녕 안녕하세요 감사합니다 고마워요
     halo hai selamat_pagi selamat_siang selamat_sore selamat_malam terima_kasih chào xin_chào cảm_ơn
 """  # noqa: RUF001 - they are the letters of their languages
-"""Greetings and thanks, in one language or another; `_` stands for a space."""
+"""Greetings and thanks; `_` is a space."""
 
 
 SALUTATIONS = frozenset(SALUTATION_WORDS.split())
 
 
 MOST_SALUTATION_WORDS = 4
-"""Words of one of them."""
 
 
 POSSESSIVE = ("'s", "\u2019s", "\u2018s")
-"""Behind a mention: then it speaks of what is theirs."""
+"""Suffixes of a mention that only speaks of somebody."""
 
 
 def is_addressed_to_another(text: str) -> bool:
-    """True if a text begins with the mention of somebody, after a greeting or not."""
+    """True if a text begins with a mention, perhaps after a greeting."""
     found = MENTION.search(text)
     if found is None or text.startswith(POSSESSIVE, found.end()):
         return False
@@ -114,7 +100,6 @@ def is_addressed_to_another(text: str) -> bool:
 
 
 def _is_salutation(words: list[str]) -> bool:
-    """True if these words are greetings, one after the other, or none at all."""
     while words:
         sizes = [
             size for size in range(1, MOST_SALUTATION_WORDS + 1) if "_".join(words[:size]) in SALUTATIONS
@@ -126,17 +111,16 @@ def _is_salutation(words: list[str]) -> bool:
 
 
 def _salutation_words(text: str) -> list[str]:
-    """Without case, punctuation and emojis."""
     text = unicodedata.normalize("NFC", EMOJI_CODE.sub(" ", text).casefold())
     return "".join(sign if unicodedata.category(sign)[0] in "LMN" else " " for sign in text).split()
 
 
 MAX_REACTION_AGE = 7 * 86_400.0
-"""Seconds for which a message of the soul's own is looked for: all that it said since is read for that."""
+"""Oldest message of the soul that a reaction is traced to, in seconds: the search reads all since."""
 
 
 class AmbientRecorder:
-    """Writes it down, of those alone who may speak to the soul. Its methods raise JournalError."""
+    """Recorder of ambient messages and reactions of permitted authors. Methods raise JournalError."""
 
     def __init__(self, workspace: SlackWorkspace, audiences: AudienceTracker) -> None:
         self._journal = workspace.journal
@@ -147,7 +131,7 @@ class AmbientRecorder:
         self._audiences = audiences
 
     async def record_message(self, message: SlackMessage) -> None:
-        """Keep one that is none of the soul's business, or how one that was kept has changed."""
+        """Record an ambient message or its change."""
         where = f"noticed:{self._me.team}:{message.channel}:{message.ts}"
         key = f"{where}:{message.change}:{message.changed}" if message.change else where
         known = message.change and self._journal.get(where)
@@ -161,7 +145,7 @@ class AmbientRecorder:
         await record_said(self._journal, place, event, key)
 
     async def record_reaction(self, reaction: SlackReaction) -> None:
-        """Keep a reaction: in the conversation that the message is part of, else in its channel's thread."""
+        """Record a reaction in its message's conversation, else the channel's thread."""
         one = reaction
         team = self._me.team
         key = f"reaction:{team}:{one.channel}:{one.on}:{one.user}:{one.emoji}:{one.ts}"
@@ -193,7 +177,7 @@ class AmbientRecorder:
         return self._allowed.may_speak(reaction.user, reaction.channel, kind)
 
     async def _place(self, channel: str, kind: str, person: str, ts: str) -> Entry[ConversationOpened]:
-        """The thread of this channel, after it is noted who can read it at `ts`."""
+        """Return this channel's thread, after recording its audience at `ts`."""
         where = await self._people.look_up_conversation(channel, kind, person)
         known = conversation_of(self._journal, thread_key(self._me.team, channel, ""))
         if known:
@@ -206,7 +190,6 @@ class AmbientRecorder:
         return place
 
     def _said_in(self, reaction: SlackReaction) -> Entry[ConversationOpened] | None:
-        """The conversation in which the soul itself said this lately."""
         on = float(reaction.on)
         if reaction.whose != self._me.user or float(reaction.ts) - on > MAX_REACTION_AGE:
             return None
@@ -234,10 +217,10 @@ def classify_message(
     late: bool = False,
     enough: bool = False,
 ) -> Address:
-    """What a message of somebody else is to the soul. `called_by` called it into this thread; None: it takes
-    no part there.
+    """Classify a message of another user.
 
-    What would be answered, but is read too late for that, is "late". `enough`: no bot is answered here now.
+    `called_by` is the ts of the message that called the soul into the thread; None if it takes no part.
+    `late`: too late to answer. `enough`: the limit of bot messages is reached.
     """
     address = _address(message, me, called_by)
     ignores_bot = message.is_by_bot and (enough or not me.is_mentioned_in(message))
@@ -251,7 +234,7 @@ def classify_message(
 
 
 def _address(message: SlackMessage, me: BotIdentity, called_by: str | None) -> Address:
-    """What it would be if everybody might speak to the soul."""
+    """Classify a message as if everybody were allowed."""
     if message.change:
         return "heard"
     if message.kind == "dm":
@@ -268,7 +251,7 @@ def _address(message: SlackMessage, me: BotIdentity, called_by: str | None) -> A
 
 
 SIGNS = "🛑⛔"
-"""They as characters. In a text the first one stands for all."""
+"""Stop emojis as characters; the first stands for all."""
 
 
 STOP_WORDS = """
@@ -284,7 +267,7 @@ STOP_WORDS = """
     停 停止 停下 取消 中止 ストップ 止めて やめて 止まって キャンセル 중지 멈춰 그만 취소
     berhenti hentikan batalkan dừng dừng_lại hủy หยุด ยกเลิก
 """
-"""What says stop, in one language or another; `_` stands for a space."""
+"""Stop phrases in many languages; `_` is a space."""
 
 
 STOP = frozenset(STOP_WORDS.split())
@@ -294,7 +277,7 @@ POLITE = """
     please pls plz now ok okay just hey bitte jetzt sofort mal svp stp maintenant por favor ahora agora per
     favore adesso proszę prosím пожалуйста lütfen tolong 请
 """
-"""What may stand before it and behind it, and changes nothing."""
+"""Words around a stop that change nothing."""
 
 
 ASIDE = frozenset(POLITE.split())
@@ -310,28 +293,27 @@ DELETE = re.compile(r"!delete(?:\s+(?:all\s+)?your\s+messages)?(?:\s+here)?[.?!]
 
 
 FULL_WIDTH = "\uff01"
-"""An exclamation mark as some keyboards write it."""
+"""Exclamation mark of some keyboards."""
 
 
 COMMAND = re.compile(r"![^\W\d_][\w-]{0,39}(?:\s+(?:me|\d{1,6}(?:\s*:.+)?))?", re.DOTALL)
-"""Any command: a word after one `!`, alone or with the arguments that commands have. All else that begins
-with `!` is ordinary text: `!!!`, `!= 3`, `!important thing happened`."""
+"""Any command: a word after one `!`, perhaps with arguments. `!!!`, `!= 3` and `!important thing happened`
+are text.
+"""
 
 
 MEMORY = re.compile(r"\s*!memory\b", re.IGNORECASE)
-"""How a question after what is noted about whoever asks begins."""
 
 
 FORGET = re.compile(r"\s*!forget\b", re.IGNORECASE)
-"""How a wish to have it forgotten begins."""
 
 
 LONGEST_COMMAND = 4_000
-"""Letters of the longest text that is looked at for a stop."""
+"""Most characters checked for a stop."""
 
 
 VARIANT = "\ufe0f"
-"""Says that the character before it is an emoji; counts as a mark on it."""
+"""Emoji selector, which counts as a mark."""
 
 
 EMOJI = re.compile(r":([a-z0-9_+'-]+):(?::skin-tone-[2-6]:)?")
@@ -359,7 +341,7 @@ def command_of(message: SlackMessage, me: BotIdentity) -> MessageCommand:
 
 
 def is_stop_word(text: str, name: str = "") -> bool:
-    """Does it say stop, and nothing else? It may do so politely, and call the soul by its name."""
+    """True if the text only says stop, perhaps politely or by name."""
     if len(text) > LONGEST_COMMAND:
         return False
     aside = ASIDE.union(_words(name))
@@ -373,7 +355,6 @@ def is_stop_word(text: str, name: str = "") -> bool:
 
 
 def _words(text: str) -> list[str]:
-    """Without case, punctuation, and emojis but those that say stop."""
     text = EMOJI.sub(_as_sign, text)
     text = unicodedata.normalize("NFC", text.casefold())
     return "".join(map(_readable, text)).split()
@@ -394,24 +375,24 @@ def _readable(sign: str) -> str:
 
 
 AT_WORK: tuple[type[Event], ...] = (Input, SoulTurnBegan, QuestionAsked)
-"""What is pending in a thread in which something runs, waits for its turn, or for an answer."""
+"""Pending kinds of a thread that works or waits."""
 
 
 RECENT_STOPS = 86_400
-"""Seconds for which a 🛑 on a message is answered though nothing runs."""
+"""Seconds for which a 🛑 in an idle conversation is answered."""
 
 
 def thread_of(journal: Journal, team: str, stop: StopSignal) -> Entry[ConversationOpened] | None:
-    """The conversation that is to stop, if the soul is in it."""
+    """Return the conversation to stop, or None."""
     if stop.root:
         return conversation_of(journal, thread_key(team, stop.channel, stop.root))
     return conversation_of_message(journal, team, stop.channel, stop.on) or _speaking(journal, stop)
 
 
 def expected_in(journal: Journal, me: BotIdentity, stop: StopSignal) -> Entry[ConversationOpened] | None:
-    """Return the conversation in which this person expects the soul to stop, if nothing at all runs there.
+    """Return the idle conversation where this person expects a stop, or None.
 
-    A 🛑 says so on what the soul said lately, or on what they said to it; elsewhere it may mean anything.
+    A 🛑 counts on a recent message of the soul or their own to it.
     """
     found: Entry[ConversationOpened] | None = None
     if stop.root:
@@ -428,7 +409,6 @@ def expected_in(journal: Journal, me: BotIdentity, stop: StopSignal) -> Entry[Co
 
 
 def _said_lately(journal: Journal, stop: StopSignal) -> Entry[ConversationOpened] | None:
-    """Return the conversation in which the soul said the message that the stop is on."""
     on = float(stop.on)
     if float(stop.ts) - on > RECENT_STOPS:
         return None
@@ -441,7 +421,6 @@ def _said_lately(journal: Journal, stop: StopSignal) -> Entry[ConversationOpened
 
 
 def _speaking(journal: Journal, stop: StopSignal) -> Entry[ConversationOpened] | None:
-    """The conversation at work in which the soul itself said that message."""
     for one in working_threads(journal):
         if one.event.channel != stop.channel:
             continue
@@ -452,7 +431,7 @@ def _speaking(journal: Journal, stop: StopSignal) -> Entry[ConversationOpened] |
 
 
 def working_threads(journal: Journal) -> list[Entry[ConversationOpened]]:
-    """The conversations that are at work; the one in which something came last is the first."""
+    """Return working conversations, latest input first."""
     threads = dict.fromkeys(entry.thread for entry in reversed(journal.pending_entries(*AT_WORK)))
     found: list[Entry[ConversationOpened]] = []
     for thread in threads:
@@ -461,10 +440,7 @@ def working_threads(journal: Journal) -> list[Entry[ConversationOpened]]:
 
 
 def may_stop(journal: Journal, thread: str, stop: StopSignal, owners: frozenset[str]) -> bool:
-    """Is there something to stop, and may they? A button is Slack's: whoever sees it may press it.
-
-    A stop that arrives late does not stop what was asked for after it.
-    """
+    """True if this person may stop what runs; anyone may use Slack's button. Later requests go on."""
     work = _work(journal, thread)
     if not work or _are_newer(work, stop.ts):
         return False
@@ -474,7 +450,7 @@ def may_stop(journal: Journal, thread: str, stop: StopSignal, owners: frozenset[
 
 
 def is_stop_late(journal: Journal, thread: str, ts: str) -> bool:
-    """Was a stop of this ts written before all was asked for that the thread is at work on?"""
+    """True if all work was requested after this ts."""
     return _are_newer(_work(journal, thread), ts)
 
 
@@ -484,14 +460,13 @@ def _are_newer(work: Iterable[Entry[Input]], ts: str) -> bool:
 
 
 def _written(said: PersonMessage) -> Decimal:
-    """When that was, at the earliest: a reminder is dated by our clock."""
+    """Return the earliest possible time: reminders use our clock."""
     if isinstance(said, ReminderFired):
         return moment_of(said.ts) - SKEW
     return moment_of(said.ts)
 
 
 def _work(journal: Journal, thread: str) -> list[Entry[Input]]:
-    """What it is at work on, of what people said or stopped."""
     return [
         entry
         for entry in _asked_for(journal, thread)
@@ -500,7 +475,7 @@ def _work(journal: Journal, thread: str) -> list[Entry[Input]]:
 
 
 def _asked_for(journal: Journal, thread: str) -> Iterator[Entry[Input]]:
-    """What the thread is at work on: the messages that wait, its turn took, or its suspended execution."""
+    """Yield the pending, running and suspended inputs."""
     yield from journal.pending_inputs(thread)
     running: list[Entry[SoulTurnBegan | QuestionAsked]] = journal.pending_entries(
         SoulTurnBegan, QuestionAsked, thread=thread
@@ -514,9 +489,9 @@ def _asked_for(journal: Journal, thread: str) -> Iterator[Entry[Input]]:
 def resolve_thread(
     journal: Journal, message: SlackMessage, me: BotIdentity, owners: Collection[str]
 ) -> SlackMessage:
-    """The message, in the conversation that it is for: a stop, "go on", or an answer.
+    """Move a top-level DM message to its conversation: a stop, "go on" or an answer.
 
-    What has come already stays where it went, also when it comes again, or is changed.
+    A recorded message stays in its conversation.
     """
     if message.kind != "dm" or message.root != message.ts:
         return message
@@ -533,7 +508,6 @@ def resolve_thread(
 
 
 def _at_work(journal: Journal, message: SlackMessage) -> Entry[ConversationOpened] | None:
-    """The conversation of this DM at work, in which something came last; none that is about what is newer."""
     for one in working_threads(journal):
         is_here = one.event.channel == message.channel and one.event.ts
         if is_here and not is_stop_late(journal, one.thread, message.ts):
@@ -544,7 +518,7 @@ def _at_work(journal: Journal, message: SlackMessage) -> Entry[ConversationOpene
 def _waiting_for(
     journal: Journal, message: SlackMessage, me: BotIdentity, owners: Collection[str]
 ) -> Entry[ConversationOpened] | None:
-    """The conversation of this DM that asked this person something last, of what these words answer."""
+    """Return the DM's conversation with the last question that this answers."""
     if message.change or command_of(message, me):
         return None
     for question in reversed(journal.pending_entries(QuestionAsked)):

@@ -1,10 +1,7 @@
-"""A text as the messages that Slack takes whole. Pure; for the speaker.
+"""Texts and plans as messages within Slack's limits. Pure.
 
-Nothing that stands behind the end of a page decides where it is: of a growing text only the last page grows.
-
-A plan as Slack shows it: blocks that fit what Slack takes, and a line for notifications. Pure.
-
-The words of a plan are a model's: they can neither ping anybody nor form a reference.
+Later text never moves a page's end: only the last page of a growing text grows. A plan's words, a model's,
+can neither ping nor form references.
 """
 
 from __future__ import annotations
@@ -24,20 +21,20 @@ from daemon.slack.block_text import escape_mrkdwn
 from daemon.slack.markdown import OpenBlock, escape_mentions, leads_into_next, open_block, reopen_block
 
 PARAGRAPH, LINE, WORD, LINK, SIGN, MOST = 10_000, 10_400, 10_600, 10_800, 10_900, 10_940
-"""A page of so many characters ends with its paragraph, its line, its word, or anywhere but in a link, in a
-sign of several characters; at the most it has so many, and what closes its code fence. Slack takes 12,000."""
+"""Lengths from which a page ends at a paragraph, line, word, outside links, outside composed characters, or
+anywhere; Slack takes 12,000.
+"""
 
 
 NEAR = 400
-"""Characters before the end of a text in which a good place to break it off is looked for."""
+"""Characters before the end searched for a break."""
 
 
 FULL_STOP = r"(?<=[\u3002\uff01\uff1f])"
-"""Of Chinese and Japanese: no space comes after it."""
+"""Chinese and Japanese full stops, without a space."""
 
 
 BREAKS = (r"\n[^\S\n]*\n", r"\n", rf"(?<=[.!?…])\s|{FULL_STOP}", r"\s")
-"""The ends of paragraphs, lines, sentences and words."""
 
 
 BLANK_LINE, END_OF_LINE = map(re.compile, BREAKS[:2])
@@ -47,29 +44,28 @@ SPACE = re.compile(rf"\s|{FULL_STOP}")
 
 
 SPAN = re.compile(r"<[^<>\s][^<>]*$|\[[^\[\]]*$|\]\([^()\s]*$")
-"""A link that is not closed."""
+"""Unclosed link."""
 
 
 FLAGS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
-"""The letters whose pairs are flags."""
+"""Letters whose pairs are flags."""
 
 
 JOINED = re.compile("[\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\udc00-\udfff]")
-"""Characters that belong to the one before, besides marks."""
+"""Characters, besides marks, that extend the one before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedPage(MessagePage):
-    """A page that is not the last. `block` is what it ended in the middle of, at `upto`."""
+    """Page before the last, with the `block` open at its end, `upto`."""
 
     block: OpenBlock
 
 
 def pages(text: str, cuts: Sequence[int] = (), ended: Sequence[MessagePage] = ()) -> list[MessagePage]:
-    """The text as messages, the first ones ending at `cuts`; no text, no message.
+    """Split a text into messages, at `cuts` or by length; empty for no text.
 
-    A fence or a table that is cut is opened again; the white space at the cut is gone. `ended` are pages
-    that were made of the beginning of this text, none of them its last: they are not made again.
+    Cut fences and tables are reopened. `ended` are finished pages.
     """
     found = list(ended)
     start, again = len(text) - len(text.lstrip()), ""
@@ -99,7 +95,7 @@ def pages(text: str, cuts: Sequence[int] = (), ended: Sequence[MessagePage] = ()
 
 
 def page_break(text: str, since: int) -> int:
-    """Where a page that began at `since` had best end, if it must end now: the last good place nearby."""
+    """Return the last good break of a page that must end now."""
     near = max(since, len(text) - NEAR)
     for break_ in BREAKS:
         ends = [near + found.start() for found in re.finditer(break_, text[near:])]
@@ -111,7 +107,7 @@ def page_break(text: str, since: int) -> int:
 
 
 def page_end(page: str) -> int | None:
-    """Where this page ends because of its length, if it has that length."""
+    """Return the end of a page that is too long, or None."""
     if size(page) < PARAGRAPH:
         return None
     begin = bisect_left(range(len(page)), PARAGRAPH, key=partial(size, page))
@@ -124,14 +120,12 @@ def page_end(page: str) -> int | None:
 
 
 def size(page: str, upto: int = sys.maxsize) -> int:
-    """Characters as posted, at the most: `quiet` may put one that is not seen behind what could begin a
-    reference.
-    """
+    """Return the greatest length when posted: escaping adds characters."""
     return min(upto, len(page)) + page.count("<", 0, upto) + page.count("@", 0, upto)
 
 
 def _may_end(page: str, at: int, long: int) -> bool:
-    """May a page that is so long end before this character? The longer it is, the less choosy."""
+    """True if a page of this length may end here; longer ones are less choosy."""
     if long >= SIGN:
         return long >= MOST or not _joined(page, at)
     if long >= LINK:
@@ -147,7 +141,6 @@ def _may_end(page: str, at: int, long: int) -> bool:
 
 
 def _in_span(page: str, at: int) -> bool:
-    """Is this in the middle of a link, or of code within its line?"""
     line = page.rfind("\n", 0, at) + 1
     if page.count("`", line, at) % 2 == 1:
         return True
@@ -156,7 +149,6 @@ def _in_span(page: str, at: int) -> bool:
 
 
 def _joined(page: str, at: int) -> bool:
-    """Do the characters before and after make one sign?"""
     before, after = page[at - 1], page[at]
     if before in FLAGS and after in FLAGS:
         return (at - len(page[:at].rstrip(FLAGS))) % 2 == 1
@@ -164,23 +156,21 @@ def _joined(page: str, at: int) -> bool:
 
 
 UPDATE_MOST = 4_000
-"""Characters of `text` that chat.update takes; of markdown it takes three times as many."""
+"""Most characters of `text` in chat.update; of markdown, three times as many."""
 
 
 MOST_SHOWN_STEPS = 48
-"""Steps that are shown; beyond that only their number is."""
+"""Most steps shown; others are counted."""
 
 
 HEADER = 150
-"""Characters that Slack takes in a header."""
 
 
 SECTION = 3_000
-"""The same of a section."""
 
 
 STEP = 200
-"""Characters of a step that are shown. Escaped they are five times as many, so all steps fit in 50 blocks."""
+"""Most characters of a step: escaped, five times as many, all fit in 50 blocks."""
 
 
 MARKS = {"done": "✓", "cancelled": "✕"}
@@ -190,7 +180,7 @@ OPEN = "○"
 
 
 def checklist(plan: PlanState) -> dict[str, Any]:
-    """The content of a message that shows this plan, for chat.postMessage and chat.update."""
+    """Return a plan for chat.postMessage and chat.update."""
     heading = _line(plan.heading, HEADER)
     figures = f"{plan.done_count}/{len(plan.steps)}"
     blocks: list[dict[str, Any]] = []
@@ -202,7 +192,7 @@ def checklist(plan: PlanState) -> dict[str, Any]:
 
 
 def in_plain_text(plan: PlanState) -> dict[str, Any]:
-    """The same without blocks, as far as the text of a message goes that is rewritten."""
+    """Return a plan without blocks, for chat.update."""
     head = escape_mrkdwn(f"{plan.done_count}/{len(plan.steps)} {_line(plan.heading, HEADER)}".strip())
     lines = [head, *_lines(plan)]
     while sum(len(line) + 1 for line in lines) > UPDATE_MOST:
@@ -222,7 +212,6 @@ def _lines(plan: PlanState) -> Iterator[str]:
 
 
 def _sections(lines: Iterable[str]) -> Sequence[str]:
-    """The lines, as many together as a section takes."""
     sections: list[str] = []
     for line in lines:
         if sections and len(sections[-1]) + len(line) < SECTION:
@@ -233,7 +222,6 @@ def _sections(lines: Iterable[str]) -> Sequence[str]:
 
 
 def _line(text: str, most: int) -> str:
-    """One line of at most so many characters, which pings nobody."""
     line = " ".join(escape_mentions(text).split())
     if len(line) <= most:
         return line

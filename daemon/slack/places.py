@@ -1,30 +1,14 @@
-"""The workspace that the soul is in, as all that speaks or listens there is given it.
+"""Workspace and conversations of the soul: places, audiences, channel ids, metadata, other daemons.
 
-Where in Slack a thread of ours is, and the keys of what is said there.
+Audience changes are recorded before what new readers read, since they decide what may be known elsewhere.
 
-Who can read a channel, written down when that changes: before what its new readers read.
+Unasked messages go to a DM's or channel's own thread, whose `ts` is empty; a reply below one begins a
+conversation.
 
-Knowledge folds it: what may be known elsewhere depends on who could read it.
+Slack may change the id of a channel that is shared or made private. The journal keeps the first one.
 
-Where the soul may speak unasked, opened when it wants to: the DM of a person, the top of a channel.
-
-Nothing of it is seen by anybody. There is no message to name such a conversation after, so its `ts` is empty;
-there is one for each DM. What a person answers below such a message begins a conversation of its own.
-
-The metadata of our own messages in Slack: which speech, of which journal, and what it answers. Pure.
-
-The ids of channels: Slack may give one another id, as it is shared with others or made private.
-
-The journal goes on to call it by the first id that it knew, so that its conversations, and what is known of
-it, stay what they are. What comes from Slack is translated into that id, and what goes to Slack back.
-
-The id of a journal, which messages of ours name in their metadata. A restored copy has the same one.
-
-Another daemon on the same Slack app, with another journal: each gets a part of the messages, both answer.
-
-Two things tell of it. Slack counts the app's sockets whenever one of ours opens; those of a daemon that has
-just ended may still be among them, so that a surplus is believed at a second look. And messages of the soul's
-own name the journal that they stand in; one from before our start may be of a lost home.
+Another daemon on the same app takes part of the messages. Signs: Slack's socket count, taken twice, since it
+may include a daemon that just ended; and messages of the soul after our start that name another journal.
 """
 
 from __future__ import annotations
@@ -76,15 +60,15 @@ from daemon.slack.web_api import (
 )
 
 SECOND_LOOK = 5.0
-"""Seconds until a surplus of sockets is looked at again."""
+"""Seconds before a surplus of sockets is counted again."""
 
 
 LONGEST = 600.0
-"""Seconds between two looks, at the most, while there is one."""
+"""Most seconds between counts during a surplus."""
 
 
 OVERLAP = 15.0
-"""Seconds after our start in which a daemon that was replaced may still end what it says."""
+"""Seconds after our start in which a replaced daemon may still finish."""
 
 
 MEND = (
@@ -97,21 +81,19 @@ log = logging.getLogger(__name__)
 
 
 class OtherDaemonDetector:
-    """What is known of it, in this life. `since` is when we began, by Slack's clock."""
+    """Detector of another daemon. `since` is our start in Slack's time."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._looks = 0
-        """How often a surplus was counted in a row."""
         self._surplus = ""
         self._journal = ""
         self._seen = 0.0
-        """When a message of another journal was seen last, by the clock that only goes forward."""
         self.since: float | None = None
 
     @property
     def owner_advice(self) -> Sequence[str]:
-        """What its owner has to know: a sentence, where there is another one."""
+        """Sentence for the owner about another daemon."""
         if self._surplus:
             return [f"Another daemon uses this Slack app ({self._surplus}). {MEND}"]
         if self._journal and self._clock.steady() - self._seen < LONGEST:
@@ -119,9 +101,9 @@ class OtherDaemonDetector:
         return []
 
     def compare_socket_count(self, all: int, ours: int) -> float | None:
-        """So many sockets of the app are open, and so many are ours, at the most.
+        """Compare the app's open sockets with ours.
 
-        Returns after how many seconds they are to be counted again; None: not before the next one opens.
+        Return seconds until the next count; None: when a socket opens.
         """
         if all <= ours:
             if self._surplus:
@@ -137,7 +119,7 @@ class OtherDaemonDetector:
         return float(min(SECOND_LOOK * 2 ** (self._looks + 1), LONGEST))
 
     def note_foreign_message(self, journal: str, ts: float) -> None:
-        """A message of the soul's own names this journal, which is not ours; it was said then."""
+        """Record a message that names another journal."""
         if self.since is None or ts < self.since + OVERLAP:
             return
         known = self.owner_advice
@@ -150,17 +132,17 @@ class OtherDaemonDetector:
 
 
 METADATA_EVENT = "soul_speech"
-"""The metadata's event_type. Its payload: `key`, the digest of the speech's key; `journal`, the id of the
-journal that it stands in; `answers`, the ts of the messages that it answers, between spaces; `grows`, only
-while more of it is to come: other daemons wait for that."""
+"""Event type. Payload: `key`, digest of the speech's key; `journal`, the journal's id; `answers`, ts of
+answered messages between spaces; `grows`, while more will come.
+"""
 
 
 MOST_ANSWERED = 100
-"""Messages that are named one by one: Slack bounds the size of metadata."""
+"""Most `answers`: Slack limits metadata."""
 
 
 def speech_metadata(key: str, journal: str, answers: Sequence[str], *, grows: bool = False) -> dict[str, Any]:
-    """The metadata of a message of the speech that has this key."""
+    """Return the metadata for the speech with this key."""
     named = " ".join(answers[-MOST_ANSWERED:])
     payload: dict[str, Any] = {"key": digest(key), "journal": journal, "answers": named}
     if grows:
@@ -170,7 +152,7 @@ def speech_metadata(key: str, journal: str, answers: Sequence[str], *, grows: bo
 
 @dataclass(frozen=True, slots=True)
 class SpeechMetadata:
-    """What the metadata of a message of ours says; `answers` is None where it does not name them."""
+    """Metadata of the soul's messages; `answers` is None if not stated."""
 
     key: str
     journal: str
@@ -179,7 +161,6 @@ class SpeechMetadata:
 
 
 def read_speech_metadata(item: Item) -> SpeechMetadata:
-    """What stands in the metadata of this message."""
     metadata = object_or_empty(item, "metadata")
     if metadata.get("event_type") != METADATA_EVENT:
         return SpeechMetadata("", "", None)
@@ -197,24 +178,20 @@ E = TypeVar("E", bound=PersonMessage | ReactionChanged)
 
 
 MOST = 2_000
-"""Threads of which it is at hand where they are, about a kilobyte each."""
+"""Cached threads, about a kilobyte each."""
 
 
 OURS: tuple[type[Event], ...] = (SpeechPosted, SpeechFinished, CardShown)
-"""What names a message of the soul's own by its ts."""
+"""Kinds that hold the ts of the soul's messages."""
 
 
 def cached_places(journal: JournalReader) -> Callable[[str], ConversationOpened]:
-    """`place_of`, which looks only once for those threads that were asked for last.
-
-    What it found is never stale: the first entry of a thread does not change, and all of it stays when
-    something is forgotten.
-    """
+    """Return a cached lookup of places, which never change, even by forgetting."""
     return lru_cache(MOST)(partial(slack_place, journal))
 
 
 def slack_place(journal: JournalReader, thread: str) -> ConversationOpened:
-    """The place of a thread that was opened in Slack; raises LookupError for any other."""
+    """Return a Slack thread's place. Raises LookupError for others."""
     found = journal.latest_of_kind(thread, ConversationOpened)
     if found is None:
         raise LookupError(f"{thread} is not a conversation in Slack")
@@ -222,9 +199,7 @@ def slack_place(journal: JournalReader, thread: str) -> ConversationOpened:
 
 
 def make_permalink(url: str, channel: str, ts: str, root: str = "") -> str:
-    """The link to a message, as Slack makes it: with a root to its place in the thread. `url` is where the
-    workspace is.
-    """
+    """Return a link to a message; with a root, in its thread. `url` is the workspace's."""
     link = f"{url}archives/{channel}/p{ts.replace('.', '')}"
     if root:
         link += f"?thread_ts={root}&cid={channel}"
@@ -232,7 +207,7 @@ def make_permalink(url: str, channel: str, ts: str, root: str = "") -> str:
 
 
 def conversation_of(journal: JournalReader, key: str) -> Entry[ConversationOpened] | None:
-    """The conversation to which the entry under this key belongs; None where there is no such entry."""
+    """Return the conversation of the entry with this key, or None."""
     found = journal.get(key)
     if found is None or isinstance(found.event, ConversationOpened):
         return cast(Entry[ConversationOpened] | None, found)
@@ -240,19 +215,19 @@ def conversation_of(journal: JournalReader, key: str) -> Entry[ConversationOpene
 
 
 def workspace_thread(team: str) -> str:
-    """The thread of what is noted of a workspace, and belongs to no conversation."""
+    """Return the thread for entries about a workspace."""
     return f"slack:{team}"
 
 
 async def record_workspace_note(journal: Journal, team: str, event: Event) -> None:
-    """Note this of a workspace, under the key that follows the last one of its kind. Raises JournalError."""
+    """Record an entry about a workspace. Raises JournalError."""
     thread = workspace_thread(team)
     last = journal.last_seq(thread, type(event)) or "first"
     await journal.append(thread, event, key=f"{event.kind}:{team}:{last}", author="core")
 
 
 async def record_said(journal: Journal, cause: Entry[Any], event: E, key: str) -> Entry[E]:
-    """Write down what somebody said or did, after its cause, in the same thread. Raises JournalError."""
+    """Record a person's act in the thread of its cause. Raises JournalError."""
     entry, _ = await journal.append(cause.thread, event, key=key, author=event.user, cause=cause.seq)
     return entry
 
@@ -260,7 +235,7 @@ async def record_said(journal: Journal, cause: Entry[Any], event: E, key: str) -
 def conversation_of_message(
     journal: JournalReader, team: str, channel: str, ts: str
 ) -> Entry[ConversationOpened] | None:
-    """The conversation that begins with this message, or in which it was said or heard."""
+    """Return the conversation that this message began or belongs to."""
     where = f"{team}:{channel}:{ts}"
     for key in (f"thread:{where}", f"msg:{where}", f"heard:{where}"):
         found = conversation_of(journal, key)
@@ -272,7 +247,7 @@ def conversation_of_message(
 async def open_channel_thread(
     journal: Journal, *, team: str, channel: str, where: ConversationInfo, user: str
 ) -> Entry[ConversationOpened]:
-    """The thread of a channel or DM itself, for what stands in no conversation of it: its `ts` is empty."""
+    """Open the thread of a channel or DM itself; its `ts` is empty."""
     said = ConversationOpened(
         team=team,
         channel=channel,
@@ -288,48 +263,46 @@ async def open_channel_thread(
 
 
 CHANGES = ("channel_convert_to_private", "channel_shared", "channel_unshared")
-"""Types of events, and a subtype of messages, that say: others can read this channel now."""
+"""Event types and message subtypes of a changed audience."""
 
 
 def channel_of_change(event: Mapping[str, Any]) -> str:
-    """The channel of which an event says so; empty for any other event. Raises Malformed."""
+    """Return the channel of such an event, or "". Raises MalformedPayload."""
     if event.get("type") in CHANGES or event.get("subtype") in CHANGES:
         return id_at(event, "channel")
     return ""
 
 
 class AudienceTracker:
-    """What the journal says of each channel. The methods that write raise JournalError."""
+    """Recorder of audiences. Methods that write raise JournalError."""
 
     def __init__(self, journal: Journal, people: PeopleDirectory, team: str) -> None:
         self._journal = journal
         self._people = people
         self._team = team
         self._noted: dict[str, str] = {}
-        """By channel; nothing at the start of the daemon, for threads of one channel may differ by age."""
+        """By channel; empty at the start: threads of a channel may disagree."""
 
     async def record_of_message(self, message: SlackMessage) -> None:
-        """Write down who can read the channel of a message that goes on there, if that is news; it was
-        described with its readers."""
+        """Record the audience of a message described with its readers."""
         where = self._people.conversation_info(message)
         await self.record_found(message.channel, where.audience, message.changed or message.ts)
 
     async def record_current(self, place: ConversationOpened) -> None:
-        """Write down who can read the channel of a conversation now, if that is news."""
+        """Look up and record a conversation's audience."""
         audience = await self._people.look_up_audience(audience_id(place.channel, place.where, place.user))
         await self.record_found(place.channel, audience, f"seen:{self._journal.last_seq_of_all()}")
 
     async def mark_changed(self, channel: str, ts: str) -> None:
-        """Others can read this channel since `ts`. Who, is asked at its next message."""
+        """Record that others can read this channel since `ts`; its next message asks who."""
         self._people.forget_audience(channel)
         await self.record_found(channel, "", ts)
 
     def recorded_audience(self, said: ConversationOpened | AudienceChanged) -> None:
-        """This is written down of who can read its channel."""
         self._noted[said.channel] = said.audience
 
     async def record_found(self, channel: str, audience: str, ts: str) -> None:
-        """These can read this channel at `ts`: written down if that is news."""
+        """Record an audience, if changed."""
         if self._noted.get(channel) != audience:
             said = AudienceChanged(team=self._team, channel=channel, audience=audience)
             key = f"audience:{self._team}:{channel}:{ts}"
@@ -338,37 +311,34 @@ class AudienceTracker:
 
 
 MOVED = ("channel_id_changed", "group_id_changed")
-"""Types of events that say so."""
 
 
 class ChannelIdTable:
-    """What the journal of a workspace says of them."""
-
     def __init__(self, journal: Journal, team: str) -> None:
         self._journal = journal
         self._team = team
         self._first: dict[str, str] = {}
-        """By each later id."""
+        """By later id."""
         self._now: dict[str, str] = {}
-        """By the first one."""
+        """By first id."""
         for entry in reversed([*journal.latest_first(workspace_thread(team), ChannelMoved)]):
             self._apply_move(entry.event)
 
     def first_id(self, channel: str) -> str:
-        """The id by which the journal calls this channel."""
+        """Return the journal's id of this channel."""
         return self._first.get(channel, channel)
 
     def current_id(self, channel: str) -> str:
-        """The id by which Slack calls this channel."""
+        """Return Slack's id of this channel."""
         return self._now.get(channel, channel)
 
     async def record_move(self, event: Mapping[str, Any]) -> str:
-        """Write down what this event says; the channel's first id. Raises JournalError and Malformed."""
+        """Record a changed id; return the first one. Raises JournalError and MalformedPayload."""
         old, new = id_at(event, "old_channel_id"), id_at(event, "new_channel_id")
         return await self.record_new_id(old, new)
 
     async def record_new_id(self, old: str, new: str) -> str:
-        """Slack calls the channel `old` by the id `new` now; returns its first id. Raises JournalError."""
+        """Record a channel's new id; return its first one. Raises JournalError."""
         first = self.first_id(old)
         if self.current_id(first) != new:
             last = self._journal.last_seq(workspace_thread(self._team), ChannelMoved)
@@ -379,7 +349,7 @@ class ChannelIdTable:
         return first
 
     def translate_event(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The event, with the channel's first id."""
+        """Return the event with the channel's first id."""
         if not self._first:
             return event
         channel, item = event.get("channel"), event.get("item")
@@ -390,7 +360,7 @@ class ChannelIdTable:
         return event
 
     def _known_id(self, channel: str, event: Mapping[str, Any]) -> str:
-        """Its first id, but in a conversation that began before it was known to be another channel's."""
+        """Return the first id; unchanged in conversations begun before."""
         said = object_or_empty(event, "message") or event
         root = first_text(said, "thread_ts") or first_text(said, "ts")
         if self._journal.get(thread_key(self._team, channel, root)):
@@ -407,7 +377,7 @@ class ChannelIdTable:
 
 
 async def ensure_journal_id(journal: Journal, team: str) -> str:
-    """The id of this journal, which is given one at its first start in a workspace. Raises JournalError."""
+    """Return this journal's id, made at its first start and kept by copies. Raises JournalError."""
     for known in journal.latest_first(workspace_thread(team), JournalNamed):
         return known.event.id
     named = JournalNamed(id=token_hex(4))
@@ -417,10 +387,9 @@ async def ensure_journal_id(journal: Journal, team: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackWorkspace:
-    """Who we are there, who else is, and what the journal knows of it.
+    """The soul's workspace: identity, people, permissions and journal.
 
-    `owners` are ids of people: they may stop anything, and are always heard. `wake` makes a thread take its
-    turn.
+    `owners` may stop anything and are always heard. `wake` schedules a thread.
     """
 
     web: WebApi
@@ -433,26 +402,23 @@ class SlackWorkspace:
     places: KnownChannels
     forgotten: ForgottenPeople
     meetings: BotTraffic
-    """How much there is between the bots that it answers and the soul."""
     journal_id: str
-    """What messages of ours tell by which journal they stand in."""
     channel_ids: ChannelIdTable
     other: OtherDaemonDetector
-    """Whether another daemon uses the same app."""
 
     def is_forgotten(self, person: str, ts: str) -> bool:
-        """Does this person want forgotten what they said or did then?"""
+        """True if this person wants this forgotten."""
         return moment_of(ts) <= self.forgotten.forgotten_until(person)
 
     def check_own_message(self, item: Item) -> None:
-        """Does this message, which is the soul's own, name another journal?"""
+        """Detect another journal in a message of the soul."""
         journal = read_speech_metadata(item).journal
         if journal not in ("", self.journal_id):
             self.other.note_foreign_message(journal, time_of(item))
 
     @property
     def mentionable_ids(self) -> frozenset[str]:
-        """Who may be mentioned: the owners, and those of the bots that can be."""
+        """Ids that may be mentioned: owners and allowed bots."""
         return self.owners | self.allowed.mentionable_bots
 
 
@@ -460,21 +426,16 @@ T = TypeVar("T")
 
 
 PAGES = 10
-"""How often Slack is asked for members: of larger channels only so many are known."""
+"""Pages of members read: more are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlackConversationOpener:
-    """Opens them. Who can read there is known afterwards, as far as Slack says it.
-
-    Implements inner/reaching.py's Doors.
-    """
-
     workspace: SlackWorkspace
     audiences: AudienceTracker
 
     async def open_dm(self, person: str) -> str:
-        """The thread of what is said to them unasked; empty where there can be none. Raises SpeechFailed."""
+        """Return the thread of unasked messages to this person, or "". Raises PostFailed."""
         thread = await _answer_or_none(open_dm_thread(self.workspace, person, no_lease_check))
         if thread is None:
             return ""
@@ -482,7 +443,7 @@ class SlackConversationOpener:
         return thread
 
     async def channel_thread(self, channel: str) -> str:
-        """The thread of what is said unasked in a channel; empty where there can be none."""
+        """Return the thread of unasked messages in a channel, or ""."""
         known = self.workspace.journal.get(thread_key(self.workspace.me.team, channel, ""))
         if known is None:
             where = await self.workspace.people.look_up_conversation(channel, "channel", "")
@@ -495,24 +456,23 @@ class SlackConversationOpener:
         return known.thread
 
     async def record_readers(self, thread: str) -> None:
-        """Write down who can read a conversation now, if that is news."""
+        """Look up and record a conversation's audience."""
         place = slack_place(self.workspace.journal, thread)
         await self.audiences.record_current(place)
 
     async def are_in(self, channel: str, user: str) -> bool:
-        """Are both this user and the soul in the channel? Raises SpeechFailed."""
+        """True if this user and the soul are in the channel. Raises PostFailed."""
         web = self.workspace.web
         asked = members(web.call_readonly, web.client.conversations_members, channel, PAGES)
         found = await _answer_or_none(asked)
         return found is not None and {user, self.workspace.me.user} <= found
 
     async def name(self, user: str) -> str:
-        """What someone is called; empty where Slack does not say."""
         return await self.workspace.people.look_up_name(user)
 
 
 async def _answer_or_none(asked: Awaitable[T]) -> T | None:
-    """What Slack answers; None where it refuses for good. Raises SpeechFailed."""
+    """Return Slack's answer; None for a permanent refusal. Raises PostFailed."""
     try:
         return await asked
     except (SlackApiError, *OUT_OF_REACH) as failure:
@@ -522,7 +482,7 @@ async def _answer_or_none(asked: Awaitable[T]) -> T | None:
 
 
 async def open_dm_thread(workspace: SlackWorkspace, person: str, hold: Hold) -> str:
-    """The thread of what is said to them unasked. Raises SlackApiError and OUT_OF_REACH."""
+    """Open the thread of unasked messages to a person. Raises SlackApiError and OUT_OF_REACH."""
     journal, team = workspace.journal, workspace.me.team
     channel, audience = _known(journal, team, person)
     if not channel:
@@ -533,7 +493,7 @@ async def open_dm_thread(workspace: SlackWorkspace, person: str, hold: Hold) -> 
 
 
 def _known(journal: Journal, team: str, person: str) -> tuple[str, str]:
-    """The DM with them in which something was said already, and who can read it, as was noted last."""
+    """Return the known DM with a person and its audience."""
     channel = audience = ""
     for entry in journal.entries_of_kind(ConversationOpened):
         place = entry.event

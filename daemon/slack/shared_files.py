@@ -1,11 +1,7 @@
-"""Files that people shared, fetched with the bot's token: the Files port.
+"""Shared files and conversations of Slack as documents.
 
-The token goes to https://files.slack.com and to where SLACK_API_URL is, to nobody else: no redirect is
-followed. What is read is bounded in size and time.
-
-What people can have read: files that they shared, a thread, a channel's history. Implements Shelf.
-
-What may be read is what all who are told of it could have read themselves.
+The bot's token goes only to https://files.slack.com and SLACK_API_URL: no redirects. A document holds only
+what everybody who reads the result could read.
 """
 
 from __future__ import annotations
@@ -53,11 +49,11 @@ MEGABYTE = 1_000_000
 
 
 MOST = 50 * MEGABYTE
-"""The largest file that is fetched, in bytes."""
+"""Most bytes of a file."""
 
 
 PATIENCE = 120.0
-"""Seconds for all of it: asking where it is, waiting for a rate limit, every try."""
+"""Seconds per file, with rate limits and retries."""
 
 
 TRIES = 3
@@ -67,7 +63,7 @@ CHUNK = 64 * 1024
 
 
 ADDRESS = re.compile(r"(https?)://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:/[^\s\\]*)?")
-"""A plain address. One with a name and password in it, or anything else that is odd, is none."""
+"""Plain address, without credentials."""
 
 
 PORTS = {"http": 80, "https": 443}
@@ -83,7 +79,7 @@ HTML_BEGINS = re.compile(rb"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 
 
 CHECK = "check_file_info"
-"""Slack's word for a file of another company's, of which files.info alone tells."""
+"""Marker of an external file that only files.info describes."""
 
 
 DELETED = "It was deleted from Slack."
@@ -114,7 +110,7 @@ NO_MODE: Mapping[str, str] = {
     "canvas": PAGE,
     "list": PAGE,
 }
-"""What Slack keeps so cannot be had, and why."""
+"""Reasons against files of these modes."""
 
 
 NO_ACCESS: Mapping[str, str] = {"access_denied": DENIED, "file_not_found": DELETED}
@@ -125,7 +121,7 @@ NO_WORD: Mapping[str, str] = {
     "file_not_found": GONE,
     "file_deleted": DELETED,
 }
-"""Slack's words in the answer of files.info."""
+"""Reasons by error of files.info."""
 
 
 NO_SCOPE = f"The Slack app lacks the scope files:read, without which it can read no file. {FIX}"
@@ -147,7 +143,7 @@ LATER = "Try again in a moment."
 
 
 class _RetryLater(FileTemporarilyUnavailable):
-    """It may come when it is asked for again, after so many seconds."""
+    """Failure that may pass after `after` seconds."""
 
     def __init__(self, said: str, after: int = 0) -> None:
         super().__init__(f"{said} {LATER}")
@@ -156,7 +152,7 @@ class _RetryLater(FileTemporarilyUnavailable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackFileSource:
-    """Fetches files of one workspace: at most `most` bytes each, within `patience` seconds of real time."""
+    """Fetcher of files: `most` bytes each, within `patience` seconds of real time."""
 
     web: WebApi
     access: SlackAccess
@@ -164,7 +160,7 @@ class SlackFileSource:
     patience: float = PATIENCE
 
     async def fetch(self, file: SharedFile) -> bytes:
-        """The content of this file. Raises FileRefused, or FileAway where it may be had later."""
+        """Return a file's content. Raises FileUnavailable, or FileTemporarilyUnavailable."""
         try:
             async with asyncio.timeout(self.patience):
                 return await self._download(await self._found(file))
@@ -174,7 +170,7 @@ class SlackFileSource:
             ) from None
 
     async def _found(self, file: SharedFile) -> SharedFile:
-        """The same file with an address that the token may be sent to; Slack is asked where it has none."""
+        """Return the file with a trusted address, asking Slack if needed."""
         self._check(file)
         if file.id and (file.access == CHECK or not self._trusts(file.url)):
             file = await self._described(file.id)
@@ -186,7 +182,6 @@ class SlackFileSource:
         return file
 
     def _check(self, file: SharedFile) -> None:
-        """Raise FileRefused for what is known to be of no use to ask for."""
         refusal = NO_MODE.get(file.mode) or NO_ACCESS.get(file.access)
         if refusal:
             raise FileUnavailable(refusal)
@@ -194,11 +189,10 @@ class SlackFileSource:
             raise self._too_large(file.size)
 
     def _trusts(self, url: str) -> bool:
-        """May the token be sent there?"""
+        """True if the token may be sent there."""
         return url_origin(url) in (SLACK_FILES, url_origin(self.access.base_url))
 
     async def _described(self, id: str) -> SharedFile:
-        """The file as Slack describes it now."""
         try:
             answer = await self.web.call_readonly(self.web.client.files_info, file=id)
         except SlackApiError as refusal:
@@ -220,7 +214,6 @@ class SlackFileSource:
         return parse_shared_file(found)
 
     async def _download(self, file: SharedFile) -> bytes:
-        """Its content, after a few tries at the most."""
         patience = LONGEST_WAIT
         attempt = 1
         while True:
@@ -235,7 +228,7 @@ class SlackFileSource:
             attempt += 1
 
     async def _request(self, file: SharedFile) -> bytes:
-        """One request. Nothing that it raises holds on to an error of the client's, which knows the token."""
+        """Send one request. Its errors hold no client error: those know the token."""
         try:
             async with self._session(file.url) as session:
                 get = session.get(file.url, allow_redirects=False, proxy=self.web.client.proxy)
@@ -247,7 +240,6 @@ class SlackFileSource:
         raise broken
 
     def _session(self, url: str) -> ClientSession:
-        """What may be shown to that address, and for how long it may be silent."""
         headers: dict[str, str] = {}
         if url_origin(url) == url_origin(self.access.base_url):
             headers.update(self.access.headers)
@@ -257,7 +249,6 @@ class SlackFileSource:
         return ClientSession(headers=headers, timeout=silence, cookie_jar=DummyCookieJar())
 
     async def _content(self, file: SharedFile, response: ClientResponse) -> bytes:
-        """What was sent, if it is the file."""
         expected = response.content_length
         if expected is not None and expected > self.most:
             raise self._too_large(expected)
@@ -281,7 +272,7 @@ class SlackFileSource:
 
 
 def url_origin(url: str) -> tuple[str, str, int] | None:
-    """Where this address leads: scheme, host and port. None where it is no plain address."""
+    """Return scheme, host and port; None if not plain."""
     found = ADDRESS.fullmatch(url)
     if found is None:
         return None
@@ -290,7 +281,6 @@ def url_origin(url: str) -> tuple[str, str, int] | None:
 
 
 def _check_status(response: ClientResponse) -> None:
-    """Raise what an answer means that is not the file."""
     status = response.status
     if status == HTTPStatus.OK:
         return
@@ -308,7 +298,7 @@ def _check_status(response: ClientResponse) -> None:
 
 
 def _limited(after: str) -> FileTemporarilyUnavailable:
-    """Slack takes no more requests for a while; for a long one it is not waited."""
+    """Return a rate limit's error, retryable if short."""
     said = "Slack takes no more requests from this app for now."
     seconds = seconds_of(after, LONGEST_WAIT)
     if seconds:
@@ -317,27 +307,27 @@ def _limited(after: str) -> FileTemporarilyUnavailable:
 
 
 def _is_page(response: ClientResponse, content: bytearray) -> bool:
-    """Is it HTML, as it says, or looks like where it says nothing?"""
+    """True if the header or, without one, the content says HTML."""
     if "Content-Type" in response.headers:
         return response.content_type in HTML
     return HTML_BEGINS.match(content) is not None
 
 
 def _is_html(file: SharedFile, content: bytearray) -> bool:
-    """Is this page of HTML the file itself? The sign-in page has another size."""
+    """True if the file itself is HTML; a sign-in page differs in size."""
     return file.mimetype in HTML and file.size == len(content)
 
 
 MOST_FILES = 20
-"""Files that are read at once."""
+"""Most files per request."""
 
 
 AT_ONCE = 2
-"""Files that are turned into texts at once, whoever asks."""
+"""Files converted at once by all callers."""
 
 
 MOST_THREADS = 200
-"""Threads of a channel's history whose replies are read; those with the latest ones."""
+"""Threads of a channel whose replies are read, latest first."""
 
 
 NOWHERE = "This conversation is not in Slack: there is nothing to read here."
@@ -366,16 +356,16 @@ NO_MEMBER = "You are not a member of {name}: I read a channel only for those who
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackSourceProvider:
-    """Brings documents out of one workspace. Each method raises DocumentError with a sentence for people."""
+    """Documents from one workspace. Methods raise DocumentError with a sentence for people."""
 
     workspace: SlackWorkspace
     archive: ConversationArchive
     fetcher: FileSource
     room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
-    """For those that are read at once: each may take a child of its own, and a gigabyte."""
+    """Limits conversions: each may take a process and a gigabyte."""
 
     async def files(self, thread: str, names: Sequence[str], until: float) -> Sequence[Document]:
-        """The files that were shared in this conversation: those of these names, or all."""
+        """Return files shared in this conversation, by name or all."""
         wanted = self._within_reach(root_of(thread), names, until)
         if not wanted:
             raise DocumentError(NO_FILES)
@@ -387,7 +377,7 @@ class SlackSourceProvider:
         return _told_apart(documents)
 
     async def thread(self, thread: str, until: float) -> Sequence[Document]:
-        """All that was said in this conversation; a message is a part, named by its permalink."""
+        """Return this conversation; each message is a part named by its permalink."""
         place = self._place(thread)
         with _asking_slack():
             items = await self.archive.read_replies(place.channel, place.ts, 0.0)
@@ -396,7 +386,7 @@ class SlackSourceProvider:
     async def channel(
         self, thread: str, name: str, days: int, until: float, askers: Sequence[str]
     ) -> Sequence[Document]:
-        """What was said in a channel since so many days; without a name, in that of this conversation."""
+        """Return `days` of a channel; without a name, this conversation's."""
         place = self._place(thread)
         with _asking_slack():
             if name:
@@ -411,10 +401,9 @@ class SlackSourceProvider:
             raise DocumentError(NOWHERE) from nowhere
 
     def _within_reach(self, root: str, names: Sequence[str], until: float) -> list[SharedFile]:
-        """What was shared in this conversation, the oldest first.
+        """Return files shared in this conversation, oldest first.
 
-        A DM is one conversation, whichever message began it: where this one has no such files, those from
-        before it count, all of them for a name, else the latest ones.
+        A DM is one conversation: for missing files, earlier threads are searched.
         """
         shared = self._shared(root, until)
         if shared and all(_fitting(shared, name) for name in names):
@@ -426,7 +415,7 @@ class SlackSourceProvider:
         return shared
 
     def _earlier(self, root: str) -> Iterator[str]:
-        """In a DM the other roots of it, the latest first."""
+        """Yield the DM's other roots, latest first."""
         here = self.workspace.journal.latest_of_kind(root, ConversationOpened)
         if here is None or here.event.where != "dm":
             return
@@ -435,7 +424,6 @@ class SlackSourceProvider:
                 yield opened.thread
 
     def _shared(self, root: str, until: float) -> list[SharedFile]:
-        """What was shared under this root, each file once, the oldest first."""
         files: list[SharedFile] = []
         for entry in self.workspace.journal.thread_entries(root, PersonMessage):
             if float(entry.event.ts) <= until:
@@ -453,7 +441,7 @@ class SlackSourceProvider:
     async def _other(
         self, thread: str, here: ConversationOpened, name: str, askers: Sequence[str]
     ) -> ConversationOpened:
-        """Another channel, if all who read here could read there, and whoever asks does."""
+        """Return a channel that all readers here may read and all askers are in."""
         wanted = _plain(name)
         await self.workspace.places.update()
         channel = self.workspace.places.channel_of(thread)
@@ -471,7 +459,6 @@ class SlackSourceProvider:
         return bool(people) and members.issuperset(people)
 
     async def _history(self, place: ConversationOpened, since: float) -> list[Item]:
-        """The messages since then, with the replies to them."""
         items = await self.archive.read_history(place.channel, since)
         live = active_threads(items, since)
         items = [item for item in items if time_of(item) >= since]
@@ -482,7 +469,7 @@ class SlackSourceProvider:
     async def _document(
         self, name: str, place: ConversationOpened, items: Iterable[Item], until: float
     ) -> Document:
-        """What was said until then and nobody wants forgotten: a part each, in the order of their times."""
+        """Return messages up to `until`, one part each, without forgotten ones."""
         unsaid = self.workspace.forgotten.forgotten_messages()
         parts: dict[str, str] = {}
         for item in sorted(items, key=time_of):
@@ -498,7 +485,6 @@ class SlackSourceProvider:
         return await asyncio.to_thread(document_of_parts, name, parts.items(), kind="thread")
 
     async def _line(self, message: SlackMessage) -> str:
-        """Who said it, when, and what."""
         me = self.workspace.me
         words = await self.workspace.people.describe(message)
         name = words["name"]
@@ -517,7 +503,6 @@ class SlackSourceProvider:
 
 @contextmanager
 def _asking_slack() -> Iterator[None]:
-    """Where Slack does not answer, or refuses, people are told so."""
     try:
         yield
     except (SlackApiError, *OUT_OF_REACH) as error:
@@ -525,12 +510,11 @@ def _asking_slack() -> Iterator[None]:
 
 
 def _plain(channel: str) -> str:
-    """The name of a channel as it is compared."""
     return channel.strip().lstrip("#").casefold()
 
 
 def _named(shared: Sequence[SharedFile], names: Iterable[str]) -> list[SharedFile]:
-    """The files of these names: in full, or as part of one. Raises DocumentError for a name that is none."""
+    """Return files by full or partial name. Raises DocumentError if unknown."""
     found: list[SharedFile] = []
     for name in names:
         fits = _fitting(shared, name)
@@ -542,7 +526,6 @@ def _named(shared: Sequence[SharedFile], names: Iterable[str]) -> list[SharedFil
 
 
 def _fitting(shared: Sequence[SharedFile], name: str) -> list[SharedFile]:
-    """The files of this name, or that have it in theirs."""
     wanted = name.strip().casefold()
     if not wanted:
         return []
@@ -551,7 +534,7 @@ def _fitting(shared: Sequence[SharedFile], name: str) -> list[SharedFile]:
 
 
 def _each_once(files: Iterable[SharedFile]) -> list[SharedFile]:
-    """A file that was shared again is described as it was then."""
+    """Drop duplicates, keeping the latest description."""
     known: dict[str, SharedFile] = {}
     for file in files:
         known[file.id or file.name] = file
@@ -559,7 +542,7 @@ def _each_once(files: Iterable[SharedFile]) -> list[SharedFile]:
 
 
 def _told_apart(documents: Sequence[Document]) -> list[Document]:
-    """Documents of one name get numbers."""
+    """Number documents of equal names."""
     found: dict[str, Document] = {}
     for document in documents:
         name = document.name

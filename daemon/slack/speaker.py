@@ -1,14 +1,7 @@
-"""The soul's voice in Slack: the Speaker port.
+"""Messages of the soul in Slack: posts, streams and cards. Implements the Speaker port.
 
-A speech's key is hashed into its message's metadata: `Posted.key == digest(key)`.
-
-A message while it is being said: shown in steps, by size and by time, by a task of its own.
-
-Made and ended by the speaker. Whatever goes wrong in a step ends the showing: the last word sets it right.
-
-The requests that write one message of ours, streamed or posted. For the speaker and its streams.
-
-Only a post can say that its links are to have no previews. In plain text nothing is a reference.
+The metadata holds the digest of the speech's key. A background task shows a growing message in steps; after a
+failure, only its end corrects it.
 """
 
 from __future__ import annotations
@@ -67,11 +60,10 @@ GONE = "message_not_found"
 
 
 SECTION_MOST = 3_000
-"""Characters that Slack takes in a section."""
 
 
 NO_PREVIEWS = {"unfurl_links": False, "unfurl_media": False}
-"""What keeps Slack from fetching the links of a post."""
+"""Options that keep Slack from fetching links; only posts take them."""
 
 
 log = logging.getLogger(__name__)
@@ -79,11 +71,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class MessageRequests:
-    """One message on its way into a place. `key` is the speech's; texts can only ping those in `keep`.
+    """Requests for one message. `key` is the speech's; texts ping only people in `keep`.
 
-    `answers` are the ts of the messages that it answers, `journal` is the id of its journal. `named` says
-    whose links may stand in it where it cannot say that they have no previews. `grows`: what is written now
-    is not all of it.
+    `answers` are the ts of answered messages. `named` decides which links may stand if previews cannot be
+    off. `grows`: more will come.
     """
 
     web: WebApi
@@ -97,13 +88,12 @@ class MessageRequests:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """How the message is known again after a crash, and what it answers where no journal says so."""
+        """Metadata to recognize the message after a crash."""
         return speech_metadata(self.key, self.journal, self.answers, grows=self.grows)
 
     async def post(
         self, text: str, hold: Hold, choices: ButtonRow | None = None, *, plain: bool = False
     ) -> str:
-        """Say it whole; returns its ts."""
         content: dict[str, Any] = {"markdown_text": text}
         if plain:
             content = _plain(text, choices, self.keep)
@@ -114,7 +104,7 @@ class MessageRequests:
     async def put(
         self, ts: str | None, content: Mapping[str, Any], hold: Hold, patience: int = LONGEST_WAIT
     ) -> str:
-        """Post a message of this content, or let the one of this ts have it; returns its ts."""
+        """Post or, with a ts, replace a message; return its ts."""
         client = self.web.client
         given: dict[str, Any] = {"channel": self.place.channel, "metadata": self.metadata, **content}
         method: Method = client.chat_update
@@ -128,9 +118,8 @@ class MessageRequests:
         return str(answer["ts"])
 
     async def begin(self, text: str, hold: Hold) -> str:
-        """Open a stream; returns its ts. Slack wants to know for whom it is, except in DMs.
-
-        A rate limit is the caller's: there is another way to begin.
+        """Open a stream, without waiting for rate limits; return its ts. Outside DMs, Slack requires a
+        recipient.
         """
         answer = await self.web.send_request(
             hold,
@@ -144,12 +133,12 @@ class MessageRequests:
         return str(answer["ts"])
 
     async def append(self, ts: str, more: str, hold: Hold) -> None:
-        """Let a stream grow; a rate limit is the caller's."""
+        """Append to a stream, without waiting for rate limits."""
         append = self.web.client.chat_appendStream
         await self.web.send_request(hold, append, channel=self.place.channel, ts=ts, markdown_text=more)
 
     async def stop(self, ts: str, rest: str, hold: Hold, choices: ButtonRow | None = None) -> bool:
-        """End a stream with the rest of its text; did it end so? Raises while Slack has no time for it."""
+        """End a stream with the rest; True if done. Raises SlackApiError for a rate limit."""
         blocks = None
         if choices:
             blocks = [make_button_block(choices)]
@@ -172,11 +161,11 @@ class MessageRequests:
         return True
 
     async def grow(self, ts: str, text: str, hold: Hold) -> None:
-        """Let a message that is no stream read so for now; a rate limit is the caller's."""
+        """Update a message that is no stream, without waiting for rate limits."""
         await self._update(self.web.send_request, hold, ts, markdown_text=text)
 
     async def remove(self, ts: str, hold: Hold) -> bool:
-        """Take it away; where Slack will not, it stays. Returns whether it is gone."""
+        """Delete the message; False if Slack refuses."""
         try:
             await self.web.call(hold, self.web.client.chat_delete, channel=self.place.channel, ts=ts)
         except SlackApiError as refusal:
@@ -192,10 +181,8 @@ class MessageRequests:
     async def rewrite(
         self, ts: str, text: str, hold: Hold, choices: ButtonRow | None = None, *, plain: bool = False
     ) -> None:
-        """Let it read so for good, with these buttons or none. One that was deleted in Slack stays deleted.
-
-        Only blocks are sure to take away the blocks that were there. What is too long for the plain text
-        beside them goes without: so much stands under no question.
+        """Set the final text and buttons. Only blocks surely remove old blocks; a text too long for them had
+        none.
         """
         content = _in_blocks(text, choices)
         if len(text) > UPDATE_MOST and not choices:
@@ -215,7 +202,6 @@ class MessageRequests:
 
 
 def _in_blocks(text: str, choices: ButtonRow | None) -> dict[str, Any]:
-    """What makes a message read so; its plain text is for notifications."""
     blocks: list[dict[str, Any]] = [{"type": "markdown", "text": text}]
     if choices:
         blocks.append(make_button_block(choices))
@@ -223,7 +209,7 @@ def _in_blocks(text: str, choices: ButtonRow | None) -> dict[str, Any]:
 
 
 def _plain(text: str, choices: ButtonRow | None, keep: Set[str] = NOBODY) -> dict[str, Any]:
-    """The same as plain text, in which Slack finds nothing of its own but what mentions those in `keep`."""
+    """Return plain text, where Slack resolves only mentions of `keep`."""
     said = escape_mrkdwn(text)
     for person in keep:
         said = said.replace(escape_mrkdwn(mention_markup(person)), mention_markup(person))
@@ -240,21 +226,17 @@ ENOUGH = 256
 
 
 PACE = 0.7
-"""Seconds after which fewer are shown, too."""
+"""Seconds after which fewer are shown."""
 
 
 class MessageStream:
-    """A message of ours that grows: by appending when it is `streamed`, else by rewriting.
-
-    It was begun with the text `said`, of which Slack shows what is settled.
-    """
+    """Growing message: appended to when `streamed`, else rewritten. `said` is its first text."""
 
     def __init__(self, draft: MessageRequests, ts: str, said: str, *, streamed: bool) -> None:
         self.ts = ts
         self._draft = draft
         self._streamed = streamed
         self._said = said
-        """The text of the last request."""
         self._shown = escape_settled_mentions(said, draft.keep, draft.named)
         self._next: tuple[str, Hold] | None = None
         self._whole = True
@@ -265,16 +247,16 @@ class MessageStream:
 
     @property
     def text(self) -> str:
-        """How it reads, or will in a moment."""
+        """Text shown now or soon."""
         text = self._said
         if self._next:
             text, _ = self._next
         return escape_settled_mentions(text, self._draft.keep, self._draft.named)
 
     def extend(self, text: str, hold: Hold) -> None:
-        """It should read so by now (whole text). What does not go on from what was said waits for the end.
+        """Schedule the whole text; one that does not continue the last waits for the end.
 
-        It comes with each piece of an answer: whatever it takes to show it is done when it is shown.
+        Called for each piece of an answer, so it must be cheap.
         """
         if text == self._said or not text.startswith(self._said):
             return
@@ -284,19 +266,18 @@ class MessageStream:
             self._enough.set()
 
     async def close(self) -> None:
-        """Show nothing more; waits for a request that is on its way."""
+        """Stop; await a running request."""
         for event in (self._closed, self._grown, self._enough):
             event.set()
         await self._pump
 
     async def abandon(self) -> None:
-        """Show nothing more, and wait for nothing: what stands there is for another attempt to end."""
+        """Stop at once; another attempt ends the message."""
         self._pump.cancel()
         await asyncio.gather(self._pump, return_exceptions=True)
 
     async def end(self, draft: MessageRequests, text: str, hold: Hold, choices: ButtonRow | None) -> bool:
-        """Close it with its last words, as this draft of it; False when it does not read so, and must be
-        rewritten."""
+        """End it with this text; False if it must be rewritten."""
         await self.close()
         if not (self._whole and text.startswith(self._shown)):
             return False
@@ -316,7 +297,7 @@ class MessageStream:
             self._said, hold = self._next
             text = escape_settled_mentions(self._said, self._draft.keep, self._draft.named)
             if not (text.startswith(self._shown) or self._shown.startswith(text)):
-                self._whole = False  # what was shown proved to be a part of a link that nobody named
+                self._whole = False
             elif len(text) > len(self._shown):
                 await self._step(text, hold)
 
@@ -349,22 +330,22 @@ NO_STREAM = LACKING | {
     "missing_recipient_user_id",
     "user_not_found",
 }
-"""Refusals that say: there can be no stream here now, and none was begun. Any other leaves it open."""
+"""Refusals that prove that no stream was begun; others do not."""
 
 
 GAP = "…"
-"""How a message of ours reads that says nothing, and cannot be deleted."""
+"""Replacement of a message that cannot be deleted."""
 
 
 PAGES = 10
 
 
 CARD_PATIENCE = 5
-"""Seconds that a card waits for a rate limit, in all: what is to be said waits for it."""
+"""Seconds that a card waits for rate limits: speech waits for it."""
 
 
 class SlackSpeaker:
-    """Speaks in threads that the journal knows, one message at a time in each; mentions only whom it may."""
+    """Speaker with one message at a time per thread; mentions only permitted people."""
 
     def __init__(self, workspace: SlackWorkspace, left_out: RefusedContent) -> None:
         self._workspace = workspace
@@ -378,44 +359,40 @@ class SlackSpeaker:
         self._streams: dict[str, MessageStream] = {}
         self._left_out = left_out
         self._direct: dict[str, str] = {}
-        """Our conversations with people in which we speak unasked, by person."""
+        """By person."""
 
     def begin(self) -> None:
-        """Take away what an earlier daemon has left standing as a status."""
         self._status.begin()
 
     async def close(self) -> None:
-        """Leave as it is what turns that were cut off had begun to say, and show nothing any more."""
+        """Stop, leaving unfinished messages as they are."""
         await asyncio.gather(*(stream.abandon() for stream in self._streams.values()))
         await self._status.close()
 
     @property
     def busy(self) -> bool:
-        """Is a status on its way to Slack?"""
         return self._status.is_busy
 
     def report_left_out(self, thread: str, word: str) -> None:
-        """Slack refused something in each form, with this word: people there do not see it."""
+        """Record content that Slack refused in every form."""
         self._left_out.record_refusal(self._place_of(thread).place, thread, word)
 
     def pages(
         self, text: str, cuts: Sequence[int] = (), ended: Sequence[MessagePage] = ()
     ) -> Sequence[MessagePage]:
-        """The text as messages that Slack takes whole."""
         return pages(text, cuts, ended)
 
     def page_end(self, text: str, since: int) -> int:
-        """Where a page that began at `since` had best end, if it must end now."""
+        """Return the best end of a page that began at `since`."""
         return page_break(text, since)
 
     def status(self, thread: str, text: str, hold: Hold) -> None:
-        """Slack is to show that the soul is doing this; an empty text: nothing any more."""
         self._status.show(thread, text, hold)
 
     async def start(self, thread: str, text: str, key: str, hold: Hold) -> str:
-        """Begin a message: a stream, or where there are none a post that will be rewritten.
+        """Begin a message: a stream or else a post to rewrite.
 
-        Raises SpeechFailed, also when it may have been begun after all: look with `own`.
+        Raises PostFailed, even if it may have begun: check with `own`.
         """
         left = self._streams.pop(thread, None)
         if left:
@@ -438,7 +415,7 @@ class SlackSpeaker:
             return MessageStream(draft, ts, text, streamed=False)
 
     async def extend(self, thread: str, ts: str, text: str, hold: Hold) -> None:
-        """The message now reads so; it will be shown within the second."""
+        """Show the new text within a second."""
         stream = self._streams.get(thread)
         if stream and stream.ts == ts:
             stream.extend(text, hold)
@@ -455,7 +432,7 @@ class SlackSpeaker:
         *,
         plain: bool = False,
     ) -> str:
-        """The message reads so for good, with these buttons: posted whole, its stream ended, or rewritten."""
+        """Set the final text and buttons; return the ts."""
         assert text.strip(), "an empty text is never said"
         with saying(its_content=True):
             draft = self._draft(thread, key, answers)
@@ -470,10 +447,9 @@ class SlackSpeaker:
         return ts
 
     async def leave_message(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
-        """It stays as it reads, without buttons; if it is a stream still, it ends with `end`.
+        """Keep the message without buttons; a running stream ends with `end`.
 
-        Returns how it reads then. Empty: another daemon wrote it. What Slack shows of that is mrkdwn, and not
-        what was written.
+        Return its text; empty if another daemon wrote it.
         """
         stream = self._streams.get(thread)
         if stream and stream.ts == ts:
@@ -487,7 +463,6 @@ class SlackSpeaker:
         return ""
 
     async def _take_buttons(self, draft: MessageRequests, ts: str, own: Sequence[Item], hold: Hold) -> None:
-        """The buttons under this message go. All else of it is given back as Slack has it."""
         for item in own:
             blocks = objects_at(item, "blocks")
             rest = [block for block in blocks if block.get("type") != "actions"]
@@ -506,9 +481,9 @@ class SlackSpeaker:
         *,
         plain: bool = False,
     ) -> str:
-        """Say it in a message of its own instead of this one, which goes. Returns the new ts.
+        """Post a new message in place of this one; return the new ts.
 
-        The new one has a key of its own: after a kill it is found, also where it stands beside the old one.
+        Its own key finds it after a kill, even beside the old one.
         """
         with saying(its_content=True):
             draft = self._draft(thread, f"{key} instead: {digest(text)}", answers)
@@ -521,9 +496,9 @@ class SlackSpeaker:
         return found[0]
 
     async def retract(self, thread: str, ts: str, key: str, hold: Hold) -> None:
-        """Take a message away. Raises SpeechFailed.
+        """Delete a message. Raises PostFailed.
 
-        Slack keeps what still grows: its stream is ended first. What cannot be deleted reads "…".
+        A running stream is ended first, as Slack requires. An undeletable message becomes "…".
         """
         with saying():
             draft = self._draft(thread, key)
@@ -540,7 +515,7 @@ class SlackSpeaker:
                     raise
 
     async def show_card(self, thread: str, ts: str | None, plan: PlanState, key: str, hold: Hold) -> str:
-        """A card shows this plan: one that is posted, or this one in place. Returns its ts."""
+        """Post or update a plan card; return its ts."""
         draft = self._draft(thread, key)
         with saying():
             try:
@@ -567,11 +542,10 @@ class SlackSpeaker:
         return await draft.put(ts, in_plain_text(plan), hold, CARD_PATIENCE)
 
     async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
-        """Tell one person something here that nobody else sees, and that they see once.
+        """Show one person a message once, hidden from others.
 
-        Raises SpeechFailed, and ContentRefused where Slack takes it in no form. Where Slack will not have it
-        for another reason (they are not there, say) nobody is told, and all goes on. Slack shows it only in a
-        thread that has a reply: in any other it stands beside the root.
+        Raises PostFailed or ContentRefused; logs other refusals. Slack shows it in a thread only after a
+        reply, else beside the root.
         """
         place, post = self._place_of(thread), self._web.client.chat_postEphemeral
         where: dict[str, Any] = {"channel": place.channel, "user": person}
@@ -593,23 +567,21 @@ class SlackSpeaker:
                 log.warning("Slack would not tell one person something (%s).", slack_error(refusal))
 
     async def open_dm(self, person: str, hold: Hold) -> str:
-        """The conversation in which the soul says something to this person unasked. Raises SpeechFailed."""
+        """Return the thread of unasked messages to this person. Raises PostFailed."""
         if person not in self._direct:
             with saying():
                 self._direct[person] = await open_dm_thread(self._workspace, person, hold)
         return self._direct[person]
 
     async def name(self, person: str) -> str:
-        """What someone is called; empty where Slack does not say."""
         return await self._people.look_up_name(person)
 
     async def own_messages(self, thread: str, since: float) -> Sequence[PostedMessage]:
-        """Our messages here since then, oldest first; one that grows reads as it soon will."""
+        """Return the soul's messages since `since`, oldest first."""
         with saying():
             return [self._posted(thread, item) for item in await self._own(thread, since)]
 
     async def _own(self, thread: str, since: float) -> list[Item]:
-        """The same as Slack has them. Raises what the web does."""
         place = self._place_of(thread)
         client = self._web.client
         where = {"channel": place.channel, "oldest": f"{since:.6f}", "include_all_metadata": True}
@@ -644,7 +616,7 @@ class SlackSpeaker:
     async def _ended(
         self, thread: str, draft: MessageRequests, ts: str, final: str, hold: Hold, choices: ButtonRow | None
     ) -> bool:
-        """Was it a stream of ours, and does it read so now? A stream of another attempt is only left."""
+        """True if our stream has the final text; another attempt's is only closed."""
         stream = self._streams.pop(thread, None)
         if stream and stream.ts != ts:
             await stream.close()
@@ -654,9 +626,9 @@ class SlackSpeaker:
 
 @contextmanager
 def saying(*, its_content: bool = False) -> Iterator[None]:
-    """What goes wrong on the way to Slack, or there, is a SpeechFailed; some of it a SpeechRefused.
+    """Turn Slack failures into PostFailed, or PostRefused for a closed conversation.
 
-    A refusal of what is said is a ContentRefused, where `its_content` can be said in another form.
+    `its_content`: refused content has another form and raises ContentRefused.
     """
     try:
         yield
@@ -669,7 +641,7 @@ def saying(*, its_content: bool = False) -> Iterator[None]:
 
 
 def _text(item: Item) -> str:
-    """How a message reads: beside a block its plain text may be cut short."""
+    """Return a message's text, preferably from its block: plain text may be cut."""
     for block in item.get("blocks") or ():
         if block.get("type") == "markdown":
             return str(block.get("text"))

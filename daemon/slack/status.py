@@ -1,14 +1,8 @@
-"""What Slack shows while the soul works: words on a status line, and the session's own sign of work.
+"""Status line and session state in Slack while the soul works.
 
-Slack has two calls. `assistant.threads.setStatus` shows words and clears itself with the answer;
-`agents.sessions.setStatus` takes no words (it refuses them) and stays, with a Stop button, until it is set
-back. So what stands in Slack is a state to be brought about, whatever happens: no turn waits for it, and
-what a dead daemon has left standing is taken away by the next one.
-
-One sign in Slack, a line of words or a session's state, in every thread: brought to what is wanted there.
-
-Whoever wants something waits for nothing. What is on its way to Slack is one request in each thread; what is
-wanted meanwhile replaces what was wanted before. The status has two of them.
+`assistant.threads.setStatus` shows words, which a reply clears. `agents.sessions.setStatus` takes no words
+and shows a Stop button until reset. Both are synchronized in the background: no turn waits, the latest state
+wins, and a new daemon clears what a dead one left.
 """
 
 from __future__ import annotations
@@ -49,7 +43,7 @@ NOTHING = ""
 
 
 MOMENT = 0.1
-"""Seconds before a sign appears: what is over by then needs none, and the model is asked first."""
+"""Seconds before a status appears: short work needs none, and the model goes first."""
 
 
 ADVICE = (
@@ -57,30 +51,27 @@ ADVICE = (
     " features.agent_view and the scopes of manifest.json to https://api.slack.com/apps, App Manifest,"
     " and install the app again. `python -m daemon doctor` says whether that is done."
 )
-"""What the owner can do about a sign that Slack does not take."""
 
 
 log = logging.getLogger(__name__)
 
 
 class CallPace:
-    """`burst` calls at once, and after them one every `each` seconds. Who asks first is first."""
+    """Rate limit: `burst` calls, then one every `each` seconds, in order."""
 
     def __init__(self, clock: Clock, *, burst: int, each: float) -> None:
         self._clock = clock
         self._ahead = (burst - 1) * each
         self._each = each
         self._due = 0.0
-        """When the next call would be due if there were no burst."""
         self._rests = 0.0
 
     @property
     def is_resting(self) -> bool:
-        """Has Slack had enough for now?"""
         return self._clock.steady() < self._rests
 
     def take_slot(self) -> float:
-        """Take the next free slot; in how many seconds it comes."""
+        """Reserve the next slot; return seconds until it."""
         now = self._clock.steady()
         self._due = max(self._due, now)
         wait = max(self._due - self._ahead - now, 0.0)
@@ -88,14 +79,14 @@ class CallPace:
         return wait
 
     def pause_for(self, seconds: float) -> None:
-        """Slack wants no call for so long."""
+        """Allow no call for this long."""
         self._rests = self._clock.steady() + seconds
         self._due = max(self._due, self._rests + self._ahead)
 
 
 @dataclass(slots=True, kw_only=True)
 class ThreadStatus:
-    """The sign in one thread. `wanted` is None where it is somebody else's; `stands`, where nobody knows."""
+    """Status in a thread. `wanted` is None if another worker decides; `stands` is None if unknown."""
 
     thread: str
     place: ConversationOpened
@@ -103,47 +94,45 @@ class ThreadStatus:
     wanted: str | None = NOTHING
     stands: str | None = NOTHING
     since: float = 0.0
-    """When what stands there was set."""
     swept: bool = False
-    """Did Slack take it away while a request was on its way?"""
+    """True if Slack cleared it during a request."""
     left: bool = False
-    """Is it what a dead daemon left, so that it can wait for whoever is at work now?"""
+    """True if a dead daemon left it: it may wait."""
     task: asyncio.Task[None] | None = None
     waits: bool = False
-    """Does the task wait until Slack may be told?"""
+    """True while the task waits for a slot."""
 
     @property
     def is_being_set(self) -> bool:
-        """Is a request on its way, or at once?"""
+        """True if a request runs or is about to."""
         return self.task is not None and not self.waits
 
     @property
     def is_stale(self) -> bool:
-        """Is there something to do?"""
         return self.wanted is not None and self.wanted != self.stands
 
     @property
     def is_forgettable(self) -> bool:
-        """Is there nothing to know about it any more?"""
+        """True if nothing is left to track."""
         return self.stands == NOTHING and not self.wanted
 
     @property
     def is_clear(self) -> bool:
-        """Does nothing of ours stand there?"""
+        """True if nothing of ours is shown there."""
         return self.wanted is None or self.is_forgettable
 
     def stop_wanting(self) -> None:
-        """Nothing is wanted here, unless that is somebody else's to say."""
+        """Clear `wanted`, unless another worker decides."""
         if self.wanted is not None:
             self.wanted = NOTHING
 
 
 @dataclass(kw_only=True)
 class StatusSync:
-    """What `method` sets, in all threads. What takes it away is `nothing`.
+    """Synchronizer of one status in all threads; `nothing` clears it.
 
-    After `lasts` seconds what stands somewhere is set again when it is wanted again. `deserted` says whether
-    nobody is at work in a thread; `rested` is called when a thread has what is wanted there.
+    After `lasts` seconds a status is set again. `deserted` is true for threads without work; `rested` follows
+    each task.
     """
 
     web: WebApi
@@ -160,21 +149,18 @@ class StatusSync:
 
     @property
     def is_busy(self) -> bool:
-        """Is there something that Slack is being told now, or at once?"""
         return any(spot.is_being_set for spot in self._spots.values())
 
     @property
     def is_clear(self) -> bool:
-        """Does it stand nowhere that is ours?"""
         return self._lacking or all(spot.is_clear for spot in self._spots.values())
 
     @property
     def is_wanted_anywhere(self) -> bool:
-        """Is it wanted anywhere?"""
         return any(spot.wanted for spot in self._spots.values())
 
     def refresh(self, is_wanted: Callable[[str], bool]) -> None:
-        """Set again what stands in such a thread for so long that Slack is about to take it away."""
+        """Set statuses again that Slack would soon clear."""
         now = self.web.clock.steady()
         for spot in list(self._spots.values()):
             is_old = spot.wanted and spot.wanted == spot.stands and now - spot.since >= self.lasts
@@ -183,14 +169,13 @@ class StatusSync:
                 self._start(spot)
 
     def place_of(self, thread: str) -> ConversationOpened | None:
-        """Where it may stand there, or is about to; None where it does not. A thread never moves."""
         spot = self._spots.get(thread)
         if spot is None:
             return None
         return spot.place
 
     def set_text(self, thread: str, place: ConversationOpened, value: str, hold: Hold) -> None:
-        """This is to stand there from now on, for as long as the thread is ours."""
+        """Set the wanted status, while the thread is ours."""
         spot = self._spots.get(thread)
         if spot is None:
             if value == NOTHING or self._lacking:
@@ -205,27 +190,27 @@ class StatusSync:
         self._start(spot)
 
     def mark_unknown(self, thread: str, place: ConversationOpened, hold: Hold) -> None:
-        """Nobody knows what stands there, and nothing is to."""
+        """Clear a thread whose status is unknown."""
         spot = self._spots[thread] = ThreadStatus(
             thread=thread, place=place, hold=hold, stands=None, left=True
         )
         self._start(spot)
 
     def cleared_by_slack(self, thread: str) -> None:
-        """Slack has just taken it away there."""
+        """Note that Slack cleared the status."""
         spot = self._spots.get(thread)
         if spot is None:
             return
         spot.stop_wanting()
         if spot.is_being_set:
-            spot.swept = True  # what is on its way may come before or after
+            spot.swept = True  # the request may arrive before or after
         elif spot.stands is not None:
             spot.stands = NOTHING
         if spot.is_forgettable and not spot.task:
             del self._spots[thread]
 
     async def close(self, seconds: float) -> None:
-        """Nothing is wanted anywhere any more: one more try for each thread, for so long in all."""
+        """Clear all: one more try per thread."""
         self._closing = True
         for spot in self._spots.values():
             spot.stop_wanting()
@@ -240,7 +225,6 @@ class StatusSync:
         await asyncio.gather(*tries, return_exceptions=True)
 
     def _wake(self, spot: ThreadStatus) -> None:
-        """What waits for its slot waits no more; it is begun anew."""
         if spot.task and spot.waits:
             spot.task.cancel()
             spot.task = None
@@ -267,7 +251,7 @@ class StatusSync:
         self.rested()
 
     async def _reach_wanted(self, spot: ThreadStatus) -> None:
-        """Until it is so. What is wanted may change at each await."""
+        """Try until done; each await may change what is wanted."""
         failures = 0
         moment = 0.0
         if spot.wanted and spot.stands == NOTHING:
@@ -285,8 +269,7 @@ class StatusSync:
                 return
 
     async def _take_slot(self, spot: ThreadStatus, least: float) -> None:
-        """Wait until it may be told. What a dead daemon left goes one by one, or nobody would see for a
-        minute who is at work now."""
+        """Wait for a slot. Remains of a dead daemon go one by one, not to delay current work."""
         spot.waits = True
         try:
             if spot.left and not self._closing:
@@ -303,7 +286,7 @@ class StatusSync:
             await self.web.clock.sleep(seconds)
 
     async def _try(self, spot: ThreadStatus) -> bool:
-        """One request. Until it is answered nobody knows what stands there."""
+        """Send one request; until answered, the status is unknown."""
         value = spot.wanted or NOTHING
         before = spot.stands
         spot.stands = None
@@ -325,9 +308,9 @@ class StatusSync:
         return True
 
     def _failed(self, spot: ThreadStatus, error: FencedError | SlackApiError | JournalError) -> bool:
-        """What to do about it; is it to be left at that?"""
+        """Handle a failure; True if final."""
         if isinstance(error, FencedError):
-            # it is for whoever took over to set it right; but where that one is done, it did not know of this
+            # the new holder of the lease corrects it, unless it is done already
             spot.wanted = None
             if self.deserted(spot.thread):
                 spot.wanted, spot.hold = NOTHING, no_lease_check
@@ -344,8 +327,8 @@ class StatusSync:
         return False
 
     def _leave_out(self, word: str) -> None:
-        """Slack will take none of these in this life: its owner is told once, and it is called no more."""
-        told = self._lacking or word == MISSING_SCOPE  # the web has said which scope
+        """Stop calling until restart; log it once."""
+        told = self._lacking or word == MISSING_SCOPE  # the scope is logged already
         self._lacking = True
         if not told:
             log.warning(
@@ -358,35 +341,34 @@ WORKING, DONE = "processing", "active"
 
 
 REFRESH = 90.0
-"""Seconds after which words that have not changed are shown again: Slack takes them away after 120."""
+"""Seconds after which words are set again: Slack clears them after 120."""
 
 
 LOOK = 20.0
-"""Seconds between two looks whether words have stood for so long."""
 
 
 SESSION_BURST, SESSION_EACH = 20, 2.1
-"""Below fifty in any minute (tier 3)."""
+"""Below Slack's 50 per minute (tier 3)."""
 
 
 LINE_BURST, LINE_EACH = 40, 1.1
-"""Below a hundred in any minute (tier 4): Slack has a tier of its own for these, which is higher."""
+"""Below Slack's 100 per minute (tier 4, special)."""
 
 
 GOODBYE = 3.0
-"""Seconds in which a daemon that stops takes away what it has shown."""
+"""Seconds to clear statuses at the end."""
 
 
 MOST = 200
-"""Threads, the latest, in which a dead daemon's signs are looked for."""
+"""Latest threads searched for remains."""
 
 
 EACH = 3_600.0
-"""Seconds after which it is noted, once nothing is shown, that nothing is."""
+"""Seconds between notes that nothing is shown."""
 
 
 class SlackStatus:
-    """What is shown in each thread. Never raises and never waits; no refusal of it ever reaches a turn."""
+    """Statuses of all threads. Never raises, waits, or affects a turn."""
 
     def __init__(self, web: WebApi, journal: Journal, team: str) -> None:
         self._web = web
@@ -418,13 +400,12 @@ class SlackStatus:
 
     @property
     def is_busy(self) -> bool:
-        """Is Slack being told something, or at once?"""
         return self._line.is_busy or self._session.is_busy or self._marking is not None
 
     def begin(self) -> None:
-        """Take away what a daemon that was killed may have left standing.
+        """Clear what a killed daemon may have left.
 
-        The lease that its attempt had still holds until there is another attempt, which knows better.
+        Its lease holds until another attempt, which knows better.
         """
         attempts = self._journal.latest_attempts(since=self._mark())
         for thread, epoch in attempts[-MOST:]:
@@ -435,7 +416,7 @@ class SlackStatus:
                     sign.mark_unknown(thread, place, self._held(thread, epoch))
 
     async def close(self) -> None:
-        """Take away what is still shown, within a moment; what Slack does not take is for the next start."""
+        """Clear what is shown, for some seconds; the next start does the rest."""
         if self._keeping:
             self._keeping.cancel()
             await asyncio.gather(self._keeping, return_exceptions=True)
@@ -446,7 +427,7 @@ class SlackStatus:
             await self._note(self._journal.last_seq_of_all())
 
     def show(self, thread: str, text: str, hold: Hold) -> None:
-        """These words, and that the session is at work; without words, nothing any more."""
+        """Show words and the session as working; without words, neither."""
         place = self._line.place_of(thread) or self._session.place_of(thread)
         if place is None and text:
             place = self._place(thread)
@@ -461,26 +442,23 @@ class SlackStatus:
             self._keeping = asyncio.create_task(self._keep(), name="status lines")
 
     async def _keep(self) -> None:
-        """Show words again before Slack takes them away, as long as any are wanted."""
         while self._line.is_wanted_anywhere:
             await self._web.clock.sleep(LOOK)
             self._line.refresh(self._is_at_work)
 
     def _is_at_work(self, thread: str) -> bool:
-        """Does a turn run there, or in a branch of it?"""
         return any(root_of(began.thread) == thread for began in self._journal.pending_entries(SoulTurnBegan))
 
     def note_reply(self, thread: str) -> None:
-        """A new message stands there: with it Slack takes the words away."""
+        """Note a new message: Slack clears the words."""
         self._line.cleared_by_slack(thread)
 
     def _place(self, thread: str) -> ConversationOpened | None:
-        """Where this is, if it is in this workspace."""
         try:
             place = self.place_of(thread)
         except LookupError:
             return None
-        if place.team != self._team or not place.ts:  # what is said unasked is in no thread
+        if place.team != self._team or not place.ts:  # unasked messages are in no thread
             return None
         return place
 
@@ -499,13 +477,13 @@ class SlackStatus:
         return self._line.is_clear and self._session.is_clear
 
     def _mark(self) -> int:
-        """The seq up to which no attempt has left anything standing."""
+        """Return the seq up to which no status is left."""
         for cleared in self._journal.latest_first(workspace_thread(self._team), StatusCleared):
             return cleared.event.upto
         return 0
 
     def _record_rest(self) -> None:
-        """Note now and then that nothing is shown, so that the next start need not look far."""
+        """Record now and then that nothing is shown, to shorten the next start."""
         passed = self._web.clock.steady() - self._looked
         due = self._repairing or passed >= EACH
         if not due or self._marking or not self._clear or self._journal.pending_entries(SoulTurnBegan):
@@ -519,5 +497,5 @@ class SlackStatus:
         self._marking = None
 
     async def _note(self, upto: int) -> None:
-        with suppress(JournalError):  # then the next start looks further back
+        with suppress(JournalError):  # the next start looks further back
             await record_workspace_note(self._journal, self._team, StatusCleared(upto=upto))

@@ -1,10 +1,6 @@
-"""The Slack surface as one thing with a lifetime: Bolt, the inbox, the voice.
+"""Slack surface: WebSocket connections, their health, and all parts with one lifetime.
 
-One WebSocket to Slack, from its handshake to its end; and how well the soul hears on all of them.
-
-All connections to Slack: each event comes on one of them, and each is replaced before it ends.
-
-A connection is one line after the other: a ticket that is good for once, then hello.
+Each connection is replaced before it ends, with a new one-time ticket.
 """
 
 from __future__ import annotations
@@ -78,39 +74,39 @@ from daemon.slack.web_api import (
 )
 
 Listen = Callable[[AsyncBoltRequest], Awaitable[bool]]
-"""Takes what is in an envelope; may that be acked?"""
+"""Handler of an envelope; True if it may be acked."""
 
 
 TAKEN = ("event_callback", "block_actions", "app_rate_limited")
-"""Types of payloads that the inbox takes. Forms, shortcuts and commands of Slack's are none of ours."""
+"""Payload types for the inbox; other ones are ignored."""
 
 
 PARTS = ("type", "event", "actions", "user", "channel")
-"""What it reads of them."""
+"""Payload fields for Bolt."""
 
 
 BEAT = 10.0
-"""Seconds of silence after which a line is asked for a sign of life, which must come in half of them."""
+"""Seconds of silence before a ping, to be answered in half of them."""
 
 
 ACK = 3.0
-"""Seconds in which Slack wants its ack: what takes longer comes again, on another line."""
+"""Seconds for an ack, before Slack resends elsewhere."""
 
 
 log = logging.getLogger(__name__)
 
 
 class SlackConnection:
-    """A live WebSocket, on which each envelope is acked when `listen` has taken what is in it."""
+    """WebSocket that acks each envelope after `listen`."""
 
     def __init__(self, ws: ClientWebSocketResponse, listen: Listen, hearing: ConnectionHealth) -> None:
         loop = asyncio.get_running_loop()
         self.greeted: asyncio.Future[None] = loop.create_future()
-        """Done when Slack has said hello; fails when the line ends before."""
+        """Done at Slack's hello; fails without one."""
         self.over: asyncio.Future[str] = loop.create_future()
-        """Why another line must take its place: Slack's word for it, or "closed" or "silent"."""
+        """Reason for replacement: Slack's code, "closed" or "silent"."""
         self.counted = 0
-        """How many sockets of the app Slack counted as this one began; 0: it did not say."""
+        """The app's sockets at hello, by Slack; 0 if not stated."""
         self._said_hello = False
         self._ws = ws
         self._listen = listen
@@ -120,16 +116,14 @@ class SlackConnection:
 
     @property
     def is_alive(self) -> bool:
-        """Does Slack send events here, as far as we know?"""
+        """True if Slack can send events here."""
         return self._said_hello and not self._ws.closed
 
     @property
     def may_be_counted(self) -> bool:
-        """May Slack count it as a socket of ours?"""
         return not self._ws.closed
 
     async def close(self) -> None:
-        """Answer what came in, then hang up."""
         if self._answers:
             await asyncio.wait(self._answers, timeout=ACK)
         await self._ws.close()
@@ -169,7 +163,7 @@ class SlackConnection:
                 answer.add_done_callback(self._answers.discard)
 
     async def _answer(self, frame: dict[str, Any]) -> None:
-        """Bolt's part, but for what nobody here takes: that is acked at once, or it would come again."""
+        """Pass the payload to Bolt; ack at once what nobody handles."""
         payload = frame.get("payload")
         request = _taken(payload)
         if request is None:
@@ -182,7 +176,7 @@ class SlackConnection:
         await self._ack(first_text(frame, "envelope_id"))
 
     async def _ack(self, envelope: str) -> None:
-        """Send it here, or where this line is dead, on one that is alive. Else Slack will ask again."""
+        """Ack here or on another open connection."""
         for line in (self, *self._hearing.lines):
             if not line._ws.closed:
                 with suppress(ConnectionError):
@@ -197,43 +191,36 @@ class SlackConnection:
 
 
 class ConnectionHealth:
-    """Which lines are alive, what came in, and what that took, since the start. For /healthz and /metrics."""
-
     def __init__(self, clock: Clock, wanted: int) -> None:
         self._clock = clock
         self._frame_at: float | None = None
         self._event_at: float | None = None
         self.wanted = wanted
         self.was_deaf = False
-        """True if all lines had ended at a time since the last catching up was asked for."""
+        """True if no connection was open at a time since the last backfill."""
         self.opening = 0
-        """Attempts at a line that are on their way."""
         self.lines: set[SlackConnection] = set()
         self.other = OtherDaemonDetector(clock)
-        """Whether another daemon uses the same app."""
         self.events = Counter[str]()
-        """What Slack sent, by its type."""
+        """By type."""
         self.opened = Counter[str]()
-        """Lines that began, by what made each necessary: "start", Slack's word, "closed" or "silent"."""
+        """By reason: "start" or that of a replacement."""
         self.failed = Counter[str]()
-        """Attempts that came to nothing, by what they did not get: "ticket", "handshake" or "answer"."""
+        """By what was missing: "ticket", "handshake" or "answer"."""
 
     def note_frame(self) -> None:
-        """Something came in, if only the answer to a ping."""
         self._frame_at = self._clock.steady()
 
     def note_event(self, type: str) -> None:
-        """An event came in."""
         self._event_at = self._clock.steady()
         self.events[type] += 1
 
     @property
     def alive_count(self) -> int:
-        """How many lines are alive, as far as we know."""
         return sum(line.is_alive for line in self.lines)
 
     def compare_socket_count(self, line: SlackConnection) -> float | None:
-        """Compare what Slack counted as this line began with what is ours; seconds until the next look."""
+        """Check Slack's socket count; return seconds until the next check, or None."""
         if not line.counted:
             return None
         ours = self.opening + sum(one.may_be_counted for one in self.lines)
@@ -241,17 +228,16 @@ class ConnectionHealth:
 
     @property
     def is_disconnected(self) -> bool:
-        """Is no line alive, or did nothing come in for longer than a live one is silent?"""
+        """True if no connection lives, or all are silent."""
         return not self.alive_count or (self.inbound_age or 0) > 2 * BEAT
 
     @property
     def inbound_age(self) -> float | None:
-        """Seconds since anything came in; None before the first time."""
         return self._since(self._frame_at)
 
     @property
     def event_age(self) -> float | None:
-        """Seconds since an event came in; None before the first one. People may say nothing for a day."""
+        """Seconds since the last event; None before the first."""
         return self._since(self._event_at)
 
     def _since(self, at: float | None) -> float | None:
@@ -261,7 +247,7 @@ class ConnectionHealth:
 
 
 def _frame(text: str) -> dict[str, Any]:
-    """A frame; of one that cannot be read only its envelope; empty, if it has none."""
+    """Parse a frame; return only the envelope id of an unreadable one."""
     frame = parse_json(text)
     if isinstance(frame, dict):
         return frame
@@ -269,10 +255,9 @@ def _frame(text: str) -> dict[str, Any]:
 
 
 def _taken(payload: object) -> AsyncBoltRequest | None:
-    """What of this payload the inbox reads, as Bolt has it; None where it takes nothing of it.
+    """Return the payload as a Bolt request; None if not for the inbox.
 
-    Bolt looks for many things that nobody here needs, and takes each for what Slack promises: it gets no
-    more than these parts, and only where it can make a request of them.
+    Bolt trusts fields that are not needed, so it gets only known ones.
     """
     if not isinstance(payload, Mapping) or payload.get("type") not in TAKEN:
         return None
@@ -289,19 +274,18 @@ def _taken(payload: object) -> AsyncBoltRequest | None:
 
 
 GOODBYE = 2.0
-"""Seconds that Slack has to answer our closing of a line."""
 
 
 FULL = "too_many_websockets"
-"""Slack's word for more sockets than it allows: there is no room for a new one beside the old."""
+"""Slack's code for too many sockets: the old one must be closed first."""
 
 
 RECOUNT = "recount"
-"""Why a line is replaced that is well: each new one brings Slack's count of all that are open."""
+"""Reason to replace a healthy connection: a new one brings Slack's count."""
 
 
 STEADY = 60.0
-"""Seconds that a line must have lasted for the next one to be opened at once, whatever was before."""
+"""Age in seconds from which a connection is replaced at once."""
 
 
 ADVICE = {
@@ -312,10 +296,9 @@ ADVICE = {
 
 @dataclass(eq=False)
 class ConnectionPool:
-    """As many connections as are wanted, each independent of the others, all for the same Bolt app.
+    """Independent connections for one Bolt app.
 
-    `began` is called whenever one hears again after it may have missed something. A silent line is given up
-    after 1.5 beats.
+    `began` is called when events arrive after a possible gap. Silent connections end after 1.5 beats.
     """
 
     app: AsyncApp
@@ -331,7 +314,7 @@ class ConnectionPool:
         self._keeping: list[asyncio.Task[None]] = []
 
     async def connect(self) -> None:
-        """Begin to listen; returns when the first of them does. Raises ConfigError."""
+        """Open the connections; return when one is ready. Raises ConfigError."""
         for _ in range(self.hearing.wanted):
             task = asyncio.create_task(self._keep_connected())
             task.add_done_callback(self._ended)
@@ -345,17 +328,16 @@ class ConnectionPool:
             self.web.died.result()
 
     async def close(self) -> None:
-        """Hang up, for good."""
         for task in self._keeping:
             task.cancel()
         await asyncio.gather(*self._keeping, return_exceptions=True)
         await asyncio.gather(*map(self._hang_up, self.hearing.lines))
 
     async def _keep_connected(self) -> None:
-        """One connection: a line, and the next one as soon as it is needed, until cancelled.
+        """Keep one connection open until cancelled. The next one opens before the last closes, to lose no
+        event.
 
-        The next one begins before the last is closed, so that nothing falls between them. Each attempt has a
-        ticket of its own. Raises ConfigError when Slack will not have us any more.
+        Raises ConfigError if Slack rejects us.
         """
         clock = self.web.clock
         last: SlackConnection | None = None
@@ -392,7 +374,6 @@ class ConnectionPool:
                 attempts = 0
 
     async def _replacement_reason(self, line: SlackConnection, again: float | None) -> str:
-        """Why another line must take its place, if only so that Slack counts them again."""
         if again is None:
             return await line.over
         pause = asyncio.create_task(self.web.clock.sleep(again))
@@ -404,15 +385,14 @@ class ConnectionPool:
             await asyncio.gather(pause, return_exceptions=True)
 
     async def _open(self) -> SlackConnection:
-        """A line on which Slack has said hello.
+        """Open a connection and await its hello.
 
-        Raises ConfigError when Slack will not have us any more, SlackApiError or OUT_OF_REACH when it
-        cannot be done now.
+        Raises ConfigError if Slack rejects us, else SlackApiError or OUT_OF_REACH.
         """
         client = self.web.client
         ws = await self.session.ws_connect(
             await socket_url(self.web, self.access),
-            autoping=False,  # so that pongs are seen: they are life
+            autoping=False,  # pongs count as frames
             heartbeat=self.beat,
             proxy=client.proxy,
             ssl=client.ssl or True,
@@ -437,7 +417,6 @@ class ConnectionPool:
         return response.status == HTTPStatus.OK
 
     def _ended(self, keeping: asyncio.Task[None]) -> None:
-        """A connection ends by itself only when it must not go on."""
         if keeping.cancelled():
             return
         error = keeping.exception()
@@ -446,7 +425,6 @@ class ConnectionPool:
 
 
 def _lacking(failure: Exception) -> str:
-    """What an attempt did not get."""
     if isinstance(failure, SlackApiError):
         return "ticket"
     if isinstance(failure, WSServerHandshakeError):
@@ -459,11 +437,10 @@ BOLT = "daemon.slack.bolt"
 
 @dataclass(eq=False)
 class SlackSurface:
-    """A workspace that the soul is in. `stop` ends the intake; until the context ends it may still speak.
+    """Workspace of the soul. `stop` ends the intake; speech works until the context ends.
 
-    `owners` are ids of people: they may stop anything, are always heard, and may be mentioned; so may
-    the bots that it answers, where they are named by the ids of their users. `notes`: is there an inner
-    life, which notices what is said to others?
+    `owners` may stop anything, are always heard, and may be mentioned, as may bots listed by user id.
+    `notes`: an inner life notices ambient messages.
     """
 
     access: SlackAccess
@@ -482,19 +459,18 @@ class SlackSurface:
         self._scopes = ScopeStatus()
         self._left_out = RefusedContent(self.clock)
         self.places = KnownChannels(self.journal)
-        """Which conversations there are: one for all who ask, since after a start it is folded anew."""
+        """Shared, since the first fold is slow."""
         self.neighbours = self.allowed.mentionable_bots
-        """The bots that can be mentioned."""
+        """Bots that can be mentioned."""
         self.meetings = BotTraffic(self.journal, self.clock, self.allowed.daily, self.places)
-        """How much there is between them and the soul."""
         self.hearing = ConnectionHealth(self.clock, self.connections)
         self.name = ""
-        """What the soul is called in this workspace; known once the context has begun."""
+        """Name of the soul; known in the context."""
 
     async def __aenter__(self) -> SlackSurface:
-        """Find out who we are, and set everything up. Nothing is heard before `connect`.
+        """Identify us and set up all parts; events arrive after `connect`.
 
-        Raises ConfigError where Slack does not want us, and waits where it is away.
+        Raises ConfigError if Slack rejects us; waits while Slack is away.
         """
         async with AsyncExitStack() as opening:
             session = ClientSession(headers=self.access.headers, timeout=ClientTimeout(total=TIMEOUT))
@@ -524,7 +500,6 @@ class SlackSurface:
         return self
 
     async def _identity(self, session: ClientSession) -> SlackWorkspace:
-        """Where we are, and who."""
         web = make_web_api(self.access, session, self.clock, self._scopes)
         me = await authenticate(web, self.access)
         self.hearing.other.since = web.now()
@@ -554,22 +529,22 @@ class SlackSurface:
 
     @property
     def died(self) -> asyncio.Future[None]:
-        """Fails when Slack will not have us any more: the daemon cannot go on."""
+        """Fails when Slack rejects us: the daemon must end."""
         return self._workspace.web.died
 
     @property
     def owner_advice(self) -> Sequence[str]:
-        """What only an owner can mend, and how: a sentence each."""
+        """Sentences about what only an owner can fix."""
         return [*self._scopes.owner_advice, *self.hearing.other.owner_advice, *self._left_out.owner_advice]
 
     async def name_of(self, id: str) -> str:
-        """What a person or a channel is called; empty where Slack does not say it in time."""
+        """Return a name, or "" if Slack is late."""
         if not self.name:
             return ""
         return await self._workspace.people.look_up_name(id)
 
     async def people_in(self, channel: str) -> Collection[str]:
-        """Those who are in a conversation beside the soul (ids); none where Slack does not say it in time."""
+        """Return ids of others in a conversation; empty if Slack is late."""
         web, found = self._workspace.web, set[str]()
         with suppress(TimeoutError, SlackApiError, *OUT_OF_REACH):
             async with asyncio.timeout(PATIENCE):
@@ -577,35 +552,32 @@ class SlackSurface:
         return found - {self._workspace.me.user}
 
     def is_me(self, id: str) -> bool:
-        """True for the ids of the soul's own user and bot."""
+        """True for the soul's user or bot id."""
         return bool(self.name) and self._workspace.me.is_own_message(id, id)
 
     def message_link(self, channel: str, ts: str, root: str) -> str:
-        """The link to a message where it stands in its thread; empty before Slack said where that is."""
+        """Return a link to a message; "" before the workspace is known."""
         if not self.name:
             return ""
         now = self._workspace.channel_ids.current_id(channel)
         return make_permalink(self._workspace.me.url, now, ts, root)
 
     async def press(self, asked: Entry[QuestionAsked], user: str, choice: Button) -> bool:
-        """Press a button of this question as this person; False where nothing is taken any more.
-
-        It goes the way of a press in Slack. Raises JournalError.
-        """
+        """Press a button as this person; False if not accepted. Raises JournalError."""
         return bool(self.name) and await self._inbox.press_outside_slack(asked, user, choice)
 
     def _read_missed(self) -> None:
-        """Read what may have been missed; only what came while no line was alive was missed for sure."""
+        """Start backfill; a gap is certain only if no connection was open."""
         self.catch_up.wake(missed=self.hearing.was_deaf)
         self.hearing.was_deaf = False
 
     async def connect(self) -> None:
-        """Begin to listen; returns when Slack has said hello. Raises ConfigError."""
+        """Open connections; return when one is ready. Raises ConfigError."""
         await self._sockets.connect()
         self._inbox.bot_messages.begin()
 
     async def stop(self) -> None:
-        """Take no more messages: Slack keeps what comes now for the next connection."""
+        """Stop the intake: Slack keeps events for later."""
         await self.catch_up.close()
         self._inbox.close()
         await self._sockets.close()
@@ -613,7 +585,7 @@ class SlackSurface:
 
 
 def _app(client: AsyncWebClient, me: BotIdentity, inbox: Inbox) -> AsyncApp:
-    """Bolt without its own ideas: who we are is known, and one middleware takes all there is."""
+    """Make a Bolt app with a fixed identity and one middleware."""
 
     async def authorize() -> AuthorizeResult:
         return AuthorizeResult(
@@ -621,7 +593,7 @@ def _app(client: AsyncWebClient, me: BotIdentity, inbox: Inbox) -> AsyncApp:
         )
 
     app = AsyncApp(
-        name="soul",  # or it would look through all frames for one
+        name="soul",  # else Bolt searches all stack frames
         client=client,
         authorize=authorize,
         logger=quiet_logger(BOLT),
@@ -637,7 +609,7 @@ def _app(client: AsyncWebClient, me: BotIdentity, inbox: Inbox) -> AsyncApp:
 
 
 class _InboxMiddleware(AsyncMiddleware):
-    """The one middleware. Of a plain function Bolt would look each time which arguments it wants."""
+    """Middleware as a class: of functions, Bolt inspects the arguments each time."""
 
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox

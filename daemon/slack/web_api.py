@@ -1,15 +1,7 @@
-"""Slack's Web API, called with patience for rate limits and with `hold` before every request.
+"""Client of Slack's Web API: rate limits, refusals, tokens and scopes.
 
-Every call of this room goes through here. The SDK's own retries are off: they would not ask `hold` again.
-
-What Slack refuses, in its own words, and what that means: for a call, a token, a scope of the app.
-
-Each lack of a scope is said once. What is a nicety is left out; what is essential is shown until a call of
-its kind goes well.
-
-How the daemon gets into a workspace: tokens, who they make us, tickets. For the surface and the doctor.
-
-What Slack refused in each form: said in the log, and for a while among what is wrong.
+The SDK's retries are off: they would skip the `hold` check. A missing scope is logged once; an essential one
+is shown until its method succeeds.
 """
 
 from __future__ import annotations
@@ -41,7 +33,7 @@ from daemon.slack.block_text import TS, display_name, first_text, object_or_empt
 from daemon.slack.incoming import SOMEWHERE, BotIdentity
 
 OUT_OF_REACH = (aiohttp.ClientError, TimeoutError)
-"""What a call raises when Slack was not reached, or did not answer: it may have been done or not."""
+"""Failures without an answer: the call may have taken effect."""
 
 
 LIMITED = "ratelimited"
@@ -66,11 +58,11 @@ CLOSED = frozenset(
         "user_disabled",
     }
 )
-"""Slack's words for a conversation in which nothing can be said until somebody changes something there."""
+"""Slack errors of a conversation closed to posts."""
 
 
 RESTRICTED = "restricted_action"
-"""How others of them begin."""
+"""Prefix of more such errors."""
 
 
 UNWELL = frozenset(
@@ -88,7 +80,7 @@ UNWELL = frozenset(
         "team_added_to_org",
     }
 )
-"""Slack's words for being out of order, or for having no time; none at all, where somebody else answered."""
+"""Slack errors of a temporary fault; "" if something else answered."""
 
 
 NOT_SLACK = "no answer of Slack's"
@@ -110,11 +102,11 @@ LACKING = frozenset(
         "no_permission",
     ]
 )
-"""Refusals of a nicety that will not change while this process lives."""
+"""Refusals of an optional method, valid for this process's lifetime."""
 
 
 REVOKED = frozenset({"account_inactive", "invalid_auth", "not_authed", "token_expired", "token_revoked"})
-"""Slack's words for a token that is none any more, whatever it is used for."""
+"""Slack errors of an invalid token."""
 
 
 FATAL = REVOKED | {
@@ -126,11 +118,11 @@ FATAL = REVOKED | {
     "not_allowed_token_type",
     "team_access_not_granted",
 }
-"""Slack's words for what no further attempt to get in can mend."""
+"""Slack errors of a login that no retry fixes."""
 
 
 FIXED = frozenset({"cant_update_message", "edit_window_closed"})
-"""Slack's words for a message that cannot be rewritten any more: only another one can be posted."""
+"""Slack errors of a message that cannot be edited any more."""
 
 
 OTHERWISE = (
@@ -147,7 +139,7 @@ OTHERWISE = (
         "user_not_in_channel",
     }
 )
-"""Refusals that say nothing of a message's words: another text would be refused as well."""
+"""Refusals that do not depend on a message's text."""
 
 
 WHERE = {
@@ -155,11 +147,9 @@ WHERE = {
     "SLACK_APP_TOKEN": "make an app-level token (xapp-…) with connections:write at "
     "https://api.slack.com/apps, Basic Information",
 }
-"""What the owner can do about a token that is of no use."""
 
 
 ESSENTIAL = "chat:write"
-"""Without it nothing can be said at all."""
 
 
 SCOPE = re.compile(r"[a-z_.]+:[a-z_:.]+")
@@ -175,7 +165,7 @@ log = logging.getLogger(__name__)
 
 
 def slack_error(refusal: SlackApiError) -> str:
-    """Slack's word for what was wrong; empty when the answer was not Slack's."""
+    """Return Slack's error code; empty if something else answered."""
     response = refusal.response
     if not isinstance(response, AsyncSlackResponse):
         return ""
@@ -185,14 +175,14 @@ def slack_error(refusal: SlackApiError) -> str:
 
 
 def is_permanent(refusal: SlackApiError) -> bool:
-    """Will Slack never take this? Not so where it is out of order, or our token is."""
+    """True if Slack will never accept this call."""
     status = getattr(refusal.response, "status_code", HTTPStatus.OK)
     ours = slack_error(refusal) not in UNWELL | REVOKED
     return ours and status < HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def is_conversation_closed(failure: Exception) -> bool:
-    """Does Slack say that nothing can be said in this conversation, whatever it is?"""
+    """True if nothing can be posted in this conversation."""
     if not isinstance(failure, SlackApiError):
         return False
     word = slack_error(failure)
@@ -200,17 +190,14 @@ def is_conversation_closed(failure: Exception) -> bool:
 
 
 def is_content_refusal(failure: Exception) -> bool:
-    """Does Slack refuse what is in a message? So it is taken for each word of Slack's that is not known.
-
-    What is wrong with Slack, with us or with the place has words that are known, and lasts.
-    """
+    """True if Slack refuses a message's content, as any unknown error suggests."""
     if not isinstance(failure, SlackApiError) or is_conversation_closed(failure):
         return False
     return is_permanent(failure) and slack_error(failure) not in OTHERWISE
 
 
 def describe_failure(failure: Exception) -> str:
-    """What to say of a call that failed: never an address, which may hold a ticket."""
+    """Describe a failed call without its URL, which may hold a secret."""
     if isinstance(failure, SlackApiError):
         return slack_error(failure) or NOT_SLACK
     if isinstance(failure, aiohttp.ClientError) and not isinstance(failure, aiohttp.ClientPayloadError):
@@ -219,28 +206,25 @@ def describe_failure(failure: Exception) -> str:
 
 
 def token_advice(name: str, at: str, word: str) -> ConfigError:
-    """The token of this name was refused there, with this word: what to do."""
+    """Return the error for a refused token, with advice."""
     return ConfigError(f"{name} was refused by {at} ({word}): {WHERE[name]}.")
 
 
 class ScopeStatus:
-    """What is known of them in this life."""
-
     def __init__(self) -> None:
         self._told: set[tuple[str, str]] = set()
         self._lacking: dict[str, str] = {}
-        """What each method was refused for."""
 
     @property
     def owner_advice(self) -> Sequence[str]:
-        """What is lacking without which the soul cannot speak, and what to do."""
+        """Advice about missing essential scopes."""
         essential = dict.fromkeys(needed for needed in self._lacking.values() if ESSENTIAL in needed)
         return [
             f"The Slack app lacks the scope {needed}, so nothing can be said. {FIX}" for needed in essential
         ]
 
     def note_refused(self, method: str, answer: Mapping[str, Any]) -> None:
-        """Slack refused this method for want of a scope; its answer names it, and those that there are."""
+        """Record a method's missing scope."""
         needed = _scopes(answer, "needed") or "one that it does not name"
         self._lacking[method] = needed
         if (method, needed) not in self._told:
@@ -251,7 +235,7 @@ class ScopeStatus:
             )
 
     def note_accepted(self, method: str) -> None:
-        """Slack took a call of this method: what it was refused for is there now, for others, too."""
+        """Clear this method's missing scope, also for others."""
         needed = self._lacking.get(method)
         if needed:
             self._lacking = {other: lacks for other, lacks in self._lacking.items() if lacks != needed}
@@ -262,11 +246,10 @@ def _scopes(answer: Mapping[str, Any], name: str) -> str:
 
 
 SHOWN = 3_600.0
-"""Seconds for which it is shown."""
 
 
 class RefusedContent:
-    """The last of it."""
+    """Last message that Slack refused in every form."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -275,13 +258,13 @@ class RefusedContent:
 
     @property
     def owner_advice(self) -> Sequence[str]:
-        """What was refused lately, in a sentence."""
+        """Sentence about a recent refusal, if any."""
         if not self._last or self._clock.steady() - self._at > SHOWN:
             return ()
         return [self._last]
 
     def record_refusal(self, place: str, thread: str, word: str) -> None:
-        """Slack refused something in this place, with this word."""
+        """Record and log a refusal."""
         self._at = self._clock.steady()
         said = f"what was to be said in {place} ({word})"
         self._last = f"Slack refused in every form {said}: it is missing there."
@@ -292,52 +275,50 @@ Method = Callable[..., Awaitable[AsyncSlackResponse]]
 
 
 Item = Mapping[str, Any]
-"""A message, or a conversation, as Slack keeps it."""
+"""Message or conversation in Slack's format."""
 
 
 CHANNEL = frozenset({"channel", "channel_id"})
-"""Arguments that name a channel."""
 
 
 PAGE, MEMBERS = 200, 1_000
-"""Items, and members of a conversation, that are asked for at once."""
+"""Items, and members, per page."""
 
 
 SKEW = 300
-"""Seconds by which Slack's clock and ours may differ: so many are read twice, and known again."""
+"""Seconds by which clocks may differ: reading overlaps by as much."""
 
 
 TIMEOUT = 30.0
-"""Seconds for one request."""
 
 
 LONGEST_WAIT = 30
-"""Seconds that a call waits for a rate limit, in all; for a longer Retry-After it does not wait at all."""
+"""Seconds that a call waits for rate limits; a longer Retry-After fails at once."""
 
 
 SECONDS = re.compile(r"[0-9]{1,9}")
 
 
 AT_ONCE = 2
-"""Attempts at the same thing before the first pause."""
+"""Attempts before the first pause."""
 
 
 LONGEST_PAUSE = 30.0
 
 
 def no_lease_check() -> None:
-    """The `hold` of a call that changes nothing in the world."""
+    """Do nothing: the `hold` of a call without effects."""
 
 
 def retry_pause(attempt: int) -> float:
-    """Seconds before this attempt: more each time, up to a bound, and by chance: others try as well."""
+    """Return seconds before this attempt: exponential, bounded and random."""
     if attempt <= AT_ONCE:
         return 0.0
     return min(2.0 ** min(attempt - AT_ONCE, 9), LONGEST_PAUSE) * uniform(0.5, 1.0)
 
 
 def named(method: Method) -> str:
-    """A method of the SDK's as Slack calls it."""
+    """Return an SDK method's name in Slack's spelling."""
     return str(getattr(method, "__name__", "a method")).replace("_", ".")
 
 
@@ -347,36 +328,30 @@ def _future() -> asyncio.Future[None]:
 
 @dataclass(slots=True)
 class WebApi:
-    """The Web API of one workspace."""
-
     client: AsyncWebClient
     clock: Clock
     died: asyncio.Future[None] = field(default_factory=_future)
-    """Fails when Slack will not have us any more: the daemon cannot go on."""
+    """Fails when Slack rejects our token, to end the daemon."""
     scopes: ScopeStatus = field(default_factory=ScopeStatus)
-    """What the app may not do."""
     channel_now: Callable[[str], str] = str
-    """The id by which Slack calls a channel now: the journal keeps the first one."""
+    """Maps a recorded channel id to its current one."""
     answered_at: float | None = None
-    """What time it was for Slack when it last answered, in Unix seconds; None where it did not say."""
+    """Slack's time in Unix seconds at its last answer; None if unstated."""
     _dated: float = 0.0
-    """The time at which that answer came, by the clock that nobody sets."""
 
     def now(self) -> float:
-        """Slack's time as of its last answer, or ours where it does not say: ours may be set wrong."""
+        """Return Slack's time at its last answer; if unstated, local time, which may be wrong."""
         if self.answered_at is None:
             return self.clock.now()
         return self.answered_at
 
     def time(self) -> float | None:
-        """Slack's time by now, in Unix seconds: its last answer's, and what has passed since; None where no
-        answer says it."""
+        """Return Slack's current time in Unix seconds, or None."""
         if self.answered_at is None:
             return None
         return self.answered_at + self.clock.steady() - self._dated
 
     async def wait_until(self, event: asyncio.Event, seconds: float) -> None:
-        """Wait until this happened, or this long."""
         waits = [asyncio.create_task(self.clock.sleep(seconds)), asyncio.create_task(event.wait())]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -388,7 +363,7 @@ class WebApi:
     async def call(
         self, hold: Hold, method: Method, /, patience: int = LONGEST_WAIT, **arguments: Any
     ) -> AsyncSlackResponse:
-        """One method; waits out a rate limit, for so many seconds. Raises SlackApiError or OUT_OF_REACH."""
+        """Call a method, waiting `patience` seconds for rate limits. Raises SlackApiError or OUT_OF_REACH."""
         while True:
             try:
                 return await self.send_request(hold, method, **arguments)
@@ -402,18 +377,18 @@ class WebApi:
     async def call_readonly(
         self, method: Method, /, patience: int = LONGEST_WAIT, **arguments: Any
     ) -> AsyncSlackResponse:
-        """The same of a method that changes nothing in the world: that needs no `hold`."""
+        """Call a method without effects, which needs no `hold`."""
         return await self.call(no_lease_check, method, patience, **arguments)
 
     async def send_request(self, hold: Hold, method: Method, /, **arguments: Any) -> AsyncSlackResponse:
-        """One request, whatever comes of it. If the bot token is of no use any more, that is the end."""
+        """Send one request; an invalid bot token ends the daemon."""
         hold()
         for name in CHANNEL & arguments.keys():
             arguments[name] = self.channel_now(str(arguments[name]))
         async with asyncio.timeout(TIMEOUT):
             try:
                 answer = await method(**arguments)
-            except (AttributeError, RecursionError) as error:  # the SDK takes every answer for a JSON object
+            except (AttributeError, RecursionError) as error:  # the SDK expects a JSON object
                 raise aiohttp.ClientPayloadError(NOT_SLACK) from error
             except SlackApiError as refusal:
                 word = slack_error(refusal)
@@ -428,16 +403,16 @@ class WebApi:
         return answer
 
     def give_up(self, reason: BaseException) -> None:
-        """Slack will not have us any more. The first reason counts."""
+        """End the daemon for this reason; the first counts."""
         if not self.died.done():
             self.died.set_exception(reason)
-            self.died.exception()  # or asyncio would complain where nobody waits for it yet
+            self.died.exception()  # stops asyncio's complaint if nobody awaits it
 
 
 async def pages(
     ask: Method, method: Method, key: str, most: int = sys.maxsize, /, **arguments: Any
 ) -> AsyncIterator[list[Item]]:
-    """What a method shows under `key`, page by page, `most` of them at the most. Raises what `ask` does."""
+    """Yield the items under `key` of up to `most` pages. Raises as `ask` does."""
     async for answer in _answers(ask, method, most, limit=PAGE, **arguments):
         page = answer.get(key)
         if not isinstance(page, list):
@@ -446,7 +421,7 @@ async def pages(
 
 
 async def members(ask: Method, method: Method, channel: str, most: int = sys.maxsize) -> set[str]:
-    """The ids of those who are in a conversation, of so many pages at the most. Raises what `ask` does."""
+    """Return member ids from up to `most` pages. Raises as `ask` does."""
     found = set[str]()
     async for answer in _answers(ask, method, most, limit=MEMBERS, channel=channel):
         found.update(map(str, answer.get("members") or ()))
@@ -466,12 +441,11 @@ async def _answers(
 
 
 def next_page(answer: AsyncSlackResponse) -> str:
-    """Slack's cursor of the page after this one; empty after the last."""
     return first_text(answer.get("response_metadata"), "next_cursor")
 
 
 def server_time(answer: AsyncSlackResponse) -> float | None:
-    """When Slack gave this answer, as its `Date` says; None where that cannot be read."""
+    """Return the time in the `Date` header; None if unreadable."""
     said = parsedate_tz(str(answer.headers.get("Date", "")))
     if said is None:
         return None
@@ -482,14 +456,14 @@ def server_time(answer: AsyncSlackResponse) -> float | None:
 
 
 def retry_after(refusal: SlackApiError, longest: int = LONGEST_WAIT) -> int | None:
-    """Seconds to wait before another try; None when waiting is of no use, or too long."""
+    """Return seconds before a retry; None if useless or over `longest`."""
     if slack_error(refusal) != LIMITED:
         return None
     return seconds_of(str(refusal.response.headers.get("Retry-After", "1")), longest)
 
 
 def seconds_of(said: str, longest: int) -> int | None:
-    """What a Retry-After says; None for what is no number of seconds, or more than that."""
+    """Parse a Retry-After; None if invalid or over `longest`."""
     if not SECONDS.fullmatch(said) or int(said) > longest:
         return None
     return max(int(said), 1)
@@ -500,7 +474,7 @@ SLACK = AsyncWebClient.BASE_URL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackAccess:
-    """Which workspace, and as whom. `headers` go with every request: the rehearsal may ask for one."""
+    """Tokens and address of a workspace. `headers` go with every request."""
 
     bot_token: str = field(repr=False)
     app_token: str = field(repr=False)
@@ -509,14 +483,13 @@ class SlackAccess:
 
     @property
     def local(self) -> bool:
-        """Is it a rehearsal on this machine? No proxy leads there."""
+        """True for a rehearsal on this machine: no proxy."""
         return urlsplit(self.base_url).hostname in ("127.0.0.1", "localhost", "::1")
 
 
 def make_web_api(
     access: SlackAccess, session: ClientSession, clock: Clock, scopes: ScopeStatus | None = None
 ) -> WebApi:
-    """The Web API of this workspace."""
     client = AsyncWebClient(
         token=access.bot_token,
         base_url=access.base_url,
@@ -530,7 +503,7 @@ def make_web_api(
 
 
 async def authenticate(web: WebApi, access: SlackAccess) -> BotIdentity:
-    """Who we are, however long Slack takes to say so. Raises ConfigError with what to do."""
+    """Return our identity, retrying until Slack answers. Raises ConfigError with advice."""
     attempt = 1
     while True:
         try:
@@ -543,7 +516,7 @@ async def authenticate(web: WebApi, access: SlackAccess) -> BotIdentity:
 
 
 async def identify_bot(web: WebApi, access: SlackAccess) -> BotIdentity:
-    """Who the bot token makes us. Raises as `ticket` does."""
+    """Return the bot token's identity. Raises ConfigError, SlackApiError or OUT_OF_REACH."""
     answer = await _proven(web, access, "SLACK_BOT_TOKEN", web.client.auth_test)
     name = str(answer.get("user") or "")
     with suppress(SlackApiError, *OUT_OF_REACH):
@@ -559,10 +532,9 @@ async def identify_bot(web: WebApi, access: SlackAccess) -> BotIdentity:
 
 
 async def socket_url(web: WebApi, access: SlackAccess) -> str:
-    """The address of a socket, good for once.
+    """Return a socket address, valid once.
 
-    Raises ConfigError with what to do where the token is of no use, else SlackApiError or OUT_OF_REACH:
-    that may pass.
+    Raises ConfigError for an invalid token, else SlackApiError or OUT_OF_REACH.
     """
     open_socket = web.client.apps_connections_open
     answer = await _proven(web, access, "SLACK_APP_TOKEN", open_socket, app_token=access.app_token)
@@ -570,7 +542,6 @@ async def socket_url(web: WebApi, access: SlackAccess) -> str:
 
 
 def unreachable_advice(access: SlackAccess, failure: Exception) -> str:
-    """What to say, and to do, where Slack may only be away."""
     reason = describe_failure(failure)
     return f"Slack cannot be reached ({reason} at {access.base_url}): check SLACK_API_URL and the network."
 
@@ -588,14 +559,14 @@ async def _proven(
 
 
 def quiet_logger(name: str) -> logging.Logger:
-    """A logger for code that is not ours: errors only; Bolt warns of settings that we chose."""
+    """Return an errors-only logger."""
     logger = logging.getLogger(name)
     logger.setLevel(logging.ERROR)
     return logger
 
 
 def time_of(item: Item, name: str = "ts") -> float:
-    """When a message was written, or what else this field is the ts of; long ago if it is none."""
+    """Return this ts in Unix seconds; 0 if invalid."""
     ts = str(item.get(name))
     if not TS.fullmatch(ts):
         return 0.0

@@ -1,4 +1,4 @@
-"""A method of the Web API, and one call of it: who calls, with which arguments, and how to read them."""
+"""Methods of Slack's Web API, and calls with their arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rehearsal.workspace import RehearsedWorkspace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodCall:
-    """What a method is given. `origin` is the WebSocket address of the host that was called."""
+    """Call of a method. `origin` is the WebSocket address of the called host."""
 
     workspace: RehearsedWorkspace
     caller: TokenOwner
@@ -27,51 +27,47 @@ class MethodCall:
 
     @property
     def db(self) -> sqlite3.Connection:
-        """The workspace's store."""
         return self.workspace.db
 
     @property
     def user(self) -> str:
-        """The id of whoever calls."""
+        """User id of the caller."""
         return self.caller.id
 
     def channel(self) -> StoredChannel:
-        """The conversation that it names, as far as the caller may know of it; else channel_not_found."""
+        """Return the named conversation. Raises channel_not_found if invisible to the caller."""
         return channel_of(self.db, self.need("channel"), self.user)
 
     def joined(self) -> StoredChannel:
-        """The same if the caller is in it; else not_in_channel."""
+        """Return the named conversation. Raises not_in_channel unless the caller is a member."""
         return joined_channel(self.db, self.need("channel"), self.user)
 
     def text(self, name: str, default: str = "") -> str:
-        """A plain argument, as text."""
         value = self.args.get(name)
         return default if value is None else str(value)
 
     def need(self, name: str) -> str:
-        """A plain argument that must be there."""
+        """Return a required argument. Raises invalid_arguments if empty."""
         text = self.text(name)
         if not text:
             raise missing(name)
         return text
 
     def listed(self, name: str) -> list[str]:
-        """What stands between commas in a plain argument."""
         return [one.strip() for one in self.text(name).split(",") if one.strip()]
 
     def flag(self, name: str) -> bool:
-        """A yes or no: true, "true", 1, "1"."""
         return self.text(name).lower() in ("true", "1")
 
     def number(self, name: str, default: int, most: int) -> int:
-        """A whole number from 1 up to `most`."""
+        """Return a positive integer argument, at most `most`."""
         text = self.text(name, str(default))
         if not text.isdecimal() or int(text) < 1:
             raise ApiError(f"invalid_{name}")
         return min(int(text), most)
 
     def value(self, name: str, kind: type, error: str) -> Any:
-        """A nested argument, which a form brings as JSON; None when it isn't there."""
+        """Return a nested argument, which a form sends as JSON; None if missing. Raises `error`."""
         value = self.args.get(name)
         if value is None or value == "":
             return None
@@ -87,14 +83,14 @@ class MethodCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiMethod:
-    """A method: what answers it, the scope it wants, the kinds of token that Slack takes for it."""
+    """Method with its required scope and accepted kinds of token."""
 
     answer: Callable[[MethodCall], dict[str, Any]]
     scope: str = ""
     kinds: tuple[str, ...] = ("user", "bot")
 
     def check(self, caller: TokenOwner) -> None:
-        """Refuse a token of the wrong kind or without the scope."""
+        """Raise ApiError for a token's wrong kind or missing scope."""
         if caller.kind not in self.kinds:
             raise ApiError("not_allowed_token_type")
         if not self.scope or caller.app is None or caller.kind != "bot":
@@ -105,7 +101,7 @@ class ApiMethod:
 
 
 async def arguments(request: web.Request) -> dict[str, Any]:
-    """Query, form and JSON arguments of a request in one, nested values as they came."""
+    """Merge query, form and JSON arguments."""
     body: object
     try:
         if request.content_type == "application/json":
@@ -122,7 +118,7 @@ async def arguments(request: web.Request) -> dict[str, Any]:
 
 
 def caller_of(request: web.Request, args: Mapping[str, Any]) -> TokenOwner:
-    """Who calls, by the bearer or the `token` argument."""
+    """Return the owner of the bearer token or `token` argument."""
     token = bearer(request)
     if token is None:
         token = str(args.get("token") or "")

@@ -1,4 +1,4 @@
-"""chat.*: posting, editing and deleting messages, and streams: messages that grow while they are thought."""
+"""Methods chat.*"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHUNKS = ("markdown_text", "task_update", "plan_update", "blocks")
 
 
 def post_message(call: MethodCall) -> dict[str, Any]:
-    """A message, in the channel or in a thread; its channel may be named ("#general")."""
+    """Post to a channel (id or "#general") or thread."""
     named = channel_named(call.db, call.need("channel"))
     channel = joined_channel(call.db, named, call.user)
     said = _content(call)
@@ -34,7 +34,7 @@ def post_message(call: MethodCall) -> dict[str, Any]:
 
 
 def post_ephemeral(call: MethodCall) -> dict[str, Any]:
-    """A message that one person sees once, in the channel or in a thread: it is in no history."""
+    """Show a message to one user; no history keeps it."""
     channel = call.joined()
     user, thread_ts = call.need("user"), call.text("thread_ts")
     if user not in channel.members:
@@ -51,9 +51,9 @@ def post_ephemeral(call: MethodCall) -> dict[str, Any]:
 
 
 def update(call: MethodCall) -> dict[str, Any]:
-    """Another text for one's own message; `text` up to 4,000 characters, `markdown_text` up to 12,000.
+    """Edit the caller's message: `text` up to 4,000 characters, `markdown_text` up to 12,000.
 
-    Blocks stay as they were where only `text` is given; an empty list of them takes them away.
+    Blocks stay if only `text` is given; an empty list removes them.
     """
     channel, message = _own(call, "cant_update_message")
     if call.workspace.streams(message):
@@ -72,7 +72,7 @@ def update(call: MethodCall) -> dict[str, Any]:
 
 
 def delete(call: MethodCall) -> dict[str, Any]:
-    """One's own message goes; a root with replies leaves a tombstone."""
+    """Delete the caller's message; a root with replies leaves a tombstone."""
     channel, message = _own(call, "cant_delete_message")
     if call.workspace.streams(message):
         raise ApiError("cant_delete_message")
@@ -86,7 +86,6 @@ def delete(call: MethodCall) -> dict[str, Any]:
 
 
 def get_permalink(call: MethodCall) -> dict[str, Any]:
-    """Where a message would stand in the browser."""
     channel = call.channel()
     message = find(call.db, channel.id, call.need("message_ts"))
     link = f"{TEAM_URL}archives/{channel.id}/p{message.stamp}"
@@ -96,7 +95,6 @@ def get_permalink(call: MethodCall) -> dict[str, Any]:
 
 
 def start_stream(call: MethodCall) -> dict[str, Any]:
-    """A message that is begun, under the one it answers."""
     channel = call.joined()
     thread = root_of(call.workspace, channel, call.need("thread_ts"))
     if channel.kind != "im":
@@ -107,7 +105,7 @@ def start_stream(call: MethodCall) -> dict[str, Any]:
 
 
 def append_stream(call: MethodCall) -> dict[str, Any]:
-    """More text for it; only the page is told."""
+    """Append text to a stream; only the page sees it."""
     channel, message = _streaming(call)
     if not call.text("markdown_text") and not call.value("chunks", list, "invalid_chunks"):
         raise ApiError("no_text")
@@ -117,7 +115,7 @@ def append_stream(call: MethodCall) -> dict[str, Any]:
 
 
 def stop_stream(call: MethodCall) -> dict[str, Any]:
-    """The last of it; the apps hear of one edit."""
+    """End a stream; apps get one message_changed."""
     channel, message = _streaming(call)
     before = message_json(call.db, message)
     text = _checked(message.body["text"] + _streamed_text(call))
@@ -134,7 +132,7 @@ def stop_stream(call: MethodCall) -> dict[str, Any]:
 
 
 def _content(call: MethodCall) -> dict[str, Any]:
-    """The text (cut at 40,000) or the markdown (refused above 12,000), blocks and metadata of a message."""
+    """Return the content: text is cut at 40,000 characters, Markdown above 12,000 refused."""
     text, markdown = call.text("text"), call.text("markdown_text")
     blocks = call.value("blocks", list, "invalid_blocks")
     if markdown and (text or blocks):
@@ -150,7 +148,6 @@ def _content(call: MethodCall) -> dict[str, Any]:
 
 
 def _metadata(call: MethodCall) -> dict[str, Any]:
-    """The message's metadata, if any is given."""
     given = call.value("metadata", dict, "invalid_metadata_format")
     if not given:
         return {}
@@ -160,7 +157,6 @@ def _metadata(call: MethodCall) -> dict[str, Any]:
 
 
 def _checked(markdown: str) -> str:
-    """The same, unless it is too long, or a table in it is."""
     if len(markdown) > MARKDOWN_MOST:
         raise ApiError("msg_too_long")
     check_tables(markdown)
@@ -178,7 +174,7 @@ def _own(call: MethodCall, error: str) -> tuple[StoredChannel, StoredMessage]:
 
 
 def _bury(call: MethodCall, channel: StoredChannel, message: StoredMessage, before: dict[str, Any]) -> None:
-    """Of a root that has replies a tombstone stays, and the event is an edit: so it is in Slack."""
+    """Leave a tombstone; like Slack, report an edit."""
     message = put(call.db, replace(message, body={**TOMBSTONE}, streaming=None))
     changed(call.workspace, channel, message, before)
 
@@ -189,7 +185,7 @@ def _shown(call: MethodCall, message: StoredMessage) -> dict[str, Any]:
 
 
 def _check_recipient(call: MethodCall) -> None:
-    """Outside a DM Slack wants to know for whom the stream is: a person of this team."""
+    """Check that a stream outside a DM names its recipient."""
     if call.text("recipient_team_id") != TEAM:
         raise ApiError("missing_recipient_team_id")
     if call.text("recipient_user_id") not in [person.id for person in PEOPLE]:

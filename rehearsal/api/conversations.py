@@ -1,4 +1,4 @@
-"""conversations.*: what there is to read, and where; opening and creating."""
+"""Methods conversations.*"""
 
 from __future__ import annotations
 
@@ -25,26 +25,23 @@ from rehearsal.refusal import ApiError, missing
 
 
 def list_all(call: MethodCall) -> dict[str, Any]:
-    """The conversations that the caller may see, #general first."""
     found, more = page(call, visible(call, call.user))
     return {"channels": [channel_json(channel, call.user) for channel in found], **more}
 
 
 def info(call: MethodCall) -> dict[str, Any]:
-    """One of them."""
     channel = call.channel()
     return {"channel": channel_json(channel, call.user)}
 
 
 def members(call: MethodCall) -> dict[str, Any]:
-    """Who is in it."""
     channel = call.channel()
     found, more = page(call, channel.members)
     return {"members": list(found), **more}
 
 
 def read_history(call: MethodCall) -> dict[str, Any]:
-    """What stands in the channel itself, newest first."""
+    """Return a channel's messages without thread replies, newest first."""
     channel = _readable(call)
     asked = span(call)
     latest = min(asked.latest, asked.cursor or asked.latest)
@@ -53,7 +50,7 @@ def read_history(call: MethodCall) -> dict[str, Any]:
 
 
 def read_replies(call: MethodCall) -> dict[str, Any]:
-    """A thread: its root (which counts for `limit`), then the replies, oldest first."""
+    """Return a thread, oldest first; its root counts for `limit`."""
     channel = _readable(call)
     asked = span(call)
     root = find(call.db, channel.id, call.need("ts"), error="thread_not_found")
@@ -65,7 +62,6 @@ def read_replies(call: MethodCall) -> dict[str, Any]:
 
 
 def open_direct(call: MethodCall) -> dict[str, Any]:
-    """The DM or group DM with these users, opened if need be."""
     if call.text("channel"):
         channel, there = call.channel(), True
     else:
@@ -83,23 +79,20 @@ def open_direct(call: MethodCall) -> dict[str, Any]:
 
 
 def create_channel(call: MethodCall) -> dict[str, Any]:
-    """A new channel."""
     return _told(call, create(call.db, _name(call), call.flag("is_private"), call.user))
 
 
 def rename_channel(call: MethodCall) -> dict[str, Any]:
-    """Another name for a channel."""
     return _told(call, rename(call.db, call.joined(), _name(call)))
 
 
 def _told(call: MethodCall, channel: StoredChannel) -> dict[str, Any]:
-    """The channel as it is now; the page hears of it, too."""
+    """Report a changed channel to the page; return it."""
     call.workspace.feed.tell(channel, {"type": "channel"})
     return {"channel": channel_json(channel, call.user)}
 
 
 def _name(call: MethodCall) -> str:
-    """The name that a channel is to have."""
     name = call.need("name")
     if not re.fullmatch(r"[a-z0-9_-]{1,80}", name):
         raise ApiError("invalid_name_specials")
@@ -107,7 +100,7 @@ def _name(call: MethodCall) -> str:
 
 
 def invite_users(call: MethodCall) -> dict[str, Any]:
-    """New members for a channel; the apps in it hear of each."""
+    """Add members; the channel's apps get an event for each."""
     channel = call.joined()
     if channel.kind not in ("channel", "group"):
         raise ApiError("method_not_supported_for_channel_type")
@@ -120,7 +113,6 @@ def invite_users(call: MethodCall) -> dict[str, Any]:
 
 
 def visible(call: MethodCall, user: str) -> list[StoredChannel]:
-    """The conversations of the types asked for that this user may see."""
     kinds = []
     for name in call.text("types", "public_channel").split(","):
         if name.strip() not in TYPES:
@@ -139,7 +131,7 @@ def _users(call: MethodCall) -> list[str]:
 
 
 def _readable(call: MethodCall) -> StoredChannel:
-    """A bot reads where it is a member; a person also reads public channels."""
+    """Return the named channel: a bot must be a member, a person may read public channels."""
     return call.joined() if call.caller.kind == "bot" else call.channel()
 
 

@@ -1,4 +1,4 @@
-"""Slack's ways to ask for a part: a page of a list by cursor, a span of messages by time and cursor."""
+"""Slack's pagination of lists and messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ END_OF_TIME = 1 << 62
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageSpan:
-    """Messages strictly between two stamps, going on after `cursor`, at most `limit` of them."""
+    """At most `limit` messages strictly between two stamps, after `cursor`."""
 
     oldest: int
     latest: int
@@ -27,12 +27,12 @@ class MessageSpan:
 
     @staticmethod
     def after(stamp: int) -> str:
-        """The cursor of the page that goes on after this message."""
+        """Return the cursor of the next page."""
         return _cursor(stamp)
 
 
 def span(call: MethodCall) -> MessageSpan:
-    """The span that a call asks for; `inclusive` takes the two ends in."""
+    """Return the requested span; `inclusive` includes both ends."""
     oldest = micros_of(call.text("oldest") or "0", "invalid_ts_oldest")
     latest = END_OF_TIME
     if call.text("latest"):
@@ -43,7 +43,7 @@ def span(call: MethodCall) -> MessageSpan:
 
 
 def page(call: MethodCall, items: Sequence[T]) -> tuple[Sequence[T], dict[str, Any]]:
-    """The items that a call asks for, and the response_metadata that goes with them."""
+    """Return the requested page, and its response_metadata."""
     start = _place(call.text("cursor")) or 0
     end = start + call.number("limit", 100, MOST)
     following = _cursor(end) if end < len(items) else ""

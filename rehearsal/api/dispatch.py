@@ -1,4 +1,4 @@
-"""`/api/{method}`: finds the method, checks the token, answers as Slack does: 200, `ok` or an error."""
+"""Dispatch of `/api/{method}`."""
 
 from __future__ import annotations
 
@@ -28,13 +28,11 @@ METHODS = {
 
 
 class WebApiServer:
-    """Slack's Web API over one workspace."""
-
     def __init__(self, workspace: RehearsedWorkspace) -> None:
         self._workspace = workspace
 
     async def answer(self, request: web.Request) -> web.Response:
-        """Any call, as far as no fault strikes it; the apps' only, so that people can go on talking."""
+        """Answer a call, subject to faults. People's calls are spared, so that they can still talk."""
         try:
             args = await arguments(request)
         except ApiError as refusal:
@@ -60,7 +58,7 @@ class WebApiServer:
         return response
 
     def _answered(self, request: web.Request, name: str, args: dict[str, Any]) -> web.Response:
-        """What a refused call had already changed is taken back."""
+        """Call the method; roll back after a refusal."""
         headers: dict[str, str] = {}
         try:
             body = _test(args) if name == "api.test" else self._called(request, name, args, headers)
@@ -91,7 +89,7 @@ class WebApiServer:
 
 
 def _granted(caller: TokenOwner, lacking: Mapping[str, Value] | None) -> Sequence[str]:
-    """The scopes of a token, but for those that a fault takes away."""
+    """Return a token's scopes without those that a fault removes."""
     if caller.kind != "bot" or caller.app is None:
         return ("connections:write",)
     if not lacking:
@@ -107,7 +105,7 @@ def _is_person(request: web.Request, args: dict[str, Any]) -> bool:
 
 
 def _limited(seconds: float) -> web.Response:
-    """Slack's only answer that is no 200."""
+    """Return a 429, Slack's only status besides 200."""
     headers = {"Retry-After": str(math.ceil(seconds))}
     return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers=headers)
 

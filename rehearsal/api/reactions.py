@@ -1,5 +1,3 @@
-"""reactions.add and reactions.remove."""
-
 from __future__ import annotations
 
 import re
@@ -12,11 +10,9 @@ from rehearsal.messages import StoredMessage, find, put
 from rehearsal.refusal import ApiError
 
 READ = "reactions:read"
-"""What an app needs to hear of reactions."""
 
 
 def add(call: MethodCall) -> dict[str, Any]:
-    """An emoji on a message."""
     channel, message, name, users = _reaction(call)
     if call.user in users:
         raise ApiError("already_reacted")
@@ -25,7 +21,6 @@ def add(call: MethodCall) -> dict[str, Any]:
 
 
 def remove(call: MethodCall) -> dict[str, Any]:
-    """One's own emoji, off again."""
     channel, message, name, users = _reaction(call)
     if call.user not in users:
         raise ApiError("no_reaction")
@@ -35,7 +30,6 @@ def remove(call: MethodCall) -> dict[str, Any]:
 
 
 def _reaction(call: MethodCall) -> tuple[StoredChannel, StoredMessage, str, list[str]]:
-    """Where, to what, which reaction, and who has it already."""
     channel = call.joined()
     message = find(call.db, channel.id, call.need("timestamp"))
     name = call.need("name")
@@ -50,7 +44,6 @@ def _reaction(call: MethodCall) -> tuple[StoredChannel, StoredMessage, str, list
 def _react(
     call: MethodCall, kind: str, channel: StoredChannel, message: StoredMessage, name: str, users: list[str]
 ) -> None:
-    """Now these users have this reaction to it, and the apps hear of an event of this kind."""
     reactions = [one for one in message.body.get("reactions", []) if one["name"] != name]
     if users:
         reactions.append({"name": name, "users": users, "count": len(users)})

@@ -1,4 +1,4 @@
-"""While an app works: assistant.threads.setStatus and, for agents, agents.sessions.setStatus."""
+"""Methods assistant.threads.setStatus and, for agents, agents.sessions.setStatus."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MESSAGES_MOST = 10
 
 
 def set_status(call: MethodCall) -> dict[str, Any]:
-    """The status line of a thread; an empty one takes it away."""
+    """Set a thread's status line; an empty one removes it."""
     channel, thread_ts = _place(call)
     if "status" not in call.args:
         raise missing("status")
@@ -27,7 +27,6 @@ def set_status(call: MethodCall) -> dict[str, Any]:
 
 
 def set_session_status(call: MethodCall) -> dict[str, Any]:
-    """The state of an agent's session in a thread."""
     if call.caller.app is None or not call.caller.app.agent:
         raise ApiError("not_authorized")
     channel, thread_ts = _place(call)
@@ -37,7 +36,7 @@ def set_session_status(call: MethodCall) -> dict[str, Any]:
 
 
 def mark_session(call: MethodCall, channel: StoredChannel, thread_ts: str, status: str) -> None:
-    """Show an agent's session as working, unless a status line says more; or as working no longer."""
+    """Record whether an agent's session is processing, with a default status line if it has none."""
     if status not in SESSION:
         raise ApiError("invalid_arguments")
     working = status == SESSION[0]

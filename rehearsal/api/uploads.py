@@ -1,4 +1,4 @@
-"""files.*: announcing a file, sharing it once its bytes have come, and looking it up."""
+"""Methods files.*"""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from rehearsal.files import StoredFile, announce, file_json, file_of, finish, re
 from rehearsal.refusal import ApiError, missing
 
 MOST_AT_ONCE = 10
-"""Files in one message."""
 COMMENT_MOST = 40_000
 
 
 def get_upload_url(call: MethodCall) -> dict[str, Any]:
-    """Where the bytes of a new file are to be sent, and its id."""
+    """Announce a file; return its upload URL and id."""
     name, length = call.need("filename"), call.need("length")
     if not length.isdecimal() or len(length) > 15:
         raise ApiError("invalid_arguments")
@@ -25,7 +24,7 @@ def get_upload_url(call: MethodCall) -> dict[str, Any]:
 
 
 def complete_upload(call: MethodCall) -> dict[str, Any]:
-    """Share these files in one message, in each of these channels; in none, they stay one's own."""
+    """Share files in one message per channel; without channels they stay private."""
     files = [finish(call.db, *pair) for pair in _given(call)]
     comment = call.text("initial_comment")[:COMMENT_MOST]
     for name in _channels(call):
@@ -40,13 +39,12 @@ def complete_upload(call: MethodCall) -> dict[str, Any]:
 
 
 def info(call: MethodCall) -> dict[str, Any]:
-    """One file, and where it is shared."""
     file = readable(call.db, call.need("file"), call.caller)
     return {"file": _described(call, file), "comments": [], "response_metadata": {"next_cursor": ""}}
 
 
 def _given(call: MethodCall) -> list[tuple[StoredFile, str]]:
-    """The caller's files that this call completes, with their titles."""
+    """Return the caller's uploaded files of this call, with titles."""
     given = call.value("files", list, "invalid_arguments")
     if not given:
         raise missing("files")
@@ -62,7 +60,6 @@ def _given(call: MethodCall) -> list[tuple[StoredFile, str]]:
 
 
 def _channels(call: MethodCall) -> list[str]:
-    """Where to share them."""
     one = call.text("channel_id")
     if one:
         return [one]
@@ -74,7 +71,6 @@ def _described(call: MethodCall, file: StoredFile) -> dict[str, Any]:
 
 
 def _origin(call: MethodCall) -> str:
-    """The address of the host that was called."""
     return call.origin.replace("ws", "http", 1)
 
 

@@ -1,4 +1,4 @@
-"""Who is who: users.*, bots.info, team.info, auth.test, api.test, and the door to Socket Mode."""
+"""Methods of users, bots, team and apps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from rehearsal.refusal import ApiError
 
 
 def auth_test(call: MethodCall) -> dict[str, Any]:
-    """Who the caller is."""
     tell_of_name(call.workspace)
     who: dict[str, Any] = {
         "url": TEAM_URL,
@@ -40,7 +39,7 @@ def auth_test(call: MethodCall) -> dict[str, Any]:
 
 
 def connections_open(call: MethodCall) -> dict[str, Any]:
-    """The address of one WebSocket, good once."""
+    """Return a WebSocket address, valid once."""
     if call.caller.app is None:
         raise ApiError("not_allowed_token_type")
     ticket = call.workspace.links.ticket(call.caller.app.id)
@@ -48,12 +47,10 @@ def connections_open(call: MethodCall) -> dict[str, Any]:
 
 
 def user_info(call: MethodCall) -> dict[str, Any]:
-    """One user."""
     return {"user": user_json(_known(call.need("user")), call.workspace.soul)}
 
 
 def user_list(call: MethodCall) -> dict[str, Any]:
-    """Everyone, the bots too."""
     found, more = page(call, list(NAMES))
     return {
         "members": [user_json(user, call.workspace.soul) for user in found],
@@ -63,7 +60,6 @@ def user_list(call: MethodCall) -> dict[str, Any]:
 
 
 def user_conversations(call: MethodCall) -> dict[str, Any]:
-    """The conversations that a user is in, as far as the caller sees them."""
     user = _known(call.text("user", call.user))
     joined = [channel for channel in visible(call, call.user) if user in channel.members]
     found, more = page(call, joined)
@@ -71,7 +67,6 @@ def user_conversations(call: MethodCall) -> dict[str, Any]:
 
 
 def bot_info(call: MethodCall) -> dict[str, Any]:
-    """One bot."""
     for app in APPS:
         if app.bot == call.need("bot"):
             return {"bot": bot_json(app, call.workspace.soul)}
@@ -79,7 +74,6 @@ def bot_info(call: MethodCall) -> dict[str, Any]:
 
 
 def team_info(_: MethodCall) -> dict[str, Any]:
-    """The workspace."""
     team = {
         "id": TEAM,
         "name": TEAM_NAME,

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API on loopback, played by an understudy that says that it is one.
+"""Local Messages API, answered by an understudy that admits to being a script.
 
-It knows nothing of any daemon: it reads only the request, as Claude does.
+It reads only the request.
 """

@@ -1,6 +1,6 @@
-"""The arguments of an action, read out of a person's words by its schema: names, quotes, numbers, the rest.
+"""Arguments of an action, parsed from a person's words.
 
-What the words do not say is left out, where the schema allows that.
+Arguments without a value are omitted if the schema allows it.
 """
 
 from __future__ import annotations
@@ -19,23 +19,21 @@ TOKEN = re.compile(r"[\w][\w./@:#&+'\u2019-]*", re.U)
 LEADING = re.compile(r"^\W*(?:for|of|about|on|in|at|to|with|from|by)\s+(?:the\s+|our\s+|my\s+)?", re.I)
 NOT = re.compile(r"\b(?:no|not|without|never|don['\u2019]?t|off)\b", re.I)
 LEAST = re.compile(r"\{minimum: (\d+(?:\.\d+)?)\}")
-"""The lower limit in the description of a number; one below 0 is passed over, since 1 is allowed then."""
+"""Minimum in a number's description; the default 1 satisfies negative ones."""
 BETWEEN = re.compile(r"\s*(?:,|;|\band\b)\s*", re.I)
 FILLERS = frozenset({"please", "use", "call", "run", "action"})
-"""Words of a request that say nothing of its matter."""
 
 
 def arguments(schema: Schema, words: str, about: str, rest: str = "") -> dict[str, Any]:
-    """Return the arguments of an action that these words give.
+    """Return the arguments of an action given in these words.
 
-    `about` is its name and its description, whose words say which action is meant and no argument. `rest` is
-    what is said after its name, where it was called by that.
+    Words of `about`, its name and description, are no values. `rest` follows its name, if called by it.
     """
     return _ArgumentReader(schema.get("$defs") or {}, words, about, rest).object(schema)
 
 
 class _ArgumentReader:
-    """Reads one sentence; what was given to an argument is not given to another one."""
+    """Parser of one sentence; each value serves one argument."""
 
     def __init__(self, defs: Schema, words: str, about: str, rest: str) -> None:
         self._defs = defs
@@ -58,7 +56,7 @@ class _ArgumentReader:
         return {name: given[name] for name in parts if name in given}
 
     def _value(self, schema: Schema, name: str, said: str, *, needed: bool) -> Any:
-        """Return the value of one argument; None if the words give none."""
+        """Return one argument's value, or None."""
         schema = self._resolved(schema)
         if "const" in schema:
             return schema["const"]
@@ -132,7 +130,7 @@ class _ArgumentReader:
         return [one for one in BETWEEN.split(text) if one] or ([] if needed else None)
 
     def _text(self, said: str, *, needed: bool) -> str | None:
-        """Return the text that its name introduces, the next quotation, or the rest of the sentence."""
+        """Return the text after the argument's name, the next quotation or the rest of the sentence."""
         if said:
             found = QUOTED.search(said)
             text = said
@@ -150,7 +148,6 @@ class _ArgumentReader:
         return _without_lead(rest) or self._left() or self._words
 
     def _left(self) -> str:
-        """The words that are about something, and not about which action is meant."""
         known = {*FILLERS, *COMMON}
         left = []
         for token in TOKEN.findall(QUOTED.sub(" ", self._words)):
@@ -164,7 +161,7 @@ class _ArgumentReader:
 
 
 def _named(parts: Mapping[str, Schema], words: str) -> dict[str, str]:
-    """Return the words after each argument's name, up to the next one: `service: ferry, most 5`."""
+    """Return the text after each argument's name: `service: ferry, most 5`."""
     places = []
     for name in parts:
         spelt = r"[\s_-]*".join(map(re.escape, re.split(r"[\s_-]+", name)))
@@ -178,5 +175,4 @@ def _named(parts: Mapping[str, Schema], words: str) -> dict[str, str]:
 
 
 def _without_lead(text: str) -> str:
-    """Return the text without the words that lead to what is named."""
     return LEADING.sub("", text).strip(" .!?,:;\"“”'")

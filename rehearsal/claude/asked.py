@@ -1,6 +1,6 @@
-"""What a request asks for, read as any model would read it: sections, choices, who said what.
+"""Requests parsed as any model would read them: sections, choices and speakers.
 
-Nothing here knows whose prompts these are.
+Independent of any prompt's wording.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from rehearsal.claude.wished import ENOUGH, POLITELY, called, meant
 
 RESULT = re.compile(r'<result of="([^"<>]+)">((?:(?!<result of=").)*?)</result>', re.S)
 MENTIONED = re.compile(r"\bbetween\s+`?<([\w-]+)>`?\s+and\s+`?</\1>`?")
-"""Tags that are spoken of, and wanted from nobody."""
+"""Tags mentioned, not requested."""
 CODE = re.compile(r"`[^`\n]*`")
-"""In what holds for the whole conversation a tag in backticks is spoken of, too."""
+"""Code may mention tags without requesting them."""
 TAG = re.compile(r"</?[A-Za-z][\w-]*>")
 OPENING = re.compile(r"<([A-Za-z][\w-]*)>")
 MESSAGE = re.compile(
@@ -32,15 +32,12 @@ MESSAGE = re.compile(
     (?P<words>(?:(?!<\1[ ](?:from|name|author)=").)*?)</\1>""",
     re.S | re.X,
 )
-"""Neither these nor RESULT look past the next one that opens: so they take no longer than a text is long."""
+"""Like RESULT, stops at the next opening tag, to take linear time."""
 EDITED = re.compile(r'^\W*<\w+ [^<>]*note="edited"')
-"""The mark of a message that somebody has edited."""
 NAMED = re.compile(r"\bYou are ([A-Z][\w'-]*(?: [A-Z][\w'-]*)*)")
-"""How a request says whose part is played."""
 PRESSED = re.compile(r"\[[^\n]+ chose “([^”\n]+)”\]")
-"""How it is told that somebody has pressed a button."""
 THREAD = re.compile(r"sess-[0-9a-f]")
-"""How the name of a sender begins that is no person."""
+"""Prefix of senders that are threads."""
 COLON = re.compile(
     r"""(?P<name>[^\W\d_][\w.'-]*(?:[ ][\w.'-]+){0,2}?)  # Alice, Alice B. Liddell
     (?:[ ]\([^)]*\))? (?:[ ](?:said|asked|wrote))? :\s+ (?P<words>.+)""",
@@ -61,23 +58,20 @@ PROBLEM = "problem_solving"
 OPEN_THOUGHT = "deliberation"
 READING = "deep_reading"
 TURNS = frozenset({"conversation", "closing", PROBLEM, OPEN_THOUGHT, READING})
-"""Processes that every soul has, and may turn to."""
+"""Processes of every soul."""
 ACTION = re.compile(r"(?<![\w@/.<-])(?:[A-Z][a-z0-9]+){2,}\b|(?<![\w@/.<-])[a-z0-9]+(?:_[a-z0-9]+)+\b")
-"""The name of an action, as the page shows it, or as its function is called."""
 OFFERED = re.compile(r"\b(?P<name>[A-Z][A-Za-z0-9]*) — (?P<about>[^;]*)")
-"""An action of the owner's, as a request names it where it says where one may turn to."""
+"""Owner's action in the description of a process."""
 NAMES_SECTIONS = re.compile(r"\bnote\b[^.]*\bnames\b[^.]*\bsections\b", re.I)
-"""Says that a note names the sections, so that an answer without such a note has none."""
+"""Says that a note names the sections: without one the answer has none."""
 RESERVED = re.compile(rf"\b{OPEN_THOUGHT}: only\b", re.I)
-"""Says that one goes there only where people ask for it outright."""
+"""Says that open thought needs an explicit request."""
 NOTHING = re.compile(r"\(nothing[^()]*\)", re.I)
-"""The line that stands for notes where there are none."""
+"""Placeholder for missing notes."""
 NOTES = re.compile(r'<notes about="([^"<>]*)">\n(.*?)\n</notes>', re.S)
-"""What is noted about a person, in the note that ends a request."""
+"""Notes about a person at the end of a request."""
 USED = re.compile(rf"{POLITELY}(?:use|call|run)\s+[a-z]\w+", re.I)
-"""Wants a certain action taken."""
 DEED = re.compile(rf"{POLITELY}(?:order|book|buy)\b", re.I)
-"""Wants something done in the world."""
 SIGNS = tuple(
     (re.compile(sign, re.I), re.compile(speaks_for, re.I))
     for sign, speaks_for in (
@@ -104,25 +98,25 @@ SIGNS = tuple(
         ),
     )
 )
-"""What a choice is called, and the words of a person that speak for it."""
+"""Patterns of choices, with words of a person that select them."""
 USUAL = re.compile(r"conversation|more.*|no", re.I)
-"""What is chosen where nothing speaks for anything else."""
+"""Default choices."""
 ALIKE = 0.5
-"""The least likeness, 0 to 1, of an edit and the version before it."""
+"""Minimum similarity, 0 to 1, of an edit to its original."""
 BLANK = re.compile(r"\b(empty|optional|if any|leave (it )?out|omit|(?<!say )nothing)\b", re.I)
-"""What is to be said in another section says nothing of this one."""
+"""Says that a section may be empty; "say nothing" does not, since it is about another one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagSection:
-    """One pair of tags that the answer shall have, and all that is said about it."""
+    """Requested pair of tags with its description."""
 
     name: str
     about: str
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The words of which it shall be one; empty for free text."""
+        """Allowed words; empty for free text."""
         bare = re.sub(r"[`'\"“”]|\([^)]*\)", "", self.about)
         found = CHOICES.search(bare)
         if not found:
@@ -130,7 +124,7 @@ class TagSection:
         return tuple(re.findall(r"(?!or\b)[\w-]+", found[1] or found[2]))
 
     def chosen(self, words: str) -> str:
-        """The choice that these words speak for; "" in free text."""
+        """Return the choice for these words; "" for free text."""
         if not self.choices:
             return ""
         own = self._own_turn(words)
@@ -142,10 +136,9 @@ class TagSection:
         return str(chosen(self.choices, words))
 
     def _own_turn(self, words: str) -> str:
-        """Return the owner's own process that these words are about, by its name and by when one goes there.
+        """Return the owner's process that fits these words.
 
-        Who calls an action by its name wants something done: that is PROBLEM, if no such process offers it.
-        "" where the words ask for none of these.
+        For a called action: PROBLEM, unless a process offers it. "" for other words.
         """
         if PROBLEM not in self.choices or OUTRIGHT.search(words):
             return ""
@@ -160,7 +153,7 @@ class TagSection:
         return PROBLEM if ACTION.search(words) or USED.search(words) else ""
 
     def _offering(self, words: str) -> str:
-        """The choice where there is the action of the owner's that these words call or describe."""
+        """Return the process with the action for these words."""
         described, place = dict[str, str](), dict[str, str]()
         for choice in self.choices:
             for found in OFFERED.finditer(self._about(choice)):
@@ -170,25 +163,24 @@ class TagSection:
         return place[wish.name] if wish else ""
 
     def _about(self, choice: str) -> str:
-        """Return what is said of this choice: the text after its name and a colon, up to the next choice."""
+        """Return a choice's description, from its colon to the next choice."""
         others = "|".join(map(re.escape, self.choices))
         found = re.search(rf"\b{re.escape(choice)}:\s(.*?)(?=\b(?:{others}):\s|$)", self.about, re.S)
         return found[1] if found else ""
 
     @property
     def may_be_blank(self) -> bool:
-        """Whether nothing is an answer, too."""
         return bool(BLANK.search(self.about))
 
     @property
     def speech(self) -> int:
-        """How much is said for its being spoken."""
+        """Score of evidence that it is spoken."""
         return _speech(self.name, self.about)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonText:
-    """What a person said; the name is empty where none is given."""
+    """Words of a person; the name may be empty."""
 
     name: str
     words: str
@@ -196,11 +188,9 @@ class PersonText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """One request, as the understudy understands it. `answers` are the texts it gave before.
+    """Parsed request. `answers` are earlier answers, `found` are names and results of actions.
 
-    `found` is what came of actions: their names and results. `notes` is what is noted about each person.
-    `pressed` is the button that was pressed last, where nothing was said since. `replaced` is what somebody
-    edited since.
+    `notes` are by person, `replaced` are edited messages, `pressed` is the last input if a button.
     """
 
     sections: tuple[TagSection, ...]
@@ -215,22 +205,19 @@ class ModelRequest:
 
     @property
     def last(self) -> PersonText:
-        """What was said last, and by whom."""
         return self.heard[-1] if self.heard else PersonText(name="", words="")
 
     @property
     def words(self) -> str:
-        """What was said last."""
         return self.last.words
 
     @property
     def person(self) -> str:
-        """Who said it."""
         return self.last.name
 
     @property
     def told(self) -> Sequence[str]:
-        """What whoever spoke last told of themselves: what is noted, and what they said here."""
+        """Facts about the last speaker, from notes and their messages."""
         mine = [said.words for said in self.heard[:-1] if said.name == self.person]
         here = list(chain.from_iterable(map(facts_in, mine)))
         gone = list(chain.from_iterable(facts_in(said.words) for said in self.replaced))
@@ -240,7 +227,6 @@ class ModelRequest:
 
 
 def asked(body: Body) -> ModelRequest:
-    """Read a request."""
     system = "\n".join(texts(body.get("system")))
     turns: list[list[str]] = []
     answers: list[str] = []
@@ -271,7 +257,7 @@ def asked(body: Body) -> ModelRequest:
 
 
 def sections(text: str) -> list[TagSection]:
-    """The pairs of tags named here, in their order, each with what its paragraph says of it."""
+    """Return the pairs of tags in their order, each with its paragraphs."""
     names = _tags(text)
     openings = [found for found in OPENING.finditer(text) if found[1] in names]
     starts = [_start(text, found.start(), openings) for found in openings]
@@ -284,7 +270,7 @@ def sections(text: str) -> list[TagSection]:
 
 
 def _wanted(instruction: str, form: str) -> list[TagSection]:
-    """The sections that the answer shall have: explained by the instruction, or named there."""
+    """Return the sections that an instruction explains or names."""
     if _tags(instruction):
         return sections(instruction)
     named = dict.fromkeys(OPENING.findall(instruction))
@@ -300,30 +286,27 @@ def _wanted(instruction: str, form: str) -> list[TagSection]:
 
 
 def _line(name: str, instruction: str) -> str:
-    """Return the rest of the line of an instruction that begins with the tag of a section."""
     found = re.search(rf"^<{re.escape(name)}>:(.*)$", instruction.replace(" <", "\n<"), re.M)
     return found[1] if found else ""
 
 
 def _explained(name: str, form: str) -> str:
-    """Return the words of the form on a section, from the line that begins with its tags to the next one."""
     found = re.search(rf"^<({re.escape(name)})>[^\n]*?</\1>(.*?)(?=^<[\w-]+>|\n\n|\Z)", form, re.M | re.S)
     return found[2] if found else ""
 
 
 def spoken(among: Sequence[TagSection]) -> TagSection | None:
-    """The section that a person will hear: the one most spoken of as speech, else the last of free text."""
+    """Return the section most described as speech, else the last free text."""
     free = [section for section in among if not section.choices]
     return max(reversed(free), key=attrgetter("speech"), default=None)
 
 
 def is_spoken(name: str, about: str) -> bool:
-    """Whether a field of this name and description is what a person will hear."""
     return _speech(name, about) > 0
 
 
 def chosen(choices: Sequence[Any], words: str) -> Any:
-    """The choice that their words speak for, or that they name; else the usual one, else the first."""
+    """Return the choice that the words suggest, the usual one, one they name, or the first."""
     for sign, speaks_for in SIGNS:
         led = [choice for choice in choices if sign.search(str(choice))]
         if led and speaks_for.search(words):
@@ -338,7 +321,6 @@ def chosen(choices: Sequence[Any], words: str) -> Any:
 
 
 def _speech(name: str, about: str) -> int:
-    """How much is said for its being spoken, less what is said against it; its own name counts most."""
     own = name.replace("_", " ").replace("-", " ")
     for_it = len(SPOKEN.findall(about)) + 3 * len(SPOKEN.findall(own))
     against = len(PRIVATE.findall(about)) + 3 * len(PRIVATE.findall(own))
@@ -346,12 +328,12 @@ def _speech(name: str, about: str) -> int:
 
 
 def _tags(text: str) -> list[str]:
-    """The names that are both opened and closed here, in the order of their first opening."""
+    """Return the names of tags both opened and closed."""
     return [name for name in dict.fromkeys(OPENING.findall(text)) if f"</{name}>" in text]
 
 
 def _start(text: str, at: int, openings: Sequence[re.Match[str]]) -> int:
-    """Where talk about the tag at this place begins: with its line, unless another tag stands before it."""
+    """Return where a tag's description starts."""
     line = text.rfind("\n", 0, at) + 1
     for other in openings:
         if line <= other.start() < at:
@@ -360,10 +342,7 @@ def _start(text: str, at: int, openings: Sequence[re.Match[str]]) -> int:
 
 
 def _split(turn: Sequence[str], form: Collection[str]) -> tuple[str, list[str]]:
-    """The instruction that stands last in a turn, and what was said before it.
-
-    It explains tags, or names some of the `form`.
-    """
+    """Return a turn's instruction and earlier texts."""
     if len(turn) == 1:
         return _split_text(turn[0], form)
     if _asks(turn[-1], form):
@@ -377,7 +356,7 @@ def _asks(text: str, form: Collection[str]) -> bool:
 
 
 def _split_text(text: str, form: Collection[str]) -> tuple[str, list[str]]:
-    """The same where all is one text: the instruction begins with the paragraph that names tags."""
+    """Split one text at the first paragraph that names tags."""
     if _asks(MESSAGE.sub("", text), form):
         parts = re.split(r"\n{2,}", text)
         for place, part in enumerate(parts):
@@ -387,7 +366,6 @@ def _split_text(text: str, form: Collection[str]) -> tuple[str, list[str]]:
 
 
 def _notes(last: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-    """What is noted about each person, a line each."""
     notes = {}
     for person, text in NOTES.findall("\n".join(last)):
         lines = [line.strip().removeprefix("- ") for line in text.split("\n")]
@@ -396,7 +374,6 @@ def _notes(last: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
 
 
 def _pressed(turn: Sequence[str]) -> str:
-    """The label of the button that was pressed in this turn; "" where none was."""
     for text in reversed(turn):
         found = PRESSED.fullmatch(text)
         if found:
@@ -405,9 +382,9 @@ def _pressed(turn: Sequence[str]) -> str:
 
 
 def _heard(turns: Iterable[Sequence[str]]) -> tuple[list[PersonText], list[PersonText]]:
-    """Return who said what, as it reads now, and what was edited since.
+    """Return current messages, and replaced versions.
 
-    Where some of it has a name, the rest is notes to the model, and nobody's words.
+    If some have names, the rest are notes to the model.
     """
     every = list(chain.from_iterable(turns))
     marked = [text for text in every if MESSAGE.search(text)]
@@ -417,7 +394,7 @@ def _heard(turns: Iterable[Sequence[str]]) -> tuple[list[PersonText], list[Perso
 
 
 def _as_edited(heard: Sequence[tuple[PersonText, bool]]) -> tuple[list[PersonText], list[PersonText]]:
-    """Return what was said, and what edits (True) replaced: the words most alike of the same person."""
+    """Let each edit (True) replace the most similar message of its author."""
     said = list[PersonText]()
     replaced = list[PersonText]()
     for one, is_edit in heard:
@@ -436,7 +413,7 @@ def _likeness(one: PersonText, other: PersonText) -> float:
 
 
 def _without_calls(heard: list[PersonText], system: str) -> list[PersonText]:
-    """What was said, without the name by which whoever is asked was called: it says nothing of the matter."""
+    """Remove the soul's name from the start of messages."""
     named = NAMED.search(system)
     if not named:
         return heard

@@ -1,4 +1,4 @@
-"""What the real API refuses with a 400, in its words: so that a mistake shows in rehearsal."""
+"""Validation of requests with Anthropic's error texts."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ KNOWN = frozenset(
 REQUIRED = ("model", "max_tokens", "messages")
 ROLES = ("user", "assistant", "system")
 MUST_THINK = ("claude-sonnet-5", "claude-opus-5", "claude-fable-5")
-"""Models that refuse `disabled` thinking and a forced tool."""
+"""Models without `disabled` thinking and forced tools."""
 FIVE = (*MUST_THINK, "claude-haiku-5")
 BREAKPOINTS = 4
 
 
 def objection(body: Body) -> str | None:
-    """Why this request is not answered, or None."""
+    """Return the error of a request, or None."""
     for rule in RULES:
         why = rule(body)
         if why:
@@ -133,7 +133,7 @@ def _schema(body: Body) -> str | None:
 
 
 def _is_open(schema: object) -> bool:
-    """Whether an object anywhere in this schema admits properties that it does not name."""
+    """True if any object in this schema allows additional properties."""
     if isinstance(schema, list):
         return any(_is_open(part) for part in schema)
     if not isinstance(schema, dict):
@@ -144,7 +144,6 @@ def _is_open(schema: object) -> bool:
 
 
 def _all_blocks(body: Body) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each with its place."""
     for i, block in enumerate(blocks(body.get("system"))):
         yield f"system.{i}", block
     for i, message in enumerate(body["messages"]):
@@ -163,4 +162,4 @@ RULES: tuple[Callable[[Body], str | None], ...] = (
     _forced_tool,
     _schema,
 )
-"""In this order: each may rely on what the ones before it have made sure."""
+"""Ordered: rules rely on earlier ones."""

@@ -1,4 +1,4 @@
-"""`/v1/models`: which models there are; and how the API says no."""
+"""Routes of `/v1/models`, and error answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NUMBER = "req_rehearsal_models"
 
 
 def catalogue(app: web.Application, faults: FaultSwitchboard) -> None:
-    """Add the list of models to this application. There is any model, but for the faults."""
+    """Add the routes. Any name is a model."""
     app.router.add_get("/v1/models", partial(_all, faults))
     app.router.add_get("/v1/models/{model}", partial(_one, faults))
 
@@ -26,7 +26,7 @@ async def _all(faults: FaultSwitchboard, request: web.Request) -> web.Response:
 
 
 async def _one(faults: FaultSwitchboard, request: web.Request) -> web.Response:
-    """One model. Credit is no matter here."""
+    """Return a model, even without credit."""
     name = request.match_info["model"]
     failed = _barred(faults, request)
     if failed:
@@ -44,13 +44,12 @@ def _barred(faults: FaultSwitchboard, request: web.Request) -> web.Response | No
 
 
 def key_of(request: web.Request) -> str:
-    """The key that a request brings."""
     bearer = request.headers.get("Authorization", "").removeprefix("Bearer").strip()
     return bearer or request.headers.get("X-Api-Key", "").strip()
 
 
 def refusal(status: int, kind: str, text: str, number: str, after: float = 0.0) -> web.Response:
-    """An error in Anthropic's shape."""
+    """Return an error; `after` is its Retry-After."""
     headers = {"request-id": number}
     if after:
         headers["retry-after"] = f"{after:g}"

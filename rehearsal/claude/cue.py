@@ -1,4 +1,4 @@
-"""What the understudy does with a request, where it does not follow its script: as told, or by a fault."""
+"""Queued and injected replies of the understudy."""
 
 from __future__ import annotations
 
@@ -13,26 +13,23 @@ from rehearsal.claude.prompt import CHARACTERS, Body, last_text
 from rehearsal.switchboard import FaultSwitchboard
 
 FORM = re.compile(r"</?\w+>|[{}\[\]]")
-"""What holds an answer together: tags, and the brackets of JSON."""
+"""Tags and brackets of JSON."""
 NO_CREDIT = (
     "Your credit balance is too low to access the Anthropic API. "
     "Please go to Plans & Billing to upgrade or purchase credits."
 )
-"""What Anthropic says then, with status 400."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyCue:
-    """One reply to come, for a request to `model` (a pattern) whose last text or schema holds `asks`.
+    """Reply to a request for `model` (a pattern) whose last text or schema contains `asks`.
 
-    `text` None is the script's own; `delay` seconds and `until` hold it back, after `first` characters of it.
+    `text` None means the script's; `delay` in seconds and `until` pause it after `first` characters.
 
-    `ending` says how it goes on after the text: to its end, into a refusal, into an error of `kind`,
-    or the connection breaks (`cut`) or just ends (`hush`). `status` is what HTTP says, with the seconds
-    of a Retry-After in `after`, and `said` the error; with 200 it comes inside the stream, and with 0 the
-    connection breaks before any answer. Faults besides: of the text only the first `most` characters, a halt
-    after `stall` of them, `pace` seconds between two pieces, `bare` of its tags, `unbounded` by the end
-    and the length that the request wants.
+    `ending`: normal, a refusal, an error of `kind` with text `said`, or a connection broken (`cut`) or ended
+    (`hush`). An error with `status` 200 comes in the stream; 0 breaks the connection at once. `after` is the
+    Retry-After. Faults: `most` cuts the text, `stall` pauses it after as many characters, `pace` is seconds
+    between chunks, `bare` removes tags, `unbounded` ignores stop sequences and max_tokens.
     """
 
     text: str | None = None
@@ -54,14 +51,13 @@ class ReplyCue:
     unbounded: bool = False
 
     def fits(self, body: Body) -> bool:
-        """Whether it answers this request."""
         if not fnmatchcase(str(body["model"]), self.model):
             return False
         return self.asks in f"{last_text(body)}\n{json.dumps(body.get('output_config'))}"
 
 
 def failure(faults: FaultSwitchboard, model: str) -> ReplyCue | None:
-    """How a request to this model fails, if it does. What was queued is left for the next one."""
+    """Return an injected failure, if any. Queued replies stay for later requests."""
     told = faults.strikes("throttled", model)
     if told:
         return ReplyCue(ending="error", status=429, kind="rate_limit_error", after=float(told["seconds"]))
@@ -84,7 +80,7 @@ def failure(faults: FaultSwitchboard, model: str) -> ReplyCue | None:
 
 
 def spoiled(faults: FaultSwitchboard, model: str, cue: ReplyCue) -> ReplyCue:
-    """The cue with what else is wrong."""
+    """Return a cue with injected faults added."""
     late = faults.strikes("late", model)
     if late:
         cue = replace(cue, delay=float(late["seconds"]))
@@ -105,7 +101,7 @@ def spoiled(faults: FaultSwitchboard, model: str, cue: ReplyCue) -> ReplyCue:
 
 
 def ended(text: str, body: Body) -> tuple[str, str, str]:
-    """The text up to where this request ends it, the reason to stop, and the stop sequence that it met."""
+    """Return the cut text, stop reason and stop sequence."""
     room = body["max_tokens"] * CHARACTERS
     met = {text.find(end): end for end in reversed(body.get("stop_sequences") or [])}
     met.pop(-1, None)
@@ -118,5 +114,4 @@ def ended(text: str, body: Body) -> tuple[str, str, str]:
 
 
 def bare(text: str) -> str:
-    """An answer without what holds it together."""
     return FORM.sub("", text)

@@ -1,8 +1,4 @@
-"""The script thinks in the open: a plan, branches and an answer that follow from what was asked.
-
-What it has to write next stands in the request alone: the question, what it wrote, and what came since.
-The names of the tags are read there, too.
-"""
+"""Open thought of the script, derived from the request alone, even the names of tags."""
 
 from __future__ import annotations
 
@@ -26,12 +22,11 @@ COLLECTED = re.compile(r"<fan-out-complete ")
 RESULT = re.compile(r'<result index="(\d+)">(.*?)</result>', re.S)
 PLAN = "<todo-until"
 TOGETHER = "Put it together"
-"""The last step of each plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationText:
-    """One text of the conversation; `name` is who sent it, `own` whether the script wrote it itself."""
+    """Text of the conversation; `own`: written by the script."""
 
     own: bool
     text: str
@@ -40,31 +35,29 @@ class ConversationText:
 
     @property
     def by_person(self) -> bool:
-        """An action tells what came of it under its own name."""
+        """True if from a person; actions report under their own names."""
         return bool(self.name) and not THREAD.match(self.name) and self.name not in LOOKS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskProgress:
-    """How far a task has come: its branches in the order of its parts, and what they answered."""
+    """Progress of a task; `branches` are in the order of its parts."""
 
     task: ScriptTask
     branches: tuple[str, ...]
     answers: Mapping[int, str]
     thoughts: tuple[str, ...]
-    """What was written about it so far."""
     news: tuple[int, ...]
-    """The parts whose answers came since."""
+    """Parts answered since the last thought."""
 
     @property
     def awaited(self) -> Sequence[TaskPart]:
-        """The parts whose branches have not answered."""
         begun = self.task.parts[: len(self.branches)]
         return [part for number, part in enumerate(begun) if number not in self.answers]
 
 
 def deliberated(body: Body) -> str:
-    """What is written next in open thought; "" where the request asks for something else."""
+    """Return the next text of open thought; "" for other requests."""
     asks = last_text(body)
     found = FINAL.search(asks)
     every = _conversation(body)
@@ -77,7 +70,7 @@ def deliberated(body: Body) -> str:
 
 
 def _branch(every: Sequence[ConversationText], asks: str, final: str) -> str:
-    """What a branch writes next: it looks its one question up, where it can, and answers."""
+    """Write a branch's next text: a search for its question if possible, then the answer."""
     question = every[0].words
     if len(every) == 1 and f"<{FILES}>" in asks and can_be_looked_up(question):
         return f"I look it up.\n<{FILES}>{_element('query', ' '.join(looked_for(question)))}</{FILES}>"
@@ -86,7 +79,6 @@ def _branch(every: Sequence[ConversationText], asks: str, final: str) -> str:
 
 
 def _next(course: TaskProgress, slug: str, final: str, *, only_final: bool) -> str:
-    """What a root writes next."""
     several = len(course.task.parts) > 1
     if not several and not only_final:
         return _one_thing(course, slug, final)
@@ -102,7 +94,6 @@ def _next(course: TaskProgress, slug: str, final: str, *, only_final: bool) -> s
 
 
 def _conversation(body: Body) -> list[ConversationText]:
-    """All but what is asked last."""
     every = []
     for message in body["messages"]:
         for text in texts(message["content"]):
@@ -115,12 +106,10 @@ def _conversation(body: Body) -> list[ConversationText]:
 
 
 def _by_people(every: Sequence[ConversationText]) -> list[int]:
-    """Where among these the words of people stand."""
     return [number for number, said in enumerate(every) if said.by_person]
 
 
 def _course(every: Sequence[ConversationText], final: str) -> TaskProgress:
-    """The task that is in hand, and what has come of it."""
     ends = [number for number, said in enumerate(every) if said.own and f"<{final}>" in said.text]
     now = every
     if ends and _by_people(every[ends[-1] + 1 :]):
@@ -151,7 +140,9 @@ def _course(every: Sequence[ConversationText], final: str) -> TaskProgress:
 def _in_hand(
     every: Sequence[ConversationText], now: Sequence[ConversationText]
 ) -> tuple[ScriptTask, Sequence[ConversationText]]:
-    """The last task that a person set, and what was said after it; else their last words are one."""
+    """Return the last task set by a person and the texts since; without one, their last
+    words are the task.
+    """
     spoken = _by_people(now)
     for number in reversed(spoken):
         words, since = now[number].words, now[number + 1 :]
@@ -165,7 +156,7 @@ def _in_hand(
 
 
 def _meant(words: str, earlier: Sequence[ConversationText]) -> ScriptTask:
-    """What those mean who say "think it through", and nothing more: what a person said before."""
+    """Return the task of a bare "think it through": that of the previous message."""
     before = _by_people(earlier)
     whole = words
     if before:
@@ -174,7 +165,7 @@ def _meant(words: str, earlier: Sequence[ConversationText]) -> ScriptTask:
 
 
 def _came(said: ConversationText, branches: Sequence[str]) -> dict[int, str]:
-    """The answers of branches in this text, by the number of their part."""
+    """Return branches' answers in this text, by number of part."""
     if said.own:
         return {}
     if said.name in branches:
@@ -188,7 +179,6 @@ def _came(said: ConversationText, branches: Sequence[str]) -> dict[int, str]:
 
 
 def _begin(task: ScriptTask) -> str:
-    """The plan, and a branch for each part."""
     plan = _plan(TaskProgress(task=task, branches=(), answers={}, thoughts=(), news=()))
     opening = f"These are {len(task.parts)} things that do not depend on each other: a branch for each."
     if task.kind == "count":
@@ -202,7 +192,6 @@ def _begin(task: ScriptTask) -> str:
 
 
 def _wait(course: TaskProgress) -> str:
-    """The plan with what came, or only that more is to come."""
     missing = together([part.name for part in course.awaited])
     if not course.news:
         return f"I wait for {missing}."
@@ -227,7 +216,7 @@ def _whole(course: TaskProgress) -> str:
 
 
 def _one_thing(course: TaskProgress, slug: str, final: str) -> str:
-    """Two words to itself, and then the answer."""
+    """Write two notes to itself, then the answer."""
     taken = [thought for thought in course.thoughts if f"<{slug}>" in thought]
     if len(taken) > 1 or not course.task.parts:
         return _element(final, alone(course.task))

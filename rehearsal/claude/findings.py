@@ -1,7 +1,6 @@
-"""What the script can find out about a thing, from the files or from its mere name; and what several
-findings come to.
+"""Answers about single things, from search results or their names, and their combination.
 
-Pure: a question is answered from what was looked up for it, else from its own words.
+Pure functions.
 """
 
 from __future__ import annotations
@@ -20,19 +19,18 @@ SPEAKS = re.compile(r"What speaks (for|against) “([^“”]+)”\?")
 QUOTED = re.compile(r"“([^“”]+)”")
 HAS = re.compile(r"“([^“”]+)” has (\d+) (letter|vowel|consonant|word)s?\b")
 SHOWN = 24
-"""Letters or words that are shown one by one."""
 PLACE = re.compile(r"\([^()\s]+:\d+\)")
-"""Where a line stands that was looked up."""
+"""Place of a found line."""
 BEYOND = {"compare": "Which of them is better is yours to say."}
 
 
 def can_be_looked_up(question: str) -> bool:
-    """Whether more can be known of it than its letters and words say."""
+    """True if a search may tell more than the question's words."""
     return not (BY_UNIT.search(question) or SPEAKS.search(question)) and bool(looked_for(question))
 
 
 def found_out(question: str, found: str = "") -> str:
-    """The answer to a question about one thing: from what a search brought, else from its own words."""
+    """Answer a question about one thing from search results, else its own words."""
     hits = best(found, question)
     if hits:
         return "\n".join([f"{hit.words} ({hit.place})" for hit in hits])
@@ -40,7 +38,7 @@ def found_out(question: str, found: str = "") -> str:
 
 
 def put_together(task: ScriptTask, answers: Sequence[str]) -> str:
-    """The answer to the whole, from those to its parts in their order; an empty one did not come."""
+    """Combine answers to a task's parts, in their order; "" is missing."""
     lines = []
     for part, answer in zip(task.parts, answers, strict=True):
         lines.append(f"- {answer or f'{part.name}: no answer has come.'}")
@@ -51,7 +49,7 @@ def put_together(task: ScriptTask, answers: Sequence[str]) -> str:
 
 
 def alone(task: ScriptTask) -> str:
-    """The answer where there is one part, or none: to what was asked at all."""
+    """Answer a task of at most one part."""
     if not task.parts:
         return "I see nothing to think about in that."
     [part] = task.parts
@@ -66,7 +64,7 @@ def alone(task: ScriptTask) -> str:
 
 
 def spelt(unit: str, thing: str) -> list[str]:
-    """The letters, vowels, consonants or words of a thing, in order."""
+    """Return a thing's letters, vowels, consonants or words."""
     if unit == "words":
         return thing.split()
     letters = [letter for letter in thing.casefold() if letter.isalpha()]
@@ -120,7 +118,6 @@ def _opening(task: ScriptTask, answers: Sequence[str]) -> str:
 
 
 def _sum(task: ScriptTask, answers: Sequence[str]) -> str:
-    """What follows from all that came."""
     counts: dict[str, int] = {}
     unit = ""
     for answer in answers:

@@ -1,7 +1,4 @@
-"""What a search brought: lines of files with their places, and which of them the question is about.
-
-The script knows no word's meaning: a line fits that holds more of the words that were looked for.
-"""
+"""Search hits: lines of files, ranked by how many search words they contain."""
 
 from __future__ import annotations
 
@@ -14,15 +11,15 @@ from rehearsal.claude.wanted import WORD, forms, looked_for
 
 LINE = re.compile(r"^(?P<path>\S+?):(?P<number>\d+): (?P<text>.*)$", re.M)
 NAMED = re.compile(r"[-*]\s+(?P<name>[^:.]{2,40}): (?P<about>.+)")
-"""A line of a list that says what it is about."""
+"""Entry of a list with its name."""
 AVOIDED = re.compile(r"\b(?:allergic to|cannot eat|can.t eat|never eat|do(?:n.t| not) eat)\s+([\w-]+)", re.I)
 MOST = 4
-"""Lines that are told of one search."""
+"""Lines quoted per search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchHit:
-    """One line that was found. `name` is what it is about, where it says so; `text` the rest."""
+    """Found line. `name` is its subject, if stated."""
 
     path: str
     number: int
@@ -31,22 +28,20 @@ class SearchHit:
 
     @property
     def place(self) -> str:
-        """Where it stands."""
         return f"{self.path}:{self.number}"
 
     @property
     def words(self) -> str:
-        """What it says."""
         return f"{self.name}: {self.text}" if self.name else self.text
 
     def fits(self, wanted: Sequence[str]) -> int:
-        """How many of these words it holds; one that it is named after counts twice."""
+        """Score the words that it contains; its name's count twice."""
         there, named = _words(self.words), _words(self.name)
         return sum(_holds(there, word) + _holds(named, word) for word in wanted)
 
 
 def hits(found: str) -> list[SearchHit]:
-    """The lines of a search's result, but for headings."""
+    """Return a search's lines without headings."""
     every = []
     for line in LINE.finditer(found):
         path, number, text = line["path"], int(line["number"]), line["text"].strip()
@@ -59,7 +54,7 @@ def hits(found: str) -> list[SearchHit]:
 
 
 def best(found: str, question: str) -> list[SearchHit]:
-    """The lines of one file, in its order, that fit the question at least half as well as the best one."""
+    """Return one file's lines with at least half the best score."""
     wanted = list(looked_for(question))
 
     def fitting(hit: SearchHit) -> int:
@@ -75,7 +70,7 @@ def best(found: str, question: str) -> list[SearchHit]:
 
 
 def avoided(told: Sequence[str]) -> list[str]:
-    """What people said that they cannot eat."""
+    """Return foods that people cannot eat."""
     found: list[str] = []
     for words in told:
         found += AVOIDED.findall(words.lower())
@@ -83,7 +78,7 @@ def avoided(told: Sequence[str]) -> list[str]:
 
 
 def holds(hit: SearchHit, word: str) -> bool:
-    """Whether this word stands in the line, in singular or plural."""
+    """True if a line contains this word in singular or plural."""
     return _holds(_words(hit.words), word)
 
 

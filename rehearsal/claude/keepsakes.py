@@ -1,4 +1,4 @@
-"""Facts that people tell of themselves or want remembered, cut out of their words by a few rules."""
+"""Facts that people tell about themselves or want remembered, found by rules."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ OWN = (
     "birthday|name|nickname|dog|cat|pet|wife|husband|partner|son|daughter|child|children|kids?"
     r"|mother|father|brother|sister|team|job|hobby|(?:favou?rite|preferred)(?:\s+\w+){1,2}"
 )
-"""Nouns for what people have for long."""
+"""Nouns for lasting facts."""
 SELF = re.compile(
     r"\b(I (like|live|love|hate|prefer|never eat|work|play|speak)\b"
     r"|(I am|I.m) (?!sure|not sure|sorry|afraid|looking|trying|going|just)"
     rf"|my (?:{OWN})(?: is| are|['\u2019]s)\b)",
     re.I,
 )
-"""The beginning of a sentence in which people tell of themselves."""
 SUBJECT = re.compile(r"\b(?:my|your) (?:[\w-]+ ){1,3}?(?:is|are)\b")
-"""The subject of a fact that another fact with the same subject replaces."""
+"""Subject of a fact; a later fact about it replaces the earlier one."""
 CALL = re.compile(r"^\s*(?:@\S+[,:]?\s+)+")
-"""Whom a message calls; it says nothing of the matter."""
+"""Mentions at the start."""
 ASKS = r"(?:(?:and|also|please|can you|could you|will you|would you|I(?:'d| would) like you to)\s+)*"
 KEEP = r"(?:remember|note|keep in mind|do(?:n['\u2019]?t| not) forget|make a note)"
 BEFORE = re.compile(
@@ -31,18 +30,18 @@ BEFORE = re.compile(
     r"(?:\s*(?:that|this|for me)\b)*\s*[,:]?\s*(\S.*)",
     re.I | re.S,
 )
-"""Remember that my birthday is on 3 March."""
+"""Example: Remember that my birthday is on 3 March."""
 AFTER = re.compile(
     rf"^(.+?)\s*[,.;:!\u2013-]*\s*{ASKS}"
     rf"(?:{KEEP}\s+(?:it|this|that)|keep (?:it|this|that) in mind)(?:\s+(?:please|for me))*\W*$",
     re.I | re.S,
 )
-"""My dog is called Rex, please remember it."""
+"""Example: My dog is called Rex, please remember it."""
 SENTENCE = re.compile(r"(?:[^.!?]|[.!?](?=\S))+[.!?]?")
 
 
 def wanted_kept(words: str) -> str:
-    """Return what they say is to be remembered; empty where they ask for no such thing."""
+    """Return the text to be remembered; "" without such a request."""
     bare = CALL.sub("", words).strip()
     found = BEFORE.match(bare) or AFTER.match(bare)
     if not found:
@@ -51,7 +50,7 @@ def wanted_kept(words: str) -> str:
 
 
 def facts_in(words: str) -> list[str]:
-    """Return what they tell of themselves or want remembered, a sentence each; a question tells nothing."""
+    """Return facts, a sentence each; questions have none."""
     kept = wanted_kept(words)
     if kept:
         return [kept]
@@ -60,18 +59,18 @@ def facts_in(words: str) -> list[str]:
 
 
 def is_own_question(words: str) -> bool:
-    """Return True for a question about whoever asks: when is my birthday?"""
+    """True for questions about the speaker, such as “When is my birthday?”."""
     return words.rstrip(" .!").endswith("?") and re.search(r"\b(my|I|me|mine)\b", words, re.I) is not None
 
 
 def answering(question: str, facts: Iterable[str]) -> list[str]:
-    """Return the facts that share a word with the question."""
+    """Return facts that share a word with the question."""
     patterns = [re.compile(pattern, re.I) for pattern in looked_for(question).values()]
     return [fact for fact in facts if any(pattern.search(fact) for pattern in patterns)]
 
 
 def each_once(facts: Iterable[str]) -> list[str]:
-    """Return these facts without those that a later one repeats, or corrects: my birthday is on 4 March."""
+    """Remove facts that a later one repeats or corrects."""
     unique = dict[str, str]()
     for fact in facts:
         plain = fact.casefold().strip(" .!\u201d")

@@ -1,7 +1,6 @@
-"""What the script says to people: plain answers from what stands in the request.
+"""Plain answers of the script to people, from the request alone.
 
-It uses who speaks, what they told of themselves, what was said before and what was looked up. Whoever it
-meets is told, once, that it is a script; it never pretends to understand.
+It tells each person once that it is a script, and never pretends to understand.
 """
 
 from __future__ import annotations
@@ -48,16 +47,15 @@ ABOUT_YOU = re.compile(
     )\W*$""",
     re.I | re.X,
 )
-"""How people ask what it is, and what it is for."""
+"""Questions about it and its purpose."""
 RECALL = re.compile(
     r"\b(remember|earlier|(did|have) I (just )?(say|said|tell|told)|(last|first) (thing|message))\b", re.I
 )
 BAD_IDEA = re.compile(r"\b(print|delete|rename|rewrite|throw away)\b.*\b(all|every\w*|whole|entire)\b", re.I)
 COUNTS_TO = re.compile(r"\bcount (?:up )?to (?P<end>\d{1,4})\b", re.I)
 DECLINED = "Decline"
-"""What stands on the button of who does not agree."""
+"""Label of the button that refuses."""
 FAILED = re.compile(r"it failed\b", re.I)
-"""The beginning of the result of an action that raised an error."""
 UNFINISHED = re.compile(r"\bbefore you are done\b")
 TURNED = (
     (r"\bI am\b|\bI.m\b", "you are"),
@@ -71,7 +69,6 @@ TURNED = (
 
 
 def spoken_line(request: ModelRequest) -> str:
-    """What a person gets to hear."""
     read = told(request)
     if read:
         return read
@@ -79,8 +76,8 @@ def spoken_line(request: ModelRequest) -> str:
 
 
 def turned(request: ModelRequest) -> str:
-    """Return the process that it goes over to: reading, work on a problem (by the owner's rules, too) or open
-    thought; "" if it stays.
+    """Return the process to change to: reading, problem solving (also for owners' processes) or open thought;
+    "" for none.
     """
     for section in request.sections:
         named = chosen(section, request)
@@ -92,7 +89,7 @@ def turned(request: ModelRequest) -> str:
 
 
 def chosen(section: TagSection, request: ModelRequest) -> str:
-    """What of a section's choices it takes; "" in free text."""
+    """Return a section's choice; "" for free text."""
     if READING in section.choices and is_to_be_read(request):
         return READING
     plain = ABOUT_YOU.search(request.words) or wanted_kept(request.words) or _told_before(request)
@@ -102,12 +99,11 @@ def chosen(section: TagSection, request: ModelRequest) -> str:
 
 
 def quotable(words: str) -> str:
-    """Words as they are quoted in a section."""
     return short(untagged(words))
 
 
 def as_told(facts: Sequence[str]) -> str:
-    """What somebody told of themselves, said to them: I am becomes you are."""
+    """Repeat facts to their speaker: I am becomes you are."""
     return together(each_once(_turned(fact.strip(" .!")) for fact in facts))
 
 
@@ -118,7 +114,7 @@ def _turned(sentence: str) -> str:
 
 
 def _greeting(request: ModelRequest) -> str:
-    """Where they greet, or it is told to greet: then it also says what it is, once for each person."""
+    """Greet after a greeting or if instructed; then also say, once per person, that it is a script."""
     first = GREETED.search(request.instruction) is not None
     if not first and not HELLO.match(request.words):
         return ""
@@ -136,7 +132,7 @@ def _answer(request: ModelRequest) -> str:
 
 
 def _came_of(request: ModelRequest) -> str:
-    """What it looked up, did, or was not to do; empty where it did nothing."""
+    """Report searches and actions; "" without any."""
     if any(name in LOOKS for name, _ in request.found):
         return _looked_up(request)
     done = [text for name, text in request.found if is_deed(name)]
@@ -150,7 +146,7 @@ def _came_of(request: ModelRequest) -> str:
 
 
 def _by_rule(request: ModelRequest) -> str:
-    """What the first rule says that fits the words; empty where none does."""
+    """Return the first rule's answer; "" if none applies."""
     counts = COUNTS_TO.search(request.words)
     if counts:
         numbers = range(1, int(counts["end"]) + 1)
@@ -179,7 +175,7 @@ def _by_rule(request: ModelRequest) -> str:
 
 
 def _told_before(request: ModelRequest) -> list[str]:
-    """Return what they told before that answers their question about themselves."""
+    """Return earlier facts that answer a question about themselves."""
     if not is_own_question(request.words):
         return []
     return answering(request.words, request.told)
@@ -190,7 +186,6 @@ def _to(request: ModelRequest) -> str:
 
 
 def _plain(request: ModelRequest) -> str:
-    """Where no rule fits: it says what it heard."""
     if not request.words:
         return "I see no words that were said to me."
     if HELLO.fullmatch(request.words.strip(" .!")):
@@ -210,7 +205,7 @@ def _known(request: ModelRequest) -> str:
 
 
 def _before(request: ModelRequest) -> str:
-    """What the same person said before, out of the conversation that came with the request."""
+    """Quote the same person's earlier message."""
     before = [said.words for said in request.heard[:-1] if said.name == request.person]
     if not before:
         return "This is the first that I hear from you."
@@ -220,7 +215,7 @@ def _before(request: ModelRequest) -> str:
 
 
 def _looked_up(request: ModelRequest) -> str:
-    """What was found, a line each with its place; what does not suit whoever asks is told apart."""
+    """Return found lines with places; unsuitable ones separately."""
     asked_for = topics(request.words)
     results = [text for name, text in request.found if name in LOOKS]
     found: list[SearchHit] = []

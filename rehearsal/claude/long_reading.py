@@ -1,7 +1,6 @@
-"""The script reads what is long: it says what is to be read, writes one cell, and tells what the cell found.
+"""Deep reading by the script: it writes one cell and reports its output.
 
-It looks for the words of the question and for nothing else, and says so. All that it goes by stands in the
-request: the question, the text or what its cell printed.
+It searches for the question's words only, and says so; all input is in the request.
 """
 
 from __future__ import annotations
@@ -21,18 +20,17 @@ from rehearsal.claude.wanted import FILE, MENTION, looked_for
 
 ACTION = "ReadDeeply"
 UNNAMED = re.compile(r'\[context:\d+ ("[^"\n]*")\]')
-"""A citation of what has no place."""
 TOLD = re.compile(r"\b(without|no) code\b|\bno more room\b", re.I)
-"""Asks for the answer in plain words, with no more program."""
+"""Asks for a plain answer without code."""
 OBSERVED = re.compile(r"<observation>\n(.*)\n</observation>\s*", re.S)
 HEADER = re.compile(
     r"""\A(?:(\S{1,80}):\n | ([^\n:]{1,80}):\n(?=\[https?://))
     | (?:\A|(?<=\n\n))([^\s:][^\n:]{0,200}\.\w{1,8}(?:[ ]\(\d+\))?):\n""",
     re.X,
 )
-"""Where a part of a text begins: a line with its name."""
+"""Line with a part's name."""
 NUMBER = re.compile("^\\d+\u2502 ?", re.M)
-"""Stands before each line of a text that is read in one go."""
+"""Line number in a text read at once."""
 PLACE = re.compile(
     r"\b(?:this|the|our|all|whole|entire|dieser?|dem|den|im)\s+(?:thread|channel|kanal)\b|(?<!\S)#[a-z][\w-]+",
     re.I,
@@ -44,9 +42,8 @@ READS = re.compile(
     |appear\w*|how\s+(?:often|many)|count|says?|said|contains?|lies|such|zähle?|wie\s+(?:oft|viele)|steht|erwähn\w*)\b""",
     re.I | re.X,
 )
-"""What people do with a text, or ask of one."""
 BROUGHT = re.compile(r":\s*\S|\n")
-"""The text that they mean stands in the message itself."""
+"""Text included in the message."""
 SHARED = re.compile(r"\b(?:files?|documents?|attachments?|datei(?:en)?|dokumente?)\b", re.I)
 DAYS = re.compile(r"\b(\d{1,3})\s+(?:days?|tagen?)\b", re.I)
 SPANS = (
@@ -59,11 +56,10 @@ WEEK = 7
 FAILED = "My program did not come to its end. It said: "
 NOTHING = "I have not looked at anything yet, and know nothing of it without looking."
 BEGINS = "I am reading it, and go by the words of your question."
-"""What is said before it reads."""
 
 
 def read_on(body: Body) -> str:
-    """What is answered in a reading; "" where the request asks for something else."""
+    """Return the next answer in a reading; "" for other requests."""
     first = (texts(body["messages"][0]["content"]) or [""])[0]
     if first.startswith("<question>\n") and "\n</shape>" in first:
         return _round(body, _within("question", first))
@@ -76,7 +72,7 @@ def read_on(body: Body) -> str:
 
 
 def looked_up(body: Body) -> str:
-    """The answer to a bare question with its text, as a cell asks it; "" for anything else."""
+    """Answer a cell's question with its text; "" for other requests."""
     every = texts(body["messages"][0]["content"])
     if body.get("system") or len(body["messages"]) > 1 or len(every) != 1 or MESSAGE.search(every[0]):
         return ""
@@ -91,9 +87,9 @@ def looked_up(body: Body) -> str:
 
 
 def is_to_be_read(asked: ModelRequest) -> bool:
-    """Whether they want a file read that came with their message, or before it; or a thread, or a channel.
+    """True if people want a shared file, thread or channel read.
 
-    Where they do not say what, it is the file that the last answer was about.
+    Without a name, the last answer's file is meant.
     """
     if FILE.search(asked.words):
         return True
@@ -111,12 +107,12 @@ def is_to_be_read(asked: ModelRequest) -> bool:
 
 
 def is_wish(schema: Mapping[str, Any]) -> bool:
-    """Whether an answer to this schema says what is to be read."""
+    """True if this schema selects texts to read."""
     return {"question", "source", "names"} <= set(schema.get("properties") or ())
 
 
 def wish(asked: ModelRequest) -> dict[str, Any]:
-    """What is to be read, and what for."""
+    """Return the question and sources of a reading."""
     here = FILE.findall(asked.words)
     spoken = " ".join(MENTION.sub("", FILE.sub("", asked.words)).split())
     shared = _shared(asked)
@@ -130,12 +126,12 @@ def wish(asked: ModelRequest) -> dict[str, Any]:
     question = spoken or f"What is in {', '.join(named) or 'it'}?"
     names = list(dict.fromkeys(named))
     if set(named) == set(shared) or "&lt;" in "".join(named):
-        names = []  # all of them
+        names = []  # all files
     return {"question": question, "source": "files", "names": names, "days": WEEK}
 
 
 def told(asked: ModelRequest) -> str:
-    """What came of a reading, for whoever wanted it; "" where nothing was read."""
+    """Return a reading's result; "" without one."""
     for name, text in reversed(asked.found):
         if name == ACTION:
             return untagged(text)
@@ -143,7 +139,6 @@ def told(asked: ModelRequest) -> str:
 
 
 def _round(body: Body, question: str) -> str:
-    """The next answer in a reading of several rounds: its cell, then what came of it."""
     plain = TOLD.search(last_text(body)) is not None
     seen = _observed(body)
     if seen is not None:
@@ -156,7 +151,7 @@ def _round(body: Body, question: str) -> str:
 
 
 def _observed(body: Body) -> str | None:
-    """What its last cell printed; None before the first."""
+    """Return the last cell's output; None before."""
     for message in reversed(body["messages"]):
         for text in reversed(texts(message["content"])):
             found = OBSERVED.fullmatch(text)
@@ -171,23 +166,21 @@ def _failed(seen: str) -> str:
 
 
 def final(answer: str) -> str:
-    """The block that gives a final answer."""
     return f"```repl\nFINAL({answer!r})\n```"
 
 
 def _plainly(parts: dict[str, str], question: str) -> str:
-    """The same by the script itself, where it sees the text."""
     return findings(survey(parts, looked_for(_first(question))))
 
 
 def _first(question: str) -> str:
-    """The question without what an earlier reading found."""
+    """Return the question without earlier findings."""
     first, _, _ = question.strip().partition("\n\n")
     return first if looked_for(first) else question
 
 
 def _parts(text: str) -> dict[str, str]:
-    """The parts of a text by their names; one without a name is the context itself."""
+    """Return parts by name; without names, the whole as "context"."""
     headers = [*HEADER.finditer(text)]
     if not headers or headers[0].start() > 0:
         return {"context": text}
@@ -200,7 +193,7 @@ def _parts(text: str) -> dict[str, str]:
 
 
 def _within(tag: str, text: str) -> str:
-    """What stands in the last element of this name, whose tags are lines of their own."""
+    """Return the last element's text between tags on their own lines."""
     start, end = text.rfind(f"<{tag}>\n"), text.rfind(f"\n</{tag}>")
     if not 0 <= start < end:
         return ""
@@ -208,7 +201,6 @@ def _within(tag: str, text: str) -> str:
 
 
 def _shared(asked: ModelRequest) -> list[str]:
-    """The names of all files of this conversation, each once."""
     words = "\n".join([said.words for said in asked.heard])
     return list(dict.fromkeys(FILE.findall(words)))
 

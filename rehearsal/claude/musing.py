@@ -1,7 +1,6 @@
-"""The script has an inner life: it reads notes, writes down what they say, and sleeps when nothing is new.
+"""Inner life of the script: it reads and records notes, and sleeps without news.
 
-All that it goes by stands in the seven contexts of the request. Asked what is new in one answer beside
-another, it compares their words, and says so.
+It reads only the request's seven contexts. To find news in an answer, it compares words.
 """
 
 from __future__ import annotations
@@ -26,29 +25,27 @@ LISTED = re.compile(r"^note (\d+)(?:, \w+| may not be known in this view: read i
 BETWEEN = re.compile(r"<before>\n(.*)\n</before>\s*<now>\n(.*)\n</now>", re.S)
 CAME = re.compile(r"^why you think now: notes came: ([\d, ]+)", re.M)
 READ = re.compile(r'"type": "notes.read", "args": \{"ids": \[([\d, ]*)\]')
-"""The ids of notes that it asked for in a reply of its own."""
 IN_VIEW = re.compile(r"^in view: (.+?) \(", re.M)
 RESULT = re.compile(r'<result of="diary\.search"[^<>]*>(.*?)</result>', re.S)
 DIARY_LINE = re.compile(r"“[^”\n]+”")
 WOKEN = re.compile(r"^why you think now: notes came", re.M)
 ADVICE = "anti_stagnation"
 NONE = "none"
-"""What stands in a context that is empty."""
 WANTS = '{"new":'
 WORD = re.compile(r"[^\W\d_]{3,}")
 SPOKEN = ("dm", "mention", "channel")
-"""Where the words of people come from."""
+"""Sources of people's words."""
 AT_ONCE = 3
-"""Notes that it reads in one tick."""
+"""Notes per tick."""
 HOUR = 3600
 
 Command = tuple[str, Mapping[str, Any], str]
-"""Its type, its arguments, and what it is for."""
+"""Type, arguments and purpose."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteShown:
-    """A note whose words it sees. `open`: they stand there until it is marked as read."""
+    """Note. `open`: its text stays until it is marked as read."""
 
     id: str
     source: str
@@ -59,13 +56,12 @@ class NoteShown:
 
     @property
     def told(self) -> str:
-        """The note as it stands in the diary."""
         who = f"{self.who}, in {self.place}" if self.place else self.who
         return f"{who}: “{short(self.text)}”"
 
 
 def mused(body: Body) -> str:
-    """What is thought in a tick, or said of two answers; "" where the request asks for something else."""
+    """Return a tick's thoughts, or a comparison of answers; "" for other requests."""
     asked = "\n".join(texts(body["messages"][-1]["content"]))
     found = BETWEEN.search(asked)
     if found and WANTS in asked:
@@ -77,7 +73,7 @@ def mused(body: Body) -> str:
 
 
 def _compared(before: str, now: str) -> str:
-    """Honest: what has a word that the other one lacks is new to it, for it knows nothing of meanings."""
+    """Compare words only: a new word is new."""
     known = set(WORD.findall(html.unescape(before).casefold()))
     fresh = [word for word in WORD.findall(html.unescape(now).casefold()) if word not in known]
     why = "It has no word that the earlier one lacks."
@@ -126,14 +122,13 @@ def _thought(contexts: Mapping[str, str]) -> str:
 
 
 def _unread(listed: str, read: Sequence[NoteShown]) -> list[int]:
-    """The first few notes that it has not read."""
     shown = {note.id for note in read}
     ids = [int(id) for id in dict.fromkeys(LISTED.findall(listed)) if id not in shown]
     return ids[:AT_ONCE]
 
 
 def _came(settings: str, replies: str) -> list[int]:
-    """The first few notes that woke it, and that it has not read lately."""
+    """Return notes that woke it, without recently read ones."""
     found = CAME.search(settings)
     if not found:
         return []
@@ -143,7 +138,6 @@ def _came(settings: str, replies: str) -> list[int]:
 
 
 def _woke(ids: Sequence[int], settings: str) -> str:
-    """Say which notes woke it, and where it answered them."""
     place = IN_VIEW.search(settings)
     where = f" in {place[1]}" if place else ""
     if len(ids) == 1:
@@ -152,7 +146,7 @@ def _woke(ids: Sequence[int], settings: str) -> str:
 
 
 def _held(replies: str) -> list[str]:
-    """Say what it wrote down last, and who spoke of the same thing, by its own replies in sight."""
+    """Report its last records, and people who spoke of one topic, from visible replies."""
     wrote = [args.get("text", "") for name, args in _done(replies) if name == "diary.add"]
     spoke: dict[str, list[str]] = {}
     for name, args in _done(replies):
@@ -169,18 +163,17 @@ def _held(replies: str) -> list[str]:
 
 
 def _done(replies: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The commands that its own replies in sight held."""
+    """Yield commands in its visible replies."""
     for line in html.unescape(replies).split("\n"):
         if line.startswith('{"cmd_id"'):
             try:
                 command = json.loads(line)
-            except ValueError:  # it was cut
+            except ValueError:  # truncated
                 continue
             yield str(command.get("type")), command.get("args") or {}
 
 
 def _found(log: str) -> list[str]:
-    """Say what its diary holds of what it looked for."""
     said = []
     for found in RESULT.findall(log):
         entries = [short(html.unescape(line)) for line in DIARY_LINE.findall(found)]
@@ -190,7 +183,6 @@ def _found(log: str) -> list[str]:
 
 
 def _over(log: str) -> list[Mapping[str, str]]:
-    """The programs that came to an end."""
     processes = map(_attributes, PROCESS.findall(log))
     return [process for process in processes if process.get("ended") and process.get("id")]
 
@@ -206,7 +198,6 @@ def _nothing(contexts: Mapping[str, str]) -> str:
 
 
 def _remark(notes: Sequence[NoteShown]) -> str:
-    """Who did what, and what it is about, as far as a script can tell."""
     wrote = [note for note in notes if note.source != "reaction"]
     said = [f"{note.who} reacted to something." for note in notes if note.source == "reaction"]
     if wrote:
@@ -221,7 +212,7 @@ def _remark(notes: Sequence[NoteShown]) -> str:
 
 
 def _kept(note: NoteShown, replies: str) -> Iterator[Command]:
-    """What is kept of a note: a line of the diary, and of who said what two concepts and their link."""
+    """Record a diary line, and a link between speaker and topic."""
     yield "diary.add", {"text": note.told}, f"keep what note {note.id} says"
     topic = _topic(note)
     if not topic or note.source not in SPOKEN:
@@ -255,7 +246,7 @@ def _note(head: str, text: str) -> NoteShown:
 
 
 def _topic(note: NoteShown) -> str:
-    """A word of it that says something: the longest one, as it stands there."""
+    """Return the longest search word of a note."""
     text = wanted_kept(note.text) or note.text
     word = max(looked_for(text.replace(note.who, "")), key=len, default="")
     found = re.search(re.escape(word), note.text, re.I)

@@ -1,6 +1,6 @@
-"""A choice among the actions that a schema offers: think, look up what it is about, answer, be done.
+"""Choice of the next action: think, search, answer, finish.
 
-What was done already is read in the request, so the next choice follows from it alone.
+Earlier steps are read from the request.
 """
 
 from __future__ import annotations
@@ -27,28 +27,27 @@ BEFORE = re.compile(
 ABOUT = re.compile(r"\b(?:about|look up)\s+(?P<things>.+)", re.I | re.S)
 FILES, SAID, _ = LOOKS
 DESCRIBED = re.compile(r"^- \*\*(?P<name>\w+)\*\*: (?P<about>.*)$", re.M)
-"""An action that a request offers, with its description."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanStep:
-    """One step of a plan: an action, why, and the words that it is to look for."""
+    """Step of a plan. `words` is its search text."""
 
     name: str
     why: str
     words: str = ""
     about: str = ""
-    """The name and the description of a deed; else empty."""
+    """Name and description of an owner's action; else ""."""
 
 
 def is_choice(schema: Schema) -> bool:
-    """Whether an answer to this schema is a choice among actions, or of the end."""
+    """True if this schema chooses actions, or the end."""
     actions = schema.get("properties", {}).get("actions", {})
     return END in _offered(actions.get("items", {}))
 
 
 def choice(schema: Schema, asked: ModelRequest, body: Body, line: str) -> dict[str, Any]:
-    """The first step of its plan that is not done yet."""
+    """Return the plan's first open step."""
     offered = _offered(schema["properties"]["actions"]["items"])
     done = _done(body)
     for step in _plan(asked.words, offered, _described(body)):
@@ -67,7 +66,7 @@ def choice(schema: Schema, asked: ModelRequest, body: Body, line: str) -> dict[s
 
 
 def topics(words: str) -> list[str]:
-    """What these words want looked up, each by itself: several things that are named, or all as one."""
+    """Split words into searches: several named things, or all as one."""
     about = ABOUT.search(words)
     if about:
         named = named_in(about["things"])
@@ -77,7 +76,6 @@ def topics(words: str) -> list[str]:
 
 
 def _plan(words: str, offered: Mapping[str, object], described: Mapping[str, str]) -> list[PlanStep]:
-    """What it would do from the beginning, as far as it is offered."""
     steps = [PlanStep(name="Think", why="First I put into words what is wanted, and what I know of it.")]
     deed = _deed(words, offered, described)
     if deed:
@@ -89,7 +87,6 @@ def _plan(words: str, offered: Mapping[str, object], described: Mapping[str, str
 
 
 def _deed(words: str, offered: Mapping[str, object], described: Mapping[str, str]) -> PlanStep | None:
-    """Return the deed that these words call by its name, or describe."""
     wish = called(words, offered)
     if wish is None:
         known = {name: described.get(name, "") for name in offered if is_deed(name)}
@@ -103,14 +100,12 @@ def _deed(words: str, offered: Mapping[str, object], described: Mapping[str, str
 
 
 def _described(body: Body) -> dict[str, str]:
-    """Return the description of each action that the request offers."""
     said = [text for message in body["messages"] for text in texts(message["content"])]
     said += texts(body.get("system"))
     return {found["name"]: found["about"] for text in said for found in DESCRIBED.finditer(text)}
 
 
 def _looking(words: str, offered: Mapping[str, object]) -> Iterator[PlanStep]:
-    """Where it looks, and for what."""
     place, where = FILES, "our files"
     if BEFORE.search(words) or FILES not in offered:
         place, where = SAID, "what was said before"
@@ -121,7 +116,7 @@ def _looking(words: str, offered: Mapping[str, object]) -> Iterator[PlanStep]:
 
 
 def _offered(item: Schema) -> dict[str, Schema | None]:
-    """The actions that may stand in the list: each with the schema of its arguments, if it takes any."""
+    """Return offered actions with schemas of arguments, None without any."""
     offered: dict[str, Schema | None] = {}
     for one in item.get("anyOf", [item]):
         for name in one.get("enum", ()):
@@ -132,7 +127,7 @@ def _offered(item: Schema) -> dict[str, Schema | None]:
 
 
 def _done(body: Body) -> Counter[str]:
-    """How often each action was chosen, or brought a result, since a person spoke last."""
+    """Count choices or results per action since a person's last message."""
     chose, came = Counter[str](), Counter[str]()
     for message in _since_a_person_spoke(body["messages"]):
         for text in texts(message["content"]):
@@ -150,7 +145,7 @@ def _since_a_person_spoke(messages: Sequence[Mapping[str, Any]]) -> Sequence[Map
 
 
 def _chosen(text: str) -> Iterator[str]:
-    """The names of the actions in a choice that was made before; none where it is no such choice."""
+    """Yield the actions of an earlier choice; none for other texts."""
     try:
         found = parsed(text)
     except ValueError:

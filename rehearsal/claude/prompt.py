@@ -1,7 +1,4 @@
-"""A request's prompt as the row of blocks that Anthropic caches, and how much of it was seen before.
-
-A prompt is known as far as a breakpoint of an earlier one stood, if every byte before it is the same.
-"""
+"""Prompt caching like Anthropic's: equal prefixes up to an earlier breakpoint."""
 
 from __future__ import annotations
 
@@ -16,33 +13,30 @@ from rehearsal.timekeeping import RehearsalClock
 
 Body = Mapping[str, Any]
 CHARACTERS = 3
-"""Characters to a token, about."""
+"""Characters per token, roughly."""
 SETTINGS = ("thinking", "output_config", "tool_choice")
-"""What is cached with the messages: another setting, and they are read anew."""
+"""Settings cached with the messages."""
 LIFETIME = 300.0
-"""Seconds for which the beginning of a prompt is known from its last use."""
+"""Seconds since the last use."""
 LOOKBACK = 20
-"""Blocks before a breakpoint at which an earlier one is looked for."""
+"""Blocks searched back from a breakpoint."""
 SMALLEST = 512
-"""Tokens that a beginning must have to be cached."""
+"""Minimum tokens of a cached prefix."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptBlock:
-    """One block of a prompt: what it says in every byte, its size, whether a breakpoint stands on it."""
-
     text: str
     tokens: int
     marked: bool
 
 
 def tokens(text: str) -> int:
-    """About as many tokens as Anthropic would count."""
+    """Estimate Anthropic's token count."""
     return len(text) // CHARACTERS + 1
 
 
 def blocks(content: object) -> list[dict[str, Any]]:
-    """A content as blocks: a plain string is one of text."""
     if isinstance(content, str) and content:
         return [{"type": "text", "text": content}]
     if isinstance(content, list):
@@ -51,17 +45,15 @@ def blocks(content: object) -> list[dict[str, Any]]:
 
 
 def texts(content: object) -> list[str]:
-    """The texts of a content's text blocks."""
     return [str(block.get("text", "")) for block in blocks(content) if block.get("type") == "text"]
 
 
 def last_text(body: Body) -> str:
-    """The last text of a request."""
     return (texts(body["messages"][-1]["content"]) or [""])[-1]
 
 
 def pieces(body: Body) -> list[PromptBlock]:
-    """The blocks in the order in which they are cached. An automatic breakpoint stands on the last."""
+    """Return blocks in cache order; an automatic breakpoint marks the last."""
     row = list(_row(body))
     if body.get("cache_control") and row:
         row[-1] = replace(row[-1], marked=True)
@@ -69,14 +61,14 @@ def pieces(body: Body) -> list[PromptBlock]:
 
 
 class PromptCache:
-    """The beginnings of prompts that were written."""
+    """Cached prefixes."""
 
     def __init__(self, clock: RehearsalClock) -> None:
         self._clock = clock
         self._until: dict[str, float] = {}
 
     def count(self, body: Body) -> dict[str, int]:
-        """The usage numbers of this prompt; from now on its beginnings are known."""
+        """Return a prompt's usage numbers, and cache its prefixes."""
         row = pieces(body)
         chain = _chain(str(body.get("model")), row)
         sums = [0, *accumulate(piece.tokens for piece in row)]
@@ -93,7 +85,6 @@ class PromptCache:
         }
 
     def _known(self, chain: Sequence[str], mark: int) -> int:
-        """How many pieces up to this breakpoint were seen before; it looks back over 20 at most."""
         now = self._clock.now()
         for place in range(mark, max(mark - LOOKBACK, 0), -1):
             if self._until.get(chain[place], 0) > now:
@@ -128,7 +119,6 @@ def _piece(kind: str, block: Mapping[str, Any]) -> PromptBlock:
 
 
 def _chain(model: str, row: Sequence[PromptBlock]) -> list[str]:
-    """A hash for each beginning of the prompt; the first is the empty one."""
     return list(accumulate((piece.text for piece in row), _link, initial=_link("", model)))
 
 

@@ -1,7 +1,4 @@
-"""What a survey reported, told to whoever asked: figures first, then lines with their places.
-
-A place is cited as a reader would have it, so that whoever checks it finds the words there.
-"""
+"""Report on a survey: figures, then citations that readers can check."""
 
 from __future__ import annotations
 
@@ -21,26 +18,21 @@ ALL = re.compile(r"all: (?P<lines>\d+) lines")
 OFTEN = re.compile(r"often: (?P<words>.*)")
 SAMPLE = re.compile(r"(?P<number>\d+)(?: \[(?P<place>.+)\])?: (?P<text>.*)")
 LEFT_OUT = re.compile(r"\[… \d+ characters left out …\]")
-"""How an observation says that it is not whole."""
 NAMED = re.compile(r'https?://[^\s\[\]"“”„«»<>]+|[^\[\]"“”„«»<>]+ p\.\d+')
-"""A message or a page, by which is cited what stands there."""
+"""Message or page, cited by address or number."""
 MARKS = re.compile(r"&\w{1,8};|[\[\]<>&*]")
-"""What no quotation can hold, or what is shown as something else."""
+"""Characters that a quotation cannot contain."""
 QUOTES = re.compile('["“”„«»`]')
-"""Would end a quotation; to whoever checks it all quotation marks are alike."""
+"""Quotation marks, all alike when checked."""
 UNCITED = re.compile(r'[\[\]"“”„«»<>\n]')
 GAP = " … "
 LONGEST = 110
-"""Characters of a quotation."""
 THE_TEXT = "the text"
-"""What has no name of its own."""
 MOST_OFTEN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordCount:
-    """How often a word stands there, and in how many lines."""
-
     word: str
     times: int
     lines: int
@@ -48,7 +40,7 @@ class WordCount:
 
 @dataclass(slots=True, kw_only=True)
 class PartSurvey:
-    """What was found in one part. `samples` are citations; `together` counts lines that hold all words."""
+    """Results for one part. `samples` are citations; `together` counts lines with all words."""
 
     name: str
     lines: int
@@ -60,7 +52,7 @@ class PartSurvey:
 
 
 def findings(report: str) -> str:
-    """What to say of this report, with citations and how it was found; "" where it is none."""
+    """Return the report with citations and method; "" for other texts."""
     parts: list[PartSurvey] = []
     for line in report.split("\n"):
         begun = PART.fullmatch(line)
@@ -87,7 +79,6 @@ def _begun(found: re.Match[str]) -> PartSurvey:
 
 
 def _note(part: PartSurvey, line: str) -> None:
-    """Add what this line of a report says; one that says nothing is left out."""
     count = COUNT.fullmatch(line)
     if count:
         word, times, lines = count.groups()
@@ -104,7 +95,6 @@ def _note(part: PartSurvey, line: str) -> None:
 
 
 def _note_sample(part: PartSurvey, number: str, named: str | None, text: str) -> None:
-    """Add a line of the text, if it can be cited."""
     place = f"{part.name}:{number}"
     if named and NAMED.fullmatch(named):
         place = named
@@ -119,7 +109,6 @@ def _told(part: PartSurvey) -> str:
 
 
 def _counted(part: PartSurvey) -> str:
-    """How often each word stands there, with one sentence for a single one."""
     name, whole = _shown(part.name), several(part.lines, "line")
     found = [count for count in part.counts if count.times]
     missing = [f"“{count.word}”" for count in part.counts if not count.times]
@@ -143,7 +132,7 @@ def _counted(part: PartSurvey) -> str:
 
 
 def _looks(part: PartSurvey) -> str:
-    """What is to be seen of a part where no word was looked for."""
+    """Describe a part without search words."""
     name = _shown(part.name)
     if name == THE_TEXT:
         name = THE_TEXT.capitalize()
@@ -155,7 +144,7 @@ def _looks(part: PartSurvey) -> str:
 
 
 def _quotable(text: str, words: Sequence[str]) -> str:
-    """What of a line can be quoted, around a word that was looked for; "…" where something is left out."""
+    """Return a line's quotation around a search word; "…" marks omissions."""
     parts = [part for part in MARKS.split(QUOTES.sub("'", text)) if WORD.search(part)]
     pieces = [" ".join(part.split()) for part in parts]
     if not pieces:
@@ -174,13 +163,12 @@ def _quotable(text: str, words: Sequence[str]) -> str:
 
 
 def _held(piece: str, words: Sequence[str]) -> int:
-    """How many of these words stand in it, but for their last letter, as it may be of a plural."""
+    """Count these words, without their last letter for plurals."""
     beginnings = [word[:-1] or word for word in words]
     return sum(beginning in piece for beginning in beginnings)
 
 
 def _shown(name: str) -> str:
-    """The name of a part, as it stands in a sentence."""
     if name == "context":
         return THE_TEXT
     return UNCITED.sub("_", name) or "a part"

@@ -1,5 +1,3 @@
-"""An answer in the form of a JSON schema: an instance of it."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -12,16 +10,11 @@ PLAIN = {"boolean": False, "integer": 0, "number": 0, "null": None}
 
 
 def instance(schema: Schema, asked: ModelRequest, line: str, words: str = "") -> Any:
-    """Something that this schema allows: `line` where it is asked what to say, `words` in any other text.
-
-    Without words they are what was said last.
-    """
+    """Return an instance of a schema: `line` for speech, other texts `words` (default: the last message)."""
     return _InstanceMaker(schema.get("$defs") or {}, asked, line, words or asked.words).make(schema)
 
 
 class _InstanceMaker:
-    """Walks one schema; holds what its parts refer to."""
-
     def __init__(self, defs: Schema, asked: ModelRequest, line: str, words: str) -> None:
         self._defs = defs
         self._asked = asked

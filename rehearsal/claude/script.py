@@ -1,8 +1,6 @@
-"""The honest script: an answer in the form that was asked for, by rules alone.
+"""Honest script: answers by rules alone, in the requested form.
 
-Pure: the same request gets the same answer.
-Try "Compare tea, coffee and mate. Think it through.", or drop a long text into a message, and ask how often a
-word stands in it.
+Pure: equal requests get equal answers. Try "Compare tea, coffee and mate. Think it through."
 """
 
 from __future__ import annotations
@@ -43,11 +41,10 @@ ABOUT = re.compile(
 THINK = re.compile(r"\bthink\b.*\b(nobody|no one|by yourself|privately)\b", re.I | re.S)
 NOTED = 6
 KEPT = 8
-"""Notes about one person."""
+"""Notes per person."""
 
 
 def answer(body: Body) -> str:
-    """The answer to this request."""
     written = mused(body) or read_on(body) or deliberated(body)
     if written:
         return written
@@ -65,7 +62,6 @@ def answer(body: Body) -> str:
 
 
 def _in_form(schema: Schema, request: ModelRequest, body: Body) -> Any:
-    """An answer to this schema: what is to be read, a choice of actions, or anything else."""
     if is_wish(schema):
         return wish(request)
     line = spoken_line(request)
@@ -75,7 +71,7 @@ def _in_form(schema: Schema, request: ModelRequest, body: Body) -> Any:
 
 
 def _aloud(section: TagSection, request: ModelRequest) -> str:
-    """What a person hears: nothing, where it goes into open thought."""
+    """Return the public text; "" on the way to open thought."""
     if turned(request) == OPEN_THOUGHT:
         return ""
     return _noted_in(section, request) or spoken_line(request)
@@ -86,14 +82,14 @@ def _silent(section: TagSection, request: ModelRequest) -> str:
 
 
 def _noted_in(section: TagSection, request: ModelRequest) -> str:
-    """What is to be noted in this section; "" where it wants something else."""
+    """Return notes for this section; "" if it wants none."""
     if section.choices:
         return ""
     return _noted(request, f"{section.name}\n{section.about}")
 
 
 def _by_itself(request: ModelRequest, task: str) -> str:
-    """The answer to a task that no person set, and whose answer needs no form; "" for anything else."""
+    """Answer a task set by no person that needs no form; "" for others."""
     if MESSAGE.search(task):
         return ""
     if THINK.search(task):
@@ -102,7 +98,6 @@ def _by_itself(request: ModelRequest, task: str) -> str:
 
 
 def _thought(request: ModelRequest) -> str:
-    """What is wanted, what is known of whoever wants it, and what comes next."""
     said = [f"{_who(request)} wants: “{quotable(MENTION.sub('', request.words).strip())}”"]
     said += [f"I was told before: “{quotable(words)}”" for words in request.told]
     found = [text for name, text in request.found if name in LOOKS]
@@ -117,7 +112,7 @@ def _thought(request: ModelRequest) -> str:
 
 
 def _noted(request: ModelRequest, about: str) -> str:
-    """What was said, where it is to be summed up, or what people told of themselves; else ""."""
+    """Return a summary or facts, if requested; else ""."""
     if SUMMARY.search(about):
         return "\n".join(map(_quoted, request.heard[-NOTED:]))
     if ABOUT.search(about):
@@ -131,14 +126,13 @@ def _noted(request: ModelRequest, about: str) -> str:
 
 
 def _of_whom(request: ModelRequest) -> list[PersonText]:
-    """Return the messages of whoever the notes are about; of all, where the request does not say."""
+    """Return messages of the notes' person; if unclear, all."""
     if len(request.notes) != 1:
         return [*request.heard]
     return [said for said in request.heard if said.name in request.notes] or [PersonText(name="", words="")]
 
 
 def _facts(said: PersonText) -> list[str]:
-    """A line for each thing that somebody told of themselves."""
     return [_quoted(PersonText(name=said.name, words=fact)) for fact in facts_in(said.words)]
 
 
@@ -151,7 +145,7 @@ def _who(request: ModelRequest) -> str:
 
 
 def _aside(section: TagSection, request: ModelRequest) -> str:
-    """What stands in a section that nobody hears: a choice, nothing, or its rule."""
+    """Fill a private section: a choice, nothing or the rule."""
     named = chosen(section, request)
     if section.may_be_blank:
         return named if named.lower() in request.words.lower() else ""
@@ -159,7 +153,6 @@ def _aside(section: TagSection, request: ModelRequest) -> str:
 
 
 def _rule(request: ModelRequest) -> str:
-    """Which rule it goes by."""
     who, goes = _who(request), turned(request)
     if goes == READING:
         return f"{who} wants something read. I go by the words of the question."

@@ -1,7 +1,4 @@
-"""What a person wants thought through: to count, to compare, to list, or just to think; and its parts.
-
-Read from their words alone, in English or German.
-"""
+"""Tasks to think through, from people's words in English or German: count, compare, list or think."""
 
 from __future__ import annotations
 
@@ -13,9 +10,8 @@ from typing import Literal
 from rehearsal.claude.phrasing import together
 
 MOST = 12
-"""Parts that are worked out; more are named in the answer, and left out."""
+"""Parts worked on; others are named as omitted."""
 LONGEST = 60
-"""Characters of one thing."""
 OUTRIGHT = re.compile(
     r"""[,;]?\s*\b(?:(?:can|could|would|will)\s+you\s+)?(?:please\s+)?(?:and\s+)?(?<!do\syou\s)(?<!I\s)
     (?:think\s+(?:it|this|that|them)\s+(?:through|over)
@@ -27,7 +23,7 @@ OUTRIGHT = re.compile(
     )(?:,?\s+(?:please|bitte))?""",
     re.I | re.X,
 )
-"""How people ask outright for some thought."""
+"""Explicit requests to think."""
 UNITS = {
     "letter": "letters",
     "buchstabe": "letters",
@@ -39,7 +35,7 @@ UNITS = {
     "wort": "words",
     "wört": "words",
 }
-"""What can be counted, by how it begins."""
+"""Countable units by beginning."""
 UNIT = r"(?P<unit>(?:letter|vowel|consonant|word|buchstabe|vokal|konsonant|wort|wört)\w*)"
 COUNT = re.compile(
     rf"\b(?:count|how\s+many|zähle?|wie\s*viele)\s+(?:of\s+)?(?:the\s+|die\s+)?{UNIT}"
@@ -61,7 +57,7 @@ AGAINST = re.compile(r"(?P<things>(?:[\w'-]+\s+){1,3}(?:vs|versus)\s+.+)", re.I 
 EITHER = re.compile(
     r"(?P<things>(?:(?!better|best)[\w'-]+,\s+)*[\w'-]+\s+(?:or|oder)\s+(?:by\s+)?[^,]+)", re.I | re.S
 )
-"""Only where they ask for some thought."""
+"""Used only with an explicit request."""
 SENTENCE = re.compile(r"[.?!;:](?:\s|$)|\n")
 BETWEEN = re.compile(
     r"\s*,\s*(?:(?:and|or|und|oder)\s+)?|\s+(?:and|or|with|to|vs|versus|und|oder|mit)\s+", re.I
@@ -70,7 +66,7 @@ ARTICLE = re.compile(r"^(?:the|a|an|by|der|die|das|words?|wörter)\s+(?=\S)", re
 TAIL = re.compile(
     r"[,\s]+(?:have|has|contain|contains|haben|hat|instead|please|for me|for us|for our\b.*|bitte)$", re.I
 )
-"""What ends a sentence and is no part of the last thing."""
+"""Sentence ends that belong to no thing."""
 QUOTED = re.compile(r"[“\"„]([^“”\"„]+)[”\"“]")
 MENTION = re.compile(r"^\s*@\S+\s+")
 MARKS = re.compile(r"[<>\"“”„`*]")
@@ -80,7 +76,7 @@ Kind = Literal["count", "list", "compare", "think"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskPart:
-    """One thing to find out: the step of a plan, a short name, the question to whoever works on it."""
+    """Thing to find out."""
 
     step: str
     name: str
@@ -89,7 +85,7 @@ class TaskPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptTask:
-    """What is to be worked out. `goal` is what must hold at the end; `left_out` are the parts too many."""
+    """Task. `goal` is its final condition; `left_out` are excess parts."""
 
     kind: Kind
     goal: str
@@ -98,7 +94,7 @@ class ScriptTask:
 
 
 def task_of(words: str) -> ScriptTask | None:
-    """What these words want thought through; None where an ordinary answer does."""
+    """Return the task in these words; None if an ordinary answer suffices."""
     plain = re.sub(r"([.?!])\s*\.", r"\1", OUTRIGHT.sub("", words)).strip()
     asked_outright = plain != words.strip()
     for read in (_count, _sides, _list_units, _list, _compare):
@@ -112,7 +108,7 @@ def task_of(words: str) -> ScriptTask | None:
 
 
 def thinking(words: str) -> ScriptTask:
-    """To think about these words, as one thing; without words there is no part."""
+    """Return a task about these words as one thing; no part without words."""
     thing = " ".join(MARKS.sub("", MENTION.sub("", words)).split()).lstrip(" .,;:!?").rstrip(" .,;:")
     parts = []
     if thing:
@@ -122,7 +118,6 @@ def thinking(words: str) -> ScriptTask:
 
 
 def _things(found: re.Match[str] | None) -> list[str]:
-    """What is named there; nothing where nothing was found."""
     return named_in(found["things"]) if found else []
 
 
@@ -189,7 +184,7 @@ def _task(kind: Kind, goal: str, parts: Sequence[TaskPart]) -> ScriptTask:
 
 
 def named_in(words: str) -> list[str]:
-    """What is named up to the end of the sentence, each once; quotation marks keep together what is one."""
+    """Return things named up to the sentence's end; quotation marks group words."""
     words = re.sub(r"\bvs\.", "vs", words)
     named = TAIL.sub("", SENTENCE.split(words, maxsplit=1)[0].rstrip(" .?!").replace("&", " and "))
     things: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""A window: how servers refuse what is too long for it, each in its own words."""
+"""Refusals of requests that exceed the context window, as several servers word them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ WORDS = {
     "bytes": "Request exceeds the maximum allowed number of bytes.",
     "dumb": "Input is too long for requested model.",
 }
-"""What is said of it."""
 KINDS = {"llama.cpp": (400, "exceed_context_size_error"), "bytes": (413, "request_too_large")}
-"""The status and the type of error, where they are not those of any invalid request."""
+"""Exceptional statuses and types."""
 
 
 def beyond_window(faults: FaultSwitchboard, body: Body) -> ReplyCue | None:
-    """How this request is refused, if there is a window and it is too long for that."""
+    """Return the refusal, if the `window` fault strikes."""
     told = faults.on("window")
     if not told:
         return None

@@ -1,4 +1,4 @@
-"""The understudy: plays Claude where there is none. Tests queue replies and look at what was asked."""
+"""Claude's understudy, whose replies tests can queue."""
 
 from __future__ import annotations
 
@@ -26,19 +26,18 @@ from rehearsal.timekeeping import RehearsalClock
 from rehearsal.wire import hang_up, parsed
 
 PACE = 0.02
-"""Seconds between two pieces of an answer."""
+"""Seconds between chunks."""
 KEPT = 200
-"""Requests that are kept for looking at."""
 LOOK = 0.01
-"""Real seconds from one look to the next whether somebody still waits for an answer."""
+"""Real seconds between checks of the connection."""
 QUIET = ("disabled", "between_tools")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientDisconnected:
-    """Who asked was gone before the answer was whole. `request` counts all that came, from 1.
+    """Premature end of a connection. `request` counts from 1.
 
-    `at` is when the connection was seen to close, in seconds of time.monotonic().
+    `at` is in seconds of time.monotonic().
     """
 
     request: int
@@ -46,10 +45,9 @@ class ClientDisconnected:
 
 
 class ClaudeUnderstudy:
-    """Answers the Messages API: what is queued first, then by the script, a pure function of the request.
+    """Messages API: answers by queued replies, else by `script`, a pure function.
 
-    `requests` are the last bodies that came, oldest first, refused ones too; `closed` those whose answer
-    nobody waited for; `faults` are the switches of what can go wrong. `script` may be set to another one.
+    `requests` are the last bodies, even refused ones; `closed` lists unread answers.
     """
 
     def __init__(
@@ -66,7 +64,7 @@ class ClaudeUnderstudy:
         self._ids = count(1)
 
     def mount(self, app: web.Application) -> None:
-        """Add the Messages API, and the queue for tests in other processes, which takes the same in JSON."""
+        """Add the Messages API, and routes that queue replies given as JSON."""
         app.router.add_post("/v1/messages", self._messages)
         catalogue(app, self.faults)
         app.router.add_get("/rehearsal/claude/requests", self._requested)
@@ -91,11 +89,10 @@ class ClaudeUnderstudy:
         model: str = "*",
         asks: str = "",
     ) -> None:
-        """Answer with this text (None: the script's), in chunks of that many characters.
+        """Queue a reply (None: the script's), in chunks of `chunk` characters.
 
-        It is held back by a delay or until an event, after its first so many characters. The first queued
-        reply that fits a request answers it: by `model`, a name or pattern, and by `asks`, which the last
-        text of the request or its schema holds; without these it fits any. So do the other three.
+        `delay` or `until` pauses it after `first` characters. The first reply that fits answers a request: by
+        `model` (a pattern) and `asks`, part of its last text or schema. So do the other queues.
         """
         self._cues.append(
             ReplyCue(text=raw, delay=delay, chunk=chunk, until=until, first=first, model=model, asks=asks)
@@ -111,7 +108,7 @@ class ClaudeUnderstudy:
         said: str = "Rehearsed failure",
         wait: float = 0.0,
     ) -> None:
-        """Fail with this error; `wait` is its Retry-After. With 200 it comes in the stream, after a text."""
+        """Queue an error; `wait` is its Retry-After. With status 200 it follows text `after`."""
         self._cues.append(
             ReplyCue(
                 text=after,
@@ -126,11 +123,11 @@ class ClaudeUnderstudy:
         )
 
     def refuse(self, after: str = "", model: str = "*", asks: str = "") -> None:
-        """Say this much, then stop as the safety classifier does."""
+        """Queue a text that ends as refused by the safety classifier."""
         self._cues.append(ReplyCue(text=after, ending="refusal", model=model, asks=asks))
 
     def cut(self, after: str = "", hush: bool = False, model: str = "*", asks: str = "") -> None:
-        """Say this much, then break the connection; with `hush`, end it politely, unfinished."""
+        """Queue a text before a broken connection; with `hush`, an orderly end."""
         ending: Literal["hush", "cut"] = "hush" if hush else "cut"
         self._cues.append(ReplyCue(text=after, ending=ending, model=model, asks=asks))
 
@@ -141,7 +138,6 @@ class ClaudeUnderstudy:
         return web.json_response([asdict(one) for one in self.closed])
 
     async def _messages(self, request: web.Request) -> web.StreamResponse:
-        """An answer, given up as soon as nobody waits for it."""
         count = next(self._ids)
         answering = asyncio.create_task(self._answer(request, f"req_rehearsal_{count}"))
         try:
@@ -187,7 +183,6 @@ class ClaudeUnderstudy:
         return web.json_response(message(take), headers={"request-id": number})
 
     def _cue(self, body: dict[str, Any]) -> ReplyCue:
-        """What is to be done with this request."""
         model = str(body["model"])
         failed = failure(self.faults, model) or beyond_window(self.faults, body)
         if failed:
@@ -259,7 +254,7 @@ class ClaudeUnderstudy:
 
 
 def _left(request: web.Request) -> bool:
-    """Whether whoever asked is gone: aiohttp tells it to who writes, and to nobody who waits."""
+    """True if the client is gone; aiohttp reports it only on writes."""
     return request.transport is None or request.transport.is_closing()
 
 

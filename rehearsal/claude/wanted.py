@@ -1,25 +1,19 @@
-"""What is to be looked for in a text: the words of a question that are about something, as patterns.
-
-Read from the question alone, in English or German; it knows no word's meaning.
-"""
+"""Search words of a question in English or German, as patterns."""
 
 from __future__ import annotations
 
 import re
 
 MOST = 6
-"""Words that are looked for."""
 LONGEST = 60
-"""Characters of what is quoted, and of a word."""
+"""Characters per quotation and word."""
 QUOTED = re.compile(r"[“\"„«`]([^“”\"„«»`]+)[”\"“»`]")
 WORD = re.compile(r"[^\W_]+")
 SHORTENED = re.compile(r"\w+n['\u2019]t\b|(?<=\w)['\u2019]\w+")
-"""Don't, it's, and the end of the ferry's."""
+"""Contractions and possessive endings."""
 MENTION = re.compile(r"(?:^|(?<=\s))@\S+")
 FILE = re.compile(r"^\[file[^:\n]*: (.+)\]$", re.M)
-"""How a message says that there is a file."""
 NAMED = re.compile(r"[\w()-][\w.()-]*\.[A-Za-z]\w{0,4}\b")
-"""What looks like the name of a file."""
 COMMON = frozenset(
     """
     a about above again ago all also always am among an and any anything appear appears are as ask at
@@ -51,14 +45,10 @@ COMMON = frozenset(
     wörter zeile zeilen zu zum zur zusammen zwischen zähle über
     """.split()  # noqa: SIM905
 )
-"""Words that a question is made of, and that nobody looks for."""
 
 
 def looked_for(question: str) -> dict[str, str]:
-    """What the question asks for, each with a pattern that finds it; nothing where it asks for no words.
-
-    Where it quotes something, that; else each word that is not common.
-    """
+    """Return search words and their patterns: quotations, else uncommon words; may be empty."""
     spoken = SHORTENED.sub(" ", MENTION.sub(" ", FILE.sub(" ", question)))
     quoted = [WORD.findall(one[:LONGEST].lower()) for one in QUOTED.findall(spoken)]
     phrases = [words for words in quoted if words]
@@ -70,7 +60,7 @@ def looked_for(question: str) -> dict[str, str]:
 
 
 def forms(word: str) -> list[str]:
-    """A word in singular and plural, as English makes them; a word in other letters as it is."""
+    """Return singular and plural of an English word; other words unchanged."""
     if not word.isascii() or not word.isalpha() or len(word) < 3:
         return [word]
     base = _singular(word)
@@ -98,7 +88,6 @@ def _singular(word: str) -> str:
 
 
 def _pattern(phrase: list[str]) -> str:
-    """Finds these words next to each other; the last one in singular or plural."""
     *before, last = phrase
     ends = "|".join(forms(last))
     whole = r"[^\w\n]+".join([*before, f"(?:{ends})"])

@@ -1,4 +1,4 @@
-"""One answer in Anthropic's wire format, as a stream of server-sent events or as one JSON message."""
+"""Answers as server-sent events or JSON."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rehearsal.claude.prompt import tokens
 Event = dict[str, Any]
 REFUSED = {"type": "refusal", "category": "reasoning_extraction", "explanation": None}
 THOUGHT: Event = {"type": "thinking", "thinking": "", "signature": "cmVoZWFyc2Vk"}
-"""What a model that thinks sends first: its thoughts are omitted, their signature is not."""
+"""Omitted thinking with its signature."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerTake:
-    """One answer as it is to be played: `counted` are the usage numbers of its prompt."""
+    """Answer to play. `counted` is its prompt's usage."""
 
     id: str
     model: str
@@ -30,7 +30,6 @@ class AnswerTake:
 
     @property
     def usage(self) -> dict[str, Any]:
-        """The usage numbers of the whole."""
         written = {"ephemeral_5m_input_tokens": self.counted["cache_creation_input_tokens"]}
         return {
             **self.counted,
@@ -41,7 +40,6 @@ class AnswerTake:
 
 
 def message(take: AnswerTake) -> dict[str, Any]:
-    """The whole as one JSON message."""
     content: list[Event] = []
     if take.thinks:
         content.append(THOUGHT)
@@ -51,7 +49,6 @@ def message(take: AnswerTake) -> dict[str, Any]:
 
 
 def opening(take: AnswerTake) -> Iterator[Event]:
-    """The events before the first text."""
     yield {"type": "message_start", "message": {**_empty(take), "usage": {**take.usage, "output_tokens": 1}}}
     yield {"type": "ping"}
     if take.thinks:
@@ -67,7 +64,6 @@ def opening(take: AnswerTake) -> Iterator[Event]:
 
 
 def delta(take: AnswerTake, text: str) -> Event:
-    """The event that brings this text."""
     return {
         "type": "content_block_delta",
         "index": int(take.thinks),
@@ -76,25 +72,23 @@ def delta(take: AnswerTake, text: str) -> Event:
 
 
 def closing(take: AnswerTake) -> Iterator[Event]:
-    """The events after the last text."""
     yield {"type": "content_block_stop", "index": int(take.thinks)}
     yield {"type": "message_delta", "delta": _stop(take), "usage": take.usage}
     yield {"type": "message_stop"}
 
 
 def error(kind: str, text: str, request_id: str) -> Event:
-    """An error in Anthropic's shape: a body, or an event in a stream."""
     return {"type": "error", "error": {"type": kind, "message": text}, "request_id": request_id}
 
 
 def frame(event: Event) -> bytes:
-    """An event as it goes over the wire; half a character goes as JSON writes it."""
+    """Encode an event; lone surrogates are escaped."""
     data = json.dumps(event, ensure_ascii=False)
     return f"event: {event['type']}\ndata: {data}\n\n".encode(errors="backslashreplace")
 
 
 def chunks(text: str, size: int | None) -> list[str]:
-    """A text in pieces of this many characters, or of about a token."""
+    """Split into `size` characters; None: about a token each."""
     if size is None:
         return re.findall(r"\s*\S{1,6}|\s+", text)
     return [text[i : i + size] for i in range(0, len(text), size)]

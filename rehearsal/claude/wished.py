@@ -1,7 +1,4 @@
-"""The action that a person's words ask for: one that they call by its name, or that they describe.
-
-Without a key that is all that leads to an action which the owner has added.
-"""
+"""Actions that a person's words call by name or describe: all that leads the script to an owner's action."""
 
 from __future__ import annotations
 
@@ -14,42 +11,42 @@ from rehearsal.claude.matching import parts_of, shared
 END = "DONE"
 LOOKS = ("Research", "SearchMemory", "ReadThread")
 TALKS = frozenset({"Think", "Respond", "AskPerson", "ReadDeeply", "Remember", "Schedule", "Escalate"})
-"""Actions besides looks; any other one is a deed, which its owner has added."""
+"""Known actions except searches; all others are the owner's."""
 POLITELY = r"^\W*(?:@\S+\s+)?(?:(?:please|can you|could you|will you|would you)\s+)*"
-"""The beginning of a sentence that wants something."""
+"""Polite start of a request."""
 LOOKS_UP = re.compile(
     r"(?:look|tell|get|find|show|read|fetch|check|search|say|list|count|return|give|calculate|compute"
     r"|convert|translate|measure|compare|what|how)\w*\b",
     re.I,
 )
-"""The beginning of the description of an action that changes nothing: a question may ask for it."""
+"""Start of descriptions of read-only actions: questions may call them."""
 USE, WORDS_APART = r"(?:(?:use|call|run|take|try|do)\s+)?", r"\W*"
 QUESTION = re.compile(r"\?\W*$")
 WISH = re.compile(r"^\W*(?:@\S+\s+)?(?:please|can you|could you|will you|would you)\b", re.I)
-"""The beginning of a question that wants something done."""
+"""Start of a question that requests an action."""
 ENOUGH = 2
-"""Words that a wish shares with a deed, where it does not call it; those of a name count for two."""
+"""Minimum score of words shared with an action that changes something; a name's words count twice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestedAction:
-    """The action that is asked for; `rest` is what is said after its name, where it was called by that."""
+    """Action; `rest` is the text after its name."""
 
     name: str
     rest: str = ""
 
 
 def is_deed(name: str) -> bool:
-    """Return True for the name of an action that is neither a look nor talk: its owner has added it."""
+    """True for an owner's action."""
     return name not in (*LOOKS, *TALKS, END) and not name.startswith("To_")
 
 
 def called(words: str, names: Iterable[str]) -> RequestedAction | None:
-    """Return the action that these words call by its name, with what they say after that.
+    """Return the action named by these words, and the text after its name.
 
-    As one word, LookUpDeploys or look_up_deploys, it may stand anywhere; else it begins the sentence.
+    Names in one word match anywhere, others only at the start.
     """
-    for name in sorted(names, key=len, reverse=True):  # OrderRope before Order
+    for name in sorted(names, key=len, reverse=True):
         parts = parts_of(name)
         spelt = [rf"{POLITELY}{USE}{WORDS_APART.join(parts)}"] if is_deed(name) else []
         if len(parts) > 1 and not name.startswith("To_"):
@@ -62,10 +59,9 @@ def called(words: str, names: Iterable[str]) -> RequestedAction | None:
 
 
 def meant(words: str, known: Mapping[str, str], *, enough: int = 1) -> RequestedAction | None:
-    """Return the action of the owner's that these words describe best, if they describe one well enough.
+    """Return the owner's action that these words describe best, if well enough.
 
-    `known` has the description of each. For one that changes nothing a word of its name, or `enough` words
-    in all, will do.
+    `known` are descriptions by name. A read-only action needs one word of its name or a score of `enough`.
     """
     score = {name: _score(words, name, about) for name, about in known.items()}
     best = max(score, key=score.__getitem__, default=None)

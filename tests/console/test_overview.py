@@ -18,10 +18,10 @@ from daemon.kinds import (
     SpeechFinished,
 )
 from rehearsal.people import ALICE, BOB, CAROL
+from tests.app.forgery import opened
 from tests.clock import FakeClock
 from tests.console.lived_in import DAY, GENERAL, OPS, Diary, write_a_life
 from tests.console.site import Site, called, console
-from tests.tools.forgery import opened
 
 
 async def told(site: Site, path: str, status: int = 200) -> Any:

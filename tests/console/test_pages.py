@@ -18,11 +18,11 @@ from daemon.engine.event import entry_as_json
 from daemon.engine.journal.journal import BackgroundReader
 from daemon.engine.kinds import EntriesForgotten
 from daemon.kinds import ConversationOpened
+from tests.app.forgery import opened
 from tests.attention import PATIENCE
 from tests.console.site import Site, called, console, message
 from tests.signed_in import LINE
 from tests.soak import later
-from tests.tools.forgery import opened
 
 THREAD = "T1:C1:17.000100"
 SOON = 0.5

@@ -18,7 +18,7 @@ from daemon.documents.citations import (
     check_citations_in,
 )
 from daemon.documents.document import Document, document_of_pages, document_of_parts
-from tests.mind.test_gate import grows_with
+from tests.answers.test_speech_gate import grows_with
 
 REPORT = Document(
     name="report.txt",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from daemon.answers.repetition import normalized_text
 from daemon.knowledge.search import MOST_TERMS, TOKENS, as_indexed, from_indexed, fts_query
 from daemon.slack.message_policy import is_stop_word
-from tests.mind.test_gate import SIZE, grows_with
+from tests.answers.test_speech_gate import SIZE, grows_with
 
 SCHEMA = f"create virtual table words using fts5 (text, {TOKENS})"
 

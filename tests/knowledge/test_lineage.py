@@ -41,7 +41,7 @@ from daemon.kinds import (
 from daemon.knowledge.provenance import ForgetScope, Provenance, QuotationFinder
 from tests.clock import FakeClock
 from tests.knowledge.office import Office
-from tests.soul.spending import called
+from tests.turn.spending import called
 
 E = TypeVar("E", bound=Event)
 BEES = "my forty beehives stand behind the windmill"

@@ -6,7 +6,7 @@ from daemon.actions.action import _agree, _safe, bind_action
 from daemon.engine.event import fingerprint
 from daemon.process import Question
 from daemon.turn.input_policy import _answered, may_answer
-from tests.actions.test_agreement import test_nothing_in_a_value_ends_the_block_or_reads_like_another_name
+from tests.actions.test_approval import test_nothing_in_a_value_ends_the_block_or_reads_like_another_name
 from tests.mutants.mutant import Case, Mutant
 from tests.mutants.places import call_of, condition, returned
 from tests.stories.test_answering import test_a_former_owner_s_yes_is_worth_nothing

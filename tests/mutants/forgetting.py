@@ -22,10 +22,10 @@ from tests.engine.test_unhashing import (
     test_a_kill_at_any_boundary_leaves_none,
     test_no_hash_of_what_was_said_is_left_in_any_file,
 )
-from tests.inner.test_process_log import test_a_branch_that_is_forgotten_is_in_the_log_no_more
-from tests.inner.test_supervisor_dies import (
+from tests.inner_life.programs.test_supervisor_dies import (
     test_what_runs_for_somebody_who_is_forgotten_ends_though_nobody_supervises_it,
 )
+from tests.inner_life.test_tick_log import test_a_branch_that_is_forgotten_is_in_the_log_no_more
 from tests.knowledge.test_journal_index import (
     test_an_index_from_before_it_was_forgotten_is_not_looked_at,
     test_no_byte_of_what_is_forgotten_is_left_in_it,
@@ -33,7 +33,6 @@ from tests.knowledge.test_journal_index import (
 from tests.knowledge.test_projection_of_then import test_what_was_forgotten_is_read_anew
 from tests.mutants.mutant import Case, Mutant
 from tests.mutants.places import call_of, condition, type_of, value_of
-from tests.soul.test_past import test_what_is_forgotten_while_a_past_is_folded_is_in_no_part_of_it
 from tests.stories.test_forgetting import test_nor_does_what_comes_late
 from tests.stories.test_forgetting_dm import (
     test_a_note_is_forgotten_with_all_that_was_made_of_it_in_other_conversations,
@@ -42,6 +41,7 @@ from tests.stories.test_long_prompts import (
     test_what_stands_in_a_stretch_is_forgotten_with_the_calls_that_saw_it_and_no_others,
 )
 from tests.test_kinds import test_a_request_hash_goes_also_where_the_call_stays
+from tests.turn.test_history import test_what_is_forgotten_while_a_past_is_folded_is_in_no_part_of_it
 
 FORGETTING = (
     Mutant(

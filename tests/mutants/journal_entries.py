@@ -16,6 +16,7 @@ from daemon.engine.journal.rows import JournalTables, digest_of_row
 from daemon.engine.journal.verify import DigestCheck, _findings, _folded, doubled
 from daemon.engine.journal.writer import JournalWriter
 from daemon.slack.inbox import Inbox
+from tests.app.test_commands import test_verify_gives_each_violation_a_line_with_its_seq
 from tests.engine.test_at_hand import (
     test_what_another_daemon_writes_is_seen,
 )
@@ -51,7 +52,6 @@ from tests.stories.test_disk import (
     test_a_full_disk_loses_nothing_and_needs_no_restart,
     test_a_locked_database_is_waited_for,
 )
-from tests.tools.test_commands import test_verify_gives_each_violation_a_line_with_its_seq
 
 JOURNAL_ENTRIES = (
     Mutant(

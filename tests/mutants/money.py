@@ -25,17 +25,6 @@ from daemon.turn.usage_limits import (
 from tests.mutants.mutant import Case, Mutant
 from tests.mutants.places import call_of, condition, nth, value_of
 from tests.processes.test_own_process import test_at_a_limit_an_owner_is_asked
-from tests.soul.test_budget import test_what_is_in_flight_is_waited_for_and_counts
-from tests.soul.test_ledger import (
-    test_however_many_ask_no_bound_is_passed_and_all_come_to_an_end,
-    test_where_only_what_is_on_its_way_stands_in_the_way_it_is_waited_for,
-)
-from tests.soul.test_limits import (
-    test_a_thread_counts_what_it_does_since_a_person_spoke,
-    test_each_bound_holds_where_it_is_reached_and_not_before,
-    test_what_a_former_owner_allowed_is_allowed_no_longer,
-    test_what_was_allowed_before_a_restart_is_allowed_once,
-)
 from tests.stories.test_bounded import test_without_an_owner_it_says_so_and_offers_nothing
 from tests.stories.test_limits import test_why_a_run_ends
 from tests.stories.test_open_thought import (
@@ -45,6 +34,17 @@ from tests.stories.test_open_thought import (
 from tests.stories.test_reading_bounds import (
     test_out_of_rounds_it_says_what_it_knows,
     test_without_a_bound_of_dollars_it_may_cost_what_it_costs,
+)
+from tests.turn.test_budget import test_what_is_in_flight_is_waited_for_and_counts
+from tests.turn.test_ledger import (
+    test_however_many_ask_no_bound_is_passed_and_all_come_to_an_end,
+    test_where_only_what_is_on_its_way_stands_in_the_way_it_is_waited_for,
+)
+from tests.turn.test_limits import (
+    test_a_thread_counts_what_it_does_since_a_person_spoke,
+    test_each_bound_holds_where_it_is_reached_and_not_before,
+    test_what_a_former_owner_allowed_is_allowed_no_longer,
+    test_what_was_allowed_before_a_restart_is_allowed_once,
 )
 
 MONEY = (

@@ -20,16 +20,16 @@ from daemon.turn.preparation import _waiting
 from daemon.turn.recall import PipelineAnswer
 from daemon.turn.speech import whisper
 from daemon.turn.turn import Turn
-from tests.inner.test_contexts_private import test_elsewhere_it_is_not
+from tests.answers.test_speech_gate import (
+    test_json_that_is_private_broken_or_empty_is_never_an_answer,
+)
+from tests.inner_life.test_contexts_private import test_elsewhere_it_is_not
 from tests.knowledge.test_memories import test_a_secret_of_a_dm_is_known_in_that_dm_alone
 from tests.knowledge.test_people import test_what_was_learned_in_a_dm_is_used_in_that_dm_alone
 from tests.knowledge.test_places import (
     test_a_channel_that_was_made_private_is_no_longer_known_elsewhere,
     test_another_team_knows_nothing,
     test_only_what_was_public_is_known_elsewhere_and_never_among_outsiders,
-)
-from tests.mind.test_gate import (
-    test_json_that_is_private_broken_or_empty_is_never_an_answer,
 )
 from tests.mutants.mutant import Case, Mutant
 from tests.mutants.places import call_of, condition, returned, value_of

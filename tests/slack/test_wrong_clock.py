@@ -7,9 +7,9 @@ from pathlib import Path
 from daemon.kinds import BackfillCompleted, OverheardMessage
 from daemon.slack.places import record_workspace_note
 from rehearsal.people import TEAM
+from tests.app.forgery import opened
 from tests.clock import FakeClock
 from tests.slack.absence import DAY, HOUR, addresses, before, later, post
-from tests.tools.forgery import opened
 
 YEAR = 365 * DAY
 

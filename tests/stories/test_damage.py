@@ -11,6 +11,7 @@ import pytest
 from daemon.app.journal_commands import verify_journal
 from daemon.engine.journal.reader import open_reader
 from daemon.kinds import SOUL_KINDS
+from tests.app.forgery import opened, spoil
 from tests.soak import later
 from tests.stories.choosing import ASKED, answers, choice, deciding, turning
 from tests.stories.process import ended, lived, start
@@ -18,7 +19,6 @@ from tests.stories.stage import ALICE, BOB, GENERAL, ME, PATIENCE, Stage, reply
 from tests.stories.test_asking import ASK
 from tests.stories.test_away import lose
 from tests.stories.test_forgetting import forgotten
-from tests.tools.forgery import opened, spoil
 
 NAME = "rehearsal-journal.db"
 

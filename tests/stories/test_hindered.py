@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.app.forgery import opened
 from tests.soak import SOAK, shared
 from tests.stories.process import ended, into, lived, running, start, start_anew
-from tests.tools.forgery import opened
 
 JOURNAL, STORE = "rehearsal-journal.db", "rehearsal.db"
 DROPPED = "--bounding-set=-dac_override,-dac_read_search"

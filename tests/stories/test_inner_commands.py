@@ -7,7 +7,7 @@ import json
 import pytest
 
 from daemon.settings.limits import AllowedPrograms
-from tests.inner.workshop import python
+from tests.inner_life.programs.workshop import python
 from tests.soak import SOAK, shared
 from tests.stories.stage import Stage
 from tests.stories.ticking import Shown, do, does, live, shown, thinks, tick, unlike

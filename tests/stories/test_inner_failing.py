@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from daemon.claude.availability import FEWER_TRIES
+from tests.app.forgery import opened
 from tests.soak import SOAK, later
 from tests.stories.stage import GENERAL, Stage
 from tests.stories.ticking import PAUSE, did, do, lines, live, note_of, passes, shown, thinks, tick, unlike
-from tests.tools.forgery import opened
 
 HOUR = 3_600.0
 

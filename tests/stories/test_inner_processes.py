@@ -10,7 +10,7 @@ import pytest
 
 from daemon.inner_life.programs.program_folder import wrapper_pid
 from daemon.settings.limits import AllowedProgram, AllowedPrograms
-from tests.inner.workshop import python, shell, until
+from tests.inner_life.programs.workshop import python, shell, until
 from tests.signed_in import TOKEN
 from tests.soak import SOAK, but, later
 from tests.stories.stage import Stage

@@ -7,7 +7,7 @@ import pytest
 from daemon.settings.limits import AllowedPrograms
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import ECHO
-from tests.inner.workshop import python
+from tests.inner_life.programs.workshop import python
 from tests.soak import SOAK, later, shared
 from tests.stories.stage import GENERAL, Stage
 from tests.stories.test_inner_processes import ended

@@ -12,7 +12,7 @@ from pathlib import Path
 from daemon.settings.limits import AllowedPrograms
 from rehearsal.people import ALICE as ALICE_HERSELF
 from rehearsal.people import ECHO
-from tests.inner.workshop import python
+from tests.inner_life.programs.workshop import python
 from tests.stories.stage import GENERAL, ME, Stage, reply
 from tests.stories.ticking import LASTS, did, do, live, note_of, thinks, tick
 

@@ -13,12 +13,12 @@ from daemon.engine.event import Entry
 from daemon.engine.journal.writer import PendingAppend, Result
 from daemon.turn.model_calls import EACH
 from rehearsal.people import BOB as BOB_HIMSELF
+from tests.app.forgery import opened
 from tests.attention import CountedWriter
 from tests.soak import SOAK
 from tests.stories.choosing import pressed
 from tests.stories.copying import Copying
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
-from tests.tools.forgery import opened
 
 BOB = f"<@{BOB_HIMSELF.id}>"
 LONG = 2 * EACH

@@ -11,7 +11,7 @@ from typing import Any
 from daemon.engine.event import Entry
 from daemon.kinds import CommandRan, is_context, thread_key
 from rehearsal.people import TEAM
-from tests.inner.workshop import shell
+from tests.inner_life.programs.workshop import shell
 from tests.stories.stage import Stage
 
 PAUSE = 60.0

@@ -1,12 +1,7 @@
-"""The journal: append-only, the only memory. Everything else is folded from it. Words may be forgotten.
+"""The journal: append-only, and the only memory; all other state is projected from it.
 
-Reads are synchronous and small. An append is on disk when it has been awaited, and so are all before it.
-
-A projection that is folded on from the journal whenever it is asked; where much is new, in pieces.
-
-A journal that is read by a thread beside the loop: for what takes long.
-
-The entries that were written last, kept in memory: whoever folds on need not ask the file for them.
+Reads are synchronous and small; long ones run in another thread. An awaited append is on disk, with all
+before it.
 """
 
 from __future__ import annotations
@@ -45,9 +40,9 @@ from daemon.engine.kinds import LEASES, EntriesErased, EntriesForgotten, with_en
 
 
 class BackgroundReader(JournalReader):
-    """The journal at one moment, or (`live`) as it is at each question. What of it is damaged is left out.
+    """Reader for another thread: a snapshot or, if `live`, current state. Skips damaged entries.
 
-    Nothing can be erased from the file while one moment of it is read.
+    An open snapshot prevents erasing.
     """
 
     _leaves_out_damage = True
@@ -57,7 +52,7 @@ class BackgroundReader(JournalReader):
     ) -> None:
         store = open_readonly(path)
         if live:
-            store.rollback()  # it has begun to read, and would see that one moment for ever
+            store.rollback()  # the transaction would pin a snapshot
         super().__init__(store, kinds)
         self._hears = found
 
@@ -74,24 +69,24 @@ class BackgroundReader(JournalReader):
         limit: int = ALWAYS,
         newest: bool = False,
     ) -> list[int]:
-        """Which entries a thread and all under it have between two seqs, both left out, in order: so many
-        of the first ones, or of the newest. With `path` those whose key begins with `path/`, with neither
-        those of all threads."""
+        """Return seqs between two others, in order: the first or newest `limit`.
+
+        Of `root` and its descendants, of keys under `path/`, or of all.
+        """
         with self._question:
             return self._store.span(root, path, since, before, limit, newest=newest)
 
     def iterate_entries(self, seqs: Sequence[int], *, newest: bool = False) -> Iterator[Entry[Event]]:
-        """The entries of these seqs one by one, the oldest first, or the newest; without what is damaged."""
+        """Yield these undamaged entries, oldest or newest first."""
         with self._question:
             yield from self._sound(self._store.each(seqs, newest=newest))
 
     def entries_like(self, patterns: Sequence[str], *, since: int, before: int) -> Iterator[Entry[Event]]:
-        """The entries of a span whose body as JSON is like all these patterns of SQL, the newest first."""
+        """Yield entries whose body matches all LIKE patterns, newest first."""
         with self._question:
             yield from self._sound(self._store.holding(patterns, since, before))
 
     def entries_like_among(self, patterns: Sequence[str], seqs: Sequence[int]) -> Iterator[Entry[Event]]:
-        """The same of the entries of these seqs."""
         with self._question:
             yield from self._sound(self._store.holding_of(patterns, seqs))
 
@@ -100,31 +95,29 @@ class BackgroundReader(JournalReader):
 
 
 MOST_RECENT_ENTRIES = 256
-"""Entries that are kept."""
+"""Entries kept in memory."""
 
 
 class RecentEntries:
-    """Of one open journal. Each reader is given events of its own, as from the file."""
+    """Latest entries in memory."""
 
     def __init__(self, kinds: EventCodec) -> None:
         self._kinds = kinds
         self._written = deque[WrittenRow](maxlen=MOST_RECENT_ENTRIES)
 
     def add(self, written: WrittenRow) -> None:
-        """This was written last. What a Forgotten names stands before it, and is here no more; nor is what
-        comes before an entry of another daemon."""
+        """Add the newest entry; drop others if it forgets words or follows another daemon's."""
         others = bool(self._written) and self._written[-1].seq + 1 != written.seq
         if others or written.row.kind == EntriesForgotten.kind:
             self._written.clear()
         self._written.append(written)
 
     def holds_all_after(self, since: int, upto: int) -> bool:
-        """Is all here that stands in the file after this seq, up to its last entry?"""
+        """True if it has the whole range."""
         written = self._written
         return bool(written) and written[0].seq <= since + 1 and written[-1].seq == upto
 
     def entries_after(self, since: int, names: Sequence[str], at: float) -> list[Entry[Any]]:
-        """What is here of these kinds after a seq, from a time on, in order."""
         found = list[Entry[Any]]()
         for one in reversed(self._written):
             if one.seq <= since:
@@ -151,26 +144,25 @@ log = logging.getLogger(__name__)
 
 
 MOST_ARRIVED = 10_000
-"""Threads of which it is known apart that something came for them."""
+"""Threads with a cached last input."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryDraft(Generic[E]):
-    """An entry that is not written yet: checked, with its `event` as every reader will be given it."""
+    """Checked entry, not written yet; `event` is as readers will decode it."""
 
     row: EntryRow
     event: E
     fence: Fence | None
 
     def entry(self, seq: int) -> Entry[E]:
-        """It, once it is on disk."""
         return entry_from_written(self.row, seq, self.event)
 
 
 class Journal(JournalReader):
-    """An open journal; an async context manager that holds its lock.
+    """Open journal: an async context manager that holds its lock.
 
-    `kinds` are the program's own; the engine's are added, but where the program has a class of the same kind.
+    Engine kinds are added to the program's `kinds`, unless overridden.
     """
 
     _leaves_out_damage = True
@@ -189,26 +181,25 @@ class Journal(JournalReader):
         self._open = ExitStack()
         self._changed = asyncio.Event()
         self._arrived: dict[str, int] = {}
-        """The last input that came for a thread since it was opened; of the latest few thousand threads."""
+        """Latest input by thread."""
         self._arrived_before = 0
         self._newest: dict[str, int] = {}
-        """The last entry of each kind that was written since it was opened."""
+        """Latest entry by kind."""
         self._wrote_first, self._wrote_last = 0, -1
-        """It wrote all from the one to the other; nothing so far."""
         self._at_hand = RecentEntries(self._kinds)
         self._inputs = frozenset(self._kinds.kind_names([Input]))
         self.damage = ""
-        """What of it could not be read, and what to do; empty as long as all could be."""
+        """Damage found, with advice."""
 
     async def __aenter__(self) -> Self:
-        """Raises JournalError where it cannot be opened."""
+        """Open the journal. Raises JournalError."""
         with ExitStack() as opening:
             opening.enter_context(hold_lock(self._path))  # before the first connection
             written = open_store(self._path)
             opening.callback(written.close)
             try:
                 rebuild_folded_tables(written, self._kinds)
-            except JournalDamaged as damage:  # what can be read may still be answered
+            except JournalDamaged as damage:  # undamaged entries can still be read
                 self._found(damage)
             self._finish_forgetting(written)
             self._add_digests(written)
@@ -225,7 +216,7 @@ class Journal(JournalReader):
         self._open.close()
 
     def _finish_forgetting(self, store: JournalTables) -> None:
-        """What cannot be done now is done by whoever forgets: it is still pending."""
+        """Finish interrupted erasures; on failure they stay pending."""
         try:
             finish_erasing(store, self._kinds, self._clock.now())
         except (sqlite3.Error, OSError, ValueError) as error:
@@ -233,7 +224,7 @@ class Journal(JournalReader):
             log.error("What was being forgotten is not erased yet (%s).", error)
 
     def _add_digests(self, store: JournalTables) -> None:
-        """What cannot be done now is done at the next opening: `verify` says what is left."""
+        """Add missing digests; on failure the next opening retries."""
         try:
             add_digests(store, self._kinds)
         except (sqlite3.Error, OSError, ValueError) as error:
@@ -241,34 +232,35 @@ class Journal(JournalReader):
             log.error("Older entries have no digests yet (%s): the next start goes on.", error)
 
     def _found(self, damage: JournalDamaged) -> None:
-        """An owner reads it once; `damage` says it for as long as this program lives."""
         if not self.damage:
             log.critical("%s What needs what is damaged waits; all else goes on.", damage)
             self.damage = str(damage)
 
     @property
     def index_path(self) -> Path:
-        """Where what is folded of it may be kept. That file is deleted when words are forgotten, once they
-        are blank: whoever opens it before he reads entries into it leaves none of them there."""
+        """Path of the search index, deleted by each erasure after blanking.
+
+        Open it before reading entries into it: then forgotten words are only in the deleted file.
+        """
         return index_path(self._path)
 
     def make_background_reader(self) -> BackgroundReader:
-        """Another reader, for a thread of its own, in which it is made, asked and closed."""
+        """Return a live reader for another thread."""
         return BackgroundReader(self._path, self.kinds, self._found, live=True)
 
     @property
     def died(self) -> asyncio.Future[None]:
-        """Fails when the writer died: the program cannot go on."""
+        """Future that fails when the writer dies."""
         return self._writer.died
 
     @property
     def is_writable(self) -> bool:
-        """Did the last append reach the disk?"""
+        """True if the last append reached the disk."""
         return not (self.died.done() or self._writer.failing)
 
     @property
     def is_well(self) -> bool:
-        """Can it be written, and could all be read so far?"""
+        """True if writable and undamaged."""
         return self.is_writable and not self.damage
 
     async def append(
@@ -284,12 +276,10 @@ class Journal(JournalReader):
         fence: Fence | None = None,
         requires: int | None = None,
     ) -> tuple[Entry[E], bool]:
-        """The entry under this key, and whether it is new, once it is on disk.
+        """Append an entry; return it once on disk, or the existing one under `key`; True if new.
 
-        It closes what is `moot`, too, as far as nothing has closed that by then: a wait may end meanwhile.
-        Raises Fenced where another attempt has taken over, or the entry `requires` is no longer pending;
-        ValueError or TypeError for an event that is no JSON, or not of its type; JournalError where it
-        cannot be written.
+        Closes `moot` entries if still pending. Raises FencedError after a takeover or if `requires` is not
+        pending, ValueError or TypeError for an invalid event, JournalError if it cannot be written.
         """
         draft = self.make_draft(
             thread, event, key=key, author=author, cause=cause, closes=closes, moot=moot, fence=fence
@@ -317,7 +307,7 @@ class Journal(JournalReader):
         moot: Sequence[int] = (),
         fence: Fence | None = None,
     ) -> EntryDraft[E]:
-        """The same, not on its way yet. Raises ValueError or TypeError."""
+        """Check an entry. Raises ValueError or TypeError."""
         _check_names(thread, key, author)
         event = self.kinds.in_own_class(event)
         body, read = self.kinds.read_back(event)
@@ -339,10 +329,10 @@ class Journal(JournalReader):
     def submit(
         self, draft: EntryDraft[Any], *, after: str = "", receipt_of: str = "", opened_by: str = ""
     ) -> asyncio.Future[int]:
-        """Send it to disk; a future of its seq, which fails with Conflict, Fenced or JournalError.
+        """Send a draft; the future of its seq fails with KeyConflict, FencedError or JournalError.
 
-        It fails where the entry under the key `after` is not there by then. The one of `receipt_of` is its
-        cause, and closed by it; the one of `opened_by` is its cause, and must stand in its thread.
+        The key `after` must exist. `receipt_of` is the key of its cause, which it closes; `opened_by` that of
+        its thread's first entry, its cause.
         """
         return self._writer.submit(draft.row, draft.fence, None, after, receipt_of, opened_by)
 
@@ -357,11 +347,10 @@ class Journal(JournalReader):
         cause: int | None = None,
         lets_go: Sequence[int] = (),
     ) -> Entry[EntriesForgotten]:
-        """Blank the bodies of these entries, and return when no byte of what they said is left in the file.
+        """Blank these entries, and return when none of their words are left in the file.
 
-        All else of them stays. Of `lets_go` it closes what is pending still: nobody goes on with that. What
-        is recorded under the key already is only brought to its end. Raises JournalError, also as long as
-        somebody reads the file as it was; `erase` tries again.
+        Closes `lets_go` entries if pending. Raises JournalError, also while a snapshot is open; `erase`
+        retries.
         """
         event = EntriesForgotten(seqs=tuple(seqs), why=why)
         forgotten, _ = await self.append(
@@ -371,7 +360,7 @@ class Journal(JournalReader):
         return forgotten
 
     async def erase(self, forgotten: Entry[EntriesForgotten]) -> None:
-        """Bring it to its end: blank what is not blank yet, clear the file, and say so."""
+        """Finish forgetting: blank bodies, clear the file, record the end."""
         seqs, touched = forgotten.event.seqs, list[set[str]]()
         for some in in_chunks(seqs, CHUNK):
             await self._writer.run_job(partial(blank_bodies, kinds=self.kinds, seqs=some, by=forgotten.seq))
@@ -390,9 +379,9 @@ class Journal(JournalReader):
         )
 
     async def open_thread(self, key: str, event: E) -> tuple[Entry[E], bool]:
-        """The first entry of a thread, under a natural key; the thread's id is assigned when it is new.
+        """Open a thread or return its first entry; True if new.
 
-        Eight digits collide at about nine thousand threads: on conflict, one digit more.
+        On conflict its id gets more digits: eight collide at about nine thousand threads.
         """
         for thread in _candidate_thread_ids(key):
             try:
@@ -404,7 +393,7 @@ class Journal(JournalReader):
     async def open_with(
         self, key: str, event: E, first: F, *, first_key: str, author: str
     ) -> tuple[Entry[E], Entry[F]]:
-        """The same, and the `first` thing that is said there: both in one commit where both are new."""
+        """Open a thread with a `first` entry, in one commit."""
         thread = next(_candidate_thread_ids(key))
         opened = self.make_draft(thread, event, key=key, author="core")
         said = self.make_draft(thread, first, key=first_key, author=author)
@@ -419,10 +408,7 @@ class Journal(JournalReader):
         return there, found
 
     async def read_in_background(self, ask: Callable[[BackgroundReader], T]) -> T:
-        """What this finds in the journal as it is now, looked for beside the loop: for what takes long.
-
-        It is asked again where words were forgotten meanwhile. Raises JournalError.
-        """
+        """Query a snapshot in another thread; repeat if words were forgotten meanwhile."""
         while True:
             erasures = self.erasures
             found = await asyncio.to_thread(self._read_in_background, ask)
@@ -434,7 +420,7 @@ class Journal(JournalReader):
             return ask(past)
 
     async def follow_entries(self, since: int, limit: int = 1000) -> AsyncIterator[list[Entry[Event]]]:
-        """All entries after this seq, as they come, so many at once."""
+        """Yield entries after this seq as they come."""
         while True:
             changed = self._changed
             entries = self.entries_since(since, limit)
@@ -446,32 +432,30 @@ class Journal(JournalReader):
 
     @property
     def next_change(self) -> asyncio.Event:
-        """Set when something is written from now on; ask for it anew after that."""
+        """Event of the next write only."""
         return self._changed
 
     def arrival_counter(self, thread: str) -> int:
-        """A number that is another one whenever an input has come for this thread: whoever found none need
-        not ask again as long as it is the same. Others' inputs may change it, too."""
+        """Return a marker that changes with inputs of this thread, and sometimes of others."""
         return self._arrived.get(thread, self._arrived_before)
 
     def change_counter(self, *kinds: type[Event]) -> int:
-        """The same of all entries of these kinds. It knows of what was written here; the lock sees to it
-        that nobody else writes."""
+        """Return a marker that changes with these kinds."""
         return max(self._newest.get(name, 0) for name in self.kinds.kind_names(kinds))
 
     def has_none(self, *kinds: type[Event], since: int, upto: int) -> bool:
-        """Is it known without a search that no entry of these kinds comes after one seq, up to another?"""
+        """True if it is known without a query that this range has none."""
         mine = 0 < self._wrote_first <= since + 1 and self._wrote_last >= upto
         return mine and self.change_counter(*kinds) <= since
 
     def entries_of_kind(self, *kinds: type[E], since: int = 0, at: float = 0.0) -> list[Entry[E]]:
-        """All entries of these kinds after a seq, from a time on, in order; from memory if there."""
+        """Return entries of these kinds, from memory if possible."""
         if self._at_hand.holds_all_after(since, self.last_seq_of_all()):
             return self._at_hand.entries_after(since, self.kinds.kind_names(kinds), at)
         return super().entries_of_kind(*kinds, since=since, at=at)
 
     def _notify(self, written: Sequence[WrittenRow]) -> None:
-        """Told of what is on disk before whoever waits for it goes on."""
+        """Update caches before awaited appends return."""
         for one in written:
             row, seq = one.row, one.seq
             if seq != self._wrote_last + 1:  # another daemon wrote in between
@@ -488,7 +472,6 @@ class Journal(JournalReader):
 
 
 def _candidate_thread_ids(key: str) -> Iterator[str]:
-    """The ids that a thread opened under this key may have, in the order in which they are tried."""
     digits = hashlib.sha256(key.encode()).hexdigest()
     return (f"sess-{digits[:length]}" for length in range(8, len(digits)))
 
@@ -499,53 +482,50 @@ def _check_names(thread: str, key: str, author: str) -> None:
             raise ValueError(
                 f"an entry needs a thread, a key and an author; got {thread!r}, {key!r}, {author!r}"
             )
-        name.encode()  # a name that is no text fails here, not in the writer
+        name.encode()  # fail here, not in the writer
 
 
 Part = TypeVar("Part")
 
 
 PIECE = 100
-"""Entries that are folded at once: a few milliseconds, in which nobody else can do anything."""
+"""Entries applied while the loop is blocked: a few milliseconds."""
 
 
 class Projection:
-    """Derive from it: `kinds` are what it is made of, `_clear` begins anew, `_take` adds one entry.
+    """State projected from entries of `kinds`; derived classes clear it and apply one entry.
 
-    Nobody is told from half of it: `fold` folds all that came, however long that takes. Whoever can wait
-    awaits `update` first, which leaves nothing that takes long.
+    `fold` applies all at once; `update` works in pieces, for whoever can await.
     """
 
     kinds: ClassVar[tuple[type[Event], ...]] = ()
     holds_words: ClassVar[bool] = True
-    """Does it begin anew where words were forgotten?"""
+    """True if it is rebuilt after forgetting."""
     far_behind: ClassVar[int] = 5_000
-    """So many entries behind, it looks for its own beside the loop. Nearer, a thread costs more than that."""
+    """Entries behind from which a thread looks up seqs; nearer, it costs more."""
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
         self.folded = 0
-        """The seq of the last entry in it."""
+        """Seq of its last entry."""
         self._upto = 0
-        """Up to here there is nothing left to fold."""
+        """Seq up to which it is complete."""
         self._whole = False
-        """Was it ever folded to the end?"""
         self._folding = asyncio.Lock()
-        """Held by the one who folds, so that a burst of turns does not do it once each."""
+        """Held during updates, so that a burst of turns does one."""
         self._erasures = journal.erasures
         self._reset()
 
     @property
     def entries_left(self) -> int:
-        """How many entries of the journal were not looked at yet."""
+        """Entries not looked at."""
         self._reset_if_invalid(ALWAYS)
         return self.journal.last_seq_of_all() - self._upto
 
     async def update(self, before: int = ALWAYS) -> None:
-        """Make it what it was when the entry `before` was written; without that, what it is now.
+        """Update in pieces, to now or to when the entry `before` was written.
 
-        It is folded in pieces: others go on meanwhile, and may ask it. Going back is dear, as it begins anew:
-        only what replays does.
+        Going back rebuilds everything; only replays do.
         """
         async with self._folding:
             last = self._last(before)
@@ -555,7 +535,6 @@ class Projection:
             self._fold(last)
 
     def fold(self, before: int = ALWAYS) -> None:
-        """The same at once."""
         self._fold(self._last(before))
 
     def _fold(self, last: int) -> None:
@@ -565,8 +544,7 @@ class Projection:
         self._whole = True
 
     async def _fold_in_pieces(self, last: int) -> None:
-        """Fold what there is up to this entry. What is forgotten meanwhile ends it: whoever called looks
-        again."""
+        """Apply entries unless words are forgotten meanwhile."""
         erasures = self.journal.erasures
         if last - self._upto > self.far_behind:
             found = await self.journal.read_in_background(partial(self._to_fold, last=last))
@@ -580,12 +558,10 @@ class Projection:
         self._upto = max(self._upto, last)
 
     def _last(self, before: int) -> int:
-        """Up to where it can be folded now; it begins anew where it has to."""
         self._reset_if_invalid(before)
         return min(self.journal.last_seq_of_all(), before - 1)
 
     def _to_fold(self, journal: JournalReader, last: int) -> Sequence[Any]:
-        """What `_take_all` is given: the entries that are to be folded, up to this one."""
         return journal.seqs_of_kind(*self.kinds, since=self._upto, upto=last)
 
     def _fold_entries(self, found: Sequence[Any]) -> None:
@@ -594,7 +570,7 @@ class Projection:
             self.folded = self._upto = entry.seq
 
     def _reset_if_invalid(self, before: int) -> None:
-        """Begin anew where it is too far, or holds words that were forgotten."""
+        """Clear it if it is past `before` or holds forgotten words."""
         forgotten = self.holds_words and self._erasures != self.journal.erasures
         if forgotten or self.folded >= before:
             self.folded = self._upto = 0
@@ -609,10 +585,9 @@ class Projection:
 
 
 class PartialProjection(Projection):
-    """A projection that reads only those parts of the past that somebody asks for: nobody waits for the rest.
+    """Projection that reads only requested parts of history.
 
-    It begins at the end of the journal: `_take` adds what comes from then on to the parts that are there, and
-    `_read` reads what came before it of one part.
+    It begins at the journal's end; new entries go to existing parts.
     """
 
     def _last(self, before: int) -> int:
@@ -624,9 +599,9 @@ class PartialProjection(Projection):
     async def _read_in_thread(
         self, new: Callable[[], Part], add: Callable[[Part, JournalReader, int, int], None]
     ) -> Part:
-        """Read a part beside the loop. `add` adds what the journal holds of it after a seq, up to another.
+        """Read a part in another thread; `add` adds the entries after one seq, up to another.
 
-        Nothing is missing from it until the next await: whoever called keeps it at once.
+        Store it before the next await, to miss nothing.
         """
         self.fold()
         while self._upto > self.far_behind:
@@ -640,7 +615,6 @@ class PartialProjection(Projection):
         return self._read(new, add)
 
     def _read(self, new: Callable[[], Part], add: Callable[[Part, JournalReader, int, int], None]) -> Part:
-        """The same at once."""
         return _read_copy(self.journal, new, add, self._upto)
 
 

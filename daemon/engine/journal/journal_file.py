@@ -1,7 +1,4 @@
-"""How a journal's file is opened: is it one, of this version, and do the folded tables fit its entries?
-
-The lock that lets one daemon at a time hold a journal. It dies with the process that holds it.
-"""
+"""Journal file: opening, version, and the lock, which dies with its process."""
 
 from __future__ import annotations
 
@@ -22,37 +19,39 @@ from daemon.engine.journal.rows import DIGESTS, FOLDED_TABLES, TABLES, JournalTa
 from daemon.engine.kinds import LEASES
 
 VERSION = 4
-"""Of the tables. A journal of another one was written by another program, and is not touched."""
+"""Version of the tables; other versions are not touched."""
 
 
 UNDIGESTED = 3
-"""The version before entries had digests. Such a journal is read as it is; whoever opens it to write turns it
-into today's, and no older program opens it any more: that would write, and forget, without digests."""
+"""Version without digests; opening it to write upgrades it.
+
+Older programs, which write and forget without digests, cannot open it then.
+"""
 
 
 DAMAGE = frozenset(
     {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FORMAT}
 )
-"""SQLite's codes for a file, or a disk, that does not hold what was written."""
+"""SQLite codes of a damaged file or disk."""
 
 
 RESTORE = (
     "put a copy of the journal back, without the -wal and -shm of this one,"
     " or move it away to begin a new one"
 )
-"""What to do about a damaged journal: the end of a sentence."""
+"""Advice on a damaged journal; ends a sentence."""
 
 
 NO_JSON = "malformed JSON"
-"""What SQLite says where what an entry closes is not what was written: that alone is read as JSON by it."""
+"""SQLite's error for a damaged `closes` column."""
 
 
 HELD = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL})
-"""SQLite's codes for a file that another program is writing to, and has not let go of."""
+"""SQLite codes of a file in use."""
 
 
 LOG_BYTES = 4 * 2**20
-"""Bytes that the write-ahead log keeps after a checkpoint; it grows while somebody reads a snapshot."""
+"""Bytes of the write-ahead log after a checkpoint; snapshots let it grow."""
 
 
 log = logging.getLogger(__name__)
@@ -60,7 +59,6 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def as_journal_errors() -> Iterator[None]:
-    """What goes wrong with the file while it is read is a JournalError, or a JournalDamaged."""
     try:
         yield
     except sqlite3.Error as error:
@@ -68,7 +66,6 @@ def as_journal_errors() -> Iterator[None]:
 
 
 def journal_error(error: sqlite3.Error) -> JournalError:
-    """What SQLite says of a file that is read, as ours."""
     code = getattr(error, "sqlite_errorcode", None)
     if code is not None and (code & 0xFF in DAMAGE or NO_JSON in str(error)):
         return damage_error(str(error))
@@ -76,24 +73,23 @@ def journal_error(error: sqlite3.Error) -> JournalError:
 
 
 def damage_error(why: str) -> JournalDamaged:
-    """The error that says so, and what to do."""
     return JournalDamaged(f"The journal is damaged ({why}). Stop the daemon, and {RESTORE}.")
 
 
 def open_store(path: Path) -> JournalTables:
-    """The tables in this file, made where there are none. Raises JournalError for what is no journal."""
+    """Open the tables, creating or upgrading them. Raises JournalError."""
     mend = " Make it this user's, make room on its disk, put a copy back, or move it away to begin a new one."
     with _as_journal(path, "opened", mend):
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=2.0)
         connection.text_factory = _text
-        version = _version_of(connection)  # before anything is written to what may be no journal
+        version = _version_of(connection)  # before writing to a foreign file
         for pragma in ("journal_mode = wal", "synchronous = full", f"journal_size_limit = {LOG_BYTES}"):
             connection.execute(f"pragma {pragma}")
         connection.execute("begin immediate")
         if version == 0:
             _create(connection, TABLES)
         else:
-            _create(connection, FOLDED_TABLES)  # what is lost of them is folded again
+            _create(connection, FOLDED_TABLES)  # missing ones are rebuilt
         if version == UNDIGESTED:
             _create(connection, DIGESTS)
         if version != VERSION:
@@ -103,10 +99,9 @@ def open_store(path: Path) -> JournalTables:
 
 
 def open_readonly(path: Path, *, snapshot: bool = True) -> JournalTables:
-    """Open the tables so that nothing can be written. Raises JournalError for what is no journal.
+    """Open the tables read-only. Raises JournalError.
 
-    `snapshot`: all that is read is of one moment. As long as it is open, the log of whoever writes the
-    journal cannot be emptied, so it is not for a reader who may pause.
+    A `snapshot` keeps the log from being emptied: not for readers that pause.
     """
     if not os.path.isfile(path):  # noqa: PTH113  Path.is_file raises where a folder is closed to us
         raise JournalError(f"There is no journal at {path}. Name the file, or start the daemon to make one.")
@@ -122,10 +117,7 @@ def open_readonly(path: Path, *, snapshot: bool = True) -> JournalTables:
 
 
 def rebuild_folded_tables(store: JournalTables, kinds: EventCodec) -> None:
-    """Compare the folded tables with a replay of the entries, and make them anew where they differ.
-
-    Raises JournalDamaged where the entries cannot be read; then all is left as it was.
-    """
+    """Rebuild projections that differ from the entries. Raises JournalDamaged, without changes."""
     for table, names in folded_kinds(kinds).items():
         with as_journal_errors():
             stored, replayed = set(store.folded(table)), set(store.replay(table, names))
@@ -140,13 +132,13 @@ def rebuild_folded_tables(store: JournalTables, kinds: EventCodec) -> None:
 
 
 def folded_kinds(kinds: EventCodec) -> Mapping[str, Sequence[str]]:
-    """Which kinds each folded table is made from."""
+    """Return the kinds of each projection."""
     return {"pending": [each.kind for each in kinds if each.pending], "lease": kinds.kind_names(LEASES)}
 
 
 @contextmanager
 def _as_journal(path: Path, done: str, hint: str) -> Iterator[None]:
-    """What goes wrong while the file is opened names it."""
+    """Name the file in errors."""
     try:
         yield
     except sqlite3.Error as error:
@@ -158,7 +150,7 @@ def _as_journal(path: Path, done: str, hint: str) -> Iterator[None]:
 
 
 def _version_of(connection: sqlite3.Connection) -> int:
-    """The version of this journal; 0 for a new one."""
+    """Return the version; 0 for a new file."""
     [version] = connection.execute("pragma user_version").fetchone()
     tables = [name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")]
     if version not in (0, UNDIGESTED, VERSION):
@@ -179,23 +171,23 @@ def _create(connection: sqlite3.Connection, tables: str) -> None:
 
 
 PRIVATE = 0o600
-"""Read and written by its owner alone, whatever the umask: private thoughts are in it."""
+"""Mode of the files, which hold private thoughts, whatever the umask."""
 
 
 MOMENT = 0.05
-"""Seconds for which it may be held by one who only looks whether it is."""
+"""Seconds for which a mere check may hold it."""
 
 
 @contextmanager
 def hold_lock(journal: Path) -> Iterator[None]:
-    """Hold `journal`'s lock file; raises JournalHeld when another process does, JournalError if none can."""
+    """Hold the lock file. Raises JournalLocked if another process does, JournalError if none can."""
     path = journal.with_name(journal.name + ".lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         for made in (path, journal):
             if not made.exists():
-                made.touch(mode=PRIVATE)  # SQLite gives its other files the mode of this one
-        file = path.open("a+b", buffering=0)  # what a full disk did not take is not written when it is closed
+                made.touch(mode=PRIVATE)  # SQLite gives its other files this mode
+        file = path.open("a+b", buffering=0)  # unbuffered: closing must not write again to a full disk
     except OSError as error:
         raise _useless(path, error) from error
     with file:
@@ -236,7 +228,7 @@ def _useless(path: Path, error: OSError) -> JournalError:
 
 
 def lock_holder(journal: Path) -> str:
-    """The process that holds `journal`, as far as it is known; empty when nobody does."""
+    """Return the process that holds `journal`; empty if none does."""
     try:
         with journal.with_name(journal.name + ".lock").open() as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,15 +1,7 @@
-"""The journal's tables in SQLite, and a row of `entry`: before it is written, and as it is read.
+"""Tables of the journal in SQLite: statements, rows and digests.
 
-An entry as a row of the file: as it was written, or read and looked at for damage.
-
-Every statement that is run on the journal's tables.
-
-`entry` is the journal. `pending` and `lease` are folded from it in the transaction that appends, and can be
-rebuilt by a replay. A store is one connection; it knows rows, not events.
-
-Digests of entries, which stand beside them in the file: an entry that was altered does not fit its own.
-
-They tell of accidents and careless edits. Whoever can write to the file can write a digest, too.
+`entry` is the journal; `pending` and `lease` are projections, updated in the same transaction. Digests reveal
+accidents, not intent: whoever writes the file can write digests.
 """
 
 from __future__ import annotations
@@ -42,7 +34,7 @@ create index entry_by_thread on entry(thread, kind, seq);
 create index entry_by_kind on entry(kind, at);
 create unique index entry_opens_thread on entry(thread) where kind = 'thread';
 {FOLDED_TABLES}"""
-"""The last index: two conversations never share an id."""
+"""The last index keeps thread ids unique."""
 
 
 DIGESTS = """
@@ -50,8 +42,7 @@ alter table entry add column digest blob;
 create table undigested(since integer not null, upto integer not null);
 insert into undigested select 0, coalesce(max(seq), 0) from entry
 """
-"""Turns tables of version 3, which had no digests, into today's. As long as `undigested` is there, the
-entries after `since`, up to `upto`, may have none."""
+"""Upgrade from version 3, which had no digests; while `undigested` exists, its range may lack them."""
 
 
 REPLAYS: Mapping[str, str] = {
@@ -60,7 +51,7 @@ REPLAYS: Mapping[str, str] = {
     "lease": "select thread, max(seq) from entry where kind in (select value from json_each(?))"
     " group by thread order by 1",
 }
-"""Each folded table as a replay of all entries gives it."""
+"""Each projection as a query over all entries."""
 
 
 ROW = "seq, thread, kind, author, body, key, cause, closes, at"
@@ -68,7 +59,7 @@ ROW = "seq, thread, kind, author, body, key, cause, closes, at"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryRow:
-    """An entry as it stands in the file. `pending` and `leases` say what it changes in the folded tables."""
+    """Row to be written. `pending` and `leases` say how it changes projections."""
 
     thread: str
     kind: str
@@ -78,14 +69,14 @@ class EntryRow:
     cause: int | None
     closes: tuple[int, ...]
     moot: tuple[int, ...]
-    """What it closes besides, if nothing has closed that by then."""
+    """Seqs that it also closes, if still pending."""
     at: float
     pending: bool
     leases: bool
 
 
 Stored = tuple[int, str, str, str, str, str, int | None, str, float]
-"""A row that was read, in the order of ROW."""
+"""Row as read, in the order of ROW."""
 
 
 E = TypeVar("E", bound=Event)
@@ -95,7 +86,6 @@ SEQS = TypeAdapter(tuple[int, ...])
 
 
 def entry_from_written(row: EntryRow, seq: int, event: E) -> Entry[E]:
-    """The entry that was written as this row."""
     return Entry(
         seq=seq,
         thread=row.thread,
@@ -109,7 +99,7 @@ def entry_from_written(row: EntryRow, seq: int, event: E) -> Entry[E]:
 
 
 def entry_from_row(row: Stored, kinds: EventCodec) -> Entry[Any]:
-    """The entry that stands in this row. Raises ValueError, which names what is amiss in it."""
+    """Decode a row. Raises ValueError naming the damaged columns."""
     seq, thread, kind, author, body, key, cause, closes, at = row
     closed = parse_seqs(closes)
     if closed is None or not _looks_right(row):
@@ -130,7 +120,7 @@ def entry_from_row(row: Stored, kinds: EventCodec) -> Entry[Any]:
 
 
 def _looks_right(row: Stored) -> bool:
-    """Are its columns, but for what it closes, as in nearly all rows? Of others each is looked at."""
+    """True if columns have their usual types: a fast check."""
     _, thread, kind, author, body, key, cause, _, at = row
     return (
         type(thread) is type(kind) is type(author) is type(body) is type(key) is str
@@ -142,7 +132,7 @@ def _looks_right(row: Stored) -> bool:
 
 
 def _strays(row: Stored) -> Iterator[str]:
-    """The columns, but the body, that are not what they should be: SQLite keeps anything anywhere."""
+    """Yield damaged columns: SQLite stores any type anywhere."""
     _, thread, kind, author, body, key, cause, closes, at = row
     texts = {"thread": thread, "kind": kind, "author": author, "body": body, "key": key}
     for name, text in texts.items():
@@ -157,7 +147,7 @@ def _strays(row: Stored) -> Iterator[str]:
 
 
 def parse_seqs(text: str) -> tuple[int, ...] | None:
-    """The seqs in the column of what is closed; None where it is damaged."""
+    """Parse the `closes` column; None if damaged."""
     if text == "[]":
         return ()
     try:
@@ -167,19 +157,18 @@ def parse_seqs(text: str) -> tuple[int, ...] | None:
 
 
 DIGEST_BYTES = 16
-"""Bytes of a digest: an alteration that keeps it is out of the question, and a row grows by 17 bytes."""
+"""Bytes of a digest: safe against collisions, at 17 bytes a row."""
 
 
 def digest_of_row(row: Stored) -> bytes:
-    """Digest all that is recorded of an entry, its seq included: also two rows that were swapped are seen.
+    """Return a row's digest, with its seq, so that swapped rows are found.
 
-    Lengths come before texts, so that nothing can move from one column into the next. A damaged cell, which
-    may be of any type, counts as Python shows it.
+    Lengths precede texts, so that nothing can move between columns. Damaged cells count as their `repr`.
     """
     seq, thread, kind, author, body, key, cause, closes, at = row
     try:
         lengths = f"{len(thread)} {len(kind)} {len(author)} {len(key)} {len(closes)}"
-    except TypeError:  # a number, or nothing, where a text should be
+    except TypeError:  # not a text
         return digest_of_row(
             (seq, repr(thread), repr(kind), repr(author), body, repr(key), cause, repr(closes), at)
         )
@@ -188,43 +177,39 @@ def digest_of_row(row: Stored) -> bytes:
 
 
 PART = 500
-"""Entries that are read at once where all are."""
+"""Rows per query."""
 
 
 FEW = 200
-"""Entries that are looked through faster than they are looked up."""
+"""Entries that are scanned faster than looked up."""
 
 
 SPAN = 20_000
-"""Entries of a span that are looked through faster than all that there is of a kind."""
+"""Entries of a range that are scanned faster than a whole kind."""
 
 
 THESE = "(select value from json_each(?))"
-"""Each of a list, which is handed over as JSON."""
+"""Values of a JSON list parameter."""
 
 
 def index_path(journal: Path) -> Path:
-    """Where a program may keep, in an SQLite file, what it has folded of a journal to find it again.
-
-    It may be deleted at any time, and is when words are forgotten.
-    """
+    """Return the path of a search index. It may be deleted any time, and is by erasing."""
     return journal.with_name(f"{journal.stem}.index{journal.suffix}")
 
 
 def delete_database(file: Path) -> None:
-    """Delete a database, and what SQLite keeps beside it. Who has it open writes to nothing from then on.
+    """Delete a database and its side files. Raises OSError.
 
-    Its log goes first: without the file it is worth nothing, but the file without it may be half of two.
-    Raises OSError.
+    The log goes first, so that a kill leaves no log to a new file.
     """
     for made in ("-wal", "-shm", "-journal", ""):
         file.with_name(f"{file.name}{made}").unlink(missing_ok=True)
 
 
 class JournalTables:
-    """One connection to the tables in the file at `path`. Raises sqlite3.Error.
+    """Connection to the tables in `path`; methods raise sqlite3.Error.
 
-    `digested`: the table of entries has a column of digests. One that is only read may have none.
+    `digested`: `entry` has a digest column; a read-only one may lack it.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path, *, digested: bool = True) -> None:
@@ -248,10 +233,9 @@ class JournalTables:
             self._db.execute("rollback")
 
     def insert(self, row: EntryRow) -> int | None:
-        """Insert the row with its digest, and fold it; returns its seq, or None where its key or thread is
-        there already."""
+        """Insert a row and update projections; return its seq, or None if its key or thread exists."""
         seq = self.last() + 1
-        closes, at = json.dumps(row.closes), float(row.at)  # as they are read back
+        closes, at = json.dumps(row.closes), float(row.at)  # as read back
         stored = (seq, row.thread, row.kind, row.author, row.body, row.key, row.cause, closes, at)
         inserted = self._db.execute(
             f"insert into entry({ROW}, digest) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
@@ -271,8 +255,7 @@ class JournalTables:
             self._db.execute("delete from pending where seq = ?", (closed,))
 
     def overwrite(self, row: Stored, *, key: str, body: str) -> None:
-        """Put this key and body in the place of the row's own, and their digest in the place of its digest.
-        Only what is forgotten is ever written over."""
+        """Replace a forgotten row's key, body and digest."""
         seq, thread, kind, author, _, _, cause, closes, at = row
         digest = digest_of_row((seq, thread, kind, author, body, key, cause, closes, at))
         self._db.execute(
@@ -280,7 +263,7 @@ class JournalTables:
         )
 
     def digest_some(self, most: int) -> bool:
-        """Give so many entries without a digest theirs, in one transaction. True if there were any."""
+        """Add up to `most` digests in one transaction; True if any were missing."""
         between = self.undigested()
         if between is None:
             return False
@@ -297,17 +280,16 @@ class JournalTables:
         return bool(rows)
 
     def scrub(self) -> None:
-        """Make sure that nothing of what was written over is left in the file, nor beside it.
+        """Erase overwritten bytes: vacuum, empty the log, delete the search index.
 
-        Every page is written anew, the log is emptied, and what was folded of it is deleted: now, since who
-        folds from now on reads what is blank. Raises sqlite3.OperationalError where somebody still reads it
-        as it was, or the disk is too small; OSError.
+        The index goes last: from then on only blank bodies are read into it. Raises sqlite3.OperationalError
+        while an old snapshot is open or the disk is too small; OSError.
         """
-        self._empty_log()  # as long as somebody reads, each try would leave all pages in it once more
+        self._empty_log()  # fails early: with a snapshot open, vacuum would only fill the log
         try:
             self._db.execute("vacuum")
         finally:
-            self._empty_log()  # a disk that was too small does not stay full
+            self._empty_log()  # frees a disk that was too small
         delete_database(index_path(self.path))
 
     def _empty_log(self) -> None:
@@ -315,23 +297,19 @@ class JournalTables:
         if busy:
             raise sqlite3.OperationalError("somebody reads it as it was before")
 
-    # Reading the folded tables
+    # Reading projections
 
     def epoch(self, thread: str) -> int | None:
-        """The seq of the attempt that holds this thread."""
         return self._number("select epoch from lease where thread = ?", thread)
 
     def is_pending(self, seq: int) -> bool:
-        """Has no later entry closed it?"""
         return self._number("select seq from pending where seq = ?", seq) is not None
 
     def still_pending(self, seqs: Sequence[int]) -> list[int]:
-        """Those of these entries that no later one has closed."""
         query = f"select seq from pending where seq in {THESE} order by seq"
         return self._column(query, _json(seqs))
 
     def pending(self, kinds: Iterable[str], thread: str | None = None) -> list[Stored]:
-        """The pending entries of these kinds, of one thread or of all, in order."""
         which = f"kind in {THESE}"
         values = [_json(kinds)]
         if thread is not None:
@@ -340,17 +318,14 @@ class JournalTables:
         return self._rows(f"seq in (select seq from pending where {which})", *values)
 
     def pending_seqs(self, kinds: Iterable[str]) -> list[int]:
-        """Which pending entries are of these kinds, in order."""
         query = f"select seq from pending where kind in {THESE} order by seq"
         return self._column(query, _json(kinds))
 
     def waiting(self, kinds: Iterable[str]) -> list[str]:
-        """The threads in which an entry of one of these kinds is pending, those that wait longest first."""
         query = f"select thread from pending where kind in {THESE} group by thread order by min(seq)"
         return self._column(query, _json(kinds))
 
     def attempted(self, since: int) -> list[tuple[str, int]]:
-        """The threads whose latest attempt began after a seq, and with which seq; the latest last."""
         return self._db.execute(
             "select thread, epoch from lease where epoch > ? order by epoch", (since,)
         ).fetchall()
@@ -362,31 +337,29 @@ class JournalTables:
         return found[0] if found else None
 
     def seq_of(self, key: str, thread: str = "") -> int | None:
-        """Which entry is under this key; with a thread, only one that is there."""
+        """Return the seq under this key, if any (in `thread`)."""
         return self._number("select seq from entry where key = ? and ? in ('', thread)", key, thread)
 
     def many(self, seqs: Sequence[int]) -> list[Stored]:
-        """The entries of these seqs that are there, in order of seq."""
         return self._rows(f"seq in {THESE}", _json(seqs))
 
     def under(self, path: str) -> list[Stored]:
-        """The entries whose key begins with `path/`."""
+        """Return rows with keys under `path/`."""
         return self._rows("key >= ? and key < ?", f"{path}/", f"{path}0")  # "0" follows "/"
 
     def parts(self, key: str) -> list[Stored]:
-        """The entries whose key begins with `key!`."""
+        """Return rows with keys under `key!`."""
         return self._rows("key >= ? and key < ?", f"{key}!", f'{key}"')  # '"' follows "!"
 
     def beginning_with(self, name: str) -> list[Stored]:
-        """The entries of the execution, or turn, of this name: also before each restart."""
+        """Return an execution's or turn's rows, over all restarts."""
         found = list[Stored]()
         for sign in "!/~":
             found += self._rows("key >= ? and key < ?", *_range(f"{name}{sign}"))
         return found
 
     def of(self, thread: str, kinds: Iterable[str], since: int, most: int | None = None) -> list[Stored]:
-        """A thread's entries of these kinds after a seq; of all kinds where none is named, of `most` of some:
-        the first ones, which are found without a look at the others."""
+        """Return a thread's rows of these kinds (default: all); `most` limits reading, too."""
         names = list(kinds)
         where = "thread = ? and seq > ?"
         values: list[object] = [thread, since]
@@ -399,10 +372,10 @@ class JournalTables:
         return self._rows(where, *values)
 
     def below(self, thread: str, kinds: Iterable[str], since: int) -> list[Stored]:
-        """The entries of these kinds of all threads under this one, after a seq; of all where none is named.
+        """Return rows of a thread's descendants, of these kinds (default: all).
 
-        They are found by thread alone, which few have below them: by kind or seq, SQLite would read the
-        whole journal. Hence the `+`.
+        `+` keeps SQLite on the thread index, since few have descendants; other indexes read the whole
+        journal.
         """
         names = list(kinds)
         where = "thread > ? and thread < ? and +seq > ?"
@@ -413,9 +386,10 @@ class JournalTables:
         return self._rows(where, *values)
 
     def latest(self, thread: str, kind: str, before: int) -> Stored | None:
-        """A thread's last entry of this kind before a seq.
+        """Return a thread's last row of this kind.
 
-        SQLite would prepare `kind = ?` anew each time: the value might let it use the index of one kind.
+        With `kind = ?`, SQLite would prepare anew each time, as a value may allow the partial index. `(select
+        ?)` avoids that.
         """
         found: Stored | None = self._db.execute(
             f"select {ROW} from entry where thread = ? and kind = (select ?) and seq < ?"
@@ -425,26 +399,23 @@ class JournalTables:
         return found
 
     def count(self, thread: str, kinds: Iterable[str], before: int) -> int:
-        """How many entries of these kinds a thread has before a seq."""
         query = f"select count(*) from entry where thread = ? and kind in {THESE} and seq < ?"
         return self._number(query, thread, _json(kinds), before) or 0
 
     def kind(self, kinds: Iterable[str], since: int, at: float) -> list[Stored]:
-        """All entries of these kinds after a seq, from a time on."""
         where = f"{_kind(self.last() - since)} in {THESE} and seq > ? and at >= ?"
         return self._rows(where, _json(kinds), since, at)
 
     def seqs(self, kinds: Iterable[str], since: int, upto: int) -> list[int]:
-        """Which entries are of these kinds, after a seq and up to one, in order."""
+        """Return seqs after `since`, up to `upto`."""
         where = f"{_kind(upto - since)} in {THESE} and seq > ? and seq <= ?"
         return self._column(f"select seq from entry where {where} order by seq", _json(kinds), since, upto)
 
     def span(self, root: str, path: str, since: int, before: int, limit: int, *, newest: bool) -> list[int]:
-        """Which entries stand between two seqs, both left out: the newest, or the first ones, in order.
+        """Return the first or newest seqs between two others.
 
-        Those of a thread and of all under it, or those whose key begins with `path/`; all where neither is
-        named. They are found by thread or key alone: by seq, SQLite might read the whole journal. Hence the
-        `+`.
+        Of a thread and its descendants, of keys under `path/`, or of all. `+` keeps SQLite on the thread or
+        key index; by seq it might read the whole journal.
         """
         text = "select seq from entry where +seq > ? and +seq < ?"
         values: list[object] = [since, before]
@@ -462,22 +433,17 @@ class JournalTables:
         return sorted(self._column(f"{text} limit ?", *values, limit))
 
     def each(self, seqs: Sequence[int], *, newest: bool) -> Iterator[Stored]:
-        """The entries of these seqs that are there, the newest or the oldest first; few of them are in memory
-        at once."""
+        """Yield existing rows, few in memory."""
         query = f"select {ROW} from entry where seq in {THESE} order by seq"
         if newest:
             query += " desc"
         return self._one_by_one(query, _json(seqs))
 
     def holding(self, patterns: Sequence[str], since: int, before: int) -> Iterator[Stored]:
-        """The entries between two seqs, both left out, whose body is like all these patterns, newest first.
-
-        The patterns are SQL's; "~" escapes a sign.
-        """
+        """Yield rows whose body matches all LIKE patterns (escape `~`), newest first."""
         return self._holding("seq > ? and seq < ?", [since, before], patterns)
 
     def holding_of(self, patterns: Sequence[str], seqs: Sequence[int]) -> Iterator[Stored]:
-        """The same of the entries of these seqs."""
         return self._holding(f"seq in {THESE}", [_json(seqs)], patterns)
 
     def _holding(self, where: str, values: list[object], patterns: Sequence[str]) -> Iterator[Stored]:
@@ -486,16 +452,14 @@ class JournalTables:
         return self._one_by_one(query, *values, *patterns)
 
     def between(self, since: int, upto: int, kinds: Iterable[str]) -> list[Stored]:
-        """The entries of these kinds after a seq, up to another. By kind, SQLite would read all: so `+`."""
+        """Return rows after `since`, up to `upto`. `+` avoids the kind index, which reads everything."""
         return self._rows(f"seq > ? and seq <= ? and +kind in {THESE}", since, upto, _json(kinds))
 
     def fields(
         self, kinds: Iterable[str], paths: Sequence[str], since: int, upto: int, at: float
     ) -> list[tuple[Any, ...]]:
-        """Of the entries of these kinds after a seq, up to another, from a time on, in order: seq, thread,
-        kind, when it was written, and what their bodies hold under these paths, as a list in JSON. A body
-        that is no JSON is left out."""
-        # `+` keeps SQLite off the index of kinds where a span of the journal is shorter than all of a kind
+        """Return (seq, thread, kind, at, JSON list of the values under `paths`); skip invalid JSON."""
+        # `+` avoids the kind index if the range is shorter than a whole kind
         kind = "+kind" if 0 < upto - since <= SPAN else "kind"
         where = f"{kind} in {THESE} and seq > ? and seq <= ? and at >= ? and json_valid(body)"
         row = f"seq, thread, kind, at, json_extract(body, {', '.join('?' * len(paths))})"
@@ -505,8 +469,7 @@ class JournalTables:
     def fields_below(
         self, prefix: str, kinds: Iterable[str], paths: Sequence[str], since: int, upto: int
     ) -> list[tuple[Any, ...]]:
-        """The same rows of the threads that have an entry whose key begins with `prefix`, up to a seq: found
-        by key and thread alone."""
+        """Return such rows of threads with this key prefix, by key and thread index."""
         row = f"seq, thread, kind, at, json_extract(body, {', '.join('?' * len(paths))})"
         threads = "select thread from entry where key >= ? and key < ?"
         where = f"thread in ({threads}) and kind in {THESE} and +seq > ? and +seq <= ? and json_valid(body)"
@@ -514,24 +477,22 @@ class JournalTables:
         return self._db.execute(text, (*paths, *_range(prefix), _json(kinds), since, upto)).fetchall()
 
     def threads_below(self, prefix: str) -> list[str]:
-        """The threads that have an entry whose key begins with `prefix`, the latest such entry first."""
         query = "select thread from entry where key >= ? and key < ? order by seq desc"
         return self._column(query, *_range(prefix))
 
     def last_below(self, prefix: str, before: int) -> Stored | None:
-        """The last entry before a seq whose key begins with `prefix`. Only the index of keys is searched."""
+        """Return the last row with this key prefix, by the key index alone."""
         last = "select max(seq) from entry where key >= ? and key < ? and +seq < ?"
         found = self._rows(f"seq = ({last})", *_range(prefix), before)
         return found[0] if found else None
 
     def naming(self, kinds: Iterable[str], text: str, since: int, upto: int) -> list[Stored]:
-        """The entries of these kinds after a seq, up to another, with this text in their body."""
+        """Return rows with this text in their body."""
         where = f"{_kind(upto - since)} in {THESE} and seq > ? and seq <= ? and instr(body, ?)"
         return self._rows(where, _json(kinds), since, upto, text)
 
     def lately(self, roots: Iterable[str], said: Iterable[str], at: float) -> Iterator[tuple[Stored, float]]:
-        """The entries of the kinds `roots` in the threads with one of the kinds `said` from a time on, each
-        with when the last of those was written, which is the order."""
+        """Yield `roots` rows of threads with `said` rows since `at`, with their last time, latest first."""
         found = self._db.execute(
             f"select {ROW}, last from entry join (select thread as lively, max(at) as last from entry"
             f" where kind in {THESE} and at >= ? group by thread)"
@@ -542,7 +503,6 @@ class JournalTables:
             yield cast(Stored, tuple(row)), last
 
     def since(self, seq: int) -> Generator[Stored]:
-        """The entries after this seq, in order; few of them are in memory at once."""
         return self._one_by_one(f"select {ROW} from entry where seq > ? order by seq", seq)
 
     def _one_by_one(self, query: str, *values: object) -> Generator[Stored]:
@@ -550,17 +510,13 @@ class JournalTables:
             yield from rows
 
     def rows(self, upto: int) -> Iterator[Stored]:
-        """Every entry up to a seq, in order; few of them are in memory at once.
-
-        No statement is open while the reader looks at a part.
-        """
+        """Yield rows, few in memory, and no statement open between parts."""
         part = self._part(0, upto)
         while part:
             yield from part
             part = self._part(part[-1][0], upto)
 
     def rows_and_digests(self) -> Iterator[tuple[Stored, object]]:
-        """Every entry with its digest, in order; None stands for one that is missing."""
         digest = "digest" if self._digested else "null"
         since = 0
         while part := self._part(since, self.last(), digest):
@@ -569,8 +525,7 @@ class JournalTables:
             since = part[-1][0]
 
     def _part(self, since: int, upto: int, *more: str) -> list[Any]:
-        """Some of the entries after a seq, up to another. Each text is made by SQLite itself, which is
-        quicker; where one of them is none, all are read as everywhere else."""
+        """Return some rows. SQLite itself decodes texts faster, but fails on damaged ones."""
         columns = ", ".join([ROW, *more])
         query = f"select {columns} from entry where seq > ? and seq <= ? order by seq limit {PART}"
         careful = self._db.text_factory
@@ -584,41 +539,38 @@ class JournalTables:
             self._db.text_factory = careful
 
     def heads(self, seq: int, limit: int) -> list[tuple[int, str, str, str]]:
-        """Seq, thread, kind and what is closed of so many entries after this seq, in order."""
+        """Return (seq, thread, kind, closes) after a seq."""
         return self._db.execute(
             "select seq, thread, kind, closes from entry where seq > ? order by seq limit ?", (seq, limit)
         ).fetchall()
 
     def first_after(self, seq: int, now: float) -> tuple[int, float] | None:
-        """Seq and time of the first entry after a seq that is not dated after now."""
+        """Return seq and time of the first entry after a seq not dated after `now`."""
         found: tuple[int, float] | None = self._db.execute(
             "select seq, at from entry where seq > ? and at <= ? order by seq limit 1", (seq, now)
         ).fetchone()
         return found
 
     def last(self) -> int:
-        """The newest seq; 0 where there is none."""
         return self._number("select max(seq) from entry") or 0
 
     def _number(self, query: str, *values: object) -> int | None:
-        """The number that this finds first; None where it finds none."""
         found: tuple[int | None] | None = self._db.execute(query, values).fetchone()
         if found is None:
             return None
         return found[0]
 
     def _column(self, query: str, *values: object) -> list[Any]:
-        """The first value of each row that this finds."""
         return [row[0] for row in self._db.execute(query, values)]
 
     def _rows(self, where: str, *values: object) -> list[Stored]:
         text = f"select {ROW} from entry where {where} order by seq"
         return self._db.execute(text, values).fetchall()
 
-    # Looking at all of it
+    # Checks
 
     def problems(self, *, quick: bool = False) -> list[str]:
-        """What SQLite itself finds wrong; quick: the first thing, without a look at the indexes."""
+        """Return SQLite's findings; `quick`: the first, without checking indexes."""
         check = "integrity_check"
         if quick:
             check = "quick_check(1)"
@@ -626,12 +578,11 @@ class JournalTables:
         return [text for text in found if text != "ok"]
 
     def doubled(self) -> list[tuple[int, str]]:
-        """The keys that are there more than once, each with its last seq."""
+        """Return duplicate keys, each with its last seq."""
         return self._db.execute("select max(seq), key from entry group by key having count(*) > 1").fetchall()
 
     def undigested(self) -> tuple[int, int] | None:
-        """The entries after the first seq, up to the second, may have no digest yet; None: each must have
-        one."""
+        """Return the range of seqs (first excluded) that may lack digests, or None."""
         if not self._digested:
             return 0, self.last()
         if self._number("select 1 from sqlite_master where name = 'undigested'") is None:
@@ -640,18 +591,16 @@ class JournalTables:
         return between
 
     def folded(self, table: str) -> list[tuple[Any, ...]]:
-        """The rows of a folded table."""
         return self._db.execute(f"select * from {table} order by 1").fetchall()
 
     def replay(self, table: str, kinds: Iterable[str]) -> list[tuple[Any, ...]]:
-        """The same rows, from a replay of all entries: about a second for a million of them.
+        """Rebuild a projection's rows: about a second per million entries.
 
-        `kinds` are those that wait, of `pending`, and those that take a thread, of `lease`.
+        `kinds` are the pending or the leasing ones.
         """
         return self._db.execute(REPLAYS[table], (_json(kinds),)).fetchall()
 
     def replace(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Put these rows in the place of all in a folded table."""
         self.begin()
         self._db.execute(f"delete from {table}")
         for row in rows:
@@ -660,15 +609,14 @@ class JournalTables:
 
 
 def _kind(entries: int) -> str:
-    """The column of kinds, for a search among so many entries: few are looked through, where SQLite would go
-    through all that there is of these kinds."""
+    """Return the kind column, without index for few entries."""
     if entries < FEW:
         return "+kind"
     return "kind"
 
 
 def _range(prefix: str) -> tuple[str, str]:
-    """The first key that begins with `prefix`, and the first one after all that do."""
+    """Return the first key with this prefix, and the first after all."""
     return prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)
 
 
@@ -677,7 +625,7 @@ def _json(values: Iterable[object]) -> str:
 
 
 def _text(raw: bytes) -> str | bytes:
-    """A text; where a bit of it was lost, its bytes: one such cell must not hide all others."""
+    """Decode a text; damaged ones stay bytes, to hide no others."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -686,7 +634,7 @@ def _text(raw: bytes) -> str | bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenRow:
-    """An entry that is on disk: its row as it stands there."""
+    """Row on disk, with its seq."""
 
     seq: int
     row: EntryRow

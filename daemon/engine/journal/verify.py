@@ -1,10 +1,6 @@
-"""Is the journal whole? A replay of all entries that keeps every rule, compared with what is stored.
+"""Verification of a journal: rules for each entry, and projections compared with rebuilt ones.
 
-It changes nothing. A program hands in rules of its own for what the engine cannot know.
-
-What must be true of each entry, as far as the entries before it tell.
-
-A rule is given the ledger as it was before the entry; it yields whom it concerns, and a plain sentence.
+It changes nothing. A rule sees the state before its entry, and yields (seq, sentence).
 """
 
 from __future__ import annotations
@@ -46,77 +42,67 @@ RuleFindings = Iterator[tuple[int, str]]
 
 
 NOTHING = ("", "")
-"""Kind and thread of an entry that is not there."""
 
 
 @dataclass(slots=True, kw_only=True)
 class OpenTurn:
-    """A turn that has begun and not ended."""
-
     began: int
     execution: str
     inputs: Sequence[int]
     paths: tuple[str, ...]
-    """How the keys begin of what it writes."""
+    """Prefixes of its keys."""
     attempt: int = 1
 
 
 class ReplayState:
-    """What a replay knows after each entry: who was there, what is pending, who is at work."""
+    """State rebuilt from entries: threads, pending entries, leases."""
 
     def __init__(self, kinds: EventCodec) -> None:
         self.kinds = kinds
         self.pending: defaultdict[str, dict[int, str]] = defaultdict(dict)
-        """Thread to its pending entries: seq to kind."""
+        """Thread to pending seqs and their kinds."""
         self.leases: dict[str, int] = {}
         self.halves: dict[str, OpenTurn] = {}
         self.seen: defaultdict[str, set[int]] = defaultdict(set)
-        """Each execution's inputs, and what else it has received."""
+        """Execution to inputs taken or received."""
         self.woken = set[int | None]()
-        """The waits that have come to their end."""
         self.children: dict[int, str] = {}
-        """What began a thread under another one, and which."""
+        """Spawn to its thread."""
         self.blank: dict[int, int] = {}
-        """The entries whose bodies are blank, each with the one that says that it was forgotten."""
+        """Blank entry to the one that forgot it."""
         self.forgotten: dict[int, Sequence[int]] = {}
-        """The entries that say so, and of which."""
+        """Forgetting entry to the forgotten ones."""
         self.brought: defaultdict[str, set[int]] = defaultdict(set)
-        """Root of a tree of threads to the entries of other trees that it may name."""
+        """Root thread to entries of other trees that it may name."""
         self.last = 0
         self._there: dict[int, tuple[str, str]] = {}
-        """Each entry's kind and thread."""
         self._leasing = frozenset(kinds.kind_names(LEASES))
         self.owing = frozenset(each.receipt_of for each in kinds)
-        """The kinds of which there are receipts."""
+        """Kinds that require a receipt."""
 
     @property
     def entry_count(self) -> int:
-        """How many entries there were."""
         return len(self._there)
 
     def kind_of(self, seq: int | None) -> str:
-        """The kind of an entry that was there; empty where there was none."""
         return self._there.get(seq or 0, NOTHING)[0]
 
     def event_class_of(self, seq: int | None) -> type[Event]:
-        """The class of an entry that was there; Event where there was none."""
         return self.kinds.class_of_kind(self.kind_of(seq)) or Event
 
     def thread_of(self, seq: int) -> str:
-        """The thread of an entry that was there; empty where there was none."""
+        """Return an entry's thread, or empty."""
         return self._there.get(seq, NOTHING)[1]
 
     @property
     def seen_threads(self) -> set[str]:
-        """The threads in which anything stands."""
         return {thread for _, thread in self._there.values()}
 
     def is_pending(self, seq: int) -> bool:
-        """Has no entry closed it yet?"""
         return seq in self.pending[self.thread_of(seq)]
 
     def add_row(self, seq: int, thread: str, kind: str, closes: Sequence[int]) -> None:
-        """One row more, with all that it changes even where its body cannot be read."""
+        """Apply a row's columns, even if its body is damaged."""
         event = self.kinds.class_of_kind(kind) or Event
         self.last = seq
         self._there[seq] = intern(kind), intern(thread)
@@ -130,7 +116,6 @@ class ReplayState:
             self.halves.pop(thread, None)
 
     def fold_entry(self, entry: Entry[Any]) -> None:
-        """What the body of this entry tells."""
         event, half = entry.event, self.halves.get(entry.thread)
         if entry.forgotten:
             self.blank[entry.seq] = entry.forgotten
@@ -157,7 +142,7 @@ class ReplayState:
             self.children[entry.seq] = event.thread
 
     def is_tree_busy(self, thread: str) -> bool:
-        """Is anything pending in this thread, or under it?"""
+        """True if anything is pending here or below."""
         for name, waiting in self.pending.items():
             if waiting and (name == thread or name.startswith(f"{thread}.")):
                 return True
@@ -165,16 +150,12 @@ class ReplayState:
 
 
 def _beginnings(name: str) -> tuple[str, ...]:
-    """How the keys begin of what belongs to a turn, or an execution, of this name."""
     return f"{name}/", f"{name}~", f"{name}{PART}"
 
 
 @dataclass(frozen=True, slots=True)
 class JournalRule:
-    """A check, and whether it may have anything to say of entries of a class: of others it is not asked.
-
-    A violation of it is called by its name.
-    """
+    """Check, and a filter of the classes that it concerns."""
 
     name: str
     check: Callable[[ReplayState, Entry[Any]], RuleFindings]
@@ -182,7 +163,6 @@ class JournalRule:
 
 
 def concerns_every_kind(_: type[Event]) -> bool:
-    """Concerns every kind."""
     return True
 
 
@@ -191,7 +171,7 @@ def _names_others(event: Any) -> bool:
 
 
 def _owes_a_receipt(event: type[Event]) -> bool:
-    """Is it one, or may it come where one is missing?"""
+    """True for receipts and turn ends, where one may be missing."""
     return bool(event.receipt_of) or issubclass(event, TurnEnded)
 
 
@@ -201,8 +181,6 @@ def _is_within_turn(event: type[Event]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class KindFilter:
-    """Concerns entries of these classes, and of those that derive from them."""
-
     classes: tuple[type[Event], ...]
 
     def __call__(self, event: type[Event]) -> bool:
@@ -210,13 +188,13 @@ class KindFilter:
 
 
 def cause(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
-    """The one entry without which this one would not exist was there before it."""
+    """Check that the cause exists."""
     if entry.cause is not None and not ledger.kind_of(entry.cause):
         yield entry.seq, f"its cause, {entry.cause}, is not there"
 
 
 def closes(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
-    """What is closed is of a kind that waits, and this kind of entry can close it."""
+    """Check that closed entries are pending kinds that this kind may close."""
     for seq in entry.closes:
         kind = ledger.kind_of(seq)
         if not kind:
@@ -226,14 +204,14 @@ def closes(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
 
 
 def may_close(entry: Entry[Any], closed: type[Event]) -> bool:
-    """Does such an entry end one of this kind? Any input may end a wait: the program says what it becomes."""
+    """True if the entry may close this class. Any input may close a wait: the program chooses its kind."""
     if issubclass(closed, WaitBegan) and isinstance(entry.event, Input):
         return True
     return entry.kind in closed.closed_by
 
 
 def doubled(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
-    """What is pending is closed once."""
+    """Check that each pending entry is closed once."""
     for n, seq in enumerate(entry.closes):
         again = seq in entry.closes[:n] or not ledger.is_pending(seq)
         if ledger.event_class_of(seq).pending and again:
@@ -241,8 +219,7 @@ def doubled(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
 
 
 def refers(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
-    """The entries that an event lists were there before it, in the same tree of threads, or were brought into
-    it. What stands for words that are gone may be anywhere."""
+    """Check that named entries are in the same tree or brought into it; forgetting ones may be anywhere."""
     root = root_of(entry.thread)
     for field, seq in ledger.kinds.referenced_seqs(entry.event):
         there = ledger.thread_of(seq)
@@ -257,7 +234,7 @@ def refers(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
 
 
 def turn(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
-    """One turn at a time in a thread, over what waits there; each ends once, and is resumed in order."""
+    """Check that turns take pending inputs, one turn at a time."""
     half, event = ledger.halves.get(entry.thread), entry.event
     if isinstance(event, TurnBegan):
         if half:
@@ -277,7 +254,7 @@ def turn(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
 
 
 def answered(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
-    """A turn closes all that it took, and no other input."""
+    """Check that a turn closes all inputs it took, and no others."""
     half = ledger.halves.get(entry.thread)
     if half is None:
         return
@@ -290,9 +267,9 @@ def answered(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
 
 
 def receipt(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
-    """A receipt is one of what it names as its cause, and closes it; at a turn's end none is missing."""
+    """Check that receipts close their cause, and that a turn's end misses none."""
     event, told = entry.event, entry.event.receipt_of
-    copied = isinstance(event, StepEvent) and event.taken_from  # from what was abandoned, where its intent is
+    copied = isinstance(event, StepEvent) and event.taken_from  # its intent is in the abandoned execution
     if told and not copied:
         if ledger.kind_of(entry.cause) != told:
             yield entry.seq, f"it is about {entry.cause}, which is no {told}"
@@ -305,7 +282,7 @@ def receipt(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
 
 
 def woke(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
-    """The end of a wait comes of one, and once. It closes that, but where the execution that waits does."""
+    """Check that a wait ends once, closed by its end or its execution."""
     event = entry.event
     waits = issubclass(ledger.event_class_of(entry.cause), WaitBegan)
     if isinstance(event, WaitEnded) and not waits:
@@ -317,14 +294,14 @@ def woke(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
 
 
 def step(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
-    """What only a turn writes is written by the half turn of its thread, under the name of its execution."""
+    """Check that steps are written by their thread's half turn."""
     half = ledger.halves.get(entry.thread)
     if half is None or not entry.key.startswith(half.paths):
         yield entry.seq, f"a {entry.kind} outside of the turn that its key names"
 
 
 def blank(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
-    """Of what is said to be forgotten no word is left. What it was cannot be told: no hash of it is kept."""
+    """Check that forgotten entries are blank; no hash of their content is kept."""
     if entry.forgotten and entry.event != entry.event.without_words():
         yield entry.seq, f"it is marked as forgotten with {entry.forgotten}, and still holds words"
 
@@ -348,7 +325,7 @@ FileFindings = Iterator[tuple[int, str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleViolation:
-    """A rule that an entry breaks; seq 0 stands for the file."""
+    """Rule that an entry breaks; seq 0 is the file."""
 
     seq: int
     rule: str
@@ -360,7 +337,7 @@ class RuleViolation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingCount:
-    """How many entries of a kind are pending: work to do, and no fault. `state` says what that means."""
+    """Pending entries of a kind: work, not a fault."""
 
     kind: str
     state: str
@@ -372,7 +349,7 @@ class PendingCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyResult:
-    """What a journal was found to be. `undigested`: entries of an older version that have no digest yet."""
+    """Result of verification; `undigested` counts older entries without digest."""
 
     entries: int
     violations: Sequence[RuleViolation]
@@ -398,7 +375,7 @@ def _counted(number: int, one: str, many: str) -> str:
 
 
 def verify(reading: JournalReader, rules: Iterable[JournalRule] = ()) -> VerifyResult:
-    """Look at the whole journal, with these rules more. Raises JournalError where it cannot be read."""
+    """Check the whole journal, also with these rules. Raises JournalError."""
     ledger, digests = ReplayState(reading.kinds), DigestCheck(reading.undigested_span())
     findings = sorted(_findings(reading, ledger, digests, [*RULES, *rules]), key=itemgetter(0))
     violations = [RuleViolation(seq=seq, rule=rule, text=text) for seq, rule, text in findings]
@@ -411,14 +388,14 @@ def verify(reading: JournalReader, rules: Iterable[JournalRule] = ()) -> VerifyR
 
 
 class DigestCheck:
-    """A check of each entry against its digest, and a count of those `between` two seqs that have none."""
+    """Check of digests; counts missing ones `between` two seqs."""
 
     def __init__(self, between: tuple[int, int] | None) -> None:
         self._since, self._upto = between or (0, 0)
         self.missing = 0
 
     def check(self, row: Stored, digest: object) -> FileFindings:
-        """Compare a row with the digest beside it (None: there is none)."""
+        """Compare a row with its digest, which may be None."""
         seq = row[0]
         if digest is None and self._since < seq <= self._upto:
             self.missing += 1
@@ -438,7 +415,7 @@ def _findings(
     for row, digest in reading.all_rows_with_digests():
         seq = row[0]
         missing = ledger.last + 1
-        if missing < seq:  # entries are never deleted, and their seqs leave no gap
+        if missing < seq:  # seqs leave no gap
             gone = "this entry is gone"
             if missing < seq - 1:
                 gone = f"gone up to {seq - 1}"
@@ -472,7 +449,7 @@ def _look_at(row: Stored, ledger: ReplayState, asked: Mapping[str, Sequence[Jour
 
 
 def _forgotten(ledger: ReplayState) -> FileFindings:
-    """What is blank was forgotten, and what was forgotten is blank."""
+    """Check that exactly the forgotten entries are blank."""
     named = {by: set(seqs) for by, seqs in ledger.forgotten.items()}
     for seq, by in ledger.blank.items():
         if seq not in named.get(by, ()):
@@ -494,7 +471,6 @@ def _pending(ledger: ReplayState) -> Iterator[PendingCount]:
 
 
 def _folded(stored: Mapping[str, Sequence[tuple[Any, ...]]], ledger: ReplayState) -> FileFindings:
-    """The folded tables are what the replay has come to."""
     replayed = dict[int, tuple[str, str]]()
     for thread, waiting in ledger.pending.items():
         for seq, kind in waiting.items():

@@ -1,19 +1,7 @@
-"""The one writer: a thread that commits what waits, together and in order.
+"""The writer: one thread that commits appends in order, and erases forgotten words.
 
-Awaiting one append means that it, and all before it, are on disk.
-
-Record what is forgotten by two entries: one names what is to be erased from the file, one says it was.
-
-A kill between the two leaves the first one pending.
-
-Give the entries of an older journal their digests, when it is opened to be written for the first time.
-
-Each piece is one transaction, and what is left is in the file: after a kill the next opening goes on there.
-
-Overwrite what is forgotten in the file: the words of entries, and every hash that was made of them.
-
-Each piece is one transaction and may be done again: a kill between two of them leaves a `forgotten` entry
-that is pending, and the next opening goes on there.
+An awaited append is on disk, with all before it. Erasing and adding digests run in small, repeatable
+transactions: after a kill, the next opening continues.
 """
 
 from __future__ import annotations
@@ -47,12 +35,12 @@ log = logging.getLogger(__name__)
 
 
 GROUP = 256
-"""How many appends one commit takes at the most."""
+"""Appends in one commit, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fence:
-    """An append that is refused unless this attempt still holds the thread; None: unless nobody ever did."""
+    """Condition that this attempt still has the lease; None: that nobody ever had."""
 
     thread: str
     epoch: int | None
@@ -60,11 +48,10 @@ class Fence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingAppend:
-    """A row on its way to disk. `requires` is an entry that must still be pending.
+    """Row on its way to disk; the entry `requires` must still be pending.
 
-    `after` is the key of an entry that must be there: what is not awaited singly fails with what it follows.
-    `receipt_of` is the key of one that it follows from and closes, whose seq nobody knew yet; `opened_by`
-    that of the first one of its thread, which it follows from.
+    The key `after` must exist: unawaited entries fail with their predecessor. `receipt_of` is the key of its
+    cause, which it closes; `opened_by` is the key of its thread's first entry, its cause.
     """
 
     row: EntryRow
@@ -78,18 +65,17 @@ class PendingAppend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriterJob:
-    """Something else that is to be done on the tables, in its turn: nothing is committed meanwhile."""
+    """Other work on the tables, between commits."""
 
     do: Callable[[JournalTables], object]
     done: asyncio.Future[int]
 
 
 Result = WrittenRow | None | Exception
-"""What became of an append, or of work."""
 
 
 class JournalWriter:
-    """Takes appends from the event loop, commits them in its own thread, and answers in the loop."""
+    """Thread that commits appends from the event loop, and resolves their futures there."""
 
     def __init__(self, store: JournalTables, committed: Callable[[Sequence[WrittenRow]], None]) -> None:
         self._store = store
@@ -97,17 +83,16 @@ class JournalWriter:
         self._loop = asyncio.get_running_loop()
         self._waiting: queue.SimpleQueue[PendingAppend | WriterJob | None] = queue.SimpleQueue()
         self._next_work: WriterJob | None = None
-        """What was found behind the appends that are committed now."""
+        """Job found behind the current appends."""
         self._thread = threading.Thread(target=self._run, name="journal-writer", daemon=True)
         self.died: asyncio.Future[None] = self._loop.create_future()
         self.failing = False
-        """Could the last append not be written?"""
+        """True if the last append failed."""
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        """Commit what waits, then end."""
         self._waiting.put(None)
         self._thread.join()
 
@@ -120,7 +105,7 @@ class JournalWriter:
         receipt_of: str = "",
         opened_by: str = "",
     ) -> asyncio.Future[int]:
-        """A future of the new seq; it fails with Conflict, Fenced or JournalError."""
+        """Queue a row; the future of its seq fails with KeyConflict, FencedError or JournalError."""
         if self.died.done():
             raise JournalError("The journal's writer has died; see the log and restart the daemon.")
         append = PendingAppend(
@@ -136,7 +121,7 @@ class JournalWriter:
         return append.done
 
     def run_job(self, do: Callable[[JournalTables], object]) -> asyncio.Future[int]:
-        """Do this on the tables after all that was submitted so far; fails with JournalError."""
+        """Run a job after everything submitted so far; fails with JournalError."""
         if self.died.done():
             raise JournalError("The journal's writer has died; see the log and restart the daemon.")
         work = WriterJob(do=do, done=self._loop.create_future())
@@ -163,7 +148,6 @@ class JournalWriter:
             raise
 
     def _next(self) -> tuple[WriterJob | None, list[PendingAppend]]:
-        """The work whose turn it is, or all appends that wait, in order, up to a group; neither: the end."""
         work, self._next_work = self._next_work, None
         batch: list[PendingAppend] = []
         if work:
@@ -172,7 +156,7 @@ class JournalWriter:
             one = self._waiting.get()
             if one is None:
                 if batch:
-                    self._waiting.put(None)  # seen again when this batch is on disk
+                    self._waiting.put(None)  # read again after this batch
                 break
             if isinstance(one, WriterJob):
                 if not batch:
@@ -183,7 +167,7 @@ class JournalWriter:
         return None, batch
 
     def work(self, work: WriterJob) -> Result:
-        """Do it. What it leaves half done is rolled back."""
+        """Run a job, or roll it back."""
         try:
             work.do(self._store)
         except (sqlite3.Error, OSError) as error:
@@ -192,7 +176,7 @@ class JournalWriter:
         return None
 
     def commit(self, batch: Sequence[PendingAppend]) -> list[Result]:
-        """One transaction for all; where it fails, one for each, so that one bad row fails alone."""
+        """Commit a batch; if that fails, row by row, so that a bad row fails alone."""
         try:
             self._store.begin()
             results = [self._insert(append) for append in batch]
@@ -206,7 +190,7 @@ class JournalWriter:
             for append in batch:
                 alone += self.commit([append])
             return alone
-        if any(isinstance(result, WrittenRow) for result in results):  # what was only refused wrote nothing
+        if any(isinstance(result, WrittenRow) for result in results):  # refused rows wrote nothing
             self._report_recovery()
         return results
 
@@ -236,7 +220,7 @@ class JournalWriter:
         return WrittenRow(seq=seq, row=row)
 
     def _report_fault(self, reason: BaseException) -> None:
-        """An owner reads it once, and not once a second."""
+        """Log the first failure of a series as an error."""
         level = logging.DEBUG if self.failing else logging.ERROR
         self.failing = True
         log.log(level, "The journal could not be written (%s): nothing is acked until it can be.", reason)
@@ -260,7 +244,6 @@ class JournalWriter:
         self._committed(written)
 
     def _die(self, batch: Sequence[PendingAppend | WriterJob], error: BaseException) -> None:
-        """Everyone who waits is told, now and later."""
         lost = JournalError(f"The journal's writer died ({recorded_name(error)}).")
         rest = list(batch)
         if self._next_work:
@@ -276,23 +259,19 @@ class JournalWriter:
 
 
 def erased_key(key: str) -> str:
-    """The key of the entry that says that nothing is left of what this one made forgotten."""
     return part_key(key, "erased")
 
 
 CHUNK = 200
-"""Bodies that are blanked in one transaction, while nothing else is committed."""
+"""Bodies blanked while other commits wait."""
 
 
 FEW_EXECUTIONS = 20
-"""Executions whose hashes are cleared while nothing else is committed."""
+"""Executions cleared while other commits wait."""
 
 
 def blank_bodies(store: JournalTables, kinds: EventCodec, seqs: Sequence[int], by: int) -> None:
-    """Blank the bodies of these entries, under the entry `by`; those that are blank already stay so.
-
-    Raises sqlite3.Error; then none of them was.
-    """
+    """Blank these bodies under the entry `by`. Raises sqlite3.Error, without changes."""
     store.begin()
     for row in store.many(seqs):
         _, _, kind, _, body, key, *_ = row
@@ -302,8 +281,10 @@ def blank_bodies(store: JournalTables, kinds: EventCodec, seqs: Sequence[int], b
 
 
 def find_executions(store: JournalTables, kinds: EventCodec, seqs: Sequence[int]) -> list[set[str]]:
-    """Find the executions that recorded one of these entries, or took one up: what their steps asked may have
-    been made of its words. Each is the set of its name and those of its turns, with which its keys begin."""
+    """Find executions that recorded or took one of these entries: hashes may be made from its words.
+
+    Each is the set of its id and its turns' ids, which begin its keys.
+    """
     wanted, found = set(seqs), set[str]()
     first = dict[str, int]()
     for seq, thread, _, _, _, key, *_ in store.many(seqs):
@@ -326,7 +307,6 @@ def find_executions(store: JournalTables, kinds: EventCodec, seqs: Sequence[int]
 
 
 def readable_rows(rows: Sequence[Stored], kinds: EventCodec) -> Iterator[tuple[Stored, Event]]:
-    """Yield each row that can be read with its event: a damaged entry tells nothing."""
     for row in rows:
         try:
             yield row, kinds.load(row[2], row[4])
@@ -335,9 +315,9 @@ def readable_rows(rows: Sequence[Stored], kinds: EventCodec) -> Iterator[tuple[S
 
 
 def clear_hashes(store: JournalTables, kinds: EventCodec, executions: Sequence[set[str]]) -> None:
-    """Clear the hashes of all that these executions recorded, and of the names of their contexts.
+    """Clear all hashes of these executions, also in context names.
 
-    Raises sqlite3.Error; then the executions before it are cleared, and nothing of the others.
+    Raises sqlite3.Error; executions before the failing one stay cleared.
     """
     for names in executions:
         store.begin()
@@ -346,7 +326,7 @@ def clear_hashes(store: JournalTables, kinds: EventCodec, executions: Sequence[s
         keys = [without_content_names(row[5], row[0], contexts) for row in rows]
         for row, key in zip(rows, keys, strict=True):
             body = row[4]
-            if isinstance(body, str):  # where a bit of it was lost, it is bytes
+            if isinstance(body, str):  # bytes if damaged
                 body = _without_names(kinds.unhash(row[2], body), row[0], names, contexts)
             if (key, body) != (row[5], row[4]):
                 store.overwrite(row, key=key, body=body)
@@ -354,14 +334,14 @@ def clear_hashes(store: JournalTables, kinds: EventCodec, executions: Sequence[s
 
 
 def _without_names(body: str, seq: int, names: set[str], contexts: dict[str, str]) -> str:
-    """The body, where it tells a key of these executions, with what their contexts are named now."""
+    """Replace renamed contexts in keys that the body contains."""
     if not CONTENT.search(body):
         return body
     for name in names:
         told = re.escape(_in_json(name)) + r'[/~!][^"]*' + CONTENT.pattern + r"#\d+"
         for key in re.findall(told, body):
             without_content_names(str(json.loads(f'"{key}"')), seq, contexts)
-    for old in sorted(contexts, key=len, reverse=True):  # the inner before the outer one
+    for old in sorted(contexts, key=len, reverse=True):  # inner ones first
         body = body.replace(_in_json(old), _in_json(contexts[old]))
     return body
 
@@ -371,7 +351,7 @@ def _in_json(text: str) -> str:
 
 
 def finish_erasing(store: JournalTables, kinds: EventCodec, now: float) -> None:
-    """Bring to its end what a former life began to forget, before anybody reads. Raises sqlite3.Error."""
+    """Finish interrupted erasures, before anybody reads. Raises sqlite3.Error."""
     for row in store.pending([EntriesForgotten.kind]):
         seq, thread, kind, author, body, key, *_ = row
         forgotten = kinds.load(kind, body)
@@ -401,11 +381,10 @@ def finish_erasing(store: JournalTables, kinds: EventCodec, now: float) -> None:
 
 
 MIGRATION_PIECE = 1_000
-"""Entries that are given their digests in one transaction."""
 
 
 def add_digests(store: JournalTables, kinds: EventCodec) -> None:
-    """Give the digests that are missing. Raises sqlite3.Error, OSError; then the next opening goes on."""
+    """Add missing digests. Raises sqlite3.Error or OSError; the next opening continues."""
     between = store.undigested()
     if between is None:
         return
@@ -421,7 +400,7 @@ def add_digests(store: JournalTables, kinds: EventCodec) -> None:
 
 
 def _clear_hashes(store: JournalTables, kinds: EventCodec) -> None:
-    """Clear what versions before left of what was forgotten: the hashes that were made of it."""
+    """Clear hashes left by older versions."""
     seqs = list[int]()
     for _, event in readable_rows(store.kind([EntriesForgotten.kind], 0, 0.0), kinds):
         if isinstance(event, EntriesForgotten):

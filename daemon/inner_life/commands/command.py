@@ -1,7 +1,4 @@
-"""What a command of the inner life is given, and what it comes to. The commands stand in daemon/actions/.
-
-Carries out the commands of a tick, each once: what came of it is an entry, done or refused.
-"""
+"""Execution of inner commands: each runs once, and its result is recorded."""
 
 from __future__ import annotations
 
@@ -21,15 +18,14 @@ from daemon.turn.turn import Turn
 
 
 def command(name: str, description: str, perform: Perform, args: type[ActionArguments]) -> ActionDefinition:
-    """Define a command of the inner life."""
     return ActionDefinition(name=name, description=description, perform=perform, args=args, inner=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandResult:
-    """What a command came to: what the model is told, and which notes and records its next tick is to see.
+    """The result of a command; `shows`: notes and records for the next tick.
 
-    `text` may hold what is private to the view of the tick: it is told only where that may be known.
+    `text` may be private to the view of the tick.
     """
 
     text: str
@@ -37,23 +33,20 @@ class CommandResult:
 
 
 class TickContext(Protocol):
-    """The tick that a command is part of."""
-
     @property
     def turn(self) -> Turn: ...
     @property
-    def id(self) -> int:
-        """The seq that this tick is known by."""
+    def id(self) -> int: ...
 
     @property
     def view(self) -> str:
-        """The thread of the conversation in its sight; empty: public things only."""
+        """The thread in view; empty: public content only."""
 
     @property
     def views(self) -> Visibility: ...
     @property
     def now(self) -> float:
-        """When the tick began, in Unix seconds: the only time that a command may look at."""
+        """The start of the tick in Unix seconds: the only time that a command may read."""
 
 
 log = logging.getLogger(__name__)
@@ -64,8 +57,6 @@ WENT_WRONG = "It went wrong in the daemon, and nothing of it is certain. Try it 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TickCommands:
-    """The tick whose commands these are. Implements inner.carrying_out.Tick."""
-
     turn: Turn
     id: int
     view: str
@@ -74,7 +65,7 @@ class TickCommands:
     definitions: Mapping[str, ActionDefinition]
 
     async def carry_out(self, command: ParsedCommand) -> Entry[CommandRan]:
-        """Do this, as far as it may be done now."""
+        """Run a command and record its result; an unexpected error fails only the command."""
         args = dict[str, Any]()
         if command.args:
             args = command.args.model_dump(mode="json", by_alias=True, exclude_unset=True)
@@ -95,7 +86,7 @@ class TickCommands:
                 return replace(ran, ok=False, text=str(refused), stays_open=True)
             except EngineError:
                 raise
-            except Exception as error:  # the boundary of a command: the tick goes on
+            except Exception as error:
                 log.warning("The command %s went wrong.", command.name, exc_info=error)
                 return replace(ran, ok=False, text=WENT_WRONG, stays_open=True)
             return replace(ran, text=done.text, shows=tuple(done.shows))
@@ -104,7 +95,7 @@ class TickCommands:
         return await self.turn.step("command", asks, do, CommandRan)
 
     async def refuse(self, fault: CommandFault) -> Entry[CommandRan]:
-        """Nothing is done; the next tick sees why, and how it is written. A mere warning refuses nothing."""
+        """Record a fault for the next tick to see; a mere warning counts as done."""
         name = fault.name
         if fault.repaired:
             name = ""
@@ -121,7 +112,6 @@ class TickCommands:
 
 
 def _done(came: Any) -> CommandResult:
-    """What a command came to. Raises TypeError for what says nothing of it."""
     if isinstance(came, CommandResult):
         return came
     raise TypeError(f"it returned a {type(came).__name__}: it has to return a Done")

@@ -1,9 +1,4 @@
-"""The commands with which the inner life sets its cycle: what it sees, how long it waits, and for what.
-
-files.search and files.read: what stands in the owner's folders, for the inner life.
-
-The command `help`: which commands there are, and how one is written.
-"""
+"""Inner commands for the cycle of ticks, the owner's files, and help."""
 
 from __future__ import annotations
 
@@ -93,7 +88,7 @@ def _idle(log: ProgramLog) -> Perform:
 
 
 def cycle_commands(min_pause: float, log: ProgramLog) -> Sequence[ActionDefinition]:
-    """All of them: ticks are `min_pause` seconds apart at the least, and those in `log` are waited for."""
+    """Return the cycle commands; `min_pause`: least seconds between two ticks."""
 
     async def pause(_tick: TickContext, args: PauseArguments) -> CommandResult:
         if args.seconds < min_pause:
@@ -142,7 +137,6 @@ NO_LINE = "{path} has no line {line}, or is no plain text. The process `read` re
 
 
 async def _why_nothing(library: Library, path: str, line: int) -> str:
-    """Return the reason for which no line of this file can be had, in a sentence or two."""
     try:
         await library.load(path)
     except FileUnavailable as refused:
@@ -166,7 +160,7 @@ class ReadFileArguments(StrictArguments):
 
 
 def file_commands(library: Library) -> Sequence[ActionDefinition]:
-    """Both, over these folders: anyone may know what is in them."""
+    """Return the commands that search and read the owner's folders."""
 
     async def search(_tick: TickContext, args: SearchFilesArguments) -> CommandResult:
         found = await library.search(args.query)
@@ -200,8 +194,6 @@ class HelpArguments(StrictArguments):
 
 
 def help_command(commands: Sequence[ActionDefinition]) -> ActionDefinition:
-    """Explains these commands, and itself."""
-
     async def perform(_: TickContext, about: HelpArguments) -> CommandResult:
         try:
             return CommandResult(text=help_text([itself, *commands], about.type))

@@ -1,12 +1,7 @@
-"""notes.list, read, hide, tag and mark, and cleanup.notes: what the inner life does about what came in.
+"""Inner commands for notes and records.
 
-Each only looks, and says what is to become of them: the fold reads it from the command as it is recorded.
-What a note says is never told here, but shown by the next tick.
-
-The commands of the inner life for what it keeps: diary, concepts, links and llm_memory.
-
-None of them writes anything: that a command ran is the change. What there is, and what may be known in the
-view of the tick, Records says; what may not be known is refused in the same words as what is not there.
+No command writes: projections apply the recorded command. Unknown and invisible records are refused in the
+same words.
 """
 
 from __future__ import annotations
@@ -27,7 +22,7 @@ from daemon.knowledge.visibility import VisibilityCheck
 from daemon.prompts.elements import clean_name_text
 
 AT_ONCE = 50
-"""Notes that one command is about."""
+"""Most notes in one command."""
 
 
 PAGE = 50
@@ -37,11 +32,10 @@ MOST_TAGS = 10
 
 
 LAST_INSTANT = 253_402_300_799
-"""Unix seconds at the end of the year 9999, the last that a date can have."""
+"""Unix seconds at the end of 9999, the last year of a date."""
 
 
 OLDEST = 36_600
-"""Days: a hundred years."""
 
 
 Instant = Annotated[float, Field(ge=0, le=LAST_INSTANT)]
@@ -102,7 +96,6 @@ class CleanUpNotesArguments(StrictArguments):
 
 
 def note_commands(notes: Notes) -> Sequence[ActionDefinition]:
-    """The commands about these notes."""
     commands = NoteCommands(notes)
     return (
         command("notes.list", "List notes by id, without what they say.", commands.list, ListNotesArguments),
@@ -120,13 +113,11 @@ def note_commands(notes: Notes) -> Sequence[ActionDefinition]:
 
 
 class NoteCommands:
-    """What each of them does."""
-
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
 
     async def list(self, tick: TickContext, which: ListNotesArguments) -> CommandResult:
-        """Of each that may be known in view, more than its id and priority."""
+        """List matching notes that the view may know, without their words."""
         await self._notes.update()
         knows = tick.views.make_check(tick.view)
         wanted = NoteFilter.of(which.model_dump(exclude={"more"}, exclude_none=True))
@@ -141,7 +132,7 @@ class NoteCommands:
         return CommandResult(text="\n".join(lines))
 
     async def read(self, tick: TickContext, these: NoteIds) -> CommandResult:
-        """The last one's conversation comes into view, and with it what may be known there."""
+        """Show notes in the next tick, in the view of the last one."""
         found = await self._found(these)
         last = found[-1]
         shown, withheld = list[int](), list[int]()
@@ -159,23 +150,23 @@ class NoteCommands:
         return CommandResult(text=text, shows=shown)
 
     async def hide(self, tick: TickContext, these: NoteIds) -> CommandResult:
-        """They stay notes, and can be listed and read."""
+        """Hide notes; they can still be listed and read."""
         return CommandResult(text=f"Hidden: {await self._named(these)}.")
 
     async def tag(self, tick: TickContext, tags: TagNotesArguments) -> CommandResult:
-        """In this view; where it may not be known, nobody sees them."""
+        """Replace the tags that this view set."""
         names = " ".join(f"#{normalized_tag(name)}" for name in tags.tags)
         return CommandResult(text=f"{await self._named(tags)}: {names or 'no tags of yours'}.")
 
     async def mark(self, tick: TickContext, mark: MarkNotesArguments) -> CommandResult:
-        """They count as read, or are open again."""
+        """Mark notes as read, or reopen them."""
         found = await self._named(mark)
         if mark.read:
             return CommandResult(text=f"Read: {found}.")
         return CommandResult(text=f"Not read: {found}.")
 
     async def clean_up(self, tick: TickContext, older: CleanUpNotesArguments) -> CommandResult:
-        """They leave the notes, never the journal."""
+        """Remove old notes; the journal keeps them."""
         await self._notes.update()
         before = None
         if older.older_than_days is not None:
@@ -183,11 +174,10 @@ class NoteCommands:
         return CommandResult(text=f"Gone: {len(self._notes.outdated(before))} notes.")
 
     async def _named(self, these: NoteIds) -> str:
-        """Their ids. Raises Refused as _found does."""
         return ids_in_words(note.id for note in await self._found(these))
 
     async def _found(self, these: NoteIds) -> Sequence[Note]:
-        """The notes of these ids, each once. Raises Refused where there is none of an id."""
+        """Return distinct notes. Raises ActionRefused if one does not exist."""
         await self._notes.update()
         found, unknown = self._those(these.ids)
         if unknown:
@@ -197,7 +187,7 @@ class NoteCommands:
         return found
 
     def _those(self, ids: Sequence[int]) -> tuple[Sequence[Note], Sequence[int]]:
-        """The notes of these ids, each once, and the ids of which there is none."""
+        """Return distinct notes, and the unknown ids."""
         found = dict[int, Note]()
         unknown = []
         for id in ids:
@@ -233,7 +223,6 @@ MOST_IDS = 50
 
 
 LISTED = 50
-"""Records or neighbours that one answer names."""
 
 
 CALLED = {DIARY: "diary entry", CONCEPTS: "concept", LINKS: "link", LLM_MEMORY: "record of llm_memory"}
@@ -328,7 +317,6 @@ class ChangeLinkArguments(RecordId):
 
 
 def record_commands(records: InnerRecords) -> Sequence[ActionDefinition]:
-    """All of them, over these records."""
     return (*_diary(records), *_concepts(records), *_links(records), *_llm_memory(records))
 
 
@@ -430,7 +418,7 @@ def _delete(records: InnerRecords, family: str, also: str = "") -> ActionDefinit
 
 
 def _done(records: InnerRecords, family: str, verb: str, done: str, description: str) -> ActionDefinition:
-    """A command for records that are there: that it ran is all that is to be known."""
+    """Make a command that only checks that its records exist."""
 
     async def perform(tick: TickContext, these: RecordIds) -> CommandResult:
         await _there(records, tick, family, these.ids)
@@ -453,7 +441,7 @@ async def _added(_tick: TickContext, _args: _RecordArguments) -> CommandResult:
 
 
 async def _there(records: InnerRecords, tick: TickContext, family: str, ids: Sequence[int]) -> None:
-    """Look whether all of them may be known here. Raises Refused, in the same words if they are not there."""
+    """Raise ActionRefused if a record is missing or invisible."""
     await records.update()
     seen = {record.id for record in records.records_of_ids(ids, tick.view) if record.family == family}
     missing = [number for number in ids if number not in seen]
@@ -462,7 +450,7 @@ async def _there(records: InnerRecords, tick: TickContext, family: str, ids: Seq
 
 
 async def _check_name(records: InnerRecords, tick: TickContext, name: str, own: int) -> None:
-    """Look whether a concept may be called so. Raises Refused where another one is that may be known here."""
+    """Raise ActionRefused if another visible concept has this name."""
     if not name:
         return
     await records.update()
@@ -479,7 +467,6 @@ def _absent(family: str, which: str) -> str:
 
 
 def _list(lines: Sequence[str]) -> str:
-    """As many of them as one answer names."""
     if not lines:
         return "nothing found"
     shown = [*lines[:LISTED]]

@@ -1,11 +1,7 @@
-"""The command by which the inner life says something to people: message.send. The inner life itself says
-nothing: what it wants said becomes a ToSay of that conversation, or first one of an owner's DM, who is asked.
+"""Inner commands that send messages to people and neighbours (bots that the owner has named).
 
-Each thing that is looked up or decided is a recorded step, so that a replay decides the same.
-
-The commands by which the inner life turns to neighbours, other bots that the owner has named: mesh.ask and
-mesh.share. A neighbour is called by a mention at the top of a channel in which both are; what it answers
-below that is a note. No owner is asked, but what is in view has to be public enough for that channel.
+The target conversation posts the message. An owner approves it, except in the view, to an owner, or to a
+neighbour. Lookups and decisions are recorded for replays.
 """
 
 from __future__ import annotations
@@ -26,15 +22,14 @@ from daemon.kinds import UnpromptedMessage
 from daemon.knowledge.person_notes import MESH_COMMANDS
 
 Find = Callable[[], Awaitable[str]]
-"""What finds something out; what it comes to is recorded."""
+"""A lookup whose result is recorded."""
 
 
 LONGEST_MESSAGE = 2_000
-"""Characters of one message: an owner who has to agree to it reads all of it."""
+"""Characters: an owner who approves a message reads all of it."""
 
 
 LONGEST_RECIPIENT = 200
-"""Characters that name whom it is for."""
 
 
 UNKNOWN_READERS = "what is in view may not be known there"
@@ -51,7 +46,7 @@ class SendMessageArguments(StrictArguments):
 
 
 def message_commands(reach: RecipientDirectory, *, daily: int) -> Sequence[ActionDefinition]:
-    """message.send, for at most so many messages in a UTC day."""
+    """Return message.send; `daily`: most messages in a UTC day."""
 
     async def send(tick: TickContext, args: SendMessageArguments) -> CommandResult:
         text = speakable_text(args.text)
@@ -83,7 +78,7 @@ def message_commands(reach: RecipientDirectory, *, daily: int) -> Sequence[Actio
 
 
 async def _addressed(tick: TickContext, reach: RecipientDirectory, to: str) -> str:
-    """The thread of whoever is addressed. Raises Refused where nobody knows them."""
+    """Return the recipient's thread. Raises ActionRefused if there is none."""
     thread = await record_lookup(tick, "address", {"to": to}, partial(reach.thread, to))
     if not thread:
         can = await reach.recipients_in_words(tick.views, tick.view)
@@ -94,7 +89,7 @@ async def _addressed(tick: TickContext, reach: RecipientDirectory, to: str) -> s
 async def _with_leave(
     tick: TickContext, reach: RecipientDirectory, wanted: UnpromptedMessage
 ) -> CommandResult:
-    """An owner is asked who may know what is in view. Raises Refused where there is none."""
+    """Ask an owner who may know the view. Raises ActionRefused if there is none."""
     if not tick.turn.owners:
         raise ActionRefused("an owner would have to agree to that, and none is set")
 
@@ -112,11 +107,11 @@ async def _with_leave(
     return CommandResult(text=f"an owner is asked whether it may be said: {wanted.place}")
 
 
-# What mesh.ask and mesh.share need, too
+# Shared
 
 
 def speakable_text(text: str) -> str:
-    """What may be said of a text. Raises Refused where that is nothing, or too much."""
+    """Return the text to post. Raises ActionRefused if it is empty or too long."""
     fit = spoken_text(text)
     if not fit:
         raise ActionRefused("there is nothing in it to be said aloud: write plain words, without a thought")
@@ -126,7 +121,7 @@ def speakable_text(text: str) -> str:
 
 
 def refusal_reason(tick: TickContext, reach: RecipientDirectory, thread: str, text: str) -> str:
-    """Why this may not be said there; empty where it may."""
+    """Return the reason why a text may not be posted; empty if it may."""
     if not tick.views.may_know(thread, tick.view):
         return UNKNOWN_READERS
     if reach.was_already_requested(thread, text):
@@ -135,25 +130,24 @@ def refusal_reason(tick: TickContext, reach: RecipientDirectory, thread: str, te
 
 
 async def to_say(tick: TickContext, reach: RecipientDirectory, thread: str, text: str) -> UnpromptedMessage:
-    """What is to be said there, as that conversation takes it up."""
     place = await record_lookup(tick, "place", {"thread": thread}, partial(reach.place_in_words, thread))
     return UnpromptedMessage(text=text, by=tick.id, to=thread, place=place, view=tick.view)
 
 
 def as_quotation(text: str) -> str:
-    """The text as a quotation: whatever ends a line begins another one of it."""
+    """Quote a text; any line separator begins a new quoted line."""
     return "\n".join(f"> {line}" for line in text.splitlines())
 
 
 async def record_decision(tick: TickContext, name: str, thread: str, judged: Find) -> None:
-    """A recorded decision. Raises Refused with the reason that it comes to, if it does."""
+    """Record a decision. Raises ActionRefused with its reason, if any."""
     why = await record_lookup(tick, name, {"thread": thread}, judged)
     if why:
         raise ActionRefused(why)
 
 
 async def record_lookup(tick: TickContext, name: str, args: dict[str, str], do: Find) -> str:
-    """What is looked up once: a replay reads it back."""
+    """Look up a text once; a replay reads it back."""
     done = await tick.turn.effect(name, args, do, repeatable=True)
     return done.event.text
 
@@ -165,7 +159,6 @@ MENTION = re.compile(r"<@(\w+)[^<>]*>")
 
 
 MOST_SHARED = 10
-"""Records that are shared at once."""
 
 
 class AskNeighbourArguments(StrictArguments):
@@ -185,7 +178,7 @@ class ShareRecordsArguments(StrictArguments):
 def mesh_commands(
     reach: RecipientDirectory, records: BringShared, *, daily: int
 ) -> Sequence[ActionDefinition]:
-    """mesh.ask and mesh.share, for at most so many messages to and from bots in a UTC day."""
+    """Return mesh.ask and mesh.share; `daily`: most messages to and from bots in a UTC day."""
 
     async def ask(tick: TickContext, args: AskNeighbourArguments) -> CommandResult:
         text = speakable_text(args.text)
@@ -224,7 +217,7 @@ def mesh_commands(
 
 
 async def _met(tick: TickContext, reach: RecipientDirectory, to: str) -> tuple[str, str]:
-    """What calls the neighbour, and the thread in which it is called. Raises Refused where there is none."""
+    """Return a neighbour's mention and a shared thread. Raises ActionRefused if there is none."""
     neighbour = await record_lookup(tick, "neighbour", {"to": to}, partial(reach.neighbour, to))
     if not neighbour:
         raise ActionRefused(
@@ -253,7 +246,7 @@ async def _call(
 
 
 def _kept_back(tick: TickContext, thread: str, ids: Sequence[int], found: Sequence[ShareableRecord]) -> str:
-    """Why these may not be shared there; empty where they may."""
+    """Return the reason why records may not be shared; empty if they may."""
     known = [one.id for one in found if tick.views.may_know(tick.view, one.view, wrote=one.wrote)]
     unknown = [id for id in ids if id not in known]
     if unknown:
@@ -265,5 +258,5 @@ def _kept_back(tick: TickContext, thread: str, ids: Sequence[int], found: Sequen
 
 
 def _calling_nobody(text: str) -> str:
-    """The neighbour is called by its mention alone; what else is in the text calls nobody."""
+    """Disarm all mentions in a text."""
     return MENTION.sub(r"@\1", text)

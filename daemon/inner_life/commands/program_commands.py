@@ -1,10 +1,6 @@
-"""process.start, stop, mark and list, cleanup.process_log: the owner's programs, and what became of them.
+"""Inner commands for the owner's programs and branches of open thought.
 
-A program is never begun here: an entry says that it is to run, and a supervisor sees that.
-
-What the inner life may start besides the owner's programs: a train of thought, and a reading.
-
-Each is a branch of its own thread, in open thought: what it comes to stands in the process log.
+An entry requests a program; the supervisor runs it. Results appear in the process log.
 """
 
 from __future__ import annotations
@@ -34,18 +30,18 @@ from daemon.settings.limits import LONGEST_SLOT_VALUE, AllowedProgram
 from daemon.turn.branches import Branches
 
 LONGEST = 8_000
-"""Characters of what a branch is begun with."""
+"""Characters of a branch's slots."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchProgram:
-    """One of them: what its slots are, and how a branch of it is begun."""
+    """A kind of branch: its slots, and its first input made from them."""
 
     slots: Sequence[str]
     first: Callable[[Mapping[str, str]], str]
 
     async def start(self, tick: TickContext, name: str, slots: Mapping[str, str]) -> CommandResult:
-        """Begin it."""
+        """Spawn the branch. Raises ActionRefused if it cannot be."""
         if set(slots) != set(self.slots):
             raise ActionRefused(f"{name} has the slots {', '.join(self.slots)}, and needs a value for each.")
         if not all(value.strip() for value in slots.values()):
@@ -68,14 +64,13 @@ def _task(slots: Mapping[str, str]) -> str:
 
 
 def _reading(slots: Mapping[str, str]) -> str:
-    """The action with which the branch begins."""
     asked = make_element("question", slots["question"])
     where = make_element("source", "folders") + make_element("names", slots["path"])
     return f"<ReadDeeply>{asked}{where}</ReadDeeply>"
 
 
 def make_branch_programs(*, folders: bool) -> Mapping[str, BranchProgram]:
-    """By name; without the owner's folders nothing can be read."""
+    """Return the branch programs by name; `read` needs the owner's folders."""
     own = {"think": BranchProgram(slots=("task",), first=_task)}
     if folders:
         own["read"] = BranchProgram(slots=("question", "path"), first=_reading)
@@ -83,15 +78,14 @@ def make_branch_programs(*, folders: bool) -> Mapping[str, BranchProgram]:
 
 
 MOST_RUNNING = 16
-"""Programs that may be running or waiting to as a tick begins, for it to start more."""
+"""Most programs running or queued when another starts."""
 
 
 MOST_KEPT = 100
-"""Programs that may be in the log as a tick begins, for it to start more: each has left a folder."""
+"""Most programs in the log when another starts: each has a folder."""
 
 
 SHOWN = 300
-"""Characters of a result in the list."""
 
 
 class StartProgramArguments(StrictArguments):
@@ -112,7 +106,6 @@ class ProgramId(StrictArguments):
 def program_commands(
     log: ProgramLog, recipes: Mapping[str, AllowedProgram], own: Mapping[str, BranchProgram] | None = None
 ) -> Sequence[ActionDefinition]:
-    """The commands over this log, which start these programs, and what is the soul's own."""
     return [_start(log, recipes, own or {}), _stop(log), _mark(log), _list(log, recipes), _cleanup(log)]
 
 
@@ -139,7 +132,7 @@ def _start(
 
 
 def _check_program(recipes: Mapping[str, AllowedProgram], args: StartProgramArguments) -> None:
-    """Look whether there is such a program with such slots. Raises Refused."""
+    """Raise ActionRefused if the program is unknown or its slots do not fit."""
     recipe = recipes.get(args.name)
     if recipe is None:
         raise ActionRefused(f"There is no program {args.name!r:.60}. There are: {_programs(recipes)}.")
@@ -150,10 +143,7 @@ def _check_program(recipes: Mapping[str, AllowedProgram], args: StartProgramArgu
 
 
 async def _check_room(log: ProgramLog, tick: TickContext) -> None:
-    """Look whether one more may be started, as of the tick's begin: the same whenever this runs again.
-
-    Raises Refused.
-    """
+    """Raise ActionRefused if no more may start, counted as of the tick's start for replays."""
     pending = log.journal.pending_entries(ProgramStarted, thread=INNER)
     running = [one for one in pending if one.seq < tick.id]
     if len(running) >= MOST_RUNNING:
@@ -168,8 +158,7 @@ async def _check_room(log: ProgramLog, tick: TickContext) -> None:
 
 
 def _begun(log: ProgramLog, tick: TickContext, wanted: ProgramStarted) -> Entry[ProgramStarted] | None:
-    """The same program, where a command of this tick has begun it and was killed before it was recorded: the
-    tick may have begun again since, under other keys."""
+    """Find a request by an interrupted command of this tick: a restarted tick has other keys."""
     for one in log.journal.thread_entries(INNER, ProgramStarted, since=tick.id):
         same = one.event.name == wanted.name and one.event.slots == wanted.slots
         if same and log.journal.get(step_of(context_of(one.key))) is None:
@@ -195,7 +184,9 @@ def _stop(log: ProgramLog) -> ActionDefinition:
 
 
 def _started(log: ProgramLog, tick: TickContext, id: int) -> Entry[ProgramStarted]:
-    """The entry that began this program, if it may be known in this tick. The same whenever it is asked."""
+    """Return a program's request. Raises ActionRefused if it is unknown or invisible; the
+    same in a replay.
+    """
     try:
         found = log.journal.entry(id)
     except KeyError:
@@ -264,7 +255,6 @@ def _cleanup(log: ProgramLog) -> ActionDefinition:
 
 
 def program_usage(name: str, recipe: AllowedProgram) -> str:
-    """How a program is started, for the soul."""
     if not recipe.slots:
         return f"{name} without slots"
     return f"{name} with the slots {', '.join(recipe.slots)}"

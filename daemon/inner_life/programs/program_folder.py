@@ -1,12 +1,7 @@
-"""The folder that a process runs in: who lives in it, how it ended, what it wrote.
+"""The folder of a program's run, and its output as text for the model.
 
-Nothing in it is trusted: the program can reach its own folder. All is read bounded, and plain files only.
-
-What the inner life is told of a process that has ended: its status, and a text that is safe to show.
-
-What may be shown of a program's output: no secrets, no characters that do something, and not too much.
-
-In this order: a secret that is cut in half, or has a control character in it, must not pass.
+The program can write there, so reads are bounded and of plain files only. Control characters are removed,
+then secrets masked, then the text cut: no partial secret may pass.
 """
 
 from __future__ import annotations
@@ -31,33 +26,33 @@ from daemon.engine.event import Entry, storable_text
 from daemon.kinds import ProgramStarted, Status
 
 LONG = 2**16
-"""Bytes of a status file at most."""
+"""Bytes of a status file."""
 
 
 NAME = re.compile("[0-9a-f]{32}")
 
 
 CLAIM = re.compile("[0-9a-f]{32}[.][0-9a-f]{16}")
-"""The name of a folder that a wrapper was about to move in place when it died."""
+"""A folder whose wrapper died before moving it in place."""
 
 
 WRAPPER_LATE_SECONDS = 30.0
-"""Seconds after which a wrapper that was started does not begin any more."""
+"""Seconds within which a wrapper must start."""
 
 
 FOLDER_KEPT_SECONDS = 2 * WRAPPER_LATE_SECONDS
-"""Seconds that a folder stays at least, so that a wrapper that comes late finds it."""
+"""Seconds that a folder stays for a late wrapper."""
 
 
 ENDS = 5.0
-"""Seconds in which a wrapper that is asked to end has ended, with all that runs in it."""
+"""Seconds to wait after SIGTERM."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramExit:
-    """How a run ended. `why`: it `exited`, was `late`, `stopped`, or its folder `full`; or is `unstartable`.
+    """The end of a run; `why`: `exited`, `late`, `stopped`, `full` or `unstartable`.
 
-    `exit` is its status, negative for the signal that ended it, `written` how many bytes each stream had.
+    `exit` is the status, or minus the signal; `stdout` and `stderr` count bytes.
     """
 
     why: str
@@ -70,7 +65,7 @@ class ProgramExit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapturedOutput:
-    """What is kept of a stream: its head, and its tail if `lost` bytes between them are not kept."""
+    """Kept output; `lost` bytes are missing before the tail."""
 
     head: bytes
     tail: bytes = b""
@@ -78,15 +73,14 @@ class CapturedOutput:
 
 
 def program_folder_of(home: Path, started: Entry[ProgramStarted]) -> Path:
-    """Where this process runs: its key and its time are its own, in whatever journal it stands."""
+    """Return the run's folder, unique across journals."""
     return home / hashlib.sha256(f"{started.key} {started.at!r}".encode()).hexdigest()[:32]
 
 
 def wrapper_pid(folder: Path) -> int | None:
-    """The pid of the wrapper that lives in this folder; None: none does, or its file names what is none.
+    """Return the live wrapper's pid; None if there is none or it is invalid.
 
-    A program can write there, too: 0 and what is below stand for many processes, 1 is nobody's to end, and
-    no system has so large a one.
+    The program can write that file: pids below 1 address groups, 1 is init.
     """
     try:
         held = os.open(folder / "wrapper", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -105,7 +99,7 @@ def wrapper_pid(folder: Path) -> int | None:
 
 
 def read_exit(folder: Path) -> ProgramExit | None:
-    """How the run in this folder ended; None where nothing tells it."""
+    """Return the run's end; None without a valid status."""
     try:
         said: Any = json.loads(_read(folder / "status", LONG))
     except (OSError, ValueError, RecursionError):
@@ -126,7 +120,7 @@ def read_exit(folder: Path) -> ProgramExit | None:
 
 
 def read_output(folder: Path, name: str, total: int, most: int) -> CapturedOutput:
-    """What is kept of the stream of this name, of which there were so many bytes."""
+    """Return a stream's kept output; it wrote `total` bytes."""
     head = tail = b""
     with suppress(OSError):
         head = _read(folder / name, most)
@@ -139,7 +133,7 @@ def read_output(folder: Path, name: str, total: int, most: int) -> CapturedOutpu
 
 
 def end_and_remove(folder: Path) -> None:
-    """Take it away; whoever lives in it is asked to end first, and waited for as long as that may take."""
+    """Stop the wrapper, then remove its folder."""
     pid = wrapper_pid(folder)
     if pid is not None:
         with suppress(ProcessLookupError, PermissionError):
@@ -151,17 +145,13 @@ def end_and_remove(folder: Path) -> None:
 
 
 def _take_down(folder: Path) -> None:
-    """A program may have made folders that it let nobody write to, and more within each other than Python can
-    take away."""
+    """Remove a folder that may be unwritable, or nested too deeply for Python."""
     for tool in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
         subprocess.run([*tool, "--", folder], check=False, stderr=subprocess.DEVNULL)
 
 
 def remove_old_folders(home: Path, needed: Collection[str]) -> bool:
-    """Take away all folders there but these (their names), and those of wrappers that died too early.
-
-    Returns whether all are gone: one that was just made stays for a moment.
-    """
+    """Remove folders not `needed`, except young or live ones; True if none is left."""
     gone = True
     for path in _folders(home):
         if path.name not in needed:
@@ -172,12 +162,11 @@ def remove_old_folders(home: Path, needed: Collection[str]) -> bool:
 
 
 def folder_age(folder: Path) -> float:
-    """Seconds since it was claimed, which is when its program was begun."""
+    """Seconds since the program's start."""
     return time.time() - _made(folder)
 
 
 def _made(folder: Path) -> float:
-    """When it was claimed."""
     for path in (folder / "wrapper", folder):
         with suppress(OSError):
             return path.lstat().st_mtime
@@ -195,7 +184,7 @@ def _folders(home: Path) -> Iterator[Path]:
 
 
 def _read(path: Path, most: int) -> bytes:
-    """The first so many bytes of a plain file. Raises OSError where it is none."""
+    """Read a plain file's start. Raises OSError for any other."""
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(file, "rb") as opened:
         if not stat.S_ISREG(os.fstat(file).st_mode):
@@ -207,11 +196,11 @@ MASK = "[masked]"
 
 
 SHORTEST = 6
-"""Characters: a shorter secret would mask half of what is written."""
+"""Characters: masking shorter secrets would hide ordinary text."""
 
 
 LONGEST_WORD = 16_384
-"""Characters: no secret without a blank in it is longer."""
+"""Characters of the longest secret."""
 
 
 BLANK = re.compile(r"\s")
@@ -237,33 +226,33 @@ SHAPES = tuple(
         r"(?<=://)[^\s/:@]*:[^\s/]+(?=@)",
     )
 )
-"""Of tokens, keys and passwords. Each is linear in the text: a program may write what it likes."""
+"""Tokens, keys and passwords; each linear, since programs write anything."""
 
 
 KEY_ENDS = re.compile(r"\A(?:(?!-----BEGIN ).)*?-----END [A-Z ]{0,40}PRIVATE KEY-----", re.DOTALL)
-"""The rest of a private key whose begin is not there."""
+"""The rest of a private key."""
 
 
 SEQUENCES = re.compile(r"\x1b(?:\[[0-9;:<=>?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-"""What colours a terminal, moves its cursor or names its window."""
+"""Terminal escape sequences."""
 
 
 UNSEEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
-"""Characters that do something, or that nobody sees."""
+"""Control and invisible characters."""
 
 
 def strip_control_characters(raw: bytes) -> str:
-    """These bytes as a text that does nothing where it is shown."""
+    """Decode output into text that is safe to show."""
     text = SEQUENCES.sub("", raw.decode("utf-8", errors="replace"))
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return UNSEEN.sub("", text)
 
 
 def mask_secrets(text: str, secrets: Collection[str]) -> str:
-    """The text without these secrets, and without what looks like one."""
+    """Mask the given secrets and similar texts."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= SHORTEST:
             text = text.replace(secret, MASK)
@@ -273,13 +262,13 @@ def mask_secrets(text: str, secrets: Collection[str]) -> str:
 
 
 def mask_head(text: str, secrets: Collection[str]) -> str:
-    """The same of a text whose end is missing: its last word may be the begin of a secret."""
+    """Mask a cut text, without its last word: it may be part of a secret."""
     whole = max(text.rfind(" "), text.rfind("\n"), len(text) - LONGEST_WORD)
     return mask_secrets(text[:whole], secrets)
 
 
 def mask_tail(text: str, secrets: Collection[str]) -> str:
-    """The same of a text whose begin is missing: its first word may be the rest of a secret."""
+    """Mask a cut text, without its first word."""
     begins = BLANK.search(text, 0, LONGEST_WORD)
     whole = text[LONGEST_WORD:]
     if begins:
@@ -288,7 +277,7 @@ def mask_tail(text: str, secrets: Collection[str]) -> str:
 
 
 def head_and_tail(text: str, most: int) -> tuple[str, str]:
-    """Its head and its tail, so many characters together; the tail is empty where nothing is left out."""
+    """Return `most` characters of head and tail; no tail if the text fits."""
     if len(text) <= most:
         return text, ""
     half = most // 2
@@ -296,11 +285,11 @@ def head_and_tail(text: str, most: int) -> tuple[str, str]:
 
 
 MOST_KEPT = 2 * 2**20
-"""Bytes that are kept of each stream in its folder."""
+"""Bytes kept of a stream."""
 
 
 MOST = {"stdout": 4_000, "stderr": 2_000}
-"""Characters that are told of each stream."""
+"""Characters shown of a stream."""
 
 
 STOPPED = "It was stopped, as you wanted."
@@ -318,11 +307,11 @@ UNSTARTED = "It was not started: its folder cannot be made."
 async def outcome_in_words(
     folder: Path, end: ProgramExit, secrets: Collection[str], *, stopped: bool
 ) -> tuple[Status, str]:
-    """The status of this run and what is told of it. `stopped`: did the inner life want it to end?"""
+    """Return a run's status and text; `stopped`: as the inner life wanted."""
     if end.why == "unstartable":
         error = mask_secrets(strip_control_characters(end.error.encode(errors="replace")), secrets)
         return "error", f"It was not started: {error}."
-    return await asyncio.to_thread(_told, folder, end, secrets, stopped)  # the output may be long
+    return await asyncio.to_thread(_told, folder, end, secrets, stopped)
 
 
 def _told(folder: Path, end: ProgramExit, secrets: Collection[str], stopped: bool) -> tuple[Status, str]:
@@ -343,7 +332,6 @@ def _told(folder: Path, end: ProgramExit, secrets: Collection[str], stopped: boo
 
 
 def _status(end: ProgramExit, complained: bool, stopped: bool) -> tuple[Status, str]:
-    """What became of it, in a word and in a sentence."""
     if end.why == "late" or end.exit == -signal.SIGXCPU:
         return "timeout", "Its time was up, and it was ended."
     if end.why == "stopped":
@@ -368,8 +356,7 @@ def _signal(number: int) -> str:
 
 
 def output_in_words(kept: CapturedOutput, secrets: Collection[str], most: int, place: str) -> str:
-    """What is told of a stream: all of it, or its head and its tail with a line between. `place` is where
-    an owner finds more."""
+    """Return a stream, or its head and tail; `place` tells owners where the rest is."""
     head, tail = strip_control_characters(kept.head), strip_control_characters(kept.tail)
     if kept.lost:
         head, tail = mask_head(head, secrets), mask_tail(tail, secrets)

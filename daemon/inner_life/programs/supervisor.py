@@ -1,11 +1,7 @@
-"""The supervisor: starts the programs that the inner life wants to run, and writes down how each has ended.
+"""Supervisor of the owner's programs (CORE, "Branches, waiting, processes, caps").
 
-It follows the journal, and holds nothing that the journal and the processes' folders do not hold: it may die
-at any moment, and the next one goes on. CORE, "Branches, waiting, processes, caps".
-
-Where `bwrap` works, a process has no network, and sees all files but the soul's; it writes to its folder.
-
-Whether it works is tried out with the very arguments that a process is started with, but for its program.
+The journal and the runs' folders hold all its state, so it may die at any moment. With `bwrap`, a program has
+no network, cannot see the soul's files and writes only to its folder.
 """
 
 from __future__ import annotations
@@ -57,7 +53,6 @@ TOOL = "bwrap"
 
 
 PATIENCE = 10.0
-"""Seconds that one trial may take."""
 
 
 ENV = Path(".env")
@@ -67,11 +62,9 @@ EMPTY = "/dev/null"
 
 
 def isolated_argv(tool: str, argv: Sequence[str], home: Path, work: Path) -> list[str]:
-    """This command, kept from the network, from all files but to read them, and from the other processes'
-    folders in `home`; it may write to `work`, which stands below that.
+    """Wrap a command in bwrap: no network, read-only files; `work` is writable.
 
-    The soul's folder is empty but for what others put there: a journal that is made anew meanwhile is not
-    seen either.
+    A tmpfs hides the soul's folder, even a journal created later.
     """
     soul_home = home.parent.absolute()
     ours = {*daemon_files(soul_home), soul_home / READS, home.absolute()}
@@ -90,7 +83,7 @@ def isolated_argv(tool: str, argv: Sequence[str], home: Path, work: Path) -> lis
 
 
 async def find_bwrap() -> tuple[str, str]:
-    """The path of a bwrap that works here; else an empty one, and why not."""
+    """Return a working bwrap, tried with a run's own arguments; else "" and the reason."""
     tool = shutil.which(TOOL)
     if not tool:
         return "", f"{TOOL} is not there"
@@ -100,7 +93,6 @@ async def find_bwrap() -> tuple[str, str]:
 
 
 def _trial(folder: Path) -> tuple[Path, Path]:
-    """Folders as a process has them."""
     home = folder.resolve() / "processes"
     work = home / "trial" / "work"
     work.mkdir(parents=True)
@@ -127,32 +119,29 @@ log = logging.getLogger(__name__)
 
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
-"""Where a process finds other programs."""
 
 
 WRAPPER = Path(__file__).parent / "wrapper.py"
 
 
 TRIES = 3
-"""How often a wrapper is started that comes to nothing."""
 
 
 AT_ONCE = 8
-"""Processes that run beside each other; the others wait for their turn."""
+"""Programs run at once."""
 
 
 NEARLY = 1.0
-"""Seconds by which two readings of how long a program ran may differ."""
+"""Seconds of tolerance between measured run times."""
 
 
 PAUSE = 1.0
-"""Seconds between two tries of what failed, and between two looks where nobody tells of an end."""
+"""Seconds between retries, and between checks of a program that cannot report its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramLimits:
-    """What one process may take: seconds, bytes of memory, of its folder and of what is kept of each stream,
-    open files, and how many processes it may have begun."""
+    """Limits of one program: seconds, bytes, files, processes."""
 
     seconds: float = PROCESS_TIMEOUT
     memory: int = 4 * 2**30
@@ -163,9 +152,9 @@ class ProgramLimits:
 
 
 class ProgramSupervisor:
-    """Runs what `recipes` allow, in folders of its own below `home`; an async context manager.
+    """Runner of the programs of `recipes` below `home`; an async context manager.
 
-    `secrets` are values that no result may hold; `wake` is told the thread for which something has come.
+    `secrets` are masked; `wake` gets the thread of a result.
     """
 
     def __init__(
@@ -188,14 +177,14 @@ class ProgramSupervisor:
         self._bounds = bounds or ProgramLimits()
         self._log = ProgramLog(journal)
         self._watched: dict[int, Flag] = {}
-        """The processes that are seen through to their ends; the flag says that one is to be stopped."""
+        """Stop flags of the runs in progress."""
         self._tasks = set[asyncio.Task[None]]()
         self._tidying: asyncio.Task[None] | None = None
         self._again = False
-        """Was anything dropped from the log while folders were taken away?"""
+        """True if another cleanup was requested."""
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._tool = ""
-        """The bwrap that works here; empty: none does."""
+        """A working bwrap; empty if there is none."""
 
     async def __aenter__(self) -> Self:
         if self._recipes:
@@ -208,16 +197,16 @@ class ProgramSupervisor:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """The processes go on; the next supervisor hears of their ends."""
+        """Leave programs running for the next supervisor."""
         tasks = [*self._tasks]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    # What the journal says
+    # Journal
 
     async def _follow(self) -> None:
-        """Take up what is pending, then all that comes; anew where the journal could not be read."""
+        """Handle pending and new entries; restart if the journal cannot be read."""
         while True:
             try:
                 since = self._journal.last_seq_of_all()
@@ -236,12 +225,11 @@ class ProgramSupervisor:
         if isinstance(event, ProgramStarted):
             self._watch(entry)
         elif isinstance(event, ProgramStopRequested | ProgramEnded) and event.process in self._watched:
-            self._watched[event.process].set()  # an end that others wrote: it is forgotten
+            self._watched[event.process].set()  # ended by others: forgotten
         elif isinstance(event, CommandRan) and event.name == CLEANUP_COMMAND and event.ok:
             self._tidy()
 
     def _watch(self, started: Entry[ProgramStarted]) -> None:
-        """See it through, beside all others."""
         stop = self._watched.get(started.seq)
         if stop is None:
             stop = self._watched[started.seq] = Flag()
@@ -252,7 +240,6 @@ class ProgramSupervisor:
             stop.set()
 
     def _tidy(self) -> None:
-        """The folders of processes that were dropped from the log are taken away."""
         if self._tidying is None or self._tidying.done():
             self._tidying = self._begin(self._take_away(), "tidying")
         else:
@@ -261,7 +248,7 @@ class ProgramSupervisor:
     async def _take_away(self) -> None:
         while True:
             self._again = False
-            with suppress(JournalError, OSError):  # then later
+            with suppress(JournalError, OSError):
                 await self._log.update()
                 pending = seqs_of(self._journal.pending_entries(ProgramStarted))
                 known = {one.id for one in self._log.all() if not one.branch}
@@ -272,7 +259,6 @@ class ProgramSupervisor:
             await self._clock.sleep(FOLDER_KEPT_SECONDS)
 
     def _begin(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-        """Do this beside all else, until the supervisor ends."""
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -287,10 +273,10 @@ class ProgramSupervisor:
             said = "The supervisor failed at: %s. Start the daemon anew."
             log.critical(said, task.get_name(), exc_info=error)
 
-    # One process
+    # Runs
 
     async def _see_through(self, started: Entry[ProgramStarted], stop: Flag) -> None:
-        """Have it run, if nobody has yet, and write down how it ended."""
+        """Run a program and record its end, unless recorded."""
         async with self._turns:
             while True:
                 try:
@@ -304,7 +290,7 @@ class ProgramSupervisor:
 
     async def _write(self, started: Entry[ProgramStarted], status: Status, result: str) -> None:
         ended = ProgramEnded(process=started.seq, name=started.event.name, status=status, result=result)
-        with suppress(FencedError):  # somebody let go of it
+        with suppress(FencedError):  # its request was dropped
             await self._journal.append(
                 started.thread,
                 ended,
@@ -317,20 +303,20 @@ class ProgramSupervisor:
         self._wake(started.thread)
 
     async def _end_of(self, started: Entry[ProgramStarted], stop: Flag) -> tuple[Status, str]:
-        """How it ended. It is started where its folder is not there: then nobody else has."""
+        """Return a run's status and result; start it only if its folder is missing."""
         folder = program_folder_of(self._home, started)
         tries = 0
         while True:
-            claimed = folder.exists()  # in this order: each makes sense of what comes after it
+            claimed = folder.exists()  # in this order: each read relies on the one before
             pid = wrapper_pid(folder)
             end = read_exit(folder)
             if end:
                 if end.why == "stopped" and not stop.is_set() and end.seconds > self._bounds.seconds - NEARLY:
-                    end = replace(end, why="late")  # this supervisor ended it, or one before it did
+                    end = replace(end, why="late")  # stopped by a supervisor at its time limit
                 return await outcome_in_words(folder, end, self._secrets, stopped=stop.is_set())
             if pid is not None:
                 await self._wait(pid, stop, self._bounds.seconds - folder_age(folder))
-                if wrapper_pid(folder) == pid:  # a program wrote there that it is somebody who is gone
+                if wrapper_pid(folder) == pid:  # the program forged the pid file
                     await self._clock.sleep(PAUSE)
             elif claimed:
                 return "offline", LOST_STATUS
@@ -350,7 +336,6 @@ class ProgramSupervisor:
                     await self._wait(self._start(folder, argv), stop)
 
     def _command(self, event: ProgramStarted, folder: Path) -> list[str]:
-        """The command as it is run. Raises ValueError where it may not be."""
         recipe = self._recipes.get(event.name)
         if recipe is None:
             raise ValueError(
@@ -365,7 +350,7 @@ class ProgramSupervisor:
         return isolated_argv(self._tool, argv, self._home, folder / "work")
 
     def _start(self, folder: Path, argv: list[str]) -> int:
-        """Start a wrapper, whose first act is to claim the folder. Returns its pid. Raises OSError."""
+        """Start a wrapper; return its pid. Raises OSError."""
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
         order = {
             "argv": argv,
@@ -386,10 +371,9 @@ class ProgramSupervisor:
         )
 
     async def _wait(self, pid: int, stop: Flag, left: float = math.inf) -> None:
-        """Until this wrapper is gone; it is asked to end where that is wanted, or when no time is `left`.
+        """Wait for a wrapper; stop it on request or after `left` seconds.
 
-        A wrapper that this supervisor started knows itself when its time is up; one that was there before was
-        given another time, perhaps.
+        An earlier supervisor's wrapper may have another limit.
         """
         gone = asyncio.create_task(self._gone(pid))
         stopped = asyncio.create_task(stop.wait())
@@ -408,7 +392,7 @@ class ProgramSupervisor:
             await asyncio.gather(*ends, return_exceptions=True)
 
     async def _gone(self, pid: int) -> None:
-        """Until this process has ended, whoever its parent is."""
+        """Wait for any process, child or not."""
         if sys.platform == "linux":
             try:
                 watched = os.pidfd_open(pid)
@@ -429,7 +413,7 @@ class ProgramSupervisor:
 
 
 def has_ended(pid: int) -> bool:
-    """Has this process ended? If it is a child of ours it is one no more."""
+    """True if the process has ended; reaps a child."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
@@ -444,10 +428,9 @@ def has_ended(pid: int) -> bool:
 
 
 def program_path(recipe: AllowedProgram) -> str | None:
-    """Where the program of a recipe is on this machine; None: nowhere, or nobody may run it."""
+    """Return the program's path; None if it cannot run here."""
     return shutil.which(recipe.program)
 
 
 def recipe_names(recipes: Mapping[str, AllowedProgram]) -> str:
-    """What there is, for a sentence."""
     return ", ".join(sorted(recipes)) or "none"

@@ -1,7 +1,7 @@
-"""The program around a program of the owner's: it claims a folder, runs it within bounds, and keeps its end.
+"""Wrapper of an owner's program: claims a folder, limits the run, writes its status.
 
-Its first act is to make the folder and its last to move the status in place, so nothing is started twice, and
-a daemon that died meanwhile finds what came of it. Run with `python -I`; the standard library alone.
+It makes the folder first and moves the status in place last: nothing starts twice, and a restarted daemon
+finds the result. Runs as `python -I`, standard library only.
 """
 
 from __future__ import annotations
@@ -26,32 +26,30 @@ CHUNK = 2**16
 
 
 TAIL = 2**16
-"""Bytes of a stream's end that are kept where it is longer than may be kept."""
+"""Bytes kept of a long stream's end."""
 
 
 GRACE = 2.0
-"""Seconds from the signal to end to the one that nobody can ignore."""
+"""Seconds between SIGTERM and SIGKILL."""
 
 
 LOOK = 1.0
-"""Seconds between two looks at the size of its folder."""
 
 
 DEEP = 3_800
-"""Bytes of a path to which one more name can be added."""
+"""Bytes of the longest path searched."""
 
 
 DRAIN = 1.0
 
 
 PARENT_DEATH_SIGNAL, CHILD_SUBREAPER = 1, 36
-"""The names that prctl has for these."""
 
 
 def main(place: str, text: str) -> None:
-    """Carry out one order, in the folder `place`, if nobody has and it is not too late."""
+    """Carry out an order, unless it is claimed or late."""
     os.umask(0o077)
-    with suppress(PermissionError):  # it leads a session already
+    with suppress(PermissionError):  # already a session leader
         os.setsid()
     order = json.loads(text)
     folder = Path(place)
@@ -65,7 +63,7 @@ def main(place: str, text: str) -> None:
             asked.append(number)
 
     signal.signal(signal.SIGTERM, hear)
-    signal.signal(signal.SIGCHLD, hear)  # it only wakes
+    signal.signal(signal.SIGCHLD, hear)  # only wakes the loop
     if asked or time.time() > order["until"] or not claim(folder):
         return
     status = ProgramProcess(folder, order, asked, wakes).end()
@@ -78,8 +76,7 @@ def main(place: str, text: str) -> None:
 
 
 def claim(folder: Path) -> bool:
-    """Make the folder with all that says who lives in it, at once: nobody else has made it. It is held
-    by a lock that ends with this process."""
+    """Claim the folder atomically; False if it exists. A lock marks the wrapper as alive."""
     mine = folder.with_name(f"{folder.name}.{os.urandom(8).hex()}")
     mine.mkdir(mode=0o700, parents=True)
     (mine / "work").mkdir()
@@ -88,14 +85,14 @@ def claim(folder: Path) -> bool:
     os.write(held, str(os.getpid()).encode())
     try:
         mine.rename(folder)
-    except OSError:  # it is there, and not empty
+    except OSError:
         shutil.rmtree(mine)
         return False
     return True
 
 
 class OutputCapture:
-    """What a program writes: the first of it in a file, the last of it in memory, and how much it was."""
+    """Captured output: start in a file, end in memory."""
 
     def __init__(self, source: IO[bytes], path: Path, most: int) -> None:
         self.source = source
@@ -106,18 +103,18 @@ class OutputCapture:
         self._total = 0
 
     def take(self) -> bool:
-        """Take what is there; False where nothing more will come."""
+        """Read what is available; False at the end."""
         data = os.read(self.source.fileno(), CHUNK)
         self._total += len(data)
         if data and self._room:
-            with suppress(OSError):  # the disk is full: it is counted, and not kept
+            with suppress(OSError):  # disk full: counted, not kept
                 self._file.write(data[: self._room])
         self._tail = (self._tail + data[self._room :])[-TAIL:]
         self._room = max(0, self._room - len(data))
         return bool(data)
 
     def close(self) -> int:
-        """Keep the end of it, too. Returns how many bytes there were."""
+        """Write the end; return the total bytes."""
         self._file.close()
         if self._tail:
             with suppress(OSError):
@@ -126,7 +123,7 @@ class OutputCapture:
 
 
 class ProgramProcess:
-    """One run of a program, from its start until nothing of it is left."""
+    """A run of a program and its descendants."""
 
     def __init__(self, folder: Path, order: dict[str, Any], asked: list[int], wakes: int) -> None:
         self._folder = folder
@@ -138,9 +135,9 @@ class ProgramProcess:
         self._looked = self._began
 
     def end(self) -> dict[str, Any]:
-        """Run it to its end. What came of it, as the status file says it."""
+        """Run it; return its status."""
         with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(CHILD_SUBREAPER, 1, 0, 0, 0)  # what it leaves behind becomes ours
+            ctypes.CDLL(None).prctl(CHILD_SUBREAPER, 1, 0, 0, 0)  # adopt orphaned descendants
         work = self._folder / "work"
         environment = {"PATH": self._order["path"], "HOME": str(work), "LANG": "C.UTF-8"}
         try:
@@ -168,7 +165,6 @@ class ProgramProcess:
         return {"why": self._why, "exit": child.returncode, "seconds": seconds, **written}
 
     def _watch(self, child: subprocess.Popen[bytes], streams: list[OutputCapture]) -> None:
-        """Take what it writes until it is gone; end it where it has to end."""
         deadline = self._began + self._order["seconds"]
         last = 0.0
         with selectors.DefaultSelector() as selector:
@@ -198,7 +194,6 @@ class ProgramProcess:
                 selector.unregister(key.fileobj)
 
     def _must_end(self, now: float, deadline: float) -> bool:
-        """Was it asked to end, is it late, or has it written too much?"""
         if self._asked:
             self._why = "stopped"
         elif now >= deadline:
@@ -210,7 +205,7 @@ class ProgramProcess:
         return self._why != "exited"
 
     def _bound(self) -> None:
-        """In the child, before it becomes the program: it ends with the wrapper, and takes no more."""
+        """Set limits in the child before exec; it dies with the wrapper."""
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
         limits = {
@@ -225,18 +220,17 @@ class ProgramProcess:
             hard = resource.getrlimit(limit)[1]
             if hard != resource.RLIM_INFINITY:
                 most = min(most, hard)
-            with suppress(ValueError, OSError):  # macOS does not bound the address space
+            with suppress(ValueError, OSError):  # macOS has no limit of the address space
                 resource.setrlimit(limit, (most, most))
 
 
 def signal_group(leader: int, number: signal.Signals) -> None:
-    """Send this to the program and all that it has started, but what has left its group."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)
 
 
 def end_children(but: int = 0) -> None:
-    """Kill all that is left, whatever session it has begun, `but` for the process of this pid."""
+    """Kill all children in any session, except `but`."""
     until = time.monotonic() + GRACE
     while time.monotonic() < until:
         left = [pid for pid in children() if pid != but]
@@ -250,7 +244,6 @@ def end_children(but: int = 0) -> None:
 
 
 def children() -> list[int]:
-    """The processes that this one is the parent of, where the system tells."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, ValueError, IndexError):
@@ -261,7 +254,7 @@ def children() -> list[int]:
 
 
 def tasks() -> int:
-    """How many processes and threads of this user there are: the limit counts them all."""
+    """Count this user's tasks: RLIMIT_NPROC includes them all."""
     count = 0
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -271,11 +264,10 @@ def tasks() -> int:
 
 
 def grown(folder: Path, most: int) -> bool:
-    """Does what is in it take more than so many bytes? Each file and folder takes a block at least, and what
-    is too deep for a path could not be counted."""
+    """True if a folder exceeds `most` bytes (one block per entry at least) or is too deep."""
     total = 0
     places = [str(folder)]
-    for place in places:  # more come meanwhile
+    for place in places:
         if len(os.fsencode(place)) > DEEP:
             return True
         with suppress(OSError), os.scandir(place) as found:

@@ -1,1 +1,0 @@
-"""How it thinks, without a world around it."""

@@ -1,1 +1,0 @@
-"""When it thinks, piece by piece."""

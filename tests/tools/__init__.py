@@ -1,1 +1,0 @@
-"""The owner's tools: verify, trace, export, the doctor, the image."""
