@@ -29,7 +29,7 @@ from daemon.memory import Memory, WorkingMemory
 from daemon.model import Role
 from daemon.prompts.chooser import ISMResult
 from daemon.prompts.elements import escape_tags, parse_labels
-from daemon.prompts.prompt_catalogue import LABELS_TEXT, fill_prompt
+from daemon.prompts.prompt_catalogue import LABELS_TEXT
 from daemon.turn.model_calls import Came, Schema
 from daemon.turn.questions import Question, ask, two_buttons
 from daemon.turn.turn import Turn
@@ -248,7 +248,7 @@ class BaseActionContext:
 
     def prompt(self, name: str, **words: str) -> str:
         """A text of the owner's, filled; `name` (the soul's) is known."""
-        return fill_prompt(self.turn, name, **words)
+        return self.turn.prompt(name, **words)
 
     def label(self, meaning: str) -> str:
         """The owner's short words for it (prompts/labels.md); where there are none, the meaning itself."""

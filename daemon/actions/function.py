@@ -32,7 +32,7 @@ from daemon.actions.action import (
 )
 from daemon.documents.document import Document
 from daemon.ism import FinishRun, RecurseFunction, RunContinuation, settle_outcome
-from daemon.knowledge.search import Memories
+from daemon.knowledge.search import MessageSearch
 from daemon.memory import WorkingMemory
 from daemon.ports import Library
 from daemon.prompts.chooser import ISMResult
@@ -79,7 +79,7 @@ GIVEN: Mapping[str, tuple[object, ...]] = {
     "memory": (WorkingMemory,),
     "say": (Say,),
     "recurse": (RecurseFunction,),
-    "memories": (Memories,),
+    "memories": (MessageSearch,),
     "library": (Library, Library | None),
     "shelf": (SourceProvider,),
     "expert": (Expert,),
@@ -109,7 +109,7 @@ class InvalidAction(ValueError):
 class ActionDependencies:
     """What this daemon has for its actions; one that needs what is None is not offered."""
 
-    memories: Memories | None = None
+    memories: MessageSearch | None = None
     library: Library | None = None
     shelf: SourceProvider | None = None
     expert: Expert = Expert(False)

@@ -41,7 +41,7 @@ from daemon.inner_life.tick_log import DeliveryLog, InnerLifeState, ProgramLog, 
 from daemon.kinds import INNER, InnerLifeStarted
 from daemon.knowledge.forgetting import Clear, ForgottenContent
 from daemon.knowledge.library import FolderLibrary
-from daemon.knowledge.person_notes import PersonModels, PersonNotes, PersonNoteSource
+from daemon.knowledge.person_notes import PersonModels, PersonNotes
 from daemon.knowledge.search import SAID, FullTextIndex, MessageSearch
 from daemon.knowledge.visibility import KnownChannels, Visibility
 from daemon.model import Role
@@ -270,7 +270,7 @@ def with_inner_life(
 
 
 def with_person_notes(
-    processes: Mapping[str, Process], notes: PersonNoteSource, *, local: bool
+    processes: Mapping[str, Process], notes: PersonNotes, *, local: bool
 ) -> Mapping[str, Process]:
     """All of these, where people can see what is noted about them, and have it forgotten.
 

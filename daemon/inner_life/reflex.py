@@ -24,7 +24,6 @@ from daemon.inner_life.tick_log import NEW_CONTENT_COMMANDS
 from daemon.kinds import TickLogged
 from daemon.memory import working_memory
 from daemon.prompts.elements import escape_tags
-from daemon.prompts.prompt_catalogue import fill_prompt
 from daemon.turn.model_calls import call_model
 from daemon.turn.turn import Turn
 
@@ -399,9 +398,7 @@ class TickReflex:
         )
         if found.verdict != "ask":
             return found.verdict == "repeat", found
-        asked = fill_prompt(
-            self.turn, COMPARE_PROMPT, before=escape_tags(found.before), now=escape_tags(answer)
-        )
+        asked = self.turn.prompt(COMPARE_PROMPT, before=escape_tags(found.before), now=escape_tags(answer))
         memory = working_memory(()).with_region("instruction", asked)
         compared = await call_model(self.turn, "compare", memory, "fast")
         reply = compared.event.text
@@ -414,7 +411,7 @@ class TickReflex:
         history = tried_strategies([line.tick for line in self.contexts.state.log.lines])
         around = self._around(answer, pause)
         chosen = strategy_effect(choose_strategy(history, around), history, around)
-        return chosen, fill_prompt(self.turn, chosen.advice, **chosen.words)
+        return chosen, self.turn.prompt(chosen.advice, **chosen.words)
 
     def _around(self, answer: str, pause: float) -> ReflexSituation:
         state, now = self.contexts.state, self.contexts.now

@@ -51,7 +51,6 @@ from daemon.prompts.prompt_catalogue import (
     MADE_TEXTS,
     REMINDED_TEXT,
     SYSTEM_TEXT,
-    fill_prompt,
 )
 from daemon.settings.limits import CONTINUE
 from daemon.turn.model_calls import Came, Schema, call_interruptibly, call_model, note_form_kept
@@ -65,7 +64,7 @@ NEXT = STEPS_BY_NAME["next_process"]
 
 def with_situation(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """A memory of the turn's with what changes from call to call: who is there, the mood, the time."""
-    mood = fill_prompt(turn, "prompts/mood", mood=turn.current_mood().name)
+    mood = turn.prompt("prompts/mood", mood=turn.current_mood().name)
     memory = with_time(turn, memory).with_region("person", _people(turn))
     return memory.with_region("mood", mood)
 
@@ -86,7 +85,7 @@ def _people(turn: Turn) -> str:
     """Who is there, and what is known of them: that is never an instruction, whoever made it up."""
     told = "\n".join(_who_is_there(turn))
     for person, notes in turn.known_people:
-        known = fill_prompt(turn, "prompts/known", person=clean_name_text(person), notes=escape_tags(notes))
+        known = turn.prompt("prompts/known", person=clean_name_text(person), notes=escape_tags(notes))
         told += f"\n\n{known}"
     return told
 
@@ -98,15 +97,15 @@ def _who_is_there(turn: Turn) -> Iterator[str]:
     spoke = [entry.event for entry in turn.answers if entry.event not in reminded]
     if spoke or not reminded:
         names = names_in_words(said.name for said in spoke)
-        yield fill_prompt(turn, "prompts/person", names=names, place=turn.place)
+        yield turn.prompt("prompts/person", names=names, place=turn.place)
     if reminded:
         names = names_in_words(one.name for one in reminded)
-        yield fill_prompt(turn, REMINDED_TEXT, names=names, place=turn.place)
+        yield turn.prompt(REMINDED_TEXT, names=names, place=turn.place)
 
 
 def with_time(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """A memory with the time, and nothing else that changes."""
-    return memory.with_region("time", fill_prompt(turn, "prompts/time", **time_placeholders(turn)))
+    return memory.with_region("time", turn.prompt("prompts/time", **time_placeholders(turn)))
 
 
 def time_placeholders(turn: Turn) -> dict[str, str]:
@@ -150,9 +149,9 @@ async def ask_owner_to_continue(turn: Turn, limited: LimitReached) -> Answer:
 def _told(turn: Turn, limited: LimitReached, sentence: str, **words: str) -> str:
     """What people read of it: of the day's budget always the same, of all others this sentence."""
     if limited.resets == "day":
-        return fill_prompt(turn, "prompts/sentences/over_budget")
+        return turn.prompt("prompts/sentences/over_budget")
     bound = parse_labels(turn.text(LABELS_TEXT)).get(limited.bound, limited.bound)
-    return fill_prompt(turn, f"prompts/sentences/{sentence}", bound=bound, **words)
+    return turn.prompt(f"prompts/sentences/{sentence}", bound=bound, **words)
 
 
 async def _first(turn: Turn, limited: LimitReached) -> bool:
@@ -453,7 +452,7 @@ def posted_receipts(
 
 def owner_sentence(turn: Turn, name: str) -> str:
     """A fixed sentence of the owner's."""
-    return fill_prompt(turn, f"prompts/sentences/{name}")
+    return turn.prompt(f"prompts/sentences/{name}")
 
 
 def with_cut_note(turn: Turn, said: str) -> str:

@@ -70,7 +70,6 @@ from daemon.prompts.prompt_catalogue import (
     ALLOWED_TEXT,
     MOODS_TEXT,
     SOUL_TEXT,
-    fill_prompt,
     parse_process_words,
     placeholder_names,
     section_instruction,
@@ -92,7 +91,7 @@ from daemon.turn.turn import Turn
 def pipeline_question(turn: Turn, steps: Sequence[CognitiveStep], guidance: str) -> str:
     """The question of a pipeline: its sections, in order, and the words that are allowed now."""
     if DIALOGUE in steps and not turn.must_answer:
-        silence = fill_prompt(turn, "prompts/silence")
+        silence = turn.prompt("prompts/silence")
         guidance = f"{guidance}\n{silence}".strip()
     frame = "prompts/plain"
     if any(step.private for step in steps):
@@ -101,14 +100,12 @@ def pipeline_question(turn: Turn, steps: Sequence[CognitiveStep], guidance: str)
     asked = {"tags": " ".join(tags.opening(step.tag) for step in steps), "allowed": "", "sections": ""}
     wanted = placeholder_names(turn.text(frame))
     if NEXT in steps and "allowed" in wanted:
-        allowed = fill_prompt(
-            turn, ALLOWED_TEXT, tag=tags.name(NEXT.tag), processes=", ".join(turn.processes)
-        )
+        allowed = turn.prompt(ALLOWED_TEXT, tag=tags.name(NEXT.tag), processes=", ".join(turn.processes))
         asked["allowed"] = f" {allowed}"
     if "sections" in wanted:
         mood = turn.current_mood()
         asked["sections"] = tags.marked("\n".join(section_instruction(turn, step, mood) for step in steps))
-    return fill_prompt(turn, frame, guidance=guidance, **asked)
+    return turn.prompt(frame, guidance=guidance, **asked)
 
 
 async def claim_newcomers(turn: Turn) -> list[str]:
@@ -194,8 +191,8 @@ async def ask_in_plain_mode(
     asking = StreamedQuestion(turn, seen)
     note = _note(turn, guidance, notes, **_facts(turn))
     rules = [
-        fill_prompt(turn, SYSTEM, character="", **NO_TIME),
-        fill_prompt(turn, AGAIN),
+        turn.prompt(SYSTEM, character="", **NO_TIME),
+        turn.prompt(AGAIN),
         guidance,
         _note(turn),
     ]
@@ -210,7 +207,7 @@ async def ask_in_plain_mode(
     ):
         if answer.outcome == "refused":
             role = "fallback"
-        again = fill_prompt(turn, AGAIN)
+        again = turn.prompt(AGAIN)
         memory = memory.with_memory(*asking.memory.heard_since(seen))
         asking.memory = seen = _newest_alone(turn, asking.memory)
         answer = check(await asking.ask(_question(role, f"{note}\n{again}".strip()), None))
@@ -251,7 +248,7 @@ def _newest_alone(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
 
 async def _prompt(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """Return the memory with a short system text for the long ones: it may name the day, not the time."""
-    text = fill_prompt(turn, SYSTEM, character=_character(turn), **time_placeholders(turn))
+    text = turn.prompt(SYSTEM, character=_character(turn), **time_placeholders(turn))
     core = await turn.record_text(SYSTEM, text)
     rest = [one for one in memory.memories if one.region not in (CORE, FORM)]
     return working_memory([core, *rest])
@@ -271,14 +268,14 @@ def _note(turn: Turn, guidance: str = "", notes: str = "", **facts: str) -> str:
     """Word the note above the newest message: who wrote it, these facts, what is found out, what to do."""
     known = {**NO_TIME, "known": "", **facts}
     names = names_in_words(entry.event.name for entry in turn.answers)
-    note = fill_prompt(turn, NOTE, names=names, place=turn.place, guidance=guidance, **known)
+    note = turn.prompt(NOTE, names=names, place=turn.place, guidance=guidance, **known)
     return f"{notes}\n\n{note}".strip()
 
 
 def _facts(turn: Turn) -> dict[str, str]:
     """Return the time and what is known of those who spoke, for the note: words that may be said, too."""
     known = [
-        fill_prompt(turn, KNOWN, person=clean_name_text(person), notes=" ".join(escape_tags(told).split()))
+        turn.prompt(KNOWN, person=clean_name_text(person), notes=" ".join(escape_tags(told).split()))
         for person, told in turn.known_people
     ]
     return {**time_placeholders(turn), "known": " ".join(known)}

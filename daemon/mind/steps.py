@@ -22,7 +22,7 @@ from daemon.mind.pipeline import converse, pipeline_question
 from daemon.model import Role
 from daemon.prompts.chooser import fence_result, validation_fault
 from daemon.prompts.elements import STEPS_BY_NAME
-from daemon.prompts.prompt_catalogue import Placeholders, fill_prompt
+from daemon.prompts.prompt_catalogue import Placeholders
 from daemon.turn.recall import MONOLOGUE, PipelineAnswer, entry_as_memory
 from daemon.turn.turn import Turn
 
@@ -214,4 +214,4 @@ def parse_extract(reply: str, model: type[M]) -> M:
 
 def _words(turn: Turn, step: str, **words: str) -> str:
     """The owner's question of a step."""
-    return fill_prompt(turn, f"prompts/steps/{step}", **words)
+    return turn.prompt(f"prompts/steps/{step}", **words)

@@ -83,6 +83,7 @@ class PayloadExecutor:
         explanations: Mapping[str, str],
     ) -> None:
         self._turn = turn
+        self._branches = Branches(turn)
         self._explanations = explanations
         self._definitions = {one.name: one for one in definitions}
         self._words = words
@@ -191,7 +192,7 @@ class PayloadExecutor:
             return
         label = payload.attributes.get("suggested_sub_id", "")
         branch = await self._begin(label, first)
-        await Branches(self._turn).await_answers([branch], collect=False)
+        await self._branches.await_answers([branch], collect=False)
 
     async def _fan_out(self, payload: Payload) -> None:
         """A branch for each item."""
@@ -205,20 +206,20 @@ class PayloadExecutor:
         for number, item in enumerate(items, 1):
             branches.append(await self._begin(f"item-{number}", item))
         collect = _attribute(payload, "collect").casefold() != "false"
-        await Branches(self._turn).await_answers(branches, collect=collect)
+        await self._branches.await_answers(branches, collect=collect)
         together = str(collect).lower()
         await self.add_note(make_element("fan-out-started", total=len(branches), collect=together))
 
     async def _begin(self, label: str, first: str) -> Entry[ThreadSpawned]:
         message = InternalMessage(sender=self._turn.thread, text=first.strip())
-        branch = await Branches(self._turn).spawn(label, message)
+        branch = await self._branches.spawn(label, message)
         self.memory = self.memory.with_memory(entry_as_memory(branch))
         self.waits = True
         return branch
 
     async def _refused(self, wanted: int) -> bool:
         """May so many branches not be begun? Then the soul is told why."""
-        why = Branches(self._turn).refusal(wanted)
+        why = self._branches.refusal(wanted)
         if not why:
             return False
         await self._thread_error(code=why, message=self._said(why))
@@ -227,14 +228,14 @@ class PayloadExecutor:
     async def _send(self, payload: Payload) -> None:
         """A message to a thread of this tree."""
         to, text = _attribute(payload, "to"), payload.inner.strip()
-        if not Branches(self._turn).has_thread(to):
+        if not self._branches.has_thread(to):
             await self.report_unknown_thread(to)
             return
         if not text:
             await self.add_remark("nothing to send")
             return
         message = InternalMessage(sender=self._turn.thread, text=text)
-        if not await Branches(self._turn).send("send", to, message):
+        if not await self._branches.send("send", to, message):
             await self._thread_error(id=to, code="thread_ended")
             return
         await self.add_note(make_element("sent", to=to))
@@ -250,13 +251,13 @@ class PayloadExecutor:
             await self.add_remark("time")
             return
         label = _attribute(payload, "label")
-        timer = await Branches(self._turn).set_timer(label, seconds)
+        timer = await self._branches.set_timer(label, seconds)
         self.waits = True
         await self.add_note(make_element("timer-set", id=timer, label=label, seconds=f"{seconds:.0f}"))
 
     async def _cancel_timer(self, payload: Payload) -> None:
         timer = _attribute(payload, "id")
-        if await Branches(self._turn).cancel_timer(timer):
+        if await self._branches.cancel_timer(timer):
             await self.add_note(make_element("timer-cancelled", id=timer))
         else:
             await self.add_remark("no timer")

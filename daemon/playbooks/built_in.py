@@ -21,7 +21,7 @@ from daemon.answers.speech_gate import spoken_text
 from daemon.ism import FinishRun
 from daemon.kinds import REMINDER, MemoryNote, ReminderFired
 from daemon.knowledge.library import MOST_NAMED_FILES
-from daemon.knowledge.search import FoundMessage, Memories
+from daemon.knowledge.search import FoundMessage, MessageSearch
 from daemon.mind.pipeline import converse
 from daemon.mind.steps import instruction
 from daemon.ports import Library
@@ -114,7 +114,7 @@ LETTERS = 600
 @action(name="SearchMemory", effect=True)
 async def search_memory(
     run: ActionContext,
-    memories: Memories,
+    memories: MessageSearch,
     query: Annotated[str, Field(min_length=1, max_length=MOST_QUERY), "a few words that may have been said"],
 ) -> str:
     """Search your notes, and what was said to you and by you in other conversations, as far as it may be
@@ -127,7 +127,7 @@ async def search_memory(
 @action(name="ReadThread", effect=True)
 async def read_thread(
     run: ActionContext,
-    memories: Memories,
+    memories: MessageSearch,
     back: Annotated[
         int, Field(ge=1, le=MOST_PAGES), "which page: 1 is the one just before what you see, 2 before that"
     ] = 1,
@@ -159,7 +159,7 @@ def _in_sight(run: ActionContext) -> int:
     return min(run.memory.seqs, default=2**62)
 
 
-def _told(run: ActionContext, memories: Memories, lines: Sequence[str]) -> str:
+def _told(run: ActionContext, memories: MessageSearch, lines: Sequence[str]) -> str:
     """What was found; and that there may be more, where what was said last is not in the index yet."""
     told = [*lines]
     if not told:

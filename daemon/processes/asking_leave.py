@@ -13,7 +13,7 @@ from daemon.kinds import UnpromptedMessage
 from daemon.memory import WorkingMemory
 from daemon.process import MentalProcess, Placeholders, Question, Turn
 from daemon.prompts.elements import clean_name_text
-from daemon.prompts.prompt_catalogue import LABELS_TEXT, fill_prompt
+from daemon.prompts.prompt_catalogue import LABELS_TEXT
 from daemon.turn.questions import ask, report_unprompted_outcome, two_buttons, unprompted_message
 
 LEAVE = "prompts/sentences/leave"
@@ -45,7 +45,7 @@ async def asking_leave(turn: Turn) -> WorkingMemory:
 
 def _question(turn: Turn, wanted: UnpromptedMessage, text: str) -> Question:
     owners, place = turn.deciders, clean_name_text(wanted.place)
-    asked = fill_prompt(turn, LEAVE, owner=f"<@{owners[0]}>", place=place, text=as_quotation(text))
+    asked = turn.prompt(LEAVE, owner=f"<@{owners[0]}>", place=place, text=as_quotation(text))
     return Question(
         text=asked,
         to=owners,

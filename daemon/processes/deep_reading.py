@@ -16,7 +16,6 @@ from daemon.ports import Library
 from daemon.process import MentalProcess, Placeholders, Transition, Turn
 from daemon.prompts.chooser import result_element
 from daemon.prompts.elements import escape_tags
-from daemon.prompts.prompt_catalogue import fill_prompt
 from daemon.reading.read_deeply import (
     CitationFilter,
     DocumentReading,
@@ -64,7 +63,7 @@ class DeepReadingProcess:
     async def __call__(self, turn: Turn) -> WorkingMemory | Transition:
         """Find out what is to be read and what for, read it, and tell them."""
         memory, wish = await extract(
-            turn, turn.memory, ReadDeeplyArguments, fill_prompt(turn, "prompts/reading/wanted")
+            turn, turn.memory, ReadDeeplyArguments, turn.prompt("prompts/reading/wanted")
         )
         if wish is None or self.shelf is None:
             return Transition(to=THEN, memory=memory)

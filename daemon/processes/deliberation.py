@@ -43,7 +43,6 @@ from daemon.prompts.elements import (
 from daemon.prompts.prompt_catalogue import (
     PLAYBOOK_FOLDER,
     SOUL_TEXT,
-    fill_prompt,
     parse_playbook,
     split_by_headings,
 )
@@ -120,6 +119,7 @@ class _DeliberationTurn:
         self, turn: Turn, capacity: str, definitions: Sequence[ActionDefinition], rules: str
     ) -> None:
         self._turn = turn
+        self._branches = Branches(turn)
         self._capacity = capacity
         self._definitions = definitions
         self._rules = rules
@@ -130,7 +130,7 @@ class _DeliberationTurn:
         self._came = [entry.event for entry in of_kind(InternalMessage, turn.internal_inputs)]
         self._codes = {event.code for event in self._came}
         self._left = SELF_CALLS[capacity] - count_self_calls(turn)
-        self._is_branch = bool(Branches(turn).parent)
+        self._is_branch = bool(self._branches.parent)
         self._alone = bool(ALONE & self._codes)
         """Was it asked for its final answer, and for nothing else?"""
 
@@ -166,7 +166,7 @@ class _DeliberationTurn:
         if not self._is_branch or len(self._came) != 1:
             return None
         [begun_with] = self._came
-        if len(self._turn.memory.conversation) > 1 or begun_with.sender != Branches(self._turn).parent:
+        if len(self._turn.memory.conversation) > 1 or begun_with.sender != self._branches.parent:
             return None
         parsed = parse_payloads(begun_with.text, slug=self._slug, actions=self._actions)
         if len(parsed.payloads) != 1 or parsed.thought.strip():
@@ -213,9 +213,9 @@ class _DeliberationTurn:
     async def _given_up(self, memory: WorkingMemory) -> WorkingMemory | Transition:
         """It may not go on: people were told so, or whoever is above it is."""
         if self._is_branch:
-            await Branches(self._turn).end("", status="limited")
+            await self._branches.end("", status="limited")
             return memory
-        await Branches(self._turn).cancel()
+        await self._branches.cancel()
         return Transition(to=THEN, memory=memory)
 
     # It thinks
@@ -241,19 +241,19 @@ class _DeliberationTurn:
         actions = _described(self._definitions)
         asked = self._text("deliberation", actions=actions, rules=self._rules, capacity=capacity)
         if self._turn.has_text(IN_THREAD):
-            asked += "\n\n" + fill_prompt(self._turn, IN_THREAD, thread=self._turn.thread)
+            asked += "\n\n" + self._turn.prompt(IN_THREAD, thread=self._turn.thread)
         return asked + self._of_branch()
 
     def _of_branch(self) -> str:
         """Tell a branch that it is one, and who reads its answer."""
         if not self._is_branch or not self._turn.has_text(BRANCH):
             return ""
-        return "\n\n" + self._text("branch", parent=Branches(self._turn).parent)
+        return "\n\n" + self._text("branch", parent=self._branches.parent)
 
     def _text(self, text: str, **words: str) -> str:
         """One of the owner's texts about open thought, filled."""
         name = f"prompts/open/{text}"
-        return fill_prompt(self._turn, name, self=self._slug, final=self._final_tag, **words)
+        return self._turn.prompt(name, self=self._slug, final=self._final_tag, **words)
 
     async def _wordless(self, thought: OpenThought, speech: Speech) -> WorkingMemory | Transition:
         """There is no answer, and there will be none."""
@@ -274,9 +274,9 @@ class _DeliberationTurn:
     ) -> WorkingMemory | Transition:
         """It came to nothing: whoever waits for it is told so."""
         if self._is_branch:
-            await Branches(self._turn).end("", status="failed")
+            await self._branches.end("", status="failed")
             return memory
-        await Branches(self._turn).cancel()
+        await self._branches.cancel()
         words = ""
         if self._turn.must_answer:
             words = owner_sentence(self._turn, why)
@@ -311,7 +311,7 @@ class _DeliberationTurn:
         await self._call_itself(thought, deeds)
         if deeds.explained and not deeds.called:
             await self._go_on(", ".join(f"<{EXPLAIN_TAG}> {tag}" for tag in deeds.explained), deeds)
-        if deeds.called or deeds.waits or unreadable or Branches(self._turn).has_pending_waits:
+        if deeds.called or deeds.waits or unreadable or self._branches.has_pending_waits:
             return deeds.memory
         if plan and closes_new_step(plan, plans_so_far(self._turn)):
             await self._go_on(f"{plan.done_count}/{len(plan.steps)}: {plan.condition}", deeds)
@@ -357,7 +357,7 @@ class _DeliberationTurn:
         for one in self._wishes(thought):
             await deeds.add_remark("not carried out", f": {one.tag}", calls=False)
         if self._is_branch:
-            await Branches(self._turn).end(thought.final)
+            await self._branches.end(thought.final)
             return deeds.memory
         words = thought.final
         if thought.unfinished:
@@ -366,7 +366,7 @@ class _DeliberationTurn:
         if again and not self._alone:
             await self._call_itself(thought, deeds)
             return deeds.memory
-        for ended in await Branches(self._turn).cancel():
+        for ended in await self._branches.cancel():
             await deeds.add_note(make_element("thread-cancelled", id=ended))
         return await self._after_the_end(deeds)
 

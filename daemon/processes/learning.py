@@ -12,7 +12,6 @@ from daemon.mind.pipeline import LEARNING
 from daemon.mind.steps import instruction
 from daemon.process import MentalProcess, Placeholders, Turn
 from daemon.prompts.elements import clean_name_text, escape_tags, truncate
-from daemon.prompts.prompt_catalogue import fill_prompt
 
 RECENT = 8_000
 """Characters of the conversation that it looks at."""
@@ -37,9 +36,7 @@ async def learns_about_the_person(turn: Turn) -> WorkingMemory:
     """One short call; its last entry, the new notes, is all that comes of it."""
     person, name = turn.params["person"], turn.params["name"]
     since, notes = turn.deps.people.base_model(person, turn.thread, turn.began_seq)
-    asked = fill_prompt(
-        turn, "prompts/learn", person=clean_name_text(name), notes=escape_tags(notes) or NOTHING
-    )
+    asked = turn.prompt("prompts/learn", person=clean_name_text(name), notes=escape_tags(notes) or NOTHING)
     memory = working_memory(_recent(_messages_with(turn, person)))
     asking = ask_in_background(turn, whole=False)
     _, learned = await instruction(turn, memory, asked, name="learn", role="fast", ask=asking)

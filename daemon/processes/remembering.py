@@ -14,12 +14,12 @@ from datetime import UTC, datetime
 
 from daemon.engine.kinds import StepResult
 from daemon.kinds import DeletionCompleted, ForgetCompleted, IncomingMessage, NoteCorrected, NotesShown
-from daemon.knowledge.person_notes import PersonNote, PersonNoteSource
+from daemon.knowledge.person_notes import PersonNote, PersonNotes
 from daemon.memory import WorkingMemory, working_memory
 from daemon.ports import Button
 from daemon.process import MentalProcess, Placeholders, Question, Turn
 from daemon.prompts.elements import parse_labels
-from daemon.prompts.prompt_catalogue import LABELS_TEXT, fill_prompt
+from daemon.prompts.prompt_catalogue import LABELS_TEXT
 from daemon.turn.input_policy import REMEMBERING_PROCESS
 from daemon.turn.questions import ask
 from daemon.turn.speech import say
@@ -54,7 +54,7 @@ BEGINS = re.compile(r"!(?=memory\b|forget\b)", re.IGNORECASE)
 class RememberingProcess:
     """The process, where notes are kept. `local`: the workspace is rehearsed, and forgets as well."""
 
-    notes: PersonNoteSource
+    notes: PersonNotes
     local: bool = False
 
     async def __call__(self, turn: Turn) -> WorkingMemory:
@@ -252,7 +252,7 @@ async def _tell(turn: Turn, sentence: str, **words: str) -> None:
 
 
 def _words(turn: Turn, sentence: str, **words: str) -> str:
-    return fill_prompt(turn, f"{SENTENCES}{sentence}", **words)
+    return turn.prompt(f"{SENTENCES}{sentence}", **words)
 
 
 async def _nowhere(turn: Turn) -> WorkingMemory:

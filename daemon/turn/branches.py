@@ -76,14 +76,14 @@ class Branches:
     # What there is
 
     @property
-    def branches(self) -> Sequence[Entry[ThreadSpawned]]:
+    def open(self) -> Sequence[Entry[ThreadSpawned]]:
         """Those of this thread that had not ended, and those that it has begun since."""
-        return [*self._open(ThreadSpawned), *self._spawned]
+        return [*self._pending(ThreadSpawned), *self._spawned]
 
     @property
     def timers(self) -> Sequence[Entry[WaitBegan]]:
         """Its timers that had not fired."""
-        return [wait for wait in self._open(WaitBegan) if "timer" in _note(wait)]
+        return [wait for wait in self._pending(WaitBegan) if "timer" in _note(wait)]
 
     @property
     def has_pending_waits(self) -> bool:
@@ -93,7 +93,7 @@ class Branches:
     @property
     def _watches(self) -> Sequence[Entry[WaitBegan]]:
         """Its waits for the answers of branches that had not come."""
-        return [wait for wait in self._open(WaitBegan) if "branches" in _note(wait)]
+        return [wait for wait in self._pending(WaitBegan) if "branches" in _note(wait)]
 
     def has_thread(self, thread: str) -> bool:
         """Is there such a thread in this tree? Under the inner life each branch is a tree of its own."""
@@ -109,7 +109,7 @@ class Branches:
         before = [entry for entry in spawned if entry.seq < self._since]
         return [*before, *self._spawned]
 
-    def _open(self, kind: type[E]) -> list[Entry[E]]:
+    def _pending(self, kind: type[E]) -> list[Entry[E]]:
         """What of this thread was pending as its execution began."""
         closed = set[int]()
         for end in self._journal.tree_entries(
@@ -128,7 +128,7 @@ class Branches:
         if self.thread.count(".") >= self._depth:
             return "depth"
         if self.thread == INNER:  # it has no end: only those count that are at work
-            if len(self.branches) + wanted > MOST_CHILDREN:
+            if len(self.open) + wanted > MOST_CHILDREN:
                 return "children"
             return ""
         children = self._begun(self._journal.thread_entries(self.thread, ThreadSpawned))
@@ -160,7 +160,7 @@ class Branches:
 
     async def cancel(self) -> Sequence[str]:
         """Stop its branches, whose answers nobody waits for any more; the ids of these."""
-        branches = self.branches
+        branches = self.open
         watches = seqs_of(self._watches)
         if watches:
             await self._ctx.unwatch(watches)

@@ -24,7 +24,7 @@ from daemon.kinds import (
     thread_key,
 )
 from daemon.prompts.elements import parse_labels
-from daemon.prompts.prompt_catalogue import LABELS_TEXT, fill_prompt
+from daemon.prompts.prompt_catalogue import LABELS_TEXT
 from daemon.turn.history import executions_of_train
 from daemon.turn.turn import Turn
 
@@ -142,9 +142,8 @@ def trace_text(turn: Turn) -> str:
     """What was done here last, or is done now."""
     facts = figures_of_turn(turn)
     if facts is None:
-        return fill_prompt(turn, "prompts/sentences/nothing_traced")
-    told = fill_prompt(
-        turn,
+        return turn.prompt("prompts/sentences/nothing_traced")
+    told = turn.prompt(
         "prompts/trace",
         processes=" → ".join(_labelled(turn, facts.processes)),
         actions=", ".join(_labelled(turn, facts.actions)) or "none",
@@ -153,7 +152,7 @@ def trace_text(turn: Turn) -> str:
         cost=_cost(turn, facts),
     )
     if facts.link:
-        told += "\n" + fill_prompt(turn, "prompts/sentences/trace_link", link=facts.link)
+        told += "\n" + turn.prompt("prompts/sentences/trace_link", link=facts.link)
     return told
 
 
@@ -161,7 +160,7 @@ def _cost(turn: Turn, facts: ExecutionFigures) -> str:
     """Return what was billed; in a rehearsal say that nothing was, and what a real model would have cost."""
     if facts.usd or not facts.worth:
         return f"${facts.usd:.4f}"
-    return fill_prompt(turn, REHEARSED_TEXT, worth=f"${facts.worth:.4f}")
+    return turn.prompt(REHEARSED_TEXT, worth=f"${facts.worth:.4f}")
 
 
 def _labelled(turn: Turn, names: Sequence[str]) -> list[str]:

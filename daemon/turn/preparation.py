@@ -45,7 +45,6 @@ from daemon.kinds import (
 from daemon.memory import Memory
 from daemon.ports import EarlierMessages, EarlierMessageSource
 from daemon.prompts.elements import escape_tags
-from daemon.prompts.prompt_catalogue import fill_prompt
 from daemon.turn.questions import remove_buttons
 from daemon.turn.recall import entry_as_memory, recall_kept
 from daemon.turn.speech import whisper
@@ -185,7 +184,7 @@ async def recall_restart_log(turn: Turn) -> None:
         return
     lines = [_done(entry) for entry in turn.execution.restart_log if not entry.event.taken_from]
     done = "\n".join([line for line in lines if line])
-    words = fill_prompt(turn, "prompts/interrupted", log=done or "nothing yet")
+    words = turn.prompt("prompts/interrupted", log=done or "nothing yet")
     log = await turn.record(RestartLog(text=words))
     turn.restart_log = entry_as_memory(log)
     said = [entry_as_memory(entry, turn.tag_suffix) for entry in _said_since(turn)]
@@ -234,7 +233,7 @@ def _said_since(turn: Turn) -> Sequence[Entry[Any]]:
 async def report_void_answers(turn: Turn, answers: Sequence[Entry[Input]]) -> None:
     """Whoever pressed what nobody asks any more is told so, and the buttons of that go."""
     for given in of_kind(ButtonPress, answers):
-        sentence = fill_prompt(turn, "prompts/sentences/changed")
+        sentence = turn.prompt("prompts/sentences/changed")
         await whisper(turn, f"void-{given.seq}", given.event.user, sentence)
     for asked in _left(turn):
         await remove_buttons(turn, asked, "")

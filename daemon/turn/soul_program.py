@@ -68,7 +68,6 @@ from daemon.kinds import (
 from daemon.kinds.thought_kinds import INTERRUPTED
 from daemon.memory import WorkingMemory, working_memory
 from daemon.model import ACCOUNT
-from daemon.prompts.prompt_catalogue import fill_prompt
 from daemon.turn.branches import Branches, begin_wait, input_of_ended_wait
 from daemon.turn.input_policy import (
     SECONDS_TO_STATUS,
@@ -174,7 +173,7 @@ def _act(deps: TurnDependencies, execution: Execution, wait: FirstWordWait) -> N
         return
     turn = _turn(deps, execution)
     if wait.signs == 1:
-        show_status(turn, fill_prompt(turn, STATUS))
+        show_status(turn, turn.prompt(STATUS))
     elif _is_waited_for(turn):
         wait.telling = asyncio.create_task(_tell(turn, wait), name=f"the wait of {execution.id}")
 
@@ -196,8 +195,8 @@ def _told(turn: Turn) -> str:
 
 async def _tell(turn: Turn, wait: FirstWordWait) -> None:
     try:
-        await speech_at(turn, _told(turn)).finish(fill_prompt(turn, WAITING), answers=False)
-        show_status(turn, fill_prompt(turn, STATUS))  # Slack takes the status away with each message
+        await speech_at(turn, _told(turn)).finish(turn.prompt(WAITING), answers=False)
+        show_status(turn, turn.prompt(STATUS))  # Slack takes the status away with each message
     except PostFailed as error:
         wait.failed = True
         log.info("A person who waits could not be told so: %s.", error)
@@ -240,7 +239,7 @@ async def announce_outage(turn: Turn, waiting: Entry[OutageBegan]) -> None:
         name = "unreachable"
         if waiting.event.reason in ACCOUNT:
             name = "account"
-        sentence = fill_prompt(turn, f"prompts/sentences/{name}")
+        sentence = turn.prompt(f"prompts/sentences/{name}")
         await say(turn, sentence, "told", answers=False)
 
 
@@ -458,7 +457,7 @@ class SoulProgram(Program):
                 await self._think(turn)
             if self._deps.waits.has_failed(ctx.execution):
                 await settle_wait_sentence(self._deps, ctx.execution)
-            if turn.process == THINKING_PROCESS and Branches(turn).branches:
+            if turn.process == THINKING_PROCESS and Branches(turn).open:
                 after = turn.current_mood().status
         finally:
             show_status(turn, after)
@@ -628,5 +627,5 @@ async def _let_go(turn: Turn) -> None:
 async def _last_word(turn: Turn, name: str) -> None:
     """Say once how it ended; to nobody, where nobody waits for it."""
     if turn.addressed and not turn.silent:
-        sentence = fill_prompt(turn, f"prompts/sentences/{name}")
+        sentence = turn.prompt(f"prompts/sentences/{name}")
         await say(turn, sentence, name, answers=name != "failed")
