@@ -11,10 +11,10 @@ from daemon.answers.speech_gate import spoken_text
 from daemon.inner_life.commands.message_commands import as_quotation
 from daemon.kinds import UnpromptedMessage
 from daemon.memory import WorkingMemory
-from daemon.process import MentalProcess, Placeholders, Question, Turn
+from daemon.process import MentalProcess, Placeholders, Question, Turn, ask
 from daemon.prompts.elements import clean_name_text
 from daemon.prompts.prompt_catalogue import LABELS_TEXT
-from daemon.turn.questions import ask, report_unprompted_outcome, two_buttons, unprompted_message
+from daemon.turn.questions import report_unprompted_outcome, two_buttons, unprompted_message
 
 LEAVE = "prompts/sentences/leave"
 

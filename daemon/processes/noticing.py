@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from daemon.memory import WorkingMemory, working_memory
-from daemon.process import MentalProcess, Placeholders, Turn
-from daemon.turn.speech import say
+from daemon.process import MentalProcess, Placeholders, Turn, say
 
 TEXTS = ("mend", "away", "slow", "refused")
 """The owner's texts that may say it, below prompts/sentences/."""

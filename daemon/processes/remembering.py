@@ -17,12 +17,10 @@ from daemon.kinds import DeletionCompleted, ForgetCompleted, IncomingMessage, No
 from daemon.knowledge.person_notes import PersonNote, PersonNotes
 from daemon.memory import WorkingMemory, working_memory
 from daemon.ports import Button
-from daemon.process import MentalProcess, Placeholders, Question, Turn
+from daemon.process import MentalProcess, Placeholders, Question, Turn, ask, say
 from daemon.prompts.elements import parse_labels
 from daemon.prompts.prompt_catalogue import LABELS_TEXT
 from daemon.turn.input_policy import REMEMBERING_PROCESS
-from daemon.turn.questions import ask
-from daemon.turn.speech import say
 
 READERS = "prompts/readers"
 

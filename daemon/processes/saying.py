@@ -11,10 +11,9 @@ from daemon.answers.speech_gate import spoken_text
 from daemon.engine.event import Entry, of_kind
 from daemon.kinds import SpeechFinished
 from daemon.memory import WorkingMemory
-from daemon.process import MentalProcess, Turn
+from daemon.process import MentalProcess, Turn, say
 from daemon.turn.questions import may_still_say, report_unprompted_outcome, unprompted_message
 from daemon.turn.recall import entry_as_memory
-from daemon.turn.speech import say
 
 
 async def saying(turn: Turn) -> WorkingMemory:

@@ -330,8 +330,8 @@ class Turn:
             return text
         return SectionTags(suffix=self.tag_suffix).marked(text)
 
-    def prompt(self, name: str, **values: str) -> str:
-        """Return the owner's file of that name with its placeholders filled; `$name` is known."""
+    def prompt(self, name: str, /, **values: str) -> str:
+        """Return the owner's file of that name, filled; `$name` is known; `$self` may be given."""
         return fill_prompt(self, name, **values)
 
     def has_text(self, text: str) -> bool:
