@@ -1,7 +1,6 @@
-"""The environment, read once into a frozen Settings that names all bad keys at once.
+"""Settings from the environment, frozen; all bad keys are reported at once.
 
-Only the commands and the wiring import it; every room below is handed the values it needs.
-`.env.example` lists the same names, a line of meaning each.
+`.env.example` lists the same names with their meaning.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ T = TypeVar("T")
 Mode = Literal["real", "rehearsed"]
 
 DUMMY_KEY = "no-key-needed"
-"""Stands in for a key where only a base URL is given: local backends want a key, any key."""
+"""Key for local servers, which require any."""
 
 BOT_TOKEN_HINT = (
     "Copy it from api.slack.com/apps, your app, OAuth & Permissions, Bot User OAuth Token (xoxb-…)."
@@ -96,10 +95,9 @@ IDS_HINT = (
     "Write ids, not names, separated by commas; Slack shows them under a profile's or a channel's details."
 )
 ENV = ".env"
-"""The file of settings, in the working folder."""
 SAVE_ENV = "Save it as UTF-8 text, or take it away."
 SHORT_WORD = re.compile(r"""["']?[A-Za-z0-9]{1,8}["']?""")
-"""A wrong value that may be shown: too short to be a secret."""
+"""Wrong value short enough to be no secret."""
 PASSWORD_HINT = "Make one: python3 -c 'import secrets; print(secrets.token_urlsafe(32))'."
 SANDBOX_HINT = "Write auto, monty or cpython, or the name of a class of your own as package.module.Class."
 READERS_HINT = "Write roles (speak, fast, expert) or names of models, by depth, with commas between."
@@ -116,21 +114,17 @@ MODELS = {
     "fallback": "claude_model_fallback",
     "expert": "claude_model_expert",
 }
-"""The setting that names the model of each role."""
 
 
 def setting(default: T, read: Callable[[str], T], hint: str = "", *, secret: bool = False) -> T:
-    """A field of Settings: its default, how its text is read, and what to do where that fails.
-
-    `read` raises ValueError with the rest of a sentence that begins with the key's name.
-    """
+    """Declare a setting; `read` raises ValueError with the end of a sentence that begins with the key."""
     made: T = field(default=default, repr=not secret, metadata={"read": read, "hint": hint})
     return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the owner set. Names are those of the environment, in lower case; empty means not set."""
+    """Settings of the owner, named as in the environment; empty: not set."""
 
     slack_bot_token: str = setting("", token_reader("xoxb-"), BOT_TOKEN_HINT, secret=True)
     slack_app_token: str = setting("", token_reader("xapp-"), APP_TOKEN_HINT, secret=True)
@@ -201,9 +195,8 @@ class Settings:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Settings:
-        """The settings in these variables; an empty one counts as not set.
-
-        Raises ConfigError with a line for each bad key: what is wrong, and what to do.
+        """Parse these variables, empty ones as unset; raise ConfigError with fault and remedy for each bad
+        key.
         """
         given: dict[str, str] = {}
         values: dict[str, Any] = {}
@@ -227,7 +220,7 @@ class Settings:
             if f"{server}_base_url" in values:
                 values.setdefault(f"{server}_api_key", DUMMY_KEY)
                 speaks = values.get("claude_model")
-                if speaks and not is_listed(speaks):  # a local server has this one, and none of Claude's
+                if speaks and not is_listed(speaks):  # a local server has no Claude model
                     values.setdefault("claude_model_fast", speaks)
         settings = cls(**values)
         if settings.claude == "real":
@@ -235,7 +228,7 @@ class Settings:
         return settings
 
     def check_prices(self) -> None:
-        """Raise ConfigError where nobody says what a model costs: no budget could count it."""
+        """Raise ConfigError for a model without price, whose calls no budget could count."""
         unpriced = self.table.unpriced(self.model_names)
         if not unpriced:
             return
@@ -250,7 +243,6 @@ class Settings:
 
     @property
     def table(self) -> ModelTable:
-        """What models cost and take."""
         return ModelTable(
             prices=dict(self.model_prices),
             windows=dict(self.model_window),
@@ -259,18 +251,16 @@ class Settings:
 
     @property
     def model_names(self) -> tuple[str, ...]:
-        """The names of all models that may be asked, each once."""
+        """Unique names of all configured models."""
         named = [getattr(self, key) for key in MODELS.values()]
         named += [name for name in self.rlm_models if name not in MODELS]
         return tuple(dict.fromkeys(filter(None, named)))
 
     @property
     def named_models(self) -> Mapping[str, Sequence[str]]:
-        """The settings that name each of these models."""
         return {name: self._naming(name) for name in self.model_names}
 
     def _naming(self, model: str) -> list[str]:
-        """The settings that name this model."""
         found = [key.upper() for key in MODELS.values() if getattr(self, key) == model]
         if model in self.rlm_models:
             found.append("RLM_MODELS")
@@ -278,7 +268,6 @@ class Settings:
 
     @property
     def reading(self) -> ReadingLimits:
-        """How far one reading goes."""
         return ReadingLimits(
             depth=self.rlm_max_depth,
             iterations=self.rlm_max_iterations,
@@ -291,12 +280,11 @@ class Settings:
 
     @property
     def stream(self) -> StreamLimits:
-        """The limits of the wait for a model's answer."""
         return StreamLimits(first_event=self.model_first_token or None, stall=self.model_stall)
 
     @property
     def inner(self) -> InnerLimits | None:
-        """How far the inner life goes; None: there is none."""
+        """Limits of the inner life; None if disabled."""
         if not self.inner_life_enabled:
             return None
         return InnerLimits(
@@ -308,23 +296,20 @@ class Settings:
 
     @property
     def slack(self) -> Mode:
-        """Whether the workspace is Slack, or a local one."""
         return "real" if self.slack_bot_token else "rehearsed"
 
     @property
     def claude(self) -> Mode:
-        """Whether the model is Claude (or what stands at a base URL), or a script."""
         return "real" if self.anthropic_api_key or self.openai_base_url else "rehearsed"
 
     @property
     def model_url(self) -> str:
-        """The address of the server that is asked in place of Anthropic; empty where it is Anthropic."""
+        """Server in place of Anthropic's, or empty."""
         return self.openai_base_url or self.anthropic_base_url
 
     def page(self, here: str) -> str:
-        """The page's address for a link in Slack, where the daemon's port is `here`; empty: nobody can tell.
-
-        A rehearsed workspace is on the same machine, people of a real one are not.
+        """Return the page's address for Slack links; empty if unknown. `here` works only for a rehearsed
+        workspace.
         """
         url = self.console_url
         if not url and self.slack == "rehearsed":
@@ -333,22 +318,21 @@ class Settings:
 
     @property
     def journal_path(self) -> Path:
-        """The journal; a rehearsed workspace has one of its own."""
+        """Journal, separate for a rehearsed workspace."""
         return self._in_home("journal.db")
 
     @property
     def capabilities_path(self) -> Path:
-        """The file that keeps what the models of servers can do."""
         return self.soul_home / CAPABILITIES
 
     @property
     def processes_path(self) -> Path:
-        """Where the programs of the inner life run; a rehearsed workspace has a folder of its own."""
+        """Folder of programs, separate for a rehearsed workspace."""
         return self._in_home("processes")
 
     @property
     def address_path(self) -> Path:
-        """Where the daemon keeps the address that it listens on; a rehearsed workspace has one of its own."""
+        """File of the daemon's address, separate for a rehearsed workspace."""
         return self._in_home("console-address")
 
     def _in_home(self, name: str) -> Path:
@@ -358,12 +342,11 @@ class Settings:
 
     @property
     def rehearsal_path(self) -> Path:
-        """What the rehearsed workspace remembers: its channels, people and messages."""
         return self.soul_home / "rehearsal.db"
 
 
 def _likely(name: str) -> ModelPrice:
-    """What a model probably costs: one that a gateway serves under a longer name, what the list says."""
+    """Return a probable price, by the name without the gateway's prefix."""
     known = BY_ID.get(name.rpartition("/")[2])
     if known is None:
         return FREE_PRICE
@@ -371,7 +354,7 @@ def _likely(name: str) -> ModelPrice:
 
 
 def conflicts(given: Mapping[str, str]) -> Iterator[str]:
-    """What is missing beside what was given, a sentence each."""
+    """Yield a sentence for each missing or conflicting setting."""
     bot, app = "slack_bot_token" in given, "slack_app_token" in given
     if bot and not app:
         yield f"SLACK_APP_TOKEN is missing; SLACK_BOT_TOKEN alone hears nothing. {APP_TOKEN_HINT}"
@@ -394,22 +377,21 @@ def conflicts(given: Mapping[str, str]) -> Iterator[str]:
 
 
 def load() -> Settings:
-    """The settings of `.env` in the working folder and of the environment, which wins."""
+    """Load `.env` in the working folder and the environment, which wins."""
     return Settings.from_env(_given())
 
 
 def is_set(name: str) -> bool:
-    """Whether the owner set this key to anything."""
     return bool(_given().get(name, "").strip())
 
 
 def taken_for_false() -> list[str]:
-    """Return a sentence if ISM_ENABLED is neither true nor false, and so counts as false; else nothing."""
+    """Return a sentence if ISM_ENABLED is invalid and counts as false."""
     word = _given().get("ISM_ENABLED", "").strip()
     if word.lower() in ("", "true", "false"):
         return []
     found = f"{len(word)} characters"
-    if SHORT_WORD.fullmatch(word):  # anything else may be a secret on the wrong line
+    if SHORT_WORD.fullmatch(word):  # longer words may be secrets
         found = word
     return [
         f"ISM_ENABLED is neither true nor false ({found}), and counts as false: the soul does not choose by"
@@ -418,7 +400,7 @@ def taken_for_false() -> list[str]:
 
 
 def unreadable_lines() -> list[str]:
-    """A sentence for each line of `.env` that sets nothing, though it is no comment."""
+    """Return a sentence for each invalid line of `.env`."""
     names = {one.name.upper() for one in fields(Settings)}
     env = Path(ENV)
     if not env.is_file():
@@ -427,7 +409,7 @@ def unreadable_lines() -> list[str]:
 
 
 def misspelt() -> list[UnknownSetting]:
-    """The keys of `.env`, and those of the environment that were meant for us, that are no setting."""
+    """Return keys of `.env`, and similar ones of the environment, that are no setting."""
     known = {one.name.upper() for one in fields(Settings)}
     return [*unknown_settings(_written(), os.environ, known)]
 

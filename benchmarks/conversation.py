@@ -43,4 +43,4 @@ def _read(path: Path) -> Conversation:
         said = [Line(**line) for line in found["said"]]
         return Conversation(name=path.stem, about=found["about"], said=said)
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        raise ValueError(f"{path.name} is no conversation: {error}") from error
+        raise ValueError(f"{path.name} is not a valid conversation: {error}") from error

@@ -254,6 +254,6 @@ class Life:
         )
         self._now += self._pace
         seq = self._store.insert(row)
-        assert seq is not None, f"there twice: {key}"
+        assert seq is not None, f"the key {key} exists already"
         self.last = seq
         return seq

@@ -146,7 +146,7 @@ async def _begin(here: Ground, understudy: ClaudeUnderstudy, number: int) -> Beg
     turn = here.recalled(execution)
     await import_dm_context(turn)
     took, rows = time.thread_time() - began, journal.taken - rows
-    assert len(turn.memory.conversation) > number + 1, "it knows what was said in the others"
+    assert len(turn.memory.conversation) > number + 1, "the new conversation lacks the DM's earlier messages"
     assert await here.turns().take_turn(opened.thread)
     usage = journal.entries_of_kind(ModelCall)[-1].event.usage
     return Begun(took=took * 1e3, rows=rows, cached=usage.cache_read / usage.prompt)

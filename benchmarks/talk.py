@@ -69,7 +69,7 @@ class Talk:
             self._understudy.say(json.dumps({"why": WHY, "actions": [one]}), model=CHOOSER)
         await self.turn(ASKED, "I am on it.", to=NAME)
         chosen = self._chosen()[before:]
-        assert len(chosen) == self._rounds, "the run did not go as it was told to"
+        assert len(chosen) == self._rounds, "the run did not make all scripted choices"
         return chosen
 
     async def seed(self, *, poor: bool = False) -> list[TokenUsage]:

@@ -71,7 +71,7 @@ async def thoughts(folder: Path, *, rounds: int = 5, chain: int = 30, branches: 
         )
         memory = await _memory(lambda: _think(here, wide, next(numbers)))
         made = len(here.world.journal.entries_of_kind(ModelCall))
-    assert made, "nothing was thought"
+    assert made, "no model call was made"
     each = chain + 2
     return [
         Figure(

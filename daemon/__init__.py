@@ -1,1 +1,3 @@
-"""The soul daemon: someone in a Slack workspace, whose only memory is a journal. See docs/ARCHITECTURE.md."""
+"""Soul daemon: a participant in a Slack workspace whose only memory is a journal. See
+docs/ARCHITECTURE.md.
+"""

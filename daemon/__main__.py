@@ -1,4 +1,4 @@
-"""The commands: `python -m daemon` runs the soul, the others look at it or rehearse; `--help` lists them."""
+"""CLI commands of the daemon; see `python -m daemon --help`."""
 
 from __future__ import annotations
 
@@ -38,17 +38,16 @@ Command = Callable[[argparse.Namespace], int]
 Add = Callable[[str, Command, str], argparse.ArgumentParser]
 
 MISCONFIGURED = 78
-"""EX_CONFIG of sysexits.h: the owner has to change something; a restart does not help."""
+"""EX_CONFIG of sysexits.h: the owner must change something."""
 UNWRITABLE = 74
-"""EX_IOERR: what it remembers cannot be read or written; a restart helps where the disk was at fault."""
+"""EX_IOERR: the journal failed; a restart may help."""
 INTERRUPTED = 128 + signal.SIGINT
-"""As a shell has it: somebody pressed Ctrl-C while it was looking, or not at work yet."""
+"""Exit status after Ctrl-C, as in a shell."""
 UNREAD = 128 + signal.SIGPIPE
-"""As a shell has it: nobody reads on, as under `| head`."""
+"""Exit status after a broken pipe, as in a shell."""
 
 
 def main() -> int:
-    """Run a command; returns its exit status."""
     set_private_umask()
     for stream in (sys.stdout, sys.stderr):
         never_fail(stream)
@@ -56,11 +55,11 @@ def main() -> int:
     begin_log("warning", "text")
     try:
         status: int = asked.command(asked)
-        print(end="", flush=True)  # a broken pipe is to be noticed here, and not at Python's end
+        print(end="", flush=True)  # raise a broken pipe here, not at exit
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes it at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
         return UNREAD
     except ConfigError as error:
         print(escaped_lines(str(error)), file=sys.stderr)
@@ -75,7 +74,6 @@ def main() -> int:
 
 
 def commands() -> argparse.ArgumentParser:
-    """What can be asked for; each command's function stands in `command`."""
     parser = argparse.ArgumentParser(prog="python -m daemon", description="A soul for a Slack workspace.")
     parser.set_defaults(command=_run)
     parser.add_argument(
@@ -141,7 +139,7 @@ def _journal(asked: argparse.Namespace) -> Path:
 
 def _run(_: argparse.Namespace) -> int:
     settings = _settings()
-    gc.disable()  # it would go four times through what is imported, which stays
+    gc.disable()  # spares passes over imported modules
     with _loading():
         from daemon import lifetime
         from daemon.app.daemon import run_daemon
@@ -191,7 +189,7 @@ def _link(_: argparse.Namespace) -> int:
 
 
 def _rehearsal(settings: Settings, *, slack: bool, claude: bool) -> RehearsalMount:
-    """A local Slack, a local Claude, or both; who needs neither never loads them."""
+    """Return rehearsed services, imported only on demand."""
     from daemon.app.discovery import CurrentSoulName
     from daemon.engine.clock import SystemClock
     from rehearsal.rehearsed import RehearsalServers
@@ -201,10 +199,7 @@ def _rehearsal(settings: Settings, *, slack: bool, claude: bool) -> RehearsalMou
 
 
 def _toured(settings: Settings) -> tuple[Settings, Path]:
-    """What a script shows, unless it is set: it finds its own way, in sample files, and has an owner.
-
-    With it the folder of its sample actions.
-    """
+    """Return settings and sample actions for the tour; set ones are kept."""
     from daemon.settings.home import project_root
     from rehearsal.tour import FILES, OWNER, SAMPLES
 
@@ -219,7 +214,7 @@ def _toured(settings: Settings) -> tuple[Settings, Path]:
 
 
 def _settings() -> Settings:
-    """Load what the owner set; log what is no setting, or no answer, which stops nobody."""
+    """Load the settings; log unknown keys and values."""
     settings = load()
     begin_log(settings.log_level, settings.log_format)
     for said in (*misspelt(), *unreadable_lines(), *taken_for_false()):
@@ -233,7 +228,7 @@ def _doctor(asked: argparse.Namespace) -> int:
     with _loading():
         from daemon.app.doctor import examine_installation
 
-    logging.disable()  # what went wrong is said in a line of its own
+    logging.disable()  # failures are findings
     return asyncio.run(examine_installation(SystemClock(), asked.json))
 
 
@@ -245,7 +240,7 @@ def _check(asked: argparse.Namespace) -> int:
 
     folder = asked.folder or project_root()
     has_owner, sandbox = True, ""
-    with suppress(ConfigError):  # doctor says what is wrong with the settings
+    with suppress(ConfigError):  # left to the doctor
         settings = load()
         has_owner, sandbox = has_known_owner(settings), settings.rlm_sandbox
     return check_texts(folder, find_owner_code(folder, owned=has_owner, sandbox=sandbox))
@@ -316,7 +311,7 @@ def _verify(asked: argparse.Namespace) -> int:
 def _export(asked: argparse.Namespace) -> int:
     from daemon.engine.event import entry_as_json
 
-    # A pager may pause it for hours: a snapshot would keep the daemon's log from being emptied.
+    # No snapshot: a paused pager would keep the daemon's log from truncation.
     with _reading(asked, snapshot=False) as journal, _written(asked.out) as out:
         for entry in journal.all_entries(upto=journal.last_seq_of_all()):
             print(json.dumps(entry_as_json(entry)), file=out)
@@ -332,8 +327,7 @@ def _backup(asked: argparse.Namespace) -> int:
 
 @contextmanager
 def _loading() -> Iterator[None]:
-    """While code of the daemon's is loaded. Raises ConfigError: what is not installed, or which file of it
-    cannot be read."""
+    """Import modules inside; raise ConfigError for a missing package or broken file."""
     try:
         yield
     except UNLOADED as error:
@@ -352,7 +346,7 @@ def _loading() -> Iterator[None]:
 
 @contextmanager
 def _reading(asked: argparse.Namespace, *, snapshot: bool = True) -> Iterator[JournalReader]:
-    """Open the journal that is asked for. Nothing is printed while a snapshot of it is open."""
+    """Open the journal. Print nothing during a snapshot."""
     from daemon.engine.journal.reader import open_reader
     from daemon.kinds import SOUL_KINDS
 
@@ -363,7 +357,6 @@ def _reading(asked: argparse.Namespace, *, snapshot: bool = True) -> Iterator[Jo
 
 @contextmanager
 def _written(path: Path | None) -> Iterator[TextIO]:
-    """The new file at this path, for its owner alone; stdout where none is named."""
     if path is None:
         yield sys.stdout
         return
@@ -372,7 +365,7 @@ def _written(path: Path | None) -> Iterator[TextIO]:
 
 
 def _like_a_filter() -> None:
-    """End in silence when nobody reads on."""
+    """End silently on a closed pipe."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 

@@ -1,17 +1,14 @@
-"""The tree of errors; each message says what happened and what to do.
+"""Errors of the daemon, which say what happened and what to do; escapes for logs and terminals.
 
-EngineError          the engine's own are in daemon/engine/exceptions.py: the journal's, and Fenced
-└── SoulError
-    ├── ConfigError      a setting is missing or wrong: the daemon does not start, or ends (exit 78)
-    ├── SpeechFailed     Slack did not take what was to be said: the turn is tried again
-    │   ├── SpeechRefused  and takes nothing there at all: the turn ends
-    │   └── ContentRefused and takes it in no such form: it is said in another one
-    ├── CardRefused      Slack will never show the card so: the turn goes on without
-    │   └── CardGone       because its message was deleted
-    └── FileRefused      a file that was shared cannot be had, and why: the text is for whoever asked for it
-        └── FileAway       now; later it may be
-
-Text from outside for a log line or a terminal: each character that acts is written out as an escape.
+DaemonError
+    ConfigError                   the daemon exits with 78
+    PostFailed                    the turn is retried
+        PostRefused               the turn ends
+        ContentRefused            another form is tried
+    CardRefused                   the turn continues
+        CardDeleted
+    FileUnavailable               the requester is told
+        FileTemporarilyUnavailable
 """
 
 from __future__ import annotations
@@ -40,36 +37,34 @@ UNLOADED = (
     RuntimeError,
     SystemExit,
 )
-"""What a file of code raises that cannot be read as it stands."""
+"""Errors of importing a broken file."""
 
 
 def unloadable_reason(error: BaseException, file: Path) -> str:
-    """Why this file of code cannot be read, for whoever wrote it: its line, where the error names none."""
+    """Return the reason and line of a failed import."""
     lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == str(file)]
     where = f" at line {lines[-1]}" if lines else ""
     return f"it cannot be read ({recorded_name(error)}{where}: {error})"
 
 
 class DaemonError(EngineError):
-    """Base of all errors of the daemon's own."""
-
     recorded_name = "SoulError"
 
 
 class PostFailed(DaemonError):
-    """Slack did not take what was to be said, or nobody knows whether it did: look before repeating."""
+    """Failed or uncertain post to Slack: check before a retry."""
 
     recorded_name = "SpeechFailed"
 
 
 class PostRefused(PostFailed):
-    """Slack takes nothing in this conversation: it is archived, say, or the soul was put out of it."""
+    """Refusal of any post in this conversation: it is archived, or the soul was removed."""
 
     recorded_name = "SpeechRefused"
 
 
 class ContentRefused(PostFailed):
-    """Slack refuses a message for what is in it, and would take another one. `word` is Slack's for it."""
+    """Refusal of this content only. `word` is Slack's error code."""
 
     recorded_name = "ContentRefused"
 
@@ -79,34 +74,29 @@ class ContentRefused(PostFailed):
 
 
 class CardRefused(DaemonError):
-    """Slack will never take this card, or this change of it."""
+    """Permanent refusal of a card or its change."""
 
     recorded_name = "CardRefused"
 
 
 class CardDeleted(CardRefused):
-    """The message that the card was is not there any more."""
-
     recorded_name = "CardGone"
 
 
 class FileUnavailable(DaemonError):
-    """A file that was shared cannot be had. The text says why and what to do, to whoever asked for it."""
+    """Shared file that cannot be read: reason and remedy for the requester."""
 
     recorded_name = "FileRefused"
 
 
 class FileTemporarilyUnavailable(FileUnavailable):
-    """It cannot be had now: Slack is out of reach, too slow, or takes no more requests for a while."""
+    """File that may be available later: Slack is unreachable, slow, or limits requests."""
 
     recorded_name = "FileAway"
 
 
 def describe_error(error: BaseException, label: Callable[[str], str]) -> str:
-    """Return the name of an error and what it says; for one without words, the owner's words stand for them.
-
-    `label` gives these: for "timed out" and for "no reason given".
-    """
+    """Return an error's name and text; `label` replaces an empty one ("timed out" or "no reason given")."""
     name = recorded_name(error)
     said = str(error).strip()
     if not said:
@@ -116,13 +106,12 @@ def describe_error(error: BaseException, label: Callable[[str], str]) -> str:
 
 
 IN_ASCII = {"✓": "ok", "✗": "X", "…": "...", "·": "-", "→": "->", "█": "#", "░": "."}
-"""Characters of our own texts, and what stands for them on a terminal that lacks them."""
+"""ASCII substitutes for terminals."""
 
 
 def escaped_line(text: str) -> str:
-    r"""Return the text with each character that cannot be printed as its escape: `\n`, `\x1b`, `\u202e`.
-
-    The result has no line break, so nobody can forge a line of a log, and nothing that a terminal obeys.
+    r"""Escape unprintable characters (`\n`, `\x1b`, `\u202e`): no text can forge log lines or control a
+    terminal.
     """
     if text.isprintable():
         return text
@@ -130,12 +119,10 @@ def escaped_line(text: str) -> str:
 
 
 def escaped_lines(text: str) -> str:
-    """Return the same, with the line breaks left as they are: for texts of several lines that are ours."""
     return "\n".join(map(escaped_line, text.split("\n")))
 
 
 def json_line(value: object) -> str:
-    """Return the value as JSON in one line whose characters can all be printed."""
     text = json.dumps(value, ensure_ascii=False)
     if text.isprintable():
         return text
@@ -143,10 +130,7 @@ def json_line(value: object) -> str:
 
 
 def never_fail(stream: TextIO | None) -> None:
-    """Make a stream print a substitute for each character that its encoding lacks, where it would raise.
-
-    `None` is what Python has for a stream that is closed at its start; nothing is done then.
-    """
+    """Make a stream substitute characters outside its encoding; None is a closed stream."""
     if isinstance(stream, io.TextIOWrapper):
         codecs.register_error("substitute", _substitute)
         stream.reconfigure(errors="substitute")

@@ -1,11 +1,6 @@
-"""The Implicit Semantic Machine: a loop in which a model chooses among actions until its goal is reached.
+"""Implicit Semantic Machine: a loop in which a model chooses actions until its goal is reached.
 
-A leaf: it talks only to what it is given. daemon/actions/ binds the actions, mental processes run it. The
-public names, and what they mean, are those of the seed.
-
-Actions, what they come to, and how a chosen one is carried out.
-
-`recurse`: how a handler says that its run goes on, with these memories. As in the seed's first example.
+It knows only its arguments. Public names follow the seed.
 """
 
 from __future__ import annotations
@@ -173,7 +168,7 @@ KNOWN = (*WORKING, *INTERNAL)
 
 @dataclass(frozen=True, slots=True)
 class RunContinuation:
-    """The run goes on; None leaves a memory as it is. May be awaited, which comes to the same."""
+    """Return value of a handler whose run continues; None keeps a memory. Awaiting it changes nothing."""
 
     working: str | WorkingMemory | None = None
     internal: tuple[str, ...] = ()
@@ -185,23 +180,23 @@ class RunContinuation:
 
 @dataclass(frozen=True, slots=True)
 class FinalMemory:
-    """The working memory, as a text, with which a handler ended its run."""
+    """Working memory, as text, that ended a run."""
 
     memory: str
 
 
 class RecurseFunction:
-    """The function that a handler is given to let its run go on.
+    """`recurse` of the seed's first example: `return recurse({"workingMemory": memory, "internalMemory":
+    memory})`.
 
-    A handler writes `return recurse({"workingMemory": memory, "internalMemory": memory})`.
-    The memories may also be given by keyword, or one after the other. `asked` is what was asked for last.
+    Keyword and positional memories work, too. `asked` is the last request.
     """
 
     def __init__(self) -> None:
         self.asked: RunContinuation | None = None
 
     def __call__(self, *memories: Any, **named: Any) -> RunContinuation:
-        """Let the run go on. Raises TypeError for what is no memory."""
+        """Continue the run. Raises TypeError for an invalid memory."""
         given = dict(named)
         if len(memories) == 1 and isinstance(memories[0], Mapping):
             given |= memories[0]
@@ -228,7 +223,6 @@ def _working(memory: object) -> str | WorkingMemory | None:
 
 
 def _internal(memory: object) -> list[str]:
-    """The lines of an internal memory."""
     if memory is None:
         return []
     if isinstance(memory, str | WorkingMemory):
@@ -241,14 +235,13 @@ def _internal(memory: object) -> list[str]:
 
 
 def memory_as_text(memory: str | WorkingMemory) -> str:
-    """The memory as one text."""
     if isinstance(memory, str):
         return memory
     return "\n\n".join(one.content for one in memory.conversation)
 
 
 def added_memory(before: str | WorkingMemory, now: str | WorkingMemory) -> tuple[str, bool]:
-    """Return the part of a memory that was not there before, and True if the rest is what was there."""
+    """Return the added part of a memory, and True if the old part is unchanged."""
     old, new = memory_as_text(before), memory_as_text(now)
     if new.startswith(old):
         return new.removeprefix(old).strip(), True
@@ -260,15 +253,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something that the model may choose. Raises ValueError for a name that has another meaning.
+    """Action for the model to choose. Raises ValueError for a reserved name.
 
-    `await handler(prompt_context, internal_log)`, plus `args=` (an instance) where `args` are declared,
-    returns None, a str (what was found), ISMResult, Finish, a WorkingMemory, which ends the run, or
-    `[memory, process, {"executeNow": True}]`. `internal_log` is a list of lines; what is
-    appended to it is told to the chooser. `terminal` ends the run; `exclusive` runs alone.
+    `await handler(prompt_context, internal_log)`, plus `args=` if declared, returns None, a str (a finding),
+    ISMResult, FinishRun, a WorkingMemory (ends the run), or `[memory, process, {"executeNow": True}]`. Lines
+    appended to `internal_log` reach the chooser. `terminal` ends the run; `exclusive` runs alone.
 
-    A handler that takes a third argument, or one named `recurse`, is the seed's first example: the run goes
-    on where it returns `recurse(…)`, and else it is over, with the memory that the handler returns.
+    A handler with a third argument, or `recurse`, continues only by `recurse(…)`.
     """
 
     name: str
@@ -286,23 +277,22 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class FinishRun:
-    """From a handler: the run is over, perhaps with a response."""
+    """Return value of a handler that ends the run."""
 
     response: str | None = None
 
 
 class ActionRefused(Exception):
-    """A chosen action is not carried out; the text says why, for the chooser. A handler may raise it, too."""
+    """Reason, for the chooser, to refuse an action; handlers may raise it."""
 
     recorded_name = "Refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionOutcome:
-    """What came of a chosen action, as the chooser is told. `ok`: it was carried out.
+    """Outcome of an action, as told to the chooser. `ok`: it was carried out.
 
-    `next` is the process to go over into; `memory` is the working memory from now on, None if it
-    stays, and `internal` are lines that its handler wants in the log.
+    `next`: process of a transition; `memory`: new working memory, or None; `internal`: lines for the log.
     """
 
     note: str
@@ -317,10 +307,9 @@ class ActionOutcome:
 async def carry_out_action(
     action: Action, given: object, memory: str | WorkingMemory, lines: list[str], wording: ChooserTexts
 ) -> ActionOutcome:
-    """Carry out an action with what was given as its arguments; `lines` are the run's log.
+    """Carry out an action; `lines` are the run's log.
 
-    What goes wrong in it is told to the chooser. Raises Refused, what is no Exception, and EngineErrors: they
-    are not the action's.
+    The chooser is told its exceptions, except ActionRefused, EngineErrors and BaseExceptions.
     """
     before = len(lines)
     recurse = RecurseFunction()
@@ -349,7 +338,7 @@ async def carry_out_action(
 
 
 def settle_outcome(outcome: object, recurse: RecurseFunction) -> object:
-    """Return the outcome of a handler that was given `recurse`: its run is over unless it says otherwise."""
+    """Return a recursing handler's outcome; by default it ends the run."""
     if outcome is None:
         return recurse.asked or FinishRun()
     if isinstance(outcome, str):
@@ -358,7 +347,7 @@ def settle_outcome(outcome: object, recurse: RecurseFunction) -> object:
 
 
 def _came_of(outcome: object, action: Action, memory: str | WorkingMemory) -> ActionOutcome:
-    """Return what a handler's outcome means for the run; the note is what was found. Raises TypeError."""
+    """Return the meaning of a handler's return value. Raises TypeError."""
     end: StopReason | None = None
     if action.terminal:
         end = "finished"
@@ -385,21 +374,18 @@ def _came_of(outcome: object, action: Action, memory: str | WorkingMemory) -> Ac
 
 
 def _memory(given: object) -> str | WorkingMemory | None:
-    """Return the memory in a process return. Raises TypeError for anything else."""
     if given is None or isinstance(given, str | WorkingMemory):
         return given
     raise TypeError(f"expected a text or a WorkingMemory before the process, got a {type(given).__name__}")
 
 
 def _news(before: str | WorkingMemory, now: str | WorkingMemory | None) -> str:
-    """Return the part of a memory that was not there before; empty where nothing is new."""
     if now is None:
         return ""
     return added_memory(before, now)[0]
 
 
 def _new_lines(came: ActionOutcome, memory: str | WorkingMemory, lines: list[str]) -> list[str]:
-    """The lines of an internal memory that neither the log nor the working memory has."""
     found = [added_memory(memory, line)[0] for line in came.internal if line not in lines]
     return [line for line in found if line and line != came.note]
 
@@ -407,10 +393,10 @@ def _new_lines(came: ActionOutcome, memory: str | WorkingMemory, lines: list[str
 def _recursing(
     handler: Callable[..., Any], recurse: RecurseFunction
 ) -> tuple[list[RecurseFunction], dict[str, RecurseFunction]]:
-    """Return `recurse` among the arguments by place or by name, as this handler takes it, or in neither."""
+    """Return `recurse` as a positional or keyword argument, as the handler accepts it."""
     try:
         parameters = [*inspect.signature(handler).parameters.values()]
-    except (TypeError, ValueError):  # it is built in
+    except (TypeError, ValueError):  # a builtin
         return [], {}
     if any(one.name == "recurse" and one.kind is not Parameter.POSITIONAL_ONLY for one in parameters):
         return [], {"recurse": recurse}
@@ -422,7 +408,7 @@ def _recursing(
 
 
 def action_introduction(action: Action, wording: ChooserTexts) -> str:
-    """What the chooser is told of it first."""
+    """Return the chooser's description of an action."""
     text = fill_placeholders(wording.action, name=action.name, description=action.description)
     if action.exclusive and wording.alone:
         text += f" {wording.alone}"
@@ -434,7 +420,7 @@ def action_introduction(action: Action, wording: ChooserTexts) -> str:
 
 
 def _arguments(action: Action, given: object, wording: ChooserTexts) -> dict[str, BaseModel]:
-    """Its arguments, checked. Raises Refused where they are wrong."""
+    """Validate the arguments. Raises ActionRefused."""
     if action.args is None:
         return {}
     if given is None:
@@ -485,16 +471,13 @@ async def run_ism(
     wording: ChooserTexts = WORDING,
     most_actions: int = 5,
 ) -> ISMResult:
-    """Let a model choose actions until the goal is reached, an action ends the run, or a bound does.
+    """Let a model choose actions until the goal, an action or a limit ends the run.
 
-    `check_interrupt` is asked before each choice, when the model has answered, before each action and before
-    DONE; it belongs to a function, since a Chooser says itself what came. More context makes what is left of
-    a choice stale: it is not carried out, and the chooser is asked again with it. An answer that cannot be
-    read is asked for again, three times at the most.
+    `check_interrupt` is called before and after each choice, and before each action and DONE. New context
+    makes the rest of a choice stale: the chooser is asked again. Unreadable answers are retried three times.
 
-    Raises ValueError where two actions share a name, TypeError where `invoke_llm` is neither a Chooser nor an
-    async function to a str, what the callables raise, and of what handlers raise only EngineErrors and what
-    is no Exception: all else the chooser is told.
+    Raises ValueError for duplicate names, TypeError for an invalid `invoke_llm`, errors of callables, and of
+    handlers only EngineErrors and BaseExceptions.
     """
     run = _RunLoop(
         context=prompt_context,
@@ -502,8 +485,7 @@ async def run_ism(
         actions=_by_name(actions),
         schema=choice_schema(
             {action.name: action.args for action in actions},
-            described="schema"
-            in placeholder_names(wording.arguments),  # else the prompt itself describes them
+            described="schema" in placeholder_names(wording.arguments),  # otherwise the prompt describes them
         ),
         chooser=_chooser(invoke_llm, check_interrupt),
         rounds=max_loops,
@@ -515,7 +497,7 @@ async def run_ism(
 
 
 def _chooser(invoke_llm: Invoke | Chooser, check_interrupt: CheckInterrupt | None) -> Chooser:
-    """Who chooses. Raises TypeError for a Chooser that would not ask the function it is given."""
+    """Return the chooser. Raises TypeError if a Chooser gets `check_interrupt`."""
     if not isinstance(invoke_llm, Chooser):
         return FunctionChooser(invoke_llm, check_interrupt)
     if check_interrupt:
@@ -524,7 +506,7 @@ def _chooser(invoke_llm: Invoke | Chooser, check_interrupt: CheckInterrupt | Non
 
 
 def _by_name(actions: Sequence[Action]) -> Mapping[str, Action]:
-    """The actions by their names. Raises ValueError where two have the same one."""
+    """Return actions by name. Raises ValueError for duplicates."""
     named: dict[str, Action] = {}
     for action in actions:
         if action.name in named:
@@ -535,12 +517,10 @@ def _by_name(actions: Sequence[Action]) -> Mapping[str, Action]:
 
 @dataclass(slots=True, kw_only=True)
 class _RunLoop:
-    """One run: what it is given, what its chooser was told so far, and what came of it."""
-
     context: str
-    """The beginning of each prompt."""
+    """Beginning of each prompt."""
     memory: str | WorkingMemory
-    """The working memory that the actions are given, and may change."""
+    """Working memory for the actions."""
     actions: Mapping[str, Action]
     schema: Mapping[str, Any]
     chooser: Chooser
@@ -548,27 +528,25 @@ class _RunLoop:
     wording: ChooserTexts
     most_actions: int
     done: int = 0
-    """The rounds since it began, or was last let go on."""
+    """Rounds since the beginning or last continuation."""
     loops: int = 0
     calls: int = 0
     parts: list[PromptPart] = field(default_factory=list)
     news: list[PromptPart] = field(default_factory=list)
-    """What came since the chooser was last told."""
+    """Parts not yet shown to the chooser."""
     log: list[str] = field(default_factory=list)
     responses: list[str] = field(default_factory=list)
     next: ProcessReturn | None = None
-    """The process to go over into."""
     stagnation: RepetitionDetector = field(default_factory=RepetitionDetector)
 
     def introduce(self, goal: str, playbook: str) -> None:
-        """The chooser is told first what is to be reached, by which rules, and what it may choose."""
         listed = "\n".join(action_introduction(action, self.wording) for action in self.actions.values())
         self.append_to_prompt(
             fill_placeholders(self.wording.head, goal=goal, playbook=playbook, actions=listed)
         )
 
     async def run_rounds(self) -> ISMResult:
-        """Round after round, until one ends the run, and its chooser does not let it go on."""
+        """Run until a round ends it and the chooser does not continue."""
         while True:
             reason = await self.run_round()
             if reason is None:
@@ -579,7 +557,7 @@ class _RunLoop:
             self.done = 0
 
     async def run_round(self) -> StopReason | None:
-        """Ask for a choice, carry it out, tell what came of it; why the run ends here, if it does."""
+        """Run a round; return a stop reason or None."""
         if await self.is_stopped():
             return "interrupted"
         self.append_to_prompt()
@@ -605,13 +583,13 @@ class _RunLoop:
         return end
 
     async def is_stopped(self) -> bool:
-        """Has someone stopped the run? More context is kept for the next prompt."""
+        """Return True if stopped; keep new context for the next prompt."""
         came = await self.chooser.interrupt()
         self.news += [part for part in came.parts if part.text]
         return came.stopped
 
     def append_to_prompt(self, text: str = "") -> None:
-        """This, then what came meanwhile, is in the next prompt."""
+        """Add a text and new context to the prompt."""
         if text:
             self.parts.append(PromptPart("user", text))
         if self.news:
@@ -620,7 +598,7 @@ class _RunLoop:
             self.news.clear()
 
     async def choose(self) -> ActionChoice | StopReason:
-        """What the chooser wants done next, or why the run ends."""
+        """Return a choice or stop reason."""
         for _ in range(1 + REASKS):
             reason = await self.chooser.reached_limit()
             if reason:
@@ -641,7 +619,6 @@ class _RunLoop:
         return "failed"
 
     def prompt(self) -> ChooserPrompt:
-        """What the chooser is shown now."""
         number = self.done + 1
         log = internal_log(self.log, self.wording)
         question = fill_placeholders(self.wording.question, round=number, rounds=self.rounds)
@@ -656,7 +633,7 @@ class _RunLoop:
         )
 
     async def carry_out_choice(self, choice: ActionChoice) -> list[ActionOutcome]:
-        """Do what was chosen, each once, in order, then DONE, until one of them ends the run."""
+        """Carry out chosen actions once each, in order, then DONE, until one ends the run."""
         once = choice.without_repeats()
         came: list[ActionOutcome] = []
         for chosen in once[: self.most_actions]:
@@ -679,7 +656,6 @@ class _RunLoop:
         return came
 
     async def carry_out(self, chosen: ChosenAction, *, alone: bool) -> ActionOutcome:
-        """Carry it out, unless something stands in the way."""
         overtaken = await self.is_overtaken(chosen.name)
         if overtaken:
             return overtaken
@@ -696,10 +672,9 @@ class _RunLoop:
         return came
 
     def remember(self, memory: str | WorkingMemory) -> None:
-        """Keep the working memory that an action left.
+        """Keep an action's working memory.
 
-        The chooser is told what it added as what came of the action; where the memory does not begin with
-        what was there, the prompts begin with all of it.
+        If it does not extend the old one, prompts begin with all of it.
         """
         _, grown = added_memory(self.memory, memory)
         if not grown:
@@ -707,7 +682,7 @@ class _RunLoop:
         self.memory = memory
 
     async def is_overtaken(self, name: str) -> ActionOutcome | None:
-        """It is not carried out where the run was stopped, or something new came first."""
+        """Refuse the action if the run was stopped or has new context."""
         if await self.is_stopped():
             return self.observe_refusal(name, self.wording.stopped, end="interrupted")
         if self.news:
@@ -715,7 +690,7 @@ class _RunLoop:
         return None
 
     def available_action(self, name: str, *, alone: bool) -> Action:
-        """The action of this name. Raises Refused where it cannot be carried out now."""
+        """Return the action. Raises ActionRefused."""
         action = self.actions.get(name)
         if action is None:
             raise ActionRefused(
@@ -726,13 +701,12 @@ class _RunLoop:
         return action
 
     def observe_refusal(self, name: str, reason: str, *, end: StopReason | None = None) -> ActionOutcome:
-        """It is not carried out, for this reason."""
         note = fill_placeholders(self.wording.not_run, name=clean_name_text(name), reason=reason)
         self.log.append(note)
         return ActionOutcome(note=note, ok=False, end=end)
 
     async def end_by_done(self, beside: Sequence[ActionOutcome]) -> ActionOutcome:
-        """DONE, unless something stands in the way, or what was chosen beside it was not carried out."""
+        """End by DONE, unless overtaken or another action failed."""
         overtaken = await self.is_overtaken(DONE)
         if overtaken:
             return overtaken
@@ -741,12 +715,10 @@ class _RunLoop:
         return ActionOutcome(note="", end="done")
 
     def is_repeating(self, choice: ActionChoice, notes: Sequence[str]) -> Seen:
-        """Does the run go round in circles: the same chosen again, and the same come of it?"""
         chosen = [one.identity for one in choice.without_repeats()]
         return self.stagnation.observe_round("\n".join([*chosen, *notes]))
 
     def result(self, reason: StopReason) -> ISMResult:
-        """What the run came to."""
         last = None
         if self.responses:
             last = self.responses[-1]

@@ -1,4 +1,4 @@
-"""How long the daemon lives: until it is told to stop, or cannot go on."""
+"""Lifetime of the daemon and its background work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 async def run_until_failure(*needs: asyncio.Future[None]) -> None:
-    """Live until cancelled. `needs` fail when something is gone that it cannot go on without."""
+    """Wait until cancelled, or until one of `needs` fails."""
     done, _ = await asyncio.wait(needs, return_when=asyncio.FIRST_COMPLETED)
     for end in done:
         end.result()
@@ -20,7 +20,7 @@ async def run_until_failure(*needs: asyncio.Future[None]) -> None:
 
 @asynccontextmanager
 async def in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """While inside, this is done beside all else. Whoever needs it does it, too, and is told what fails."""
+    """Run work in the background inside the block; its errors are dropped, since its users meet them, too."""
     task = asyncio.create_task(work)
     try:
         yield
@@ -30,7 +30,7 @@ async def in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 
 
 async def run_until_signal(work: Coroutine[Any, Any, T]) -> T | None:
-    """Do this until it ends, or until SIGTERM or SIGINT cancels it: then nothing comes of it."""
+    """Run work; SIGTERM or SIGINT cancels it and gives None."""
     task = asyncio.create_task(work)
     for sent in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(sent, task.cancel)

@@ -1,8 +1,5 @@
-"""Faults of the account: what each is called, whom it strikes, and what its owner can do. Pure.
-
-Neither the message nor the network is to blame, so nothing is given up: it goes on when it is mended.
-
-How a model call ended, and what it cost. Made in claude/, written into each call's entry.
+"""Interface and reply of a model call; faults of the provider account, after which work
+waits for the owner.
 """
 
 from __future__ import annotations
@@ -17,16 +14,17 @@ from daemon.memory import WorkingMemory
 from daemon.settings.limits import TokenUsage
 
 ENDED = "stop_sequence"
-"""The reason to stop of an answer that ended where it was to end, or that we ended there."""
+"""Stop reason of an answer at its end, also if ended by us."""
 
 
 REPEATING = "repetition"
-"""Our own reason to stop: the model wrote the same again and again."""
+"""Stop reason of ours for repeated text."""
 
 
 Oddity = Literal["endless", "too-long", "repeating", "unspoken", "private"]
-"""What is odd about an answer: it went on after its end, beyond its length or in circles, held no words that
-can be said, or repeated a private thought."""
+"""Anomaly of an answer: text after its end, too long, repetitive, nothing to say, a
+private thought repeated.
+"""
 
 
 Kept = Literal["kept", "again", "lost"]
@@ -35,20 +33,16 @@ Kept = Literal["kept", "again", "lost"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReply:
-    """How a model call ended.
+    """Result of a model call.
 
-    `ok`: whole. `cut`: stopped at max_tokens. `refused`: the model's safety classifier stopped it.
-    `over-budget`: it was never sent. `cancelled`: someone stopped the soul, or (with the failure `time`) the
-    time of the reading was over that it is part of, or (with `gave-way`) a person had to wait for the model.
-    `failed`: no usable answer;
-    `failure` is one word:
-    unreachable, overloaded, rate-limited, bad-request, too-long, broken-stream, server-error; or, where the
-    account is at fault and not the request: unauthorized, no-credit, forbidden, unknown-model.
-    `cause` is what the network or the server did, in a few words for the owner; `after` the seconds for which
-    it wants to be left alone.
-    Money is US dollars: `cost` is what was billed (0 when rehearsed), `worth` what it would cost.
-    `first_text` and `seconds` are seconds from the request; `first_text` is None without text. Tokens and
-    money are those of all `tries`.
+    `ok`: complete. `cut`: at max_tokens. `refused`: by the model's safety classifier. `over-budget`: never
+    sent. `cancelled`: the soul was stopped, its reading ran out of time (failure `time`), or a person needed
+    the model (`gave-way`). `failed`: `failure` is unreachable, overloaded, rate-limited, bad-request,
+    too-long, broken-stream or server-error; account faults are unauthorized, no-credit, forbidden,
+    unknown-model. `cause` is for the owner; `after` the requested pause in seconds.
+
+    US dollars: `cost` billed (0 if rehearsed), `worth` its price. `first_text` (None without text) and
+    `seconds` count from the request. Tokens and money cover all `tries`.
     """
 
     outcome: Literal["ok", "cut", "refused", "over-budget", "cancelled", "failed"]
@@ -67,15 +61,15 @@ class ModelReply:
 
 
 Hear = Callable[[str], Awaitable[bool | None]]
-"""Takes the text of a model's answer as it comes, delta by delta; True: no more of the answer is wanted."""
+"""Receiver of text deltas; True ends the answer."""
 
 
 Role = Literal["speak", "fast", "fallback", "expert"]
-"""Which model: that speaks, chooses and checks, is asked where the first one refused, or knows best."""
+"""Role of a model: speaks, chooses and checks, replaces a refusal, knows best."""
 
 
 class LLM(Protocol):
-    """A model, called once. Never raises for what a model or a network can do wrong: see Reply."""
+    """Model called once; faults are replies, not exceptions."""
 
     def request(
         self,
@@ -86,11 +80,9 @@ class LLM(Protocol):
         max_tokens: int | None = None,
         stop_sequences: Sequence[str] = (),
     ) -> Mapping[str, Any]:
-        """The request that `call` would send. Without bounds it is a pure function, JSON, hashed into the
-        call's entry.
+        """Return a request to send; without limits a pure JSON function, hashed into the entry.
 
-        A role that is none is the name of a model. `schema` is the JSON schema that the answer is held to,
-        where this model can be held to one. The bounds of the answer are those of `bounded`.
+        `role` may be a model name; `schema` is used if supported.
         """
 
     def bounded_request(
@@ -101,44 +93,41 @@ class LLM(Protocol):
         *,
         likeliest: bool = False,
     ) -> Mapping[str, Any]:
-        """The same request for an answer of so many tokens at the most, besides what the model thinks, that
-        ends with one of these texts.
+        """Limit the request's answer tokens, besides thinking, and add stop sequences.
 
-        `likeliest`: a model that is not listed is to take the likeliest words, where its server heeds that.
+        `likeliest`: greedy sampling for unlisted models.
         """
 
     def highest_cost(self, request: Mapping[str, Any], size: int) -> float:
-        """The most that this request, of so many bytes, can cost, in dollars."""
+        """Return the maximal cost in dollars of a request of `size` bytes."""
 
-    def window(self, role: Role | str) -> int:
-        """How many tokens this model takes, prompt and answer together."""
+    def window(self, role: Role | str) -> int: ...
 
     def excess_tokens(self, request: Mapping[str, Any], size: int, *, refused: bool = False) -> int:
-        """How many tokens of its prompt have to go, so that it surely fits; 0: none. `size` is in bytes.
+        """Return tokens to cut from a prompt of `size` bytes, or 0.
 
-        `refused`: the server would not take it as it is.
+        `refused`: the server refused it.
         """
 
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
     ) -> ModelReply:
-        """Send it. `hold` is called directly before each attempt; `hear` gets each text delta.
+        """Send a request. `hold` is called before each attempt, `hear` with each delta.
 
-        Where `hear` returns True the connection is closed, and the answer is whole with what had come.
-        Once `stop` is set the connection is closed and the reply is `cancelled`, with what had come.
+        If `hear` returns True, the connection is closed and the answer complete; after `stop` it is
+        `cancelled`.
         """
 
 
 WHOLE_ACCOUNT_FAULTS = frozenset({"unauthorized", "no-credit"})
-"""Words of Reply.failure that are true of every model."""
 
 
 ACCOUNT = WHOLE_ACCOUNT_FAULTS | {"forbidden", "unknown-model"}
-"""Words of Reply.failure that an owner has to mend; those that are not WHOLE are about one model."""
+"""Account faults for the owner; those not WHOLE concern one model."""
 
 
 EVERYWHERE = WHOLE_ACCOUNT_FAULTS | {"unreachable"}
-"""Words of Reply.failure that say nothing about one model: an answer of any ends them."""
+"""Failures disproved by any model's answer."""
 
 
 SETTINGS: Mapping[Role, str] = {
@@ -147,15 +136,11 @@ SETTINGS: Mapping[Role, str] = {
     "expert": "CLAUDE_MODEL_EXPERT",
     "fallback": "CLAUDE_MODEL_FALLBACK",
 }
-"""The setting that names the model of each role."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderAccount:
-    """The server that is asked, in words of owners: its name, its two settings, and where to mend what.
-
-    `keys` and `billing` say where keys are given out and where it is paid; `site` where both are.
-    """
+    """Provider: server, its two settings, and sites to mend faults (`keys`, `billing`, `site` for both)."""
 
     server: str
     key: str
@@ -187,31 +172,28 @@ OPENAI = ProviderAccount(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountFault:
-    """What is wrong: a word of ACCOUNT, and the model that it was said of."""
-
     failure: str
     model: str
 
     @property
     def subject(self) -> str:
-        """What it is about: two faults of one subject are the same."""
         if self.failure in WHOLE_ACCOUNT_FAULTS:
             return self.failure
         return f"{self.failure}:{self.model}"
 
     def is_mended_by(self, model: str) -> bool:
-        """Does an answer of this model show that it is over?"""
+        """True if this model's answer disproves it."""
         return self.failure in WHOLE_ACCOUNT_FAULTS or model == self.model
 
 
 def settings_naming_model(model: str, models: Mapping[Role, str]) -> Sequence[str]:
-    """The settings that name this model. Where no fallback is set, the model that speaks stands in."""
+    """Return settings that name the model; an unset fallback is the speaking model."""
     found = [name for role, name in SETTINGS.items() if models.get(role) == model]
     return [name for name in found if name != SETTINGS["fallback"]] or found
 
 
 def account_advice(fault: AccountFault, settings: Sequence[str], account: ProviderAccount = ANTHROPIC) -> str:
-    """What happened and what to do, in a line or two of plain sentences, for an owner."""
+    """Return what happened and its remedy, for an owner."""
     named = " and ".join(settings) or "the setting that names it"
     match fault.failure:
         case "unauthorized":

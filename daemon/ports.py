@@ -1,4 +1,4 @@
-"""The Protocols between rooms."""
+"""Protocols between rooms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from daemon.settings.limits import ReadingLimits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostedMessage:
-    """One message of ours that stands in Slack. `key` is the opaque key in its metadata, if it has one."""
+    """Own message in Slack. `key`: from its metadata, if any."""
 
     ts: str
     text: str
@@ -23,7 +23,7 @@ class PostedMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessagePage:
-    """One message of a text that may be too long for one: what it reads, and where in the text it ends."""
+    """Page of a text, with its end position."""
 
     text: str
     upto: int
@@ -31,8 +31,6 @@ class MessagePage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Button:
-    """A button under a message: what it reads, and what its press means."""
-
     label: str
     value: str
     style: Literal["", "primary", "danger"] = ""
@@ -40,10 +38,7 @@ class Button:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ButtonRow:
-    """The buttons under a message. `asked` is the key of the question that a press answers.
-
-    `question` stands for all that it asks: under another one the same words have buttons of their own.
-    """
+    """Buttons of the question with key `asked`; `question` makes them unique to its content."""
 
     asked: str
     choices: tuple[Button, ...]
@@ -51,35 +46,31 @@ class ButtonRow:
 
 
 class Speaker(Protocol):
-    """Puts speech into Slack. `thread` is ours (sess-…); texts are whole, never deltas.
-
-    A verb without which people miss no word has a body that does nothing: derived speakers may leave it out.
-    """
+    """Speech in Slack. `thread` is ours (sess-…); texts are complete."""
 
     def pages(
         self, text: str, cuts: Sequence[int] = (), ended: Sequence[MessagePage] = ()
     ) -> Sequence[MessagePage]:
-        """The text as messages that Slack takes whole; a pure function. The first ones end at `cuts`.
+        """Split a text into Slack messages; pure. The first end at `cuts`.
 
-        No page is empty. Of a growing text the last page only grows, and all others stay as they are: those,
-        given as `ended`, are not made again.
-        An open code fence, or a table, goes on in the next page.
+        No page is empty. In a growing text only the last changes; `ended` pages are reused. An open code
+        fence or table continues on the next page.
         """
 
     def page_end(self, text: str, since: int) -> int:
-        """Where a page that began at `since` had best end if it has to end now: at most at the text's end."""
+        """Return the best end of a page that began at `since`."""
 
     def status(self, thread: str, text: str, hold: Hold) -> None:
-        """From now on Slack is to show that the soul is doing this ("is musing…"), or nothing more ("").
+        """Show a status ("is musing…"), or clear it ("").
 
-        It will be so, sooner or later, as long as the thread is held. Waits for nothing, and never raises.
+        It appears eventually, while the thread is held; never blocks or raises.
         """
 
     async def start(self, thread: str, text: str, key: str, hold: Hold) -> str:
-        """Begin a streamed message with this text; returns its ts."""
+        """Start a streamed message; return its ts."""
 
     async def extend(self, thread: str, ts: str, text: str, hold: Hold) -> None:
-        """The streamed message now reads so; it may be shown a moment later. Returns at once."""
+        """Update a streamed message, perhaps later; return at once."""
 
     async def finish(
         self,
@@ -93,17 +84,15 @@ class Speaker(Protocol):
         *,
         plain: bool = False,
     ) -> str:
-        """It reads so for good: posted whole (ts None), its stream ended, or rewritten. Returns its ts.
+        """Set a message's final text by a post (ts None), stream end, or edit; return its ts.
 
-        Without `choices` it has no buttons, also where it had some before. Slack keeps with it the ts of the
-        messages that it `answers`. What is refused for its content (ContentRefused) can be said `plain`: not
-        as Markdown, in up to 3,500 characters.
+        Without `choices` buttons are removed. Slack keeps the `answers` (ts). After ContentRefused, `plain`
+        sends up to 3,500 characters without Markdown.
         """
 
     async def leave_message(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
-        """It stays as it reads; if it is a stream still, it ends with `end`. Returns how it reads then.
-
-        Empty: another daemon wrote it, and Slack shows its words in a form of its own.
+        """End a stream with `end`, or leave the message; return its text, empty if another daemon wrote it
+        (Slack reformats).
         """
 
     async def replace(
@@ -118,41 +107,34 @@ class Speaker(Protocol):
         *,
         plain: bool = False,
     ) -> str:
-        """The same in a new message, whose ts is returned, where this one cannot be rewritten: it goes."""
+        """Replace a message that cannot be edited; return the new ts."""
 
     async def retract(self, thread: str, ts: str, key: str, hold: Hold) -> None:
-        """Take a message away. Raises SpeechFailed."""
+        """Delete a message. Raises PostFailed."""
 
     def report_left_out(self, thread: str, word: str) -> None:
-        """Something is not said there, as it was refused in each form, with this word: owners can know."""
+        """Report a message refused in each form; `word` is Slack's."""
 
     async def show_card(self, thread: str, ts: str | None, plan: PlanState, key: str, hold: Hold) -> str:
-        """A card shows this plan: one that is posted (ts None), or this one in place. Returns its ts.
+        """Post a plan card (ts None) or update it; return its ts.
 
-        `key` is what the message is known by from then on. Raises SpeechFailed (look with `own` whether it
-        was done after all), CardRefused, and CardGone where there is no message of this ts.
+        `key` identifies the message. Raises PostFailed (check for the message), CardRefused, CardDeleted.
         """
 
     async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
-        """Tell one person something in this conversation that nobody else sees.
-
-        Raises SpeechFailed, and ContentRefused where it is taken in no form.
-        """
+        """Post a message that only this person sees. Raises PostFailed, ContentRefused."""
 
     async def open_dm(self, person: str, hold: Hold) -> str:
-        """The conversation in which the soul says something to this person unasked. Raises SpeechFailed."""
+        """Return the DM for unprompted messages. Raises PostFailed."""
 
     async def name(self, person: str) -> str:
-        """What someone is called; empty where nobody says so within a second."""
+        """Return a name; empty after a second without answer."""
 
-    async def own_messages(self, thread: str, since: float) -> Sequence[PostedMessage]:
-        """Our messages in this conversation since then, oldest first."""
+    async def own_messages(self, thread: str, since: float) -> Sequence[PostedMessage]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierMessage:
-    """A message that stood there before the soul was called in, to be written down under this key."""
-
     key: str
     author: str
     event: OverheardMessage
@@ -160,9 +142,9 @@ class EarlierMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierMessages:
-    """What was said before the soul was called in: by others, and by itself, which the journal has (seqs).
+    """Messages from before the soul joined: of others (`heard`), its own (seqs).
 
-    `called` are the inputs of that thread (seqs) that called the soul in before, and whose events are late.
+    `called`: seqs of inputs that called it earlier, but came late.
     """
 
     heard: Sequence[EarlierMessage] = ()
@@ -171,61 +153,46 @@ class EarlierMessages:
 
 
 class EarlierMessageSource(Protocol):
-    """What was said around the soul before it came."""
-
     async def earlier_messages(self, thread: str) -> EarlierMessages | None:
-        """What stood before the message that called it in; nothing if it was there from the start.
-
-        None: nobody would say.
-        """
+        """Return messages before the call; none if present from the start, None if unavailable."""
 
 
 class FileSource(Protocol):
-    """What people shared.
-
-    Whoever asks has seen to it that the file may be known where it is to be used, as for the words that it
-    was shared with: `may_know` of where the entry stands.
-    """
+    """Shared files. Callers must have checked the visibility of the entry."""
 
     async def fetch(self, file: SharedFile) -> bytes:
-        """The content of this file, bounded in size and time.
-
-        Raises FileRefused, whose text is for whoever asked for it; FileAway, where it may be had later.
-        """
+        """Return a file, limited in size and time. Raises FileUnavailable, FileTemporarilyUnavailable."""
 
 
 class Library(Protocol):
-    """The owner's folders, to be searched."""
-
     async def search(self, query: str, is_new: Callable[[str], bool] = bool) -> str:
-        """The passages that fit best and are new, each line as `path:line: text`; empty if there are none.
+        """Return the best new passages as lines `path:line: text`, or empty.
 
-        A passage is a whole paragraph, or several short ones; what is cut is marked by "…".
+        A passage is a paragraph or several short ones; "…" marks cuts.
         """
 
     async def unsearched(self, query: str) -> Sequence[str]:
-        """Paths of files of which a search sees nothing but the name, since they are too large, or no text;
-        and what cannot be opened, with the reason.
+        """Return files that a search knows by name only (too large, no text), and unreadable ones with
+        reasons.
 
-        Those that a word of the query names; all of them where it is empty.
+        Limited to those that the query names, if any.
         """
 
     async def read(self, path: str, first: int = 1, most: int = 200) -> Sequence[str]:
-        """So many lines of the file that a search names so, from this one on; none: it has no such lines."""
+        """Return up to `most` lines; empty if there are none."""
 
     async def load(self, path: str) -> bytes:
-        """All of a file that a search names so, whatever it holds. Raises FileRefused: why not."""
+        """Return a file's bytes. Raises FileUnavailable."""
 
 
 Open = Callable[[Mapping[str, Function]], Awaitable[Sandbox]]
-"""Opens a sandbox whose code may call these functions. Raises SandboxError."""
+"""Opener of a sandbox for these functions. Raises SandboxError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingSetup:
-    """How the soul reads what is long. `models` by depth, each a role or a name: of the root, of what it
-    calls, and so on; the last one stands for all that are deeper. `windows`: how many bytes a prompt of each
-    role or name may have; `names`: what the `models` are called.
+    """Setup of readings. `models` by depth, the last for all deeper; `windows`: prompt bytes by role or name;
+    `names`: of the `models`.
     """
 
     limits: ReadingLimits
@@ -235,9 +202,8 @@ class ReadingSetup:
     names: Sequence[str] = ()
 
     def model(self, depth: int) -> str:
-        """The model at this depth."""
         return self.models[min(depth, len(self.models) - 1)]
 
     def most_prompt_bytes(self, model: str) -> int:
-        """How many bytes a prompt for this model may have; 0: there is no such model."""
+        """Return prompt bytes, 0 if unknown."""
         return self.windows.get(model, 0)

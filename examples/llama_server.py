@@ -1,7 +1,6 @@
-"""Serve a model from a GGUF file as llama-server does: `python examples/llama_server.py MODEL.gguf [PORT]`.
+"""GGUF model server like llama-server: `python examples/llama_server.py MODEL.gguf [PORT]`.
 
-Wants llama.cpp's server as a package (`pip install xllamacpp`), in an environment of its own. The model is
-called after its file, without `.gguf`.
+Needs `pip install xllamacpp` in a separate environment. The model's name is the file's, without `.gguf`.
 """
 
 from __future__ import annotations
@@ -13,11 +12,10 @@ from pathlib import Path
 import xllamacpp  # type: ignore[import-not-found]
 
 WINDOW = 12_288
-"""Tokens that prompt and answer have together; a small machine reads a longer prompt for minutes."""
+"""Tokens of prompt and answer; longer prompts take minutes on small machines."""
 
 
 def main(model: Path, port: int) -> None:
-    """Serve this model until the process is stopped."""
     params = xllamacpp.CommonParams()
     params.model.path = str(model)
     params.model_alias = {model.stem}

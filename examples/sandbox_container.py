@@ -1,7 +1,7 @@
-"""A sandbox in a container of Docker's: RLM_SANDBOX=examples.sandbox_container.ContainerSandbox.
+"""Sandbox in a Docker container: RLM_SANDBOX=examples.sandbox_container.ContainerSandbox.
 
-The program in the container is the one of RLM_SANDBOX=cpython: it calls the daemon over TCP, says its token,
-gives up its rights, and then runs cells. For another container or another machine change how it is started.
+The program of RLM_SANDBOX=cpython connects over TCP, sends a token, confines itself, and runs cells. For
+another runtime change the start command.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from daemon.sandbox.host import ChildSandbox, accept_child
 from daemon.sandbox.session import BOOT, ENVIRONMENT, FLAGS, __file__
 
 PATIENCE = 60.0
-"""Seconds in which the program in a container has to call."""
+"""Seconds for the program to connect."""
 PROGRAM = Path(__file__).parent
-"""The folder of the program, which is all that the container is shown of this project."""
+"""Program folder, all that the container sees of the project."""
 SPARE = 256 * 2**20
-"""Bytes of memory that a container has beyond what its cells may take."""
+"""Memory beyond the cells' limit, in bytes."""
 TOLD = ("PATH", "HOME", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "XDG_RUNTIME_DIR")
-"""All that `docker` sees of the environment, which holds tokens."""
+"""Environment of `docker`, without tokens."""
 
 
 class ContainerSandbox:
-    """Implements Sandbox in a container of its own, which is gone when it is closed."""
+    """Sandbox in a container, removed at the end."""
 
     docker = "docker"
     image = "python:3.11-slim"
     network = "host"
-    """Docker's network; in `host` the container calls this machine's loopback."""
+    """Docker's network; with `host` the container reaches this machine's loopback."""
     address = "127.0.0.1"
-    """The address of this machine in that network, at which the daemon listens for the container."""
+    """Address of this machine in that network."""
 
     def __init__(self, sandbox: ChildSandbox) -> None:
         self._sandbox = sandbox
 
     @classmethod
     async def open(cls, functions: Mapping[str, Function], bounds: SandboxLimits) -> Self:
-        """Start a container, and wait until it has called. Raises SandboxError."""
+        """Start a container, and wait for its call. Raises SandboxError."""
         token = secrets.token_hex()
         called: asyncio.Future[tuple[StreamReader, StreamWriter]]
         called = asyncio.get_running_loop().create_future()
@@ -89,21 +89,16 @@ class ContainerSandbox:
         return Container(cls.docker, name, process)
 
     async def execute_code(self, code: str) -> CellResult:
-        """Run this cell to its end. Raises nothing for what the code does."""
         return await self._sandbox.execute_code(code)
 
     async def bind(self, **names: Any) -> None:
-        """These are variables of its namespace from now on. Raises SandboxError where a value cannot be."""
         await self._sandbox.bind(**names)
 
     async def close(self) -> None:
-        """End it, and remove the container."""
         await self._sandbox.close()
 
 
 class Container:
-    """Implements daemon.sandbox.work.Process over a container, which the `docker run` in `process` holds."""
-
     def __init__(self, docker: str, name: str, process: Process) -> None:
         self._docker = docker
         self._name = name
@@ -112,7 +107,7 @@ class Container:
     async def wait_for(
         self, called: asyncio.Future[tuple[StreamReader, StreamWriter]]
     ) -> tuple[StreamReader, StreamWriter]:
-        """The streams of whoever calls first. Raises SandboxError where the container ends before that."""
+        """Return the first connection's streams. Raises SandboxError if the container ends before."""
         ended = asyncio.create_task(self._process.wait())
         try:
             ends: set[asyncio.Future[Any]] = {called, ended}
@@ -134,21 +129,21 @@ class Container:
     def resume(self) -> None: ...
 
     def cpu_seconds(self) -> float:
-        return 0.0  # then the time of the clock counts
+        return 0.0  # wall time counts instead
 
     def kill(self) -> None:
         with suppress(ProcessLookupError):
             self._process.kill()
 
     async def reap(self) -> None:
-        """Remove the container, which may outlive its `docker run`."""
+        """Remove the container, which may outlive `docker run`."""
         removal = await run(self._docker, "rm", "--force", self._name)
         await removal.wait()
         await self._process.wait()
 
 
 async def run(docker: str, *args: str, stdin: int = DEVNULL) -> Process:
-    """Start a command of Docker's; its errors go where the daemon's log goes. Raises SandboxError."""
+    """Start a Docker command; its errors go to the log. Raises SandboxError."""
     seen = {key: os.environ[key] for key in TOLD if key in os.environ}
     try:
         return await asyncio.create_subprocess_exec(docker, *args, stdin=stdin, stdout=DEVNULL, env=seen)

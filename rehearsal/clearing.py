@@ -32,7 +32,7 @@ class ClearingRoute:
         """Forget {"user", "until"?: Unix seconds, "messages"?: [[channel, ts], …]}."""
         asked = await json_object(request)
         if asked is None or "user" not in asked:
-            raise web.HTTPBadRequest(text='Say whom: {"user": "U…"}')
+            raise web.HTTPBadRequest(text='expected {"user": "U…"}: the person to forget')
         until = float(asked.get("until", self._workspace.clock.now()))
         messages = [(str(channel), str(ts)) for channel, ts in asked.get("messages", ())]
         forget(self._workspace, str(asked["user"]), until, messages)

@@ -41,7 +41,7 @@ class ControlRoutes:
         """Set {"speed": n}, which divides the waits before redelivery."""
         speed = (await _asked(request)).get("speed")
         if not isinstance(speed, int | float) or speed <= 0:
-            raise web.HTTPBadRequest(text='Say how fast: {"speed": 60}')
+            raise web.HTTPBadRequest(text='expected a speed above 0: {"speed": 60}')
         self._workspace.courier.speed = float(speed)
         self._workspace.courier.wake()
         return web.json_response({"ok": True, "speed": self._workspace.courier.speed})
@@ -67,7 +67,8 @@ class ControlRoutes:
                 ids = {"old_channel_id": old.id, "new_channel_id": new.id}
                 happened(workspace, new, {"type": "channel_id_changed", **ids})
         except (KeyError, ApiError):
-            raise web.HTTPBadRequest(text="Name a token, one of its channels, and the new id.") from None
+            expected = "expected a token, a channel that its owner is in, and the new id"
+            raise web.HTTPBadRequest(text=expected) from None
         workspace.feed.tell(new, {"type": "channel"})
         return web.json_response({"ok": True})
 
@@ -78,7 +79,7 @@ class ControlRoutes:
         asked = await _asked(request)
         app = next((app for app in APPS if app.id == asked.get("app", SOUL.id)), None)
         if app is None:
-            raise web.HTTPBadRequest(text="There is no such app.")
+            raise web.HTTPBadRequest(text="no app has this id; GET /rehearsal/state lists them")
         courier = self._workspace.courier
         event_id, wrapped = payload_of(self._workspace, app, asked.get("event"))
         payload = asked.get("payload", wrapped)
@@ -86,7 +87,8 @@ class ControlRoutes:
         if again:
             event_id, payload = again, courier.payload(app.id, again)
             if payload is None:
-                raise web.HTTPBadRequest(text="There was no such event.")
+                unknown = "no event of this id was sent; GET /rehearsal/deliveries lists them"
+                raise web.HTTPBadRequest(text=unknown)
         with self._workspace.db:
             courier.post(app.id, event_id, payload)
         return web.json_response({"ok": True, "event_id": event_id})
@@ -136,5 +138,5 @@ def _put(workspace: RehearsedWorkspace, fields: dict[str, Any]) -> str:
 async def _asked(request: web.Request) -> dict[str, Any]:
     asked = await json_object(request)
     if asked is None:
-        raise web.HTTPBadRequest(text="A JSON object is wanted.")
+        raise web.HTTPBadRequest(text="expected a JSON object")
     return asked

@@ -69,7 +69,7 @@ class PageFeed:
         """Serve GET /rehearsal/events?token=xoxp-…"""
         caller = CALLERS.get(request.query.get("token", ""))
         if caller is None or caller.kind != "user":
-            raise web.HTTPForbidden(text="Say whose events: ?token=xoxp-alice")
+            raise web.HTTPForbidden(text="expected the token of a person: ?token=xoxp-alice")
         response = web.StreamResponse(headers=HEADERS)
         await response.prepare(request)
         listener = PageListener(caller.id, request)

@@ -136,7 +136,7 @@ async def _answer(
 ) -> web.Response:
     asked = await json_object(request)
     if asked is None or not all(isinstance(value, str) for value in asked.values()):
-        raise web.HTTPBadRequest(text="A JSON object of texts is wanted.")
+        raise web.HTTPBadRequest(text="expected a JSON object whose values are strings")
     origin = f"{request.scheme}://{request.host}"
     try:
         with workspace.db:

@@ -148,7 +148,9 @@ class SocketModeServer:
             return outage(request, down)
         app = self._links.redeem(request.query.get("ticket", ""))
         if app is None or self._faults.strikes("used-tickets"):
-            raise web.HTTPForbidden(text="This ticket was used before, or never given.")
+            raise web.HTTPForbidden(
+                text="the ticket is unknown or used; apps.connections.open gives a new one"
+            )
         ws = web.WebSocketResponse(timeout=1.0)
         await ws.prepare(request)
         await ws.send_json(hello(app, self._links.live(app) + 1))

@@ -36,10 +36,10 @@ class FileTransfer:
         ticket, db = request.match_info["ticket"], self._workspace.db
         length = awaited(db, ticket)
         if length is None:
-            return web.Response(status=404, text="There is no such upload.")
+            return web.Response(status=404, text="unknown or used upload URL")
         content = await _body(request, length)
         if content is None:
-            return web.Response(status=400, text=f"{length} bytes were announced.")
+            return web.Response(status=400, text=f"expected the {length} bytes that were announced")
         with db:
             receive(db, ticket, content)
         return web.Response(text=f"OK - {length}")

@@ -164,7 +164,7 @@ class ActionFunction:
         if isinstance(self.playbooks, str):
             yield f'`playbooks` is a text where a list belongs: write `playbooks=["{self.playbooks}"]`'
         if not are_prompt_texts(self.texts):
-            yield 'its `texts` name no `Words`: write `texts={"prompts/…": Words()}`'
+            yield 'its `texts` name no `Placeholders`: write `texts={"prompts/…": Placeholders()}`'
 
     def _fault_of_return(self) -> str:
         """What is wrong with what it says that it returns; empty where nothing is."""

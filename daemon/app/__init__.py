@@ -1,1 +1,1 @@
-"""App."""
+"""Wiring of the daemon, and its commands."""

@@ -1,7 +1,7 @@
-"""Looks up what the server behind a base URL can do: its list at the start, the rest beside people's calls.
+"""Discovery of a model server's list and capabilities, behind a base URL.
 
-Only a model without a listed price is asked anything; what that costs is an entry like any other call. The
-server is asked again as long as the daemon lives: it may come to serve another model.
+Only models without a listed price are probed; a probe costs money and is an entry. It is repeated, since a
+server may change its model.
 """
 
 from __future__ import annotations
@@ -27,34 +27,32 @@ from daemon.turn.prompt_files import JOURNAL_THREAD, PromptFiles
 from daemon.turn.usage_limits import DailyBudget
 
 START = 3.0
-"""Seconds for which the start waits for the server's list."""
 
 
 ANSWERING = 20.0
-"""Seconds after which a server counts as silent that is asked for its list."""
 
 
 AGAIN = 60.0
-"""Seconds from one look at the server to the next."""
+"""Seconds between look-ups."""
 
 
 LOOK = 5.0
-"""Seconds for which no call must be on its way before a model is asked what it can do."""
+"""Seconds without calls before a probe."""
 
 
 CRASHES = frozenset({"server-error", "unreachable", "broken-stream"})
-"""Words of Reply.failure that may mean that a server fails at this very question, if it shows its list."""
+"""Failures that the probe itself may cause."""
 
 
 AWAY = ACCOUNT | PASSING_FAILURES - {"server-error"}
-"""Words of Reply.failure after which a question is asked again, however often."""
+"""Failures after which a probe is repeated."""
 
 
 log = logging.getLogger(__name__)
 
 
 class BackendWatch:
-    """While inside, the server of `claude` is looked up. Without a base URL nothing is done."""
+    """Background discovery of `claude`'s server; idle without a base URL."""
 
     def __init__(
         self,
@@ -74,10 +72,9 @@ class BackendWatch:
         self._clock = clock
         self._is_known = asyncio.Event()
         self._is_late = False
-        """True if the start went on without the server's list."""
         self._stopping = asyncio.Event()
         self._is_put_off = False
-        """True if the last question was not answered, for a reason that tells nothing of the model."""
+        """True if the last probe failed for reasons unrelated to the model."""
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -94,15 +91,12 @@ class BackendWatch:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def wait_for_list(self) -> None:
-        """Wait for the server's list, for three seconds at the most.
-
-        Raises ConfigError where it lacks a model that the settings name.
-        """
+        """Wait up to three seconds for the list; raise ConfigError if it lacks a configured model."""
         if self._task is None:
             return
         self._is_late = not await _in_time(self._clock, START, self._is_known.wait())
         if self._is_late:
-            log.info("The start goes on without the server's list of models, which takes longer.")
+            log.info("The server's list of models is late: the start continues without it.")
         check_server_models(self._claude)
 
     async def _watch(self) -> None:
@@ -121,7 +115,7 @@ class BackendWatch:
         await _in_time(self._clock, ANSWERING, self._backend.look_up())
 
     async def _rest(self) -> None:
-        """Wait until the server is to be looked at again: soon after a model answers that did not."""
+        """Wait until the next look-up, which follows soon after a failing model recovers."""
         availability = self._claude.availability
         until, was_away = self._clock.steady() + AGAIN, bool(availability.failing_models)
         while self._clock.steady() < until:
@@ -131,12 +125,11 @@ class BackendWatch:
             was_away = was_away or bool(availability.failing_models)
 
     async def _ask_all(self, model: str) -> None:
-        """Ask this model what is not known yet; what comes to nothing is asked another time."""
         for question in self._backend.open_questions(model):
             try:
                 await self._ask_one(model, question)
             except JournalError as error:
-                log.info("%s is asked later what it can do: %s", model, error)  # the journal said why
+                log.info("Probing %s is retried later: %s", model, error)  # logged by the journal
                 return
 
     async def _ask_one(self, model: str, question: str) -> None:
@@ -148,10 +141,9 @@ class BackendWatch:
         found = await ask_probe(question, model, text, self._sent)
         if not self._is_put_off:
             self._backend.note_finding(model, question, found, self._clock.now())
-            log.info("Asked %s what it can do (%s): %s", model, question, dict(found or {}) or "unclear")
+            log.info("Probed what %s can do (%s): %s", model, question, dict(found or {}) or "unclear")
 
     async def _quiet(self) -> None:
-        """Wait until nobody else has asked a model anything for a moment."""
         quiet_since = self._clock.steady()
         while self._clock.steady() < quiet_since + LOOK:
             await self._clock.sleep(LOOK)
@@ -159,9 +151,9 @@ class BackendWatch:
                 quiet_since = self._clock.steady()
 
     async def _sent(self, name: str, request: Mapping[str, Any], form: Schema | None) -> ModelReply:
-        """The reply to a question, which is paid from the day's budget and gives way to others."""
+        """Return the reply to a probe, paid from the daily budget."""
         amount = self._claude.highest_cost(request, len(canonical_json(request)))
-        if not self._budget.can_spend(amount):  # a reservation that is refused would be told to the owner
+        if not self._budget.can_spend(amount):  # a refused reservation alerts the owner
             self._is_put_off = True
             return ModelReply(outcome="over-budget", model=request["model"])
         async with self._budget.reserve(amount, self._stopping):
@@ -172,15 +164,15 @@ class BackendWatch:
         return reply
 
     def _is_away(self, reply: ModelReply) -> bool:
-        """True if the failure tells nothing of the model. Where the server has just shown its list, one that
-        breaks off fails at the question."""
+        """True if the failure says nothing about the model. After the server just showed its list, a crash
+        counts against the model.
+        """
         server = self._backend.server
         if reply.failure in CRASHES and server and not server.why:
             return False
         return reply.failure in AWAY
 
     async def _giving_way(self, request: Mapping[str, Any], form: Schema | None) -> ModelReply:
-        """Ask when nobody else does; whoever waits for an answer goes first."""
         model = str(request["model"])
         async with self._queue.admitted(
             model, RequestUrgency.BACKGROUND, JOURNAL_THREAD, self._stopping
@@ -189,19 +181,17 @@ class BackendWatch:
 
 
 async def look_up_server(claude: ClaudeClient, clock: Clock) -> None:
-    """Look up the server's list. Raises ConfigError where it lacks a model that the settings name."""
+    """Fetch the server's list; raise ConfigError if it lacks a configured model."""
     await _in_time(clock, START, claude.backend.look_up())
     check_server_models(claude)
 
 
 def check_server_models(claude: ClaudeClient) -> None:
-    """Raise ConfigError where the server's list lacks a model that the settings name."""
     if claude.backend.check.wrong:
         raise ConfigError("\n".join(claude.backend.check.wrong))
 
 
 async def _in_time(clock: Clock, seconds: float, work: Awaitable[object]) -> bool:
-    """Wait for this so long; return whether it came to its end."""
     try:
         async with StreamDeadline(clock, clock.steady() + seconds, asyncio.Event()):
             await work

@@ -1,16 +1,6 @@
-"""`python -m daemon check`: can the soul's texts be used, and does each process lead anywhere, and one to it?
+"""Checks of the owner's texts, actions and processes: faults, unreachable parts, unknown names.
 
-It needs files alone; no key, no journal, no network. The owner's actions are run as far as they stand at the
-top of their files.
-
-What leads where, for `check`: what is never entered, never offered, or never agreed to.
-
-What was found out about one thing that the daemon needs.
-
-Faults of a text or a process that is sound by itself: names of actions and processes that there are not,
-and commands that no process answers, or two.
-
-For the running daemon, which keeps the version before, and for `check`.
+`python -m daemon check` needs no key, journal or network; it executes the owner's action files.
 """
 
 from __future__ import annotations
@@ -55,19 +45,19 @@ from daemon.settings.parse import ConfigError
 from daemon.turn.input_policy import DELIBERATION_PROCESS, EXPERT_PROCESS, INITIAL_PROCESS
 
 ESCALATE = "Escalate"
-"""The action that goes over into a process by itself: into EXPERT."""
+"""Action that transitions to EXPERT."""
 
 
 LONGEST_NAME = 60
-"""Characters of a name from a file that are shown: it may be anything."""
+"""Most characters shown of a name in a file."""
 
 
 def playbook_faults(
     one: Playbook, registry: ActionRegistry, processes: Mapping[str, MentalProcess], known: Collection[str]
 ) -> Iterator[str]:
-    """Yield a sentence for each name that there is not, for lack of an end, and for one that nobody reads.
+    """Yield a sentence for each unknown name, a missing end, and a playbook that is never read.
 
-    `registry` holds every action that there could be, `known` the names of all processes and playbooks.
+    `registry` holds every possible action, `known` all process and playbook names.
     """
     actions = registry.named
     for name in one.actions:
@@ -79,7 +69,7 @@ def playbook_faults(
     offered = registry.offered_by(one)
     leads_on = one.name == DELIBERATION_PROCESS or target_processes(
         one
-    )  # open thought ends by its final answer
+    )  # open thought ends with its final answer
     if not leads_on and not any(action.terminal for action in offered):
         ends = [name for name, action in actions.items() if action.terminal]
         yield f"it has no way to end: offer {' or '.join(ends)}, or write a transition"
@@ -106,7 +96,7 @@ def command_faults(processes: Mapping[str, MentalProcess]) -> Iterator[tuple[str
 
 
 def ability_faults(text: str, registry: ActionRegistry, known: Collection[str]) -> Iterator[str]:
-    """Yield a sentence for each process or action that a line of what the soul can do names in vain."""
+    """Yield a sentence for each unknown process or action in the list of abilities."""
     there = {*registry.named, *known}
     for name in condition_names(text):
         if name not in there:
@@ -114,7 +104,7 @@ def ability_faults(text: str, registry: ActionRegistry, known: Collection[str]) 
 
 
 def target_processes(one: Playbook) -> Sequence[str]:
-    """List the processes that it goes over into, by its transitions and by its actions."""
+    """Return the processes reached by its transitions and actions."""
     goes = [*one.transitions]
     if ESCALATE in one.actions:
         goes.append(EXPERT_PROCESS)
@@ -122,12 +112,12 @@ def target_processes(one: Playbook) -> Sequence[str]:
 
 
 def suggest_or_list(name: str, known: Collection[str]) -> str:
-    """Suggest what might have been meant, or all that may be."""
+    """Suggest a similar name, or list all."""
     return suggest_name(name, known) or f"there are {', '.join(sorted(known))}"
 
 
 def suggest_name(name: str, known: Collection[str]) -> str:
-    """Suggest what might have been meant; empty where nothing is alike."""
+    """Suggest a similar name; empty if there is none."""
     alike = get_close_matches(name, known, n=1)
     if not alike:
         return ""
@@ -142,9 +132,9 @@ def _short(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What was looked at, what is to be said of it, and whether it is well; if it is not, with the fix.
+    """Result of a check, with a fix if not `ok`.
 
-    `doubtful`: it may be well, and nobody can tell.
+    `doubtful`: nothing can tell if it is well.
     """
 
     name: str
@@ -154,22 +144,19 @@ class Finding:
 
 
 def well_finding(name: str, said: str) -> Finding:
-    """Nothing to mend."""
     return Finding(name=name, said=said)
 
 
 def ill_finding(name: str, said: str) -> Finding:
-    """Something to mend."""
     return Finding(name=name, said=said, ok=False)
 
 
 def doubtful_finding(name: str, said: str) -> Finding:
-    """Something to look at, with which the daemon starts all the same."""
     return Finding(name=name, said=said, doubtful=True)
 
 
 def finding_line(finding: Finding, width: int = 10) -> str:
-    """A finding for a person; its name takes `width` characters."""
+    """Format a finding; its name takes `width` characters."""
     mark = "✓"
     if not finding.ok:
         mark = "✗"
@@ -179,12 +166,11 @@ def finding_line(finding: Finding, width: int = 10) -> str:
 
 
 def all_well(findings: Sequence[Finding]) -> bool:
-    """Is there nothing to mend?"""
     return all(finding.ok for finding in findings)
 
 
 def unknown_targets(processes: Mapping[str, MentalProcess], known: Collection[str]) -> Iterator[Finding]:
-    """Where a process goes over into that there is not."""
+    """Yield transitions to unknown processes."""
     for process in processes.values():
         for name in dict.fromkeys((*process.leads_to, *_transition_targets(process))):
             if name not in known:
@@ -196,7 +182,7 @@ def unknown_targets(processes: Mapping[str, MentalProcess], known: Collection[st
 def unreachable_texts(
     playbooks: Sequence[Playbook], processes: Mapping[str, MentalProcess]
 ) -> Iterator[Finding]:
-    """Processes and playbooks that are never entered."""
+    """Yield processes and playbooks that are never entered."""
     entered = _reachable_names(playbooks, processes)
     for name in processes:
         if name not in entered:
@@ -215,7 +201,7 @@ def unanswered(processes: Mapping[str, MentalProcess]) -> Iterator[Finding]:
 
 
 def _transition_targets(process: MentalProcess) -> Iterator[str]:
-    """The processes that `Transition(to="…")` or a returned `[memory, "…", {…}]` names in this one's file."""
+    """Yield targets of `Transition(to="…")` and of `[memory, "…", {…}]` in the process's file."""
     module = inspect.getmodule(process.run)
     if module is None or getattr(module, "PROCESS", None) is not process:
         return
@@ -233,7 +219,7 @@ def _transition_targets(process: MentalProcess) -> Iterator[str]:
 def _reachable_names(
     playbooks: Sequence[Playbook], processes: Mapping[str, MentalProcess]
 ) -> Collection[str]:
-    """Where a thread can come to: from its first process, and from what the model or the daemon chooses."""
+    """Return the names reachable from the first process, and from choices of the model or daemon."""
     goes: defaultdict[str, list[str]] = defaultdict(list)
     for name, process in processes.items():
         goes[name] += process.leads_to
@@ -254,7 +240,6 @@ def _reachable_names(
 def undescribed_actions(
     registry: ActionRegistry, processes: Mapping[str, MentalProcess]
 ) -> Iterator[Finding]:
-    """What nobody could tell the use of."""
     for action in (*registry.named.values(), *registry.commands):
         if not action.description.strip():
             yield ill_finding(
@@ -270,7 +255,7 @@ def undescribed_actions(
 def unoffered_actions(
     playbooks: Sequence[Playbook], own: OwnerActions, known: Collection[str]
 ) -> Iterator[Finding]:
-    """The owner's actions that cannot be read, or that none of the `known` playbooks offers."""
+    """Yield the owner's actions that are faulty or that no playbook offers."""
     for name, faults in own.faults.items():
         for said in faults:
             yield ill_finding(name, said)
@@ -287,7 +272,7 @@ def unoffered_actions(
 
 
 def approvals_without_owner(playbooks: Sequence[Playbook], registry: ActionRegistry) -> Iterator[Finding]:
-    """What needs the yes of an owner, where there is none."""
+    """Yield actions that need an owner's approval without an owner."""
     for one in playbooks:
         approved = [action.name for action in registry.offered_by(one) if action.approval]
         if approved:
@@ -296,19 +281,19 @@ def approvals_without_owner(playbooks: Sequence[Playbook], registry: ActionRegis
 
 
 def playbook_cycles(playbooks: Sequence[Playbook]) -> Iterator[Finding]:
-    """Ways from playbook to playbook that come back to where they began."""
+    """Yield endless cycles of playbooks."""
     goes: dict[str, set[str]] = {}
     hands: set[str] = set()
     for one in playbooks:
         goes[one.name] = set(target_processes(one))
         if one.name != EXPERT_PROCESS:
             hands.add(one.name)
-    goes |= dict.fromkeys(("conversation", "greeting"), hands)  # what a conversation may go over into
+    goes |= dict.fromkeys(("conversation", "greeting"), hands)  # possible targets of a conversation
     while True:
         try:
             graphlib.TopologicalSorter(goes).prepare()
         except graphlib.CycleError as error:
-            # The sorter takes where one goes for what comes before it, and so tells the way backwards.
+            # The sorter reads targets as predecessors, so its cycle is reversed.
             circle = error.args[1][::-1]
             said = f"{' → '.join(circle)}: they hand it to each other for ever; take one transition away"
             yield ill_finding(f"{PLAYBOOK_FOLDER}{circle[0]}", said)
@@ -319,10 +304,9 @@ def playbook_cycles(playbooks: Sequence[Playbook]) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerCode:
-    """What stands in a folder of the owner's, as far as it is code: its processes and its actions.
+    """The owner's code: processes and actions.
 
-    `broken`: of each file that should be a process and is none, why not. `owned`: is there anybody who owns
-    the soul? `sandbox` is what RLM_SANDBOX says.
+    `broken`: faults by process file. `owned`: the soul has an owner. `sandbox`: RLM_SANDBOX.
     """
 
     registry: ActionRegistry
@@ -334,7 +318,6 @@ class OwnerCode:
 
 
 def find_owner_code(folder: Path, *, owned: bool, sandbox: str = "") -> OwnerCode:
-    """The project's own processes and actions, and those actions that stand in this folder."""
     own = find_owner_actions(folder)
     registry = every_action(own.actions)
     return OwnerCode(
@@ -343,12 +326,12 @@ def find_owner_code(folder: Path, *, owned: bool, sandbox: str = "") -> OwnerCod
 
 
 def has_known_owner(settings: Settings) -> bool:
-    """Does anybody own this soul? Where the model is a script somebody of the rehearsed workspace does."""
+    """True if the soul has an owner; the rehearsed model's workspace always has one."""
     return bool(settings.owner_user_ids) or settings.claude == "rehearsed"
 
 
 def check_texts(folder: Path, code: OwnerCode) -> int:
-    """Print what is found about the texts of this folder; 1 if something is to mend."""
+    """Print the findings; return 1 if something needs a fix."""
     findings = [*find_text_findings(folder, code)]
     width = max(len(one.name) for one in findings)
     for one in findings:
@@ -357,7 +340,7 @@ def check_texts(folder: Path, code: OwnerCode) -> int:
 
 
 def find_text_findings(folder: Path, code: OwnerCode) -> Iterator[Finding]:
-    """All findings: the prompts, each playbook, how they go over into each other, then the code."""
+    """Yield all findings: prompts, playbooks, transitions, code."""
     if not folder.is_dir():
         yield ill_finding(
             "folder", f"{folder} is none: name the one that holds soul.md, prompts/ and playbooks/"
@@ -386,7 +369,7 @@ def find_text_findings(folder: Path, code: OwnerCode) -> Iterator[Finding]:
         for said in faults:
             yield ill_finding(f"processes/{name}", said)
     yield from unknown_targets(code.processes, known)
-    if len(usable) == len(playbooks) and not code.broken:  # else nobody can tell what leads where
+    if len(usable) == len(playbooks) and not code.broken:  # otherwise the paths are unknown
         yield from unreachable_texts(usable, code.processes)
         yield from unanswered(code.processes)
     yield from undescribed_actions(code.registry, code.processes)
@@ -401,7 +384,7 @@ def find_text_findings(folder: Path, code: OwnerCode) -> Iterator[Finding]:
 
 
 def _prompts(folder: Path, texts: PromptCatalogue, code: OwnerCode) -> Iterator[Finding]:
-    """Those that cannot be used, and files that nobody reads."""
+    """Yield unusable and unread prompts."""
     for name in texts.prompts:
         there = (folder / f"{name}.md").exists()
         if name in texts.defaults and not there:
@@ -412,7 +395,7 @@ def _prompts(folder: Path, texts: PromptCatalogue, code: OwnerCode) -> Iterator[
         if said:
             yield ill_finding(name, said)
     if code.broken or code.own.faults:
-        return  # what these would read cannot be told
+        return  # their texts are unknown
     for name in _files(folder, "prompts/**/[!.]*.md"):
         if name not in texts.texts:
             yield ill_finding(name, f"nobody reads it: {suggest_name(name, texts.texts) or 'take it away'}")
@@ -421,14 +404,12 @@ def _prompts(folder: Path, texts: PromptCatalogue, code: OwnerCode) -> Iterator[
 def _unknown_abilities(
     folder: Path, texts: PromptCatalogue, code: OwnerCode, known: Collection[str]
 ) -> Iterator[Finding]:
-    """What the soul could do, if there were that process or action."""
     if not _unusable(folder, ABILITIES_TEXT, texts):
         for said in ability_faults(_read(folder, ABILITIES_TEXT), code.registry, known):
             yield ill_finding(ABILITIES_TEXT, said)
 
 
 def _needing(text: str, code: OwnerCode) -> str:
-    """What says that it needs this text."""
     for name, process in code.processes.items():
         if text in process.texts:
             return f"processes/{name}"
@@ -438,7 +419,7 @@ def _needing(text: str, code: OwnerCode) -> str:
 
 
 def _playbook_findings(one: Playbook, code: OwnerCode, known: Collection[str]) -> Iterator[Finding]:
-    """What is to be said of a playbook that can be used by itself."""
+    """Yield findings on a parsed playbook."""
     name = f"{PLAYBOOK_FOLDER}{one.name}"
     wrong = [*playbook_faults(one, code.registry, code.processes, known)]
     for said in wrong:
@@ -450,7 +431,6 @@ def _playbook_findings(one: Playbook, code: OwnerCode, known: Collection[str]) -
 
 
 def _files(folder: Path, pattern: str) -> Sequence[str]:
-    """The names of the texts that there are."""
     files = folder.glob(pattern)
     return sorted(file.relative_to(folder).with_suffix("").as_posix() for file in files)
 
@@ -460,7 +440,7 @@ def _read(folder: Path, name: str) -> str:
 
 
 def _unusable(folder: Path, name: str, texts: PromptCatalogue) -> str | None:
-    """What is wrong with a text of the owner's by itself."""
+    """Return the fault of a text alone."""
     try:
         return texts.fault(name, _read(folder, name))
     except ValueError as error:

@@ -1,11 +1,4 @@
-"""The wiring: which value goes to whom, on one screen. `__main__` calls `run` or `rehearse`.
-
-What the daemon shows of itself: the page's state, its health, how well it hears.
-
-What the daemon prints as it starts, and how it names where it is connected to.
-
-What opens the page of these settings, and a link to it. For the wiring, and the command `link`.
-"""
+"""Start of the daemon: services, worker, console and start lines."""
 
 from __future__ import annotations
 
@@ -100,7 +93,7 @@ from daemon.turn.usage_limits import DailyBudget
 
 
 def create_home(home: Path) -> None:
-    """Make the folder that the journals live in, for its owner alone; raises ConfigError where that fails."""
+    """Create the journals' folder for its owner alone; raise ConfigError on failure."""
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -115,16 +108,16 @@ def create_home(home: Path) -> None:
 
 
 SMALLEST = 2_000
-"""Tokens of the shortest prompt of a conversation, about."""
+"""Tokens of the shortest prompt."""
 
 
 def unusual_host(url: str, home: str) -> str:
-    """The host of a URL that is not the usual one."""
+    """Return the host of a URL, unless it is the usual one."""
     return "" if url in ("", home) else urlsplit(url).netloc
 
 
 def budget_warning_line(settings: Settings) -> str:
-    """That no call is made, where one may cost more than a whole day may; else empty."""
+    """Return a warning if one call may cost more than the daily budget; else empty."""
     if settings.claude == "rehearsed":
         return ""
     spec = settings.table.model(settings.claude_model)
@@ -137,7 +130,7 @@ def budget_warning_line(settings: Settings) -> str:
 
 
 def print_start_lines(settings: Settings, name: str, budget: DailyBudget, link: str) -> None:
-    """What an owner wants to know at the start, in at most nine lines; the last one links to the page."""
+    """Print at most nine start lines; the last links to the page."""
     workspace = unusual_host(settings.slack_api_url, SLACK) or "Slack"
     thinker = settings.claude_model
     if settings.slack == "rehearsed":
@@ -173,15 +166,14 @@ log = logging.getLogger(__name__)
 
 
 def make_credentials(settings: Settings, now: Callable[[], float]) -> PageCredentials:
-    """Return what opens the page; the lasting token is made where there is none. Raises ConfigError and
-    JournalError."""
+    """Return the page's credentials; a missing token is created. Raises ConfigError, JournalError."""
     create_home(settings.soul_home)
     token = settings.console_token or read_or_make_token(settings.soul_home)
     return PageCredentials.open_home(settings.soul_home, token, now)
 
 
 def write_address(path: Path, here: str) -> None:
-    """Keep where the daemon listens, for the command `link`. A disk that is full is no reason to end."""
+    """Record the daemon's address for `link`; a write error is only logged."""
     try:
         write_private(path, f"{here}\n")
     except OSError as error:
@@ -191,17 +183,18 @@ def write_address(path: Path, here: str) -> None:
 
 
 def page_link(page: str, credentials: PageCredentials) -> str:
-    """Return the page's address with a new link's token; without one where none can be kept."""
+    """Return the page's address with a new token; without one if none can be stored."""
     try:
         return f"{page}/?token={credentials.make_link()}"
     except JournalError as error:
-        log.warning("There is no link to the page: %s", error)
+        log.warning("Could not make a link to the page: %s", error)
         return page
 
 
 def make_page_link(settings: Settings, now: Callable[[], float]) -> str:
-    """Return a link to the page of the daemon that runs with these settings. Raises ConfigError where none
-    runs, or its token cannot be read, and JournalError where no link can be kept."""
+    """Return a link to the running daemon's page. Raises ConfigError without a daemon or token, and
+    JournalError if no link can be stored.
+    """
     if not lock_holder(settings.journal_path):
         raise ConfigError(ASLEEP.format(home=settings.soul_home))
     token = settings.console_token or read_token(settings.soul_home)
@@ -231,15 +224,14 @@ GAUGES = (
     ("soul_catching_up", "catching_up", "1 until what was missed is read, failing or not."),
     ("soul_catch_up_left", "left_to_read", "Conversations and threads that are still to be read."),
 )
-"""The parts of its health that a scraper sees as figures: the name of each there, and here."""
+"""Health metrics: metric name, health field, description."""
 
 
 MOST_FILES = 5
-"""The owner's files that are named, of those that cannot be used."""
+"""Most faulty files shown."""
 
 
 def mount_status(app: web.Application, services: DaemonServices, own_files: OwnFiles) -> None:
-    """Add the page, and what a scraper may know, to this application."""
     view = StatusView(services, own_files)
     console = ConsoleSetup(
         journal=services.journal,
@@ -257,7 +249,7 @@ def mount_status(app: web.Application, services: DaemonServices, own_files: OwnF
 
 
 class StatusView:
-    """What a page and a scraper may know of these services."""
+    """State of the services for the page and metrics."""
 
     def __init__(self, services: DaemonServices, own_files: OwnFiles) -> None:
         self._services = services
@@ -281,7 +273,6 @@ class StatusView:
         self.overview = PageOverview(journal, slack.places, purse, answering, directory)
 
     def metrics(self) -> Metrics:
-        """What the journal says, and how well the soul hears."""
         hearing = self._slack.hearing
         metrics = Metrics(self._services.journal)
         faults = "Things that are wrong and that no restart mends; /healthz says which."
@@ -299,13 +290,13 @@ class StatusView:
         return metrics
 
     def rebuild(self, call: Entry[ModelCall]) -> tuple[Mapping[str, Any], bool]:
-        """What the model was sent in this call, made anew; and whether that is what it saw."""
+        """Rebuild a call's request; return it, and True if its digest matches."""
         memory = memory_of_call(call, self._services.texts.text_entry, self._services.journal.entry)
         seen = self._services.claude.request(memory, call.event.model, call.event.schema)
         return seen, digest(seen) == call.event.saw
 
     def state(self) -> Mapping[str, Any]:
-        """What stands at the top of the page."""
+        """Return the head of the page."""
         settings, budget = self._services.settings, self._budget
         today = budget.today()
         is_real = settings.slack == "real"
@@ -325,19 +316,18 @@ class StatusView:
         }
 
     def _name(self) -> str:
-        """The soul's, as soul.md says it now."""
         return soul_name_in(self._services.texts.newest_text(SOUL_TEXT))
 
     async def _called(self, id: str) -> str:
-        """What a person or a channel is called; the soul is called as soul.md says."""
+        """Return a display name; the soul's is that in soul.md."""
         if self._slack.is_me(id):
             return self._name()
         return await self._slack.name_of(id)
 
     def health(self) -> Mapping[str, Any]:
-        """`ok`: it hears, remembers, and its models answer. Only with `restart` may a restart help.
+        """Return the health; `ok`: events arrive, the journal works, and models answer.
 
-        What is `wrong` no restart can mend, and messages wait for it, but where a model is only slow.
+        `restart`: a restart may help. `wrong`: faults that no restart mends.
         """
         journal = self._services.journal
         reports = self._models.reports
@@ -354,7 +344,7 @@ class StatusView:
         }
 
     def details(self) -> Mapping[str, Any]:
-        """What Health shows beside that: what runs here, for how long, and how its models fare."""
+        """Return details of models, version, uptime and sockets."""
         services, hearing = self._services, self._slack.hearing
         return {
             **self._models.details_as_json(),
@@ -367,7 +357,6 @@ class StatusView:
         }
 
     def _hearing_state(self) -> Mapping[str, Any]:
-        """How well it hears, and what it has still to read."""
         hearing = self._slack.hearing
         return {
             "deaf": hearing.is_disconnected,
@@ -382,13 +371,12 @@ class StatusView:
         return part
 
     def _faults(self) -> Sequence[str]:
-        """Tell owners what is wrong: of models, the app in Slack, what may be spent, and their own files."""
         told = [self._models.report_as_json(one)["sentence"] for one in self._models.reports]
         lacking = self._services.claude.backend.check.wrong
         return [*told, *lacking, *self._slack.owner_advice, *self._budget.fault, *self._file_faults()]
 
     def _file_faults(self) -> Sequence[str]:
-        """Tell why files of the owner's are not in use as they are now; of many, the first ones."""
+        """Return faults of the owner's files, of many only the first."""
         found = [*self._services.texts.faults]
         if self._services.library:
             found += self._services.library.find_faults()
@@ -401,11 +389,8 @@ class StatusView:
         return found
 
     def _backfill_state(self) -> Mapping[str, Any]:
-        """How far what was missed is read; the log says it, too, where it takes long.
-
-        There is none before Slack has said hello for the first time, or where the daemon never was away. It
-        runs also while it fails and is tried again: then for long, and the time until which all is read
-        stands still.
+        """Return the state of the backfill; none before Slack's first hello. A failing
+        one counts as running.
         """
         if not self._slack.hearing.opened:
             return {"caught_up_until": None, "catching_up": False, "left_to_read": 0}
@@ -421,12 +406,12 @@ class StatusView:
 
 
 def _no_link(channel: str, ts: str, root: str) -> str:
-    """A rehearsed message stands on the page alone."""
+    """Return no link: rehearsed messages have none."""
     return ""
 
 
 def _last(journal: Journal) -> int | None:
-    """None where not even that can be read: then `damage` says why."""
+    """Return the last seq; None if unreadable, as `damage` then says."""
     try:
         return journal.last_seq_of_all()
     except JournalError:
@@ -434,11 +419,11 @@ def _last(journal: Journal) -> int | None:
 
 
 GRACE = 10.0
-"""Seconds that running turns get when the daemon is told to stop."""
+"""Seconds that running turns get at a stop."""
 
 
 async def run_rehearsal(settings: Settings, rehearsal: RehearsalMount) -> None:
-    """A local Slack (/api/) and a local Claude (/v1/), until cancelled."""
+    """Serve a local Slack (/api/) and a local Claude (/v1/) until cancelled."""
     async with AsyncExitStack() as stack:
         clock, credentials = SystemClock(), None
         if settings.console_token:
@@ -454,8 +439,6 @@ async def run_rehearsal(settings: Settings, rehearsal: RehearsalMount) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningDaemon:
-    """A daemon that listens: what its owner, and a test, may look at."""
-
     name: str
     url: str
     credentials: PageCredentials
@@ -478,9 +461,9 @@ class RunningDaemon:
 async def run_daemon(
     settings: Settings, rehearsal: RehearsalMount | None, samples: Path | None = None
 ) -> None:
-    """The daemon, until cancelled. Raises ConfigError and JournalError."""
+    """Run the daemon until cancelled. Raises ConfigError and JournalError."""
     async with start_daemon(settings, SystemClock(), rehearsal=rehearsal, samples=samples) as soul:
-        gc.freeze()  # what is there by now stays for good: the collector need not go through it again
+        gc.freeze()  # imported objects stay
         await soul.budget.preload()
         print_start_lines(settings, soul.name, soul.budget, page_link(soul.url, soul.credentials))
         await run_until_failure(soul.journal.died, soul.slack.died)
@@ -499,11 +482,10 @@ async def start_daemon(
     writer: type[JournalWriter] = JournalWriter,
     sandbox: Open | None = None,
 ) -> AsyncIterator[RunningDaemon]:
-    """While inside, the soul hears and answers; on leaving, running turns get `grace` seconds to end.
+    """Run the soul inside the block; on leaving, running turns get `grace` seconds.
 
-    `words` is the folder of the owner's texts and actions, and `samples` one of actions besides; `rehearsal`
-    is what the settings do not name of the world; without `processes`, they are those that the settings ask
-    for.
+    `words`: folder of the owner's texts and actions; `samples`: one of more actions; `rehearsal`: rehearsed
+    services; `processes`: in place of the configured ones.
     """
     folder = words or project_root()
     files, own = OwnFiles(folder), _usable_actions(folder, samples)
@@ -534,8 +516,9 @@ async def start_daemon(
 
 
 def _usable_actions(folder: Path, samples: Path | None) -> Sequence[ActionFunction]:
-    """The owner's actions, and these samples. Raises ConfigError with a line for each fault of an action's or
-    process's file."""
+    """Return the owner's actions and samples. Raises ConfigError with a line for each fault of actions and
+    processes.
+    """
     own = find_owner_actions(folder)
     if samples:
         own = with_samples(own, samples)
@@ -560,8 +543,7 @@ async def _make_services(
     slack: SlackSurface,
     here: str,
 ) -> DaemonServices:
-    """What there is once for all, until the stack ends; Slack begins later. Raises ConfigError where the
-    model's server lacks a model."""
+    """Open the shared services. Raises ConfigError if the model server lacks a model."""
     claude = await stack.enter_async_context(make_claude(settings, clock, here))
     library = None
     if settings.knowledge_dirs:
@@ -593,7 +575,6 @@ async def _make_services(
 
 
 async def _begin_look_up(stack: AsyncExitStack, services: DaemonServices) -> None:
-    """Begin to look up what the model's server can do. Raises ConfigError where it lacks a model."""
     watch = BackendWatch(
         services.claude,
         services.queue,
@@ -612,7 +593,6 @@ async def _make_dependencies(
     processes: Mapping[str, Process],
     sandbox: Open | None,
 ) -> TurnDependencies:
-    """All that turns can reach, which have this sandbox, or those that the settings ask for."""
     if sandbox is None:
         sandboxes = await stack.enter_async_context(make_sandboxes(services.settings))
         sandbox = sandboxes.open
@@ -627,7 +607,7 @@ async def _run_worker(
     slack: SlackSurface,
     clear: Sequence[Clear],
 ) -> Worker:
-    """What takes turns in this world, and what goes on beside it, until the stack ends."""
+    """Start the worker and its background tasks."""
     enter = stack.enter_async_context
     await enter(log_ended_turns(world.journal))
     await enter(in_background(world.budget.preload()))
@@ -647,7 +627,6 @@ async def _run_worker(
 def _make_prompt_files(
     folder: Path, journal: Journal, own: Sequence[ActionFunction], processes: Mapping[str, Process]
 ) -> PromptFiles:
-    """The owner's texts in this folder, with those that these actions and processes need."""
     needed = [*PROCESSES.values(), *processes.values()]
     known = prompt_catalogue(needed, STEP_TEXTS, *(one.texts for one in own))
     registry = every_action(own)
@@ -671,7 +650,7 @@ async def _bind_application(
     rehearsal: RehearsalMount | None,
     credentials: PageCredentials | None,
 ) -> tuple[web.Application, socket, str]:
-    """The application, with what is rehearsed in it, the socket on which it is to answer, and its address."""
+    """Return the application, its socket and its address."""
     create_home(settings.soul_home)
     listener = stack.enter_context(bind(settings.host, settings.port))
     app = web.Application(client_max_size=BODY)

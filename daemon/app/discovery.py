@@ -182,13 +182,13 @@ def _faults(process: object) -> Iterator[str]:
     ways = (process.run, type(process.run).__call__)
     if not any(map(inspect.iscoroutinefunction, ways)):
         yield "its function does not wait: write `async def`"
-    for name, given in (("leads", process.leads_to), ("commands", process.commands)):
+    for name, given in (("leads_to", process.leads_to), ("commands", process.commands)):
         if isinstance(given, str):
             yield f'`{name}` is a text where a tuple belongs: write `{name}=("{given}",)`, with the comma'
     if not isinstance(process.commands, str):
         yield from filter(None, map(_command_fault, process.commands))
     if not are_prompt_texts(process.texts):
-        yield 'its `texts` name no `Words`: write `texts={"prompts/…": Words()}`'
+        yield 'its `texts` name no `Placeholders`: write `texts={"prompts/…": Placeholders()}`'
 
 
 def _command_fault(command: object) -> str:

@@ -1,18 +1,5 @@
-"""`python -m daemon doctor`: looks at everything once, says each in a line, and how to mend it.
-
-What the daemon needs of this machine: Python, room for its journal, a whole journal, its port.
-
-The model: what its server lists, one real, tiny turn as the daemon would ask for it, and its cost.
-
-The workspace: who the bot token makes us, what it may do, and whether a socket may be opened.
-
-The programs that run here: what a model writes when it reads, and what the inner life may start.
-
-Where do they run, and what confines them, or keeps them from the network?
-
-The capabilities of the models of a local server, a line each: as they are kept, or looked up now.
-
-What is known of the models that the settings name: what they cost, and how much they take.
+"""`python -m daemon doctor`: checks of the machine, settings, model, workspace and sandboxes, each with a
+fix.
 """
 
 from __future__ import annotations
@@ -94,15 +81,15 @@ FIXES = {
     "bad-request": "Is CLAUDE_MODEL the name of a model there?",
     "unreachable": "Check {address} and the network",
 }
-"""What to do about a failure that does not pass by itself, and is none of the account's."""
+"""Fixes of permanent failures outside ACCOUNT."""
 
 
 PLAIN = frozenset({"unauthorized", "unreachable"})
-"""Failures after which there is nothing more to look up."""
+"""Failures that end the model checks."""
 
 
 async def ask_server(llm: ClaudeClient) -> None:
-    """Ask the server behind a base URL what it lists, as long as a look-up may take."""
+    """Fetch the list of the server at the base URL, within the timeout."""
     with suppress(TimeoutError):
         async with asyncio.timeout(LOOKING_UP):
             await llm.backend.look_up()
@@ -111,12 +98,11 @@ async def ask_server(llm: ClaudeClient) -> None:
 async def examine_claude(
     llm: ClaudeClient, models: Mapping[Role, str], *, paid: bool
 ) -> AsyncIterator[Finding]:
-    """Look at the list of a server that was asked, say hello to the model that speaks, where it may cost
-    something; then look up the others by name."""
+    """Check the server's list, then greet the speaking model if `paid`, then look up the others."""
     backend = llm.backend
     for finding in _list_findings(backend):
         yield finding
-    if backend.check.wrong:  # a start would end here
+    if backend.check.wrong:  # a start fails here
         return
     names = list(dict.fromkeys(models.values()))
     if paid:
@@ -132,14 +118,13 @@ async def examine_claude(
 
 
 def _names_listed(server: ServerDescription | None) -> Sequence[str]:
-    """Return the names in the server's list; none where it shows no list, or an empty one."""
+    """Return listed names; empty without a list."""
     if server is None or server.models is None:
         return ()
     return server.models.names
 
 
 def _list_findings(backend: ModelBackend) -> Sequence[Finding]:
-    """Return findings on the server's list, and on the names in the settings."""
     server = backend.server
     if server is None:
         return ()
@@ -179,7 +164,7 @@ def _answer_finding(reply: ModelReply, models: Mapping[Role, str], llm: ClaudeCl
 
 
 async def _look_up_names(llm: ClaudeClient, names: list[str], models: Mapping[Role, str]) -> Finding:
-    """What the server says of these names, which costs nothing."""
+    """Check names with the server, at no cost."""
     fixes: list[str] = []
     unsure: list[str] = []
     why = "it could not be asked"
@@ -199,7 +184,7 @@ async def _look_up_names(llm: ClaudeClient, names: list[str], models: Mapping[Ro
 
 
 def _fix(word: str, name: str, models: Mapping[Role, str], llm: ClaudeClient) -> str:
-    """Return what to do, with the names that the server lists where it has no such model."""
+    """Return a fix, with the server's names for an unknown model."""
     said = account_advice(
         AccountFault(failure=word, model=name), settings_naming_model(name, models), llm.account
     )
@@ -216,7 +201,7 @@ def _price(reply: ModelReply) -> str:
 
 
 def examine_models(settings: Settings, llm: ClaudeClient) -> Iterator[Finding]:
-    """Yield what each model costs and takes, by the settings or its server, and settings of no use."""
+    """Yield prices, windows, and useless settings."""
     table, names = settings.table, settings.model_names
     costs = [f"{name} {table.model(name).price}" for name in names]
     yield well_finding("prices", f"{', '.join(costs)} (input/output/cached, in dollars for a million tokens)")
@@ -254,11 +239,10 @@ def _window(settings: Settings, llm: ClaudeClient, name: str) -> str:
 
 
 CELL, RESULT = "6 * 7", 42
-"""A cell that the doctor runs, and its value."""
+"""Test cell and its value."""
 
 
 async def examine_sandbox(kind: str) -> Finding:
-    """What RLM_SANDBOX leads to on this machine."""
     if kind not in get_args(Kind):
         return await _own(kind)
     if kind == "monty":
@@ -276,7 +260,7 @@ async def examine_sandbox(kind: str) -> Finding:
 
 
 async def _own(name: str) -> Finding:
-    """Open a sandbox of the owner's class, and run a cell in it."""
+    """Run a cell in a sandbox of the owner's class."""
     try:
         async with SandboxFactory(name) as sandboxes:
             sandbox = await sandboxes.open({})
@@ -297,7 +281,7 @@ async def _own(name: str) -> Finding:
 
 
 async def examine_programs(recipes: Mapping[str, AllowedProgram], seconds: float) -> Finding:
-    """Say which programs of PROCESS_COMMANDS can run on this machine, and for how long each."""
+    """Report available programs of PROCESS_COMMANDS and their time limit."""
     if not recipes:
         return well_finding("processes", "the inner life may run no programs (PROCESS_COMMANDS)")
     missing = [name for name, recipe in recipes.items() if program_path(recipe) is None]
@@ -318,7 +302,6 @@ HEAD = ("model", "window", "JSON", "form", "images", "reads", "writes", "at once
 
 
 FORMS = {"format": "by output_config", "grammar": "by a grammar", "prompt": "by the prompt alone"}
-"""The means by which a model is held to a schema, in words."""
 
 
 UNKNOWN_VALUE = "?"
@@ -327,9 +310,9 @@ UNKNOWN_VALUE = "?"
 async def capability_table(
     llm: ClaudeClient, clock: Clock, folder: Path, *, paid: bool
 ) -> AsyncIterator[Finding]:
-    """Yield a head and a row for each model without a listed price; those in `folder` are the owner's texts.
+    """Yield a table row for each model without a listed price; `folder` holds the owner's texts.
 
-    Where it is `paid`, what is not known is asked, which is kept for the daemon.
+    If `paid`, unknown capabilities are probed and kept.
     """
     backend = llm.backend
     if backend.server is None or not backend.unlisted_models:
@@ -353,7 +336,7 @@ async def _ask_all(llm: ClaudeClient, clock: Clock, folder: Path, model: str) ->
             continue
         try:
             text = read_text_file(folder / f"{TEXTS[question]}.md")
-        except ValueError:  # `texts` says what is wrong with it
+        except ValueError:  # reported by the check `texts`
             continue
         backend.note_finding(model, question, await ask_probe(question, model, text, ask), clock.now())
 
@@ -385,7 +368,6 @@ def _speed(tokens: float | None) -> str:
 
 
 def align_columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield a line for each row, with their columns below each other."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
@@ -404,15 +386,15 @@ def _server(backend: ModelBackend) -> str:
 
 
 NOWHERE, NEVER = "C0000000000", "1.000000"
-"""A conversation that there is not."""
+"""Conversation that does not exist."""
 
 
 async def examine_slack(
     access: SlackAccess, wanted: Set[str], clock: Clock, *, alone: bool
 ) -> AsyncIterator[Finding]:
-    """auth.test with the scopes that it shows, of which the manifest asks for `wanted`; then a ticket.
+    """Check both tokens, and the scopes against `wanted`, the manifest's.
 
-    `alone`: no daemon of this home runs, so that no socket of the app is ours.
+    `alone`: no daemon of this home runs, so no socket is ours.
     """
     async with ClientSession(headers=access.headers) as session:
         web = make_web_api(access, session, clock)
@@ -430,7 +412,7 @@ async def examine_slack(
 
 
 async def _look_once(name: str, access: SlackAccess, looking: Awaitable[Finding]) -> Finding:
-    """What comes of looking once, or what was in the way."""
+    """Return the finding of a check, or of its failure."""
     try:
         return await looking
     except ConfigError as error:
@@ -445,7 +427,7 @@ async def _bot(web: WebApi, access: SlackAccess) -> Finding:
 
 
 async def _scopes(web: WebApi, wanted: Set[str]) -> Finding:
-    """What the bot token may do, as Slack says in a header."""
+    """Compare the bot token's scopes in Slack's header."""
     answer = await web.call_readonly(web.client.auth_test)
     shown = str(answer.headers.get("X-OAuth-Scopes", ""))
     missing = sorted(wanted - {scope.strip() for scope in shown.split(",")})
@@ -456,7 +438,7 @@ async def _scopes(web: WebApi, wanted: Set[str]) -> Finding:
 
 
 async def _agent(web: WebApi) -> Finding:
-    """Does Slack take signs of work? Asked of a conversation that there is not: nothing is shown."""
+    """Check status support with a nonexistent conversation, so that nothing is shown."""
     method = web.client.agents_sessions_setStatus
     try:
         await web.call_readonly(method, channel_id=NOWHERE, thread_ts=NEVER, status=DONE)
@@ -474,7 +456,7 @@ async def _app(web: WebApi, access: SlackAccess) -> Finding:
 
 
 async def _sockets(web: WebApi, access: SlackAccess, session: ClientSession) -> Finding:
-    """Is the app's only socket ours? It is opened for no more than Slack's count of them."""
+    """Open a socket to read how many Slack counts for this app."""
     client = web.client
     url = await socket_url(web, access)
     async with session.ws_connect(url, proxy=client.proxy, ssl=client.ssl or True) as ws:
@@ -493,11 +475,11 @@ PYTHON = (3, 11)
 
 
 SCARCE = 200_000_000
-"""Bytes that must be free: with less, a busy day may fill the disk."""
+"""Bytes that must be free for a busy day."""
 
 
 LONG = 100_000
-"""Entries; a longer journal is not looked through by the doctor."""
+"""Entries; a longer journal is not verified."""
 
 
 PATIENCE = ClientTimeout(total=5)
@@ -507,7 +489,6 @@ ENV = Path(".env")
 
 
 def examine_python(version: Sequence[int]) -> Finding:
-    """The Python that runs this."""
     said = ".".join(map(str, version[:3]))
     if tuple(version[:2]) < PYTHON:
         return ill_finding(
@@ -517,7 +498,6 @@ def examine_python(version: Sequence[int]) -> Finding:
 
 
 def examine_disk(home: Path, scarce: int = SCARCE) -> Finding:
-    """The folder that the journal lives in, or will."""
     there = home
     while not there.exists():
         there = there.absolute().parent
@@ -533,7 +513,7 @@ def examine_disk(home: Path, scarce: int = SCARCE) -> Finding:
 
 
 def examine_file_modes(home: Path, env: Path = ENV) -> Finding:
-    """What holds private thoughts, and what holds tokens: nobody else can read it."""
+    """Check that nobody else can read the journals and tokens."""
     shown = [str(path) for path in (home, *journal_files(home), env) if is_readable_by_others(path)]
     if not shown:
         return well_finding("modes", f"nobody else can read {home} or {env}")
@@ -544,7 +524,7 @@ def examine_file_modes(home: Path, env: Path = ENV) -> Finding:
 
 
 def examine_page_access(home: Path, token: str) -> Finding:
-    """What opens the page: CONSOLE_TOKEN, which is this `token`, or the one that the first start makes."""
+    """Check the page's access: CONSOLE_TOKEN (`token`), or the generated token."""
     how = "`python -m daemon link` prints a link that opens it in a browser"
     if token:
         return well_finding("page", f"CONSOLE_TOKEN is its token; {how}")
@@ -557,7 +537,7 @@ def examine_page_access(home: Path, token: str) -> Finding:
 
 
 def examine_journal(path: Path) -> Finding:
-    """The journal: it can be read, and keeps its own rules. A daemon may live on it."""
+    """Verify the journal, also while a daemon runs."""
     try:
         if not path.exists():
             return well_finding("journal", f"none yet; the first start makes {path}")
@@ -590,7 +570,7 @@ def examine_journal(path: Path) -> Finding:
 
 
 async def examine_port(host: str, number: int, path: Path) -> Finding:
-    """The port: free, or held by the daemon that lives on this journal."""
+    """Check that the port is free, or held by the daemon of this journal."""
     if not number:
         return well_finding("port", "any that is free")
     try:
@@ -615,7 +595,7 @@ def _lock_finding(held: str, health: Mapping[str, Any]) -> Finding:
 
 
 async def _health(host: str, number: int) -> dict[str, Any] | None:
-    """What a daemon that listens there says of itself; None where none does."""
+    """Return the health of a daemon there; None if there is none."""
     url = f"{url_of(host, number)}/healthz"
     try:
         async with ClientSession(timeout=PATIENCE) as session, session.get(url) as response:
@@ -628,13 +608,13 @@ async def _health(host: str, number: int) -> dict[str, Any] | None:
 
 
 LONGEST_NAME = 35
-"""Characters that Slack gives the name of an app."""
+"""Slack's limit of an app name, in characters."""
 
 
 async def examine_installation(clock: Clock, as_json: bool) -> int:
-    """Print all findings, each as soon as it is there; 1 if one is ill.
+    """Print findings as they come; return 1 if one is ill.
 
-    Where no app is connected yet, also the link that makes it.
+    Without a Slack app, also print a link that creates it.
     """
     shown: list[Finding] = []
     async for finding in all_findings(clock):
@@ -654,8 +634,8 @@ async def examine_installation(clock: Clock, as_json: bool) -> int:
 
 
 def app_link(called: str) -> str:
-    """Where Slack makes the app that manifest.json describes, in one click, under this name: the one in the
-    file is a placeholder, for whoever pastes it by hand.
+    """Return Slack's link to create the app of manifest.json under this name; the file's own is a
+    placeholder.
     """
     described = _manifest()
     described["display_information"]["name"] = called[:LONGEST_NAME]
@@ -665,7 +645,7 @@ def app_link(called: str) -> str:
 
 
 async def all_findings(clock: Clock) -> AsyncIterator[Finding]:
-    """Everything, in the order in which a start needs it."""
+    """Yield all findings in the order of a start."""
     yield examine_python(sys.version_info[:3])
     try:
         for key in misspelt():
@@ -683,7 +663,6 @@ async def all_findings(clock: Clock) -> AsyncIterator[Finding]:
 
 
 async def settings_findings(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
-    """All that the settings lead to."""
     code = find_owner_code(project_root(), owned=has_known_owner(settings))
     wrong = [one for one in find_text_findings(project_root(), code) if not one.ok]
     for one in wrong or [well_finding("texts", "soul.md, the prompts and the playbooks can be used")]:

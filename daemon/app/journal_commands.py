@@ -1,12 +1,6 @@
-"""A thread as a tree of causes, for its owner's terminal.
+"""Journal commands: trace of a thread, verification by the soul's rules, backup, table of kinds.
 
-What the soul thought stands in it, too: it is for nobody but the owner.
-
-What must be true of a soul's journal beside the engine's rules: of texts, conversations and speech.
-
-A copy of the journal as it is at one moment, made beside a running daemon. For the command `backup`.
-
-The table of kinds in docs/ARCHITECTURE.md, made from their classes.
+A trace shows private thoughts, so it is for the owner only.
 """
 
 from __future__ import annotations
@@ -61,8 +55,9 @@ from daemon.slack.block_text import MENTION
 
 @contextmanager
 def write_atomically(path: Path) -> Iterator[Path]:
-    """A new file that nobody but its owner can read, to be written beside this path: it takes its name when
-    it is whole. Raises JournalError where it cannot be written, or something has that name."""
+    """Yield a new private file, renamed to this path when complete. Raises JournalError if it exists or
+    cannot be written.
+    """
     part = path.parent / f"{path.name}.part"
     _are_free(path, part)
     try:
@@ -71,7 +66,7 @@ def write_atomically(path: Path) -> Iterator[Path]:
             yield part
             with part.open("rb") as file:
                 os.fsync(file.fileno())
-            _are_free(path)  # still: a rename takes the place of whatever has the name
+            _are_free(path)  # checked again: rename overwrites
             part.rename(path)
         finally:
             part.unlink(missing_ok=True)
@@ -82,7 +77,7 @@ def write_atomically(path: Path) -> Iterator[Path]:
 def _are_free(*paths: Path) -> None:
     for path in paths:
         if os.path.lexists(path):
-            raise JournalError(f"{path} is there already. Name another file, or take it away.")
+            raise JournalError(f"{path} exists already. Name another file, or remove it.")
 
 
 LINK = re.compile(r"/archives/([A-Z0-9]+)/p([0-9]+)([0-9]{6})$")
@@ -92,21 +87,21 @@ PLACE = re.compile(r"([A-Z0-9]+):([0-9]+\.[0-9]+)$")
 
 
 LATEST = 10
-"""How many threads are named to who asks for one that is not there."""
+"""Threads shown if none matches."""
 
 
 LISTED = 40
-"""How many are listed to who asks for none."""
+"""Threads listed by default."""
 
 
 DEEPEST = 12
-"""Levels that are indented: an outage goes on for many."""
+"""Most indented levels: an outage causes long chains."""
 
 
 def find_thread(reading: JournalReader, asked: str) -> Entry[ConversationOpened]:
-    """The `thread` entry of what is meant: an id or its beginning, a link of Slack's, or `C…:ts`.
+    """Find a thread by id, prefix, Slack link, or `C…:ts`.
 
-    Raises LookupError, which names the latest threads.
+    Raises LookupError with the latest threads.
     """
     threads = reading.entries_of_kind(ConversationOpened)
     place = _asked_place(asked)
@@ -125,7 +120,7 @@ def find_thread(reading: JournalReader, asked: str) -> Entry[ConversationOpened]
 def _thread_by_prefix(
     threads: Sequence[Entry[ConversationOpened]], asked: str
 ) -> list[Entry[ConversationOpened]]:
-    """The one that has this id, or those whose ids begin like it."""
+    """Return the thread of this id, or those it prefixes."""
     found = []
     for one in threads:
         if one.thread == asked:
@@ -138,13 +133,13 @@ def _thread_by_prefix(
 def _threads_with_message(
     reading: JournalReader, threads: Sequence[Entry[ConversationOpened]], channel: str, ts: str
 ) -> list[Entry[ConversationOpened]]:
-    """Those with this message; what was noticed in a channel only where no thread has it."""
+    """Return threads with the message; threads of ambient messages only without others."""
     found = [one for one in threads if _holds_message(reading, one, channel, ts)]
     return [one for one in found if one.event.ts] or found
 
 
 def list_threads(reading: JournalReader, *, everything: bool = False) -> Iterator[str]:
-    """The threads that can be asked for, a line each, the latest last; the latest few, or all."""
+    """Yield a line for each thread, the latest last."""
     opened = reading.entries_of_kind(ConversationOpened)
     if not opened:
         yield "The journal holds no thread yet."
@@ -158,10 +153,7 @@ def list_threads(reading: JournalReader, *, everything: bool = False) -> Iterato
 
 
 def trace_lines(reading: JournalReader, opened: Entry[ConversationOpened], width: float) -> Iterator[str]:
-    """Yield the lines of a thread's tree, with its branches, none longer than `width`.
-
-    What causes something stands above it.
-    """
+    """Yield a thread and its branches as a tree of causes, in lines up to `width`."""
     entries = in_seq_order(_entries(reading, opened.thread))
     names = _names(reading)
     costs = [call.event.cost for call in of_kind(ModelCall, entries) if not call.event.taken_from]
@@ -180,7 +172,6 @@ def trace_lines(reading: JournalReader, opened: Entry[ConversationOpened], width
 
 
 def _entries(reading: JournalReader, thread: str) -> Iterator[Entry[Event]]:
-    """Those of a thread, and of the branches under it."""
     entries: list[Entry[Event]] = reading.thread_entries(thread)
     yield from entries
     for branch in of_kind(ThreadSpawned, entries):
@@ -188,19 +179,17 @@ def _entries(reading: JournalReader, thread: str) -> Iterator[Entry[Event]]:
 
 
 def _several(count: int, one: str, more: str) -> str:
-    """`1 call`, `2 calls`"""
     return f"1 {one}" if count == 1 else f"{count} {more}"
 
 
 def entry_in_words(entry: Entry[Event]) -> str:
-    """What an entry says, in a line."""
     if isinstance(entry.event, ClaimMade):
         return entry.key
     return entry.event.line()
 
 
 def _names(reading: JournalReader) -> Mapping[str, str]:
-    """What people are called who have said something, by their ids."""
+    """Return names of speakers by id."""
     names: dict[str, str] = {}
     for *_, texts in reading.fields_of_kind([PersonMessage], ["$.user", "$.name"]):
         user, name = json.loads(texts)
@@ -210,8 +199,6 @@ def _names(reading: JournalReader) -> Mapping[str, str]:
 
 
 def _with_names(text: str, names: Mapping[str, str]) -> str:
-    """A text that mentions people by their names, where these are known."""
-
     def named(mention: re.Match[str]) -> str:
         user = mention[1]
         if user not in names:
@@ -222,7 +209,6 @@ def _with_names(text: str, names: Mapping[str, str]) -> str:
 
 
 def _tree(entries: Sequence[Entry[Any]]) -> Iterator[tuple[int, Entry[Any]]]:
-    """Each entry with its depth, directly below its cause; what the thread itself caused stands leftmost."""
     caused: dict[int, list[Entry[Any]]] = {}
     leftmost: list[Entry[Any]] = []
     for entry in entries:
@@ -242,7 +228,6 @@ def _tree(entries: Sequence[Entry[Any]]) -> Iterator[tuple[int, Entry[Any]]]:
 
 
 def _asked_place(asked: str) -> tuple[str, str] | None:
-    """The channel and the ts that are meant; of a link to a reply, those of its root."""
     found = PLACE.match(asked)
     if found:
         return found[1], found[2]
@@ -256,7 +241,6 @@ def _asked_place(asked: str) -> tuple[str, str] | None:
 
 
 def _holds_message(reading: JournalReader, opened: Entry[ConversationOpened], channel: str, ts: str) -> bool:
-    """Is the message of this ts in this thread, or its root?"""
     if opened.event.channel != channel:
         return False
     if opened.event.ts == ts:
@@ -268,10 +252,7 @@ def _holds_message(reading: JournalReader, opened: Entry[ConversationOpened], ch
 
 
 def _line_maker(reading: JournalReader) -> Callable[[Entry[ConversationOpened]], str]:
-    """Return the function that makes a thread's line in a list.
-
-    It names a group DM by the people who spoke in it, who are looked up here once for all threads.
-    """
+    """Return a formatter of thread lines; names are looked up once for all."""
     groups = {
         one.thread: one.event.channel
         for one in reading.entries_of_kind(ConversationOpened)
@@ -301,7 +282,7 @@ def _time(entry: Entry[Any]) -> str:
 
 
 def printable_text(text: str) -> str:
-    """The text on one line, and nothing in it that a terminal would obey."""
+    """Return one line without control characters."""
     characters = [c if c.isprintable() else " " for c in text]
     return " ".join("".join(characters).split())
 
@@ -310,32 +291,32 @@ Findings = Iterator[tuple[int, str]]
 
 
 CARD = 0
-"""Stands for the speech where a message is a card: that one may change."""
+"""Marks a card, which may change, instead of a speech."""
 
 
 def verify_journal(reading: JournalReader) -> VerifyResult:
-    """Look at the whole journal of a soul. Raises JournalError where it cannot be read."""
+    """Verify a soul's journal. Raises JournalError if unreadable."""
     return replay(reading, SoulRules().all)
 
 
 class SoulRules:
-    """The rules, with what they know of the entries so far."""
+    """Rules of a soul's journal, with state from earlier entries."""
 
     def __init__(self) -> None:
         self._texts = set[str]()
         self._sets = dict[str, Mapping[str, str]]({"": {}})
         self._in_use = dict[str, Mapping[str, str]]()
-        """Execution to the texts that it began with."""
+        """Texts by execution."""
         self._places = dict[str, tuple[str, str]]()
-        """Thread to its team and channel."""
+        """Team and channel by thread."""
         self._claimed = dict[tuple[object, str], int | None]()
-        """A message in Slack, by its place and ts, and the speech that it is."""
+        """Speech by place and ts."""
         self._stamps = dict[int | None, str]()
-        """A speech, and the ts of its message."""
+        """Message ts by speech."""
 
     @property
     def all(self) -> tuple[JournalRule, ...]:
-        """In the order in which they are asked."""
+        """All rules in order."""
         return (
             JournalRule(
                 "texts", self.texts, KindFilter((PromptVersion, PromptSet, SoulTurnBegan, ModelCall))
@@ -347,7 +328,7 @@ class SoulRules:
         )
 
     def texts(self, _: ReplayState, entry: Entry[Any]) -> Findings:
-        """The owner's texts that were used are in the journal, as they were."""
+        """Yield a violation if a used text is missing or changed."""
         match entry.event:
             case PromptVersion():
                 yield from self._text(entry)
@@ -373,14 +354,13 @@ class SoulRules:
             yield entry.seq, f"its key is {entry.key}, but its texts give {digest(texts)}"
 
     def _begun(self, entry: Entry[SoulTurnBegan]) -> Findings:
-        """The set of texts that it begins with is there."""
         texts = entry.event.texts
         if texts not in self._sets:
             yield entry.seq, f"the texts {texts} are not there"
         self._in_use.setdefault(entry.event.execution, self._sets.get(texts, {}))
 
     def _worded(self, entry: Entry[ModelCall]) -> Findings:
-        """What was read of the owner's is of those texts that its turn began with."""
+        """Yield a violation if a call used a text outside its turn's set."""
         there = self._in_use.get(execution_of(entry.key))
         for name in entry.event.wording:
             if there is not None and name not in there:
@@ -392,7 +372,7 @@ class SoulRules:
                 yield entry.seq, f"the text {sha} is not there"
 
     def stretch(self, ledger: ReplayState, entry: Entry[Any]) -> Findings:
-        """A stretch of a conversation has the key of what it names; what a call begins with are such."""
+        """Yield a violation for a wrong chunk key, or a call that begins with another kind."""
         match entry.event:
             case PromptChunk(seqs=seqs):
                 key = prompt_chunk_key(entry.thread, seqs)
@@ -404,7 +384,7 @@ class SoulRules:
                         yield entry.seq, f"it begins with {seq}, which is no stretch of a conversation"
 
     def thread(self, _: ReplayState, entry: Entry[Any]) -> Findings:
-        """A conversation is opened by one entry, before all else that is said in it."""
+        """Yield a violation unless exactly one entry opens a conversation, first."""
         root = root_of(entry.thread)
         known = root in self._places or root == INNER
         if isinstance(entry.event, ConversationOpened):
@@ -415,7 +395,7 @@ class SoulRules:
             yield entry.seq, f"{entry.thread} was never opened"
 
     def brought(self, ledger: ReplayState, entry: Entry[Any]) -> Findings:
-        """What was said elsewhere is brought into a conversation only within one channel, or one DM."""
+        """Yield a violation if a message is brought in from another channel or DM."""
         here = self._places.get(root_of(entry.thread))
         for _, seq in ledger.kinds.referenced_seqs(entry.event):
             there = ledger.thread_of(seq)
@@ -423,7 +403,7 @@ class SoulRules:
                 yield entry.seq, f"it brings {seq} here, which was said in another channel"
 
     def stamp(self, _: ReplayState, entry: Entry[Any]) -> Findings:
-        """A message in Slack is claimed by one speech, and a speech is one message; or it is a card."""
+        """Yield a violation unless each message belongs to one speech, or is a card."""
         event, speech = entry.event, entry.cause
         if isinstance(event, CardShown):
             message = self._places.get(entry.thread, entry.thread), event.ts
@@ -446,7 +426,7 @@ KINDS_HEAD = "| kind | what it is | fields | pending until |\n|---|---|---|---|\
 
 
 def kinds_table() -> str:
-    """All kinds that a soul's journal may hold, a row each."""
+    """Return all kinds as a Markdown table."""
     return KINDS_HEAD + "".join(map(_kinds_row, with_engine_kinds(SOUL_KINDS)))
 
 
@@ -459,7 +439,6 @@ def _kinds_row(kind: type[Event]) -> str:
 
 
 def _fields(kind: type[Event]) -> Iterator[str]:
-    """Its own fields, without those that the engine fills in each step."""
     engines = {field.name for field in fields(StepEvent)}
     for field in fields(kind):
         if field.name not in engines:
@@ -467,18 +446,18 @@ def _fields(kind: type[Event]) -> Iterator[str]:
 
 
 def backup_journal(journal: Path, out: Path) -> str:
-    """Copy it into this new file, which nobody else can read, and check the copy; says what it holds.
+    """Copy the journal to a new private file, and verify it; return a summary.
 
-    Raises JournalError where it cannot be read or written, or the copy is not sound; then no file is left.
+    Raises JournalError on failure or violations; then no file is left.
     """
-    open_readonly(journal).close()  # what is no journal is said as such, before anything is made
+    open_readonly(journal).close()  # report a foreign file first
     with write_atomically(out) as copy:
         _copy_journal(journal, copy)
         return f"{out}: {_check_copy(copy)}"
 
 
 def _copy_journal(journal: Path, out: Path) -> None:
-    """`vacuum into` reads one moment of a journal that others go on writing."""
+    """Copy one moment of a journal in use, by `vacuum into`."""
     store = sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
     try:
         store.execute("vacuum into ?", (str(out),))
@@ -489,7 +468,6 @@ def _copy_journal(journal: Path, out: Path) -> None:
 
 
 def _check_copy(copy: Path) -> VerifyResult:
-    """Raises JournalError where the copy breaks a rule of the journal."""
     with open_reader(copy, SOUL_KINDS) as copied:
         verdict = verify_journal(copied)
     if verdict.violations:

@@ -1,11 +1,7 @@
-"""`python -m daemon read FILE… -q "…"`: one reading in a terminal, with a journal of its own.
+"""`python -m daemon read FILE… -q "…"`: a reading in a terminal, with its own journal.
 
-It needs no workspace and no daemon. What was begun and cut off goes on where it was, when the same is asked
-of the same files: no call that is recorded is paid again.
-
-The model as `python -m daemon read` asks it: who waits at a terminal is told of each try that failed.
-
-An outage is waited for as long as the reading may take; what only an owner can mend ends the reading at once.
+The same question on the same files resumes an interrupted reading. Outages are retried until the time limit;
+faults that the owner must mend end it.
 """
 
 from __future__ import annotations
@@ -74,7 +70,7 @@ from daemon.turn.turn import TERMINAL_PLACE, Process, TurnDependencies
 from daemon.turn.usage_limits import DailyBudget, LimitChecker
 
 PAUSE = 5.0
-"""Seconds between the first tries of an outage and the next ones; doubled each time."""
+"""Seconds before the first retry; doubled each time."""
 
 
 LONGEST_PAUSE = 60.0
@@ -108,7 +104,7 @@ ADVICE = {
         f" {DOCTOR}"
     ),
 }
-"""Sentences on what is wrong and what to do, by those words of Reply.failure that no other try changes."""
+"""Fixes of permanent failures."""
 
 
 AWAY = (
@@ -124,14 +120,14 @@ LEFT_ALONE = " It asks to be left alone for {seconds:.0f} s."
 
 
 class FailedTryLog:
-    """Counts the tries that failed, and says each in a line."""
+    """Counter and printer of failed tries."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._tries = 0
 
     def __call__(self, model: str, answer: StreamedAnswer) -> None:
-        """One failed. What is the same at each try is said once, at the end, and not here."""
+        """Report a failed try; permanent failures are reported at the end."""
         if answer.failure not in PASSING_FAILURES:
             return
         self._tries += 1
@@ -148,14 +144,14 @@ class FailedTryLog:
 
 
 class TerminalModel:
-    """Implements LLM over `claude`, the models of which are `models`."""
+    """LLM over `claude`, with `models` by role."""
 
     def __init__(self, claude: ClaudeClient, clock: Clock, models: Mapping[Role, str]) -> None:
         self._claude = claude
         self._clock = clock
         self._models = models
         self.gave_up: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        """Set when no model will answer: why, and what to do. Calls then wait until they are cancelled."""
+        """Set with the reason if no model will answer; calls then wait for cancellation."""
         self.request = claude.request
         self.bounded_request = claude.bounded_request
         self.highest_cost = claude.highest_cost
@@ -165,7 +161,6 @@ class TerminalModel:
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
     ) -> ModelReply:
-        """Send it until it is answered, or `stop` is set."""
         failed: ModelReply | None = None
         pause = PAUSE
         while True:
@@ -183,7 +178,7 @@ class TerminalModel:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _leave_unanswered(self, why: str, reply: ModelReply) -> NoReturn:
-        """Say so, and leave this call unanswered, as a kill would: the journal can go on from there."""
+        """Set `gave_up`, and leave the call pending, to be resumed."""
         if not self.gave_up.done():
             model = reply.model
             self.gave_up.set_result(
@@ -204,7 +199,6 @@ def _in_brackets(cause: str) -> str:
 
 
 ANSWERED, FAILED, PARTIAL = 0, 1, 2
-"""Exit statuses."""
 
 
 HERE = ConversationOpened(
@@ -220,19 +214,18 @@ HERE = ConversationOpened(
 
 
 ALONE = "context"
-"""What a single file is called by programs, and so in citations."""
+"""Single file's name in citations."""
 
 
 JOINED = re.compile("[^\u200c\u200d]+")
-"""What stands between joiners, which nobody sees, and without which many scripts and emojis read wrong."""
+"""Text between zero-width joiners, which many scripts and emojis need."""
 
 
 GRACE = 0.5
-"""Seconds that the reading gets to end when it is left: what is half done goes on when it is asked again."""
+"""Seconds to end at a stop; unfinished work is resumed later."""
 
 
 BAR = 24
-"""Characters of the bar that shows how many of its rounds are over."""
 
 
 REASONS = {
@@ -255,10 +248,10 @@ async def read_in_terminal(
     open: Open | None = None,
     clock: Clock | None = None,
 ) -> int:
-    """Answer a question about these files: the answer on stdout, progress on stderr; returns the status.
+    """Answer on stdout, with progress on stderr; return the exit status.
 
-    Its journal stands at `place`, or in `SOUL_HOME/reads/`. Raises ConfigError where there is no model, or
-    something else stands there; JournalError where nothing can be written down.
+    The journal is `place`, or in `SOUL_HOME/reads/`. Raises ConfigError without a model or if another journal
+    is there, and JournalError if it cannot be written.
     """
     if settings.claude == "rehearsed":
         raise ConfigError(f"ANTHROPIC_API_KEY is missing; a script reads nothing. {KEY_HINT}")
@@ -283,14 +276,13 @@ async def read_in_terminal(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingInput:
-    """What is read, and what for."""
+    """Documents and question of a reading."""
 
     documents: Sequence[Document]
     question: str
 
     @property
     def digest(self) -> str:
-        """Stands for all of it."""
         whole = hashlib.sha256(self.question.encode())
         for document in self.documents:
             whole.update(f"\0{document.name}\0{document.text}".encode(errors="surrogatepass"))
@@ -298,23 +290,19 @@ class ReadingInput:
 
     @property
     def key(self) -> str:
-        """The key of the question in its journal."""
         return f"asked:{self.digest}"
 
     async def load(self) -> Any:
-        """The text of a single file, or a text by each file's name."""
         if len(self.documents) == 1:
             return self.documents[0].text
         return {document.name: document.text for document in self.documents}
 
     async def process(self, turn: Turn) -> WorkingMemory:
-        """The one process that there is in a terminal."""
         await read_source(turn, self.question, self.load)
         return turn.memory
 
 
 def _print_outcome(ended: ReadingEnded | str | None, documents: Sequence[Document]) -> int:
-    """Print what the reading came to, or why no model answers; returns the status."""
     if isinstance(ended, str):
         print(escaped_line(f"No model answered: {ended}"), file=sys.stderr)
         return FAILED
@@ -333,7 +321,7 @@ def _print_outcome(ended: ReadingEnded | str | None, documents: Sequence[Documen
 
 
 def _print_answer(answer: str, documents: Sequence[Document]) -> None:
-    """With those of its citations that hold."""
+    """Print the answer with valid citations."""
     citable = [*documents]
     if len(documents) == 1:
         citable.append(replace(documents[0], name=ALONE))
@@ -358,7 +346,7 @@ def _bytes(path: Path) -> bytes:
 async def _run_reading(
     settings: Settings, place: Path, asked: ReadingInput, open: Open, clock: Clock
 ) -> ReadingEnded | str | None:
-    """The reading in this journal: one that was cut off goes on. A text says why no model answers."""
+    """Run or resume the reading; return its end, or why no model answers."""
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         journal = await enter(Journal(place, clock, SOUL_KINDS))
@@ -389,7 +377,7 @@ async def _run_reading(
 
 
 def _last_ending(journal: Journal) -> ReadingEnded | None:
-    """Return the end of the reading that all others were part of."""
+    """Return the end of the root reading."""
     for ended in reversed(journal.entries_of_kind(ReadingEnded)):
         if not is_part(ended.key):
             return ended.event
@@ -397,7 +385,6 @@ def _last_ending(journal: Journal) -> ReadingEnded | None:
 
 
 def _journal_place(settings: Settings, asked: ReadingInput) -> Path:
-    """Where the journal of this reading is: that of one that was cut off, or a new one."""
     folder = settings.soul_home / READS
     create_home(settings.soul_home)
     create_home(folder)
@@ -411,7 +398,7 @@ def _journal_place(settings: Settings, asked: ReadingInput) -> Path:
 
 
 def _usable_path(path: Path, asked: ReadingInput) -> Path:
-    """The path, if nothing stands there, or this reading, which was cut off. Raises ConfigError."""
+    """Return the path if free, or if this reading was interrupted there. Raises ConfigError."""
     if not _is_there(path):
         return path
     with open_reader(path, SOUL_KINDS) as journal:
@@ -422,12 +409,12 @@ def _usable_path(path: Path, asked: ReadingInput) -> Path:
 
 
 def _is_there(path: Path) -> bool:
-    """Does anything stand there? A file that is empty was made by one who did not get to begin."""
+    """True if a non-empty file exists."""
     return path.exists() and path.stat().st_size > 0
 
 
 def _is_cut_off(path: Path) -> bool:
-    """Did the reading in this journal not come to its end? Then it goes on, and says so."""
+    """True if the reading did not end; it is then announced as resumed."""
     with open_reader(path, SOUL_KINDS) as journal:
         if journal.entries_of_kind(SoulTurnEnded):
             return False
@@ -444,7 +431,6 @@ def _make_terminal_dependencies(
     process: Process,
     open: Open,
 ) -> TurnDependencies:
-    """What a turn can reach in a terminal: a model, and nobody to speak to."""
     budget = DailyBudget(journal, clock, settings.budget_daily_usd)
     nothing = Limits()
     return TurnDependencies(
@@ -467,13 +453,12 @@ def _make_terminal_dependencies(
 
 
 class NullSpeaker(Speaker):
-    """Implements Speaker and Surroundings where there is no workspace: nothing can be said."""
+    """Speaker and Surroundings without a workspace."""
 
     async def earlier_messages(self, thread: str) -> EarlierMessages:
         return EarlierMessages()
 
-    def status(self, *_: object) -> None:
-        """Nobody sees it."""
+    def status(self, *_: object) -> None: ...
 
     def pages(self, text: str, *_: object) -> Sequence[MessagePage]:
         return [MessagePage(text=text, upto=len(text))] if text else []
@@ -490,14 +475,13 @@ class NullSpeaker(Speaker):
     async def start(self, *_: object, **__: object) -> Any:
         raise PostFailed("there is nobody to speak to")
 
-    def report_left_out(self, thread: str, word: str) -> None:
-        """Nothing is said, so nothing is left out."""
+    def report_left_out(self, thread: str, word: str) -> None: ...
 
     extend = finish = leave_message = replace = retract = show_card = whisper = open_dm = start
 
 
 class ReadingProgress:
-    """Shows how far a reading is: one line that changes, in a terminal; else a line for each round."""
+    """Progress: one changing line in a terminal, otherwise a line a round."""
 
     def __init__(self, rounds: int, out: TextIO) -> None:
         self._rounds = rounds
@@ -507,7 +491,6 @@ class ReadingProgress:
         self._usd = 0.0
 
     async def follow(self, journal: Journal) -> None:
-        """Until the reading is over."""
         async for entries in journal.follow_entries(0):
             for entry in entries:
                 self._count(entry)
@@ -518,7 +501,7 @@ class ReadingProgress:
             self._show()
 
     def say(self, line: str) -> None:
-        """Print a line of its own, in place of the one that changes; that comes again below it."""
+        """Print a line above the progress line."""
         if self._lively:
             print("\r\x1b[K", end="", file=self._out)
         print(escaped_line(line), file=self._out, flush=True)

@@ -88,7 +88,7 @@ class AnswerForms:
         if kept == "lost":
             log.warning("%s answered in no form that can be used: an apology was said instead.", model)
         elif kept == "again":
-            log.warning("%s did not answer in the form that was asked for, and was asked once more.", model)
+            log.warning("%s did not answer in the requested form: it was asked once more.", model)
         if self.is_plain(role):
             return
         if kept == "kept":
@@ -97,8 +97,8 @@ class AnswerForms:
         self._failed[model] += 1
         if self.is_plain(role):
             log.warning(
-                "%s left the sections out of %d answers in a row: from now on it is asked in plain words."
-                " With MODEL_FORM=plain in .env it is from the start.",
+                "%s omitted the sections in %d consecutive answers: from now on it is asked in plain words."
+                " Set MODEL_FORM=plain in .env to do so from the start.",
                 model,
                 IN_A_ROW,
             )

@@ -261,7 +261,7 @@ class CapabilityFile:
             write_private(self._path, f"{text}\n")
         except OSError as error:
             log.warning(
-                "%s cannot be written (%s): what the models can do is looked up again at the next start.",
+                "Could not write %s (%s): the models' capabilities are looked up again at the next start.",
                 self._path,
                 error.strerror,
             )
@@ -662,7 +662,9 @@ class ModelBackend:
 
     def _report_change(self, before: ServerDescription | None, found: ServerDescription) -> None:
         if found.models is None and (before is None or before.why != found.why):
-            log.info("%s shows no list of models: %s. Every name is accepted.", found.address, found.why)
+            log.info(
+                "%s has no usable list of models: %s. Every model name is accepted.", found.address, found.why
+            )
 
     def _recognise(self, model: str, server: ServerDescription) -> None:
         """Load kept findings unless the model is unchanged."""
@@ -674,7 +676,8 @@ class ModelBackend:
             return
         if known:
             log.info(
-                "%s serves another %s than before: what it can do is looked up again.", *_served_names(served)
+                "%s now serves another model as %s: its capabilities are looked up again.",
+                *_served_names(served),
             )
             if self._changed:
                 self._changed(model)

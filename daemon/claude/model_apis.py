@@ -404,7 +404,7 @@ class ChatCompletions:
                 )
                 if other is None:
                     raise
-                log.info("%s is asked in another way from now on: %s", model, other)
+                log.info("%s refused a part of a request: its request form is now %s", model, other)
                 self._manners[model] = other
 
     def begin(self, request: Mapping[str, Any]) -> StreamedAnswer:

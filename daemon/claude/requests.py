@@ -373,8 +373,8 @@ class ModelWindows:
         if window and window < self.window(model):
             self._told[model] = window
             log.warning(
-                "%s takes no more than %d tokens here. Prompts are kept below that from now on; with"
-                " MODEL_WINDOW=%s=%d in .env they are from the start.",
+                "%s accepts at most %d tokens here. Prompts are kept below that from now on; set"
+                " MODEL_WINDOW=%s=%d in .env to do so from the start.",
                 model,
                 window,
                 model,

@@ -291,8 +291,8 @@ def _close_to_others(path: Path, descriptor: int) -> None:
         return
     os.fchmod(descriptor, mode & ~OTHERS)
     log.warning(
-        "Other users could read %s until now, and the token in it opens the page. If one of them may have, "
-        "remove it and start the daemon again: that makes a new one.",
+        "Other users could read %s until now; its token opens the page. If one of them may have read it, "
+        "remove the file and restart the daemon to make a new token.",
         path,
     )
 

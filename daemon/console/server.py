@@ -145,8 +145,8 @@ class ConnectionLimit:
         if not self._told:
             self._told = True
             log.warning(
-                "Too many connections are open, many of them from %s. The oldest ones that are idle, or have "
-                "shown no token, are closed for new ones; the owner's are kept.",
+                "Too many connections are open, many of them from %s. The oldest idle ones, and those that "
+                "showed no token, are closed for new ones; the owner's are kept.",
                 guest.address,
             )
 
@@ -286,7 +286,7 @@ async def _let_in(listener: socket.socket, runner: web.AppRunner, crowd: Connect
         except ConnectionError:
             continue  # gone before it was accepted
         except OSError as error:
-            log.warning("No connection can be let in (%s); it is tried again.", error.strerror)
+            log.warning("Could not accept a connection (%s): retrying.", error.strerror)
             crowd.make_room()
             await asyncio.sleep(BREATH)
             continue

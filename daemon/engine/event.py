@@ -593,7 +593,7 @@ def _check_class(each: type[Event]) -> None:
         if not says:
             raise ValueError(
                 f"{each.__qualname__} has `answers` and would be taken for a message:"
-                " give it `rank = Rank.ANSWER`"
+                " give it `rank = InputRank.ANSWER`"
             )
 
 

@@ -372,7 +372,7 @@ class CrashGuard:
         try:
             await self._write(WorkerStopped(life=self.life), _ended(self.life), self.life)
         except JournalError as error:
-            log.warning("That it was told to stop could not be written down. %s", error)
+            log.warning("Could not record the stop of this worker: %s", error)
 
     async def _beat(self, began: Entry[TurnBegan], seconds: float) -> None:
         attempt = _attempt(self._journal, began).seq

@@ -301,7 +301,9 @@ class WaitScheduler:
         except EngineError:
             raise
         except Exception as error:  # boundary of the program's `fits`: the time still counts
-            log.warning("What the wait %d is for cannot be told; it is tried again.", seq, exc_info=error)
+            log.warning(
+                "The program failed to match entries for the wait %d; it is tried again.", seq, exc_info=error
+            )
             heapq.heappush(self._dues, (self._clock.now() + AGAIN, seq))
         return known.matched
 

@@ -234,7 +234,7 @@ class TurnRunner:
                 )  # the execution that reported the end, if any
                 return
             except ReplayMismatch as difference:
-                log.warning("%s begins again with its log: %s.", execution.id, difference)
+                log.warning("Restarting the execution %s with its log: %s.", execution.id, difference)
                 await execution.restart(difference)
             except ReplayRequested:
                 pass
@@ -302,7 +302,7 @@ class TurnRunner:
         name = recorded_name(error)
         if execution is None:
             if not isinstance(error, JournalDamaged):  # logged by the journal
-                log.warning("A turn of %s could not be begun; it is tried again.", thread, exc_info=error)
+                log.warning("Could not begin a turn of %s; it is tried again.", thread, exc_info=error)
             number = len(self._journal.thread_entries(thread, TurnNotBegun)) + 1
             await self._journal.append(thread, TurnNotBegun(error=name), key=f"{thread}!unbegun#{number}")
             return
@@ -347,13 +347,15 @@ class TurnRunner:
         return ctx
 
     async def _abandon(self, execution: Execution) -> TurnEnded:
-        log.error("A turn of %s (%s) is ended without a word.", execution.thread, execution.turn)
+        log.error(
+            "Ended a turn of %s (%s) without reporting it to anybody.", execution.thread, execution.turn
+        )
         await self._end_child(execution.began)
         return TurnEnded(outcome="abandoned")
 
     async def _end_unresumable(self, began: Entry[TurnBegan]) -> None:
         """Close a half turn that cannot be resumed, and what it left pending."""
-        log.error("A turn of %s (%s) cannot be taken up again.", began.thread, began.key)
+        log.error("Could not resume a turn of %s (%s); it is abandoned.", began.thread, began.key)
         closes = [began.seq, *began.event.inputs]
         with suppress(JournalDamaged):
             done = self._journal.entries_under(began.event.execution)
@@ -406,7 +408,7 @@ def _log_failure(execution: Execution, event: AttemptFailed, error: Exception) -
     level = logging.DEBUG
     if event.final or not execution.failed_attempts:
         level = logging.WARNING
-    log.log(level, "A turn of %s cannot do what it has to. %s.", execution.thread, event.why.rstrip("."))
+    log.log(level, "A turn of %s is held up: %s.", execution.thread, event.why.rstrip("."))
 
 
 SWEEP = 1.0
@@ -523,7 +525,7 @@ class Worker:
         while True:
             await self._guarded(self.sweep(), "The sweep")
             await self._clock.sleep(SWEEP)
-            await self._guarded(self._suspects.record_lifetime(SWEEP), "How long it lives")
+            await self._guarded(self._suspects.record_lifetime(SWEEP), "Recording the uptime")
 
     async def _guarded(self, work: Coroutine[Any, Any, None], name: str) -> None:
         try:
@@ -534,7 +536,7 @@ class Worker:
                 level = logging.WARNING
             log.log(level, "%s waits for the journal. %s", name, error)
         except Exception:  # task boundary
-            log.exception("%s stopped; it is tried again in a moment.", name)
+            log.exception("%s failed; it is tried again in a moment.", name)
 
     def _start(self, thread: str) -> None:
         if thread not in self._busy and not self._closing:
@@ -558,7 +560,8 @@ class Worker:
         except FencedError:
             self._lost.add(thread)
             log.warning(
-                "Another worker has taken over %s; it is left alone until something new comes.", thread
+                "Another worker has taken over the thread %s; it is ignored here until new input comes.",
+                thread,
             )
 
     def _may_turn(self, thread: str) -> bool:

@@ -1,8 +1,4 @@
-"""The kinds of entries that the soul writes, beside the engine's own: one class each.
-
-What reached the soul are Inputs, what it does are StepEvents; the rest is what it knows of the world. The
-journal stores them, and the table of kinds in docs/ARCHITECTURE.md is made from them.
-"""
+"""Kinds of entries of the soul, one class each: Inputs reach it, StepEvents are its acts."""
 
 from __future__ import annotations
 
@@ -192,4 +188,3 @@ SOUL_KINDS: tuple[type[Event], ...] = (
     MessageGrowthEnded,
     *FORGETTING,
 )
-"""All of them, for whoever opens a journal."""

@@ -1,7 +1,4 @@
-"""What reached the soul, and where: conversations, what is said in them, and what it set itself to do.
-
-What becomes of a turn: how it begins and ends, what it waits for, and what stands in its way.
-"""
+"""Kinds for conversations, inputs and turns."""
 
 from __future__ import annotations
 
@@ -16,43 +13,40 @@ from daemon.engine.kinds import AnswerAwaited, AnswerReceived, Intent, ThreadOpe
 
 
 def thread_key(team: str, channel: str, root: str) -> str:
-    """The natural key of a conversation, by its first message; what is said in no thread has none."""
+    """Return the key of a conversation; empty without a thread."""
     return f"thread:{team}:{channel}:{root}"
 
 
 def moment_of(ts: str) -> Decimal:
-    """When something was said, for comparing: a ts is a string id, and a float loses its last digits."""
+    """Return a ts for comparison; a float loses digits."""
     return Decimal(ts)
 
 
 TOO_LATE, ANSWERED, OWN_WORDS = "not answered", "answered before", "your own words"
-"""Notes about what is only remembered: it was read too late; or it was answered, or said, in a life of the
-soul whose journal is gone."""
+"""Notes: read too late, or handled or said by a soul whose journal is gone."""
 
 
 REMINDER = "reminder"
-"""The note of a reminder that is shown as one; before, the note was "a reminder"."""
 
 
 CONTEXT = "context:"
 
 
 def context_key(thread: str, ts: str) -> str:
-    """The key of what stood above a call: context of that thread alone, which makes no message known."""
+    """Return the key of a message above a call: context of that thread alone."""
     return f"{CONTEXT}{thread}:{ts}"
 
 
 def is_context(key: str) -> bool:
-    """Is this the key of such an entry? Then it is no news: nobody said it there."""
     return key.startswith(CONTEXT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationOpened(ThreadOpened):
-    """A conversation: the first entry of its thread, under its `thread_key`.
+    """A conversation, the first entry of its thread, keyed by `thread_key`.
 
-    `where` is what Slack calls it, `place` its name for a sentence, `audience` who can read it there,
-    `user` who said the first message in it and `called_by` the ts of the message that called the soul.
+    `where`: Slack's type; `place`: name in sentences; `user`: first author; `called_by`: ts of the calling
+    message.
     """
 
     stays: ClassVar[tuple[str, ...]] = (
@@ -69,12 +63,11 @@ class ConversationOpened(ThreadOpened):
 
     @property
     def is_whole(self) -> bool:
-        """Is it the soul's own from its first message on? Then Slack has nothing to show from before."""
         return not self.ts or (self.where == "dm" and self.begins_with_call)
 
     @property
     def begins_with_call(self) -> bool:
-        """Was the soul called by the very first message of it? Then what was said before stands above it."""
+        """True if the first message called the soul; earlier ones stand above it."""
         return self.ts == self.called_by
 
     def line(self) -> str:
@@ -83,7 +76,7 @@ class ConversationOpened(ThreadOpened):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AudienceChanged(Event):
-    """Who can read a channel from now on."""
+    """A channel's audience from now on."""
 
     kind = "audience"
     stays: ClassVar[tuple[str, ...]] = ("team", "channel", "audience")
@@ -97,7 +90,7 @@ class AudienceChanged(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameTaken(Event):
-    """Somebody in a workspace is the first to be called so; the key holds a digest of the name."""
+    """First use of a name in a workspace; its digest is in the key."""
 
     kind = "name-taken"
     stays: ClassVar[tuple[str, ...]] = ("user",)
@@ -109,11 +102,9 @@ class NameTaken(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedFile:
-    """A file that was added to what somebody said, as Slack described it then. A model sees its `name` only.
+    """Shared file, as Slack described it; models see only its `name`.
 
-    `size` is in bytes (None: Slack did not say), `url` where its bytes are for who has the token. `mode` is
-    what Slack keeps it as (hosted, snippet, external, tombstone, …); `access` is how much of it Slack shows
-    (visible, check_file_info, …).
+    `size`: bytes or None; `url` needs the token; `mode`: hosted, snippet, external, tombstone, ….
     """
 
     name: str
@@ -128,11 +119,10 @@ class SharedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonMessage(Event):
-    """Something that somebody said: `ts` is when, as Slack dates it, and `files` is what was added to it.
+    """A person's message, dated by `ts`, with shared `files`.
 
-    `name` is what they are shown as; where that is more than the name that they chose, this one is `chosen`.
-    `owner`: they owned the soul then. `note` says what is special about it: edited, deleted, a reminder, or
-    one of the notes above.
+    `name`: as displayed; `chosen`: the name they chose, if different. `owner`: by an owner. `note`: edited,
+    deleted, a reminder, or one above.
     """
 
     stays: ClassVar[tuple[str, ...]] = ("user", "ts", "note")
@@ -152,13 +142,12 @@ class PersonMessage(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverheardMessage(PersonMessage):
-    """Something said around the soul that it need not answer."""
+    """A message around the soul that needs no answer."""
 
     kind = "heard"
 
     @property
     def is_own(self) -> bool:
-        """Did the soul say it itself, as Slack shows it?"""
         return self.note == OWN_WORDS
 
 
@@ -168,7 +157,7 @@ MessageCommand = Literal["", "stop", "trace", "memory", "forget", "delete", "hel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncomingMessage(PersonMessage, Input):
-    """Something said to the soul, or where it listens. A `command` is no matter of the conversation."""
+    """A message to the soul, or in a place it listens to. A `command` is outside the conversation."""
 
     kind = "message"
     stays: ClassVar[tuple[str, ...]] = ("address", "command")
@@ -178,7 +167,7 @@ class IncomingMessage(PersonMessage, Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopRequest(PersonMessage, Input):
-    """Somebody wants the soul to stop, `by` a word (empty), a reaction, or Slack's button."""
+    """A person's stop request, `by` a word (empty), reaction, or button."""
 
     kind = "stop"
     stays: ClassVar[tuple[str, ...]] = ("address", "by")
@@ -189,7 +178,7 @@ class StopRequest(PersonMessage, Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ButtonPress(PersonMessage, Input):
-    """Somebody pressed a button under a question; `text` is what it reads, `value` what it means."""
+    """A press of a button; `text` is its label."""
 
     kind = "answer"
     stays: ClassVar[tuple[str, ...]] = ("answers",)
@@ -200,22 +189,21 @@ class ButtonPress(PersonMessage, Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReminderFired(PersonMessage, Input):
-    """The time of a reminder has come, which the soul set for itself on behalf of somebody."""
+    """A due reminder, set by the soul on a person's behalf."""
 
     kind = "timer"
 
     @property
     def is_reminder(self) -> bool:
-        """Is it shown as what it is? Older ones were shown as something that was said, and still are."""
+        """True if shown as a reminder; older ones are not."""
         return self.note == REMINDER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchQuestion(Input):
-    """A branch, which has no address, has something to ask of people.
+    """A question to people from a branch, which has no address.
 
-    `asks` is the key of its question; `choices` are its buttons (label, value, style). The other fields are
-    those of a question.
+    `asks`: the question's key; `choices`: label, value, style.
     """
 
     kind = "wish"
@@ -235,7 +223,7 @@ class BranchQuestion(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchAnswer(Input):
-    """What people answered to the question of a branch; all empty if nobody did, or can any more."""
+    """The answer to a branch's question; empty if none came."""
 
     kind = "relayed"
     stays: ClassVar[tuple[str, ...]] = ("answers", "by")
@@ -251,7 +239,7 @@ class BranchAnswer(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackgroundTask(Input):
-    """Something for this process to do when nobody waits."""
+    """A task for this process in idle time."""
 
     kind = "afterthought"
     stays: ClassVar[tuple[str, ...]] = ("process",)
@@ -265,7 +253,7 @@ class BackgroundTask(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfCall(Input):
-    """A thought that the soul addressed to itself, in its own thread: its next call goes on from there."""
+    """A thought of the soul to itself."""
 
     kind = "self-call"
     text: str
@@ -273,10 +261,9 @@ class SelfCall(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InternalMessage(Input):
-    """What came to a thread from within: from an action, a branch, another thread of its tree.
+    """An internal message from an action, a branch, or another thread of the tree.
 
-    Where `sender` is empty the core itself says it: `code` is what for, `count` how often in a row. `status`
-    is how the branch ended that sent it.
+    Without `sender` it is the core's: `code` is the reason, `count` its repetitions.
     """
 
     kind = "inner-message"
@@ -293,11 +280,9 @@ class InternalMessage(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoulTurnBegan(TurnBegan):
-    """A thread takes a turn, in this process; `texts` is the set of the owner's files as they are now, a
-    digest.
+    """The start of a turn in a process; `texts` is the digest of the owner's files.
 
-    `apart` are the parameters of a process beside what the thread is about: it leaves the thread's process
-    as it is.
+    `apart`: parameters of a side process, which leaves the thread's own unchanged.
     """
 
     stays: ClassVar[tuple[str, ...]] = ("process", "texts")
@@ -311,10 +296,7 @@ class SoulTurnBegan(TurnBegan):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoulTurnEnded(TurnEnded):
-    """A turn is over. `keep` are the entries that the thread remembers of it, in order.
-
-    `process` and `params` say where the thread is now; None where this turn does not say.
-    """
+    """The end of a turn; `keep` are the entries remembered. `process` None: unchanged."""
 
     stays: ClassVar[tuple[str, ...]] = ("process",)
     keep: Seqs = ()
@@ -322,7 +304,7 @@ class SoulTurnEnded(TurnEnded):
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def without_words(self) -> Self:
-        """A process whose parameters are forgotten cannot be gone on with."""
+        """Copy without process: it cannot continue without parameters."""
         if self.params:
             return without_words(replace(self, process=""))
         return without_words(self)
@@ -330,7 +312,7 @@ class SoulTurnEnded(TurnEnded):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessChanged(StepEvent):
-    """The thread goes over into another process; `now`: within this turn."""
+    """A transition to another process; `now`: within this turn."""
 
     kind = "transition"
     stays: ClassVar[tuple[str, ...]] = ("to",)
@@ -341,7 +323,7 @@ class ProcessChanged(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimMade(Event):
-    """What may happen once across threads, and the execution that got it; its key says what."""
+    """A claim on something unique across threads."""
 
     kind = "claim"
     stays: ClassVar[tuple[str, ...]] = ("by",)
@@ -350,7 +332,7 @@ class ClaimMade(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartLog(StepEvent):
-    """What an execution had done that could not go on, for the one that begins afresh."""
+    """Results of an execution that could not continue, for its successor."""
 
     kind = "log"
     text: str
@@ -358,7 +340,7 @@ class RestartLog(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierMessagesFetched(StepEvent):
-    """What was fetched of what was said before the soul was called in; `whole`: was that all of it?"""
+    """Messages from before the soul was called in; `whole`: all of them."""
 
     kind = "overheard"
     brings = True
@@ -368,10 +350,7 @@ class EarlierMessagesFetched(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DmContextImported(StepEvent):
-    """What was said in other conversations of a DM, and this one knows from here on: all before `before`.
-
-    In order: what it begins with, or what the others kept since; then what waited there for an answer.
-    """
+    """Messages imported from a DM's other conversations, all before `before`; unanswered ones are last."""
 
     kind = "carried-over"
     brings = True
@@ -381,7 +360,7 @@ class DmContextImported(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DmSummaryPlanned(StepEvent):
-    """What is to be summed up of a DM, in whichever of its conversations it was said."""
+    """The messages of a DM to summarize."""
 
     kind = "gathered"
     brings = True
@@ -390,11 +369,9 @@ class DmSummaryPlanned(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionAsked(AnswerAwaited):
-    """A question. `to` may answer; those in `owners` only as long as they own the soul.
+    """A question to `to`; those in `owners` only while they are owners.
 
-    It is answered by a press of one of `choices`; with `words` by any message of theirs; with `resumes` by
-    one that says no more than "go on". `said` are the receipts of its messages, `about` what it is for, and
-    `labels` what the buttons of the choices read.
+    Answered by `choices`, any message (`words`), or "go on" (`resumes`). `said`: receipts.
     """
 
     stays: ClassVar[tuple[str, ...]] = ("to", "owners")
@@ -411,10 +388,9 @@ class QuestionAsked(AnswerAwaited):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionAnswered(AnswerReceived):
-    """A question was answered by this person (empty: by nobody), with this choice or these words.
+    """An answer by a person (empty: nobody): a choice or words.
 
-    `text` is how a choice is remembered, `meanwhile` what the thread kept since the question, `seqs` are the
-    messages that were the answer, and `about` is what it was asked for.
+    `text`: remembered form; `meanwhile`: entries kept since.
     """
 
     stays: ClassVar[tuple[str, ...]] = ("by",)
@@ -432,9 +408,9 @@ class QuestionAnswered(AnswerReceived):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitReached(StepEvent):
-    """Which bound stands in the way of another call; `resets` is what a consent begins anew.
+    """A limit that blocks another call.
 
-    `final`: no consent would make room for the call.
+    `resets`: usage that an approval resets; `final`: none would help.
     """
 
     kind = "limit"
@@ -451,7 +427,7 @@ class LimitReached(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeechBegan(StepEvent):
-    """One message is about to be said."""
+    """The start of a message."""
 
     kind = "speech"
     pending = True
@@ -460,7 +436,7 @@ class SpeechBegan(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeechPosted(StepEvent):
-    """The message stands in Slack, and grows."""
+    """A posted message that still grows."""
 
     kind = "speech-started"
     stays: ClassVar[tuple[str, ...]] = ("ts",)
@@ -470,10 +446,10 @@ class SpeechPosted(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeechFinished(StepEvent):
-    """The message stands in Slack for good; `upto` is how far in the whole text it goes.
+    """A final message in Slack; `upto` is its end in the text.
 
-    `refused` is Slack's word where it took no form of what was to be said: then this stands there instead.
-    `replaces` is the ts of a message that could not be rewritten, and is gone.
+    `refused`: Slack's error for all forms, so this stands instead. `replaces`: ts of a deleted, uneditable
+    message.
     """
 
     kind = "spoken"
@@ -488,7 +464,7 @@ class SpeechFinished(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeechDropped(StepEvent):
-    """Nothing of the message stands in Slack."""
+    """A message that is not in Slack."""
 
     kind = "unsaid"
     receipt_of = "speech"
@@ -496,7 +472,7 @@ class SpeechDropped(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionStarted(Intent):
-    """Something is about to be done in the world."""
+    """An action about to change the world."""
 
     kind = "action"
     closed_by = frozenset({"observation", "turn-ended"})
@@ -508,7 +484,7 @@ class ActionStarted(Intent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionObserved(StepEvent):
-    """What came of it."""
+    """The result of an action."""
 
     kind = "observation"
     stays: ClassVar[tuple[str, ...]] = ("name",)

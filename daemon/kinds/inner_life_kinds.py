@@ -1,7 +1,6 @@
-"""What the inner life writes down: when it is due, what it did in a tick, and the programs that it started.
+"""Kinds for the inner life.
 
-Its notes, records and settings have no entries of their own: they are folds over the commands of its ticks,
-and over what was said in other threads. HMP seed, sections 1 to 6.
+Notes, records and settings are projections of commands and messages. HMP seed, sections 1 to 6.
 """
 
 from __future__ import annotations
@@ -14,25 +13,23 @@ from daemon.engine.event import Event, Input, InputRank, Seqs, StepEvent
 from daemon.kinds.conversation_kinds import PersonMessage
 
 INNER = "sess-inner"
-"""The thread of the inner life: the one id that is not derived, and a thread without an address."""
+"""Thread of the inner life, with a fixed id and no address."""
 
 
 INNER_WAIT = "inner"
-"""What the note of a wait says why the inner life is to think again."""
 
 
 FAMILIES = frozenset(
     {"notes", "diary", "concepts", "links", "llm_memory", "process", "cleanup", "cycle", "message", "mesh"}
 )
-"""The families of commands whose names are told, and counted, also when their words are forgotten."""
+"""Command families whose names survive forgetting."""
 
 
 ABOUT = ("id", "ids", "read", "older_than_days")
-"""The arguments of commands that tell which notes and records they were about."""
 
 
 Status = Literal["pending", "in_progress", "ok", "warning", "error", "timeout", "offline", "close"]
-"""Of a process in the process log. `close`: it was dealt with, and is out of sight."""
+"""Status in the process log. `close`: handled and hidden."""
 
 
 Became = Literal["said", "declined", "unanswered", "refused"]
@@ -41,9 +38,8 @@ Became = Literal["said", "declined", "unanswered", "refused"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AmbientMessage(PersonMessage):
-    """Something said where the soul reads and takes no part: only its inner life knows of it.
-
-    It stands in the thread of its channel, whose `ts` is empty.
+    """A message where the soul only reads, known to its inner life alone; in its channel's thread, whose `ts`
+    is empty.
     """
 
     kind = "noticed"
@@ -51,7 +47,7 @@ class AmbientMessage(PersonMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReactionChanged(Event):
-    """Somebody put an emoji on the message `on`, or took it away. `ts` is when, as Slack dates it."""
+    """A person's emoji on the message `on`, added or removed."""
 
     kind = "reaction"
     stays: ClassVar[tuple[str, ...]] = ("user", "on", "ts")
@@ -71,7 +67,7 @@ class ReactionChanged(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InnerLifeStarted(Input):
-    """The daemon was started with an inner life. `reads_dms`: it may read along in DMs from now on."""
+    """A start of the daemon with an inner life, also in DMs if `reads_dms`."""
 
     kind = "inner-began"
     rank = InputRank.RESUME
@@ -80,10 +76,7 @@ class InnerLifeStarted(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TickDue(Input):
-    """The inner life is to think again: what it waited for has come.
-
-    `why` is a sentence for it ("the pause is over"), `notes` are the notes that woke it.
-    """
+    """A due tick of the inner life, for the reason `why`."""
 
     kind = "tick-due"
     rank = InputRank.RESUME
@@ -96,13 +89,11 @@ class TickDue(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRan(StepEvent):
-    """One command of a tick, and what came of it: notes, records and settings are folds over these.
+    """A command of a tick, with its result: the source of notes, records and settings.
 
-    `tick` is the seq that its tick is known by, `name` the family and verb, `args` those that it was carried
-    out with. `ok`: was it carried out? `text` is what the model is told of it, `shows` are the notes and
-    records that the next tick is to see, and `view` is the conversation in whose sight it was written
-    (empty: in sight of public things only). `stays_open`: it failed, and is in sight until it is marked as
-    dealt with; those of older daemons were in sight for one tick.
+    `name`: family and verb; `text`: result for the model; `shows`: notes and records for the next tick;
+    `view`: its conversation (empty: public). `stays_open`: a failure, visible until handled (in older daemons
+    one tick).
     """
 
     kind = "command"
@@ -122,8 +113,7 @@ class CommandRan(StepEvent):
         return f"{self.name}: {self.text}"
 
     def without_words(self) -> Self:
-        """What is left of it when it is forgotten: which notes and records it was about, lest one that was
-        deleted or hidden comes back, or others go."""
+        """Copy with ids of notes and records, so that deletions survive forgetting."""
         left = replace(self, cmd_id="", name="", args={}, description="", text="")
         if not self.ok or self.name.partition(".")[0] not in FAMILIES:
             return left
@@ -133,13 +123,11 @@ class CommandRan(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TickLogged(StepEvent):
-    """One line of the log of the inner life (the seed's agent_log): a tick, or what happened asleep.
+    """A log line of the inner life (the seed's agent_log): a tick, or an event during sleep.
 
-    `outcome`: it thought; it said nothing new (`repeated`); it only waits on (`waiting`); no model answered,
-    or none may be asked; or nothing was asked at all (`asleep`). `answer` is the seq of the model call (0:
-    none), `commands` are those that it carried out or refused, `saw` the entries whose words it was shown.
-    `reflex` names the strategy that a repeat led to, which has the next tick see `advice` and `shows`.
-    `novelty` says how new the answer was, from 0 to 1.
+    `outcome`: thought, `repeated`, `waiting`, no model, or `asleep`. `answer`: seq of the call (0: none);
+    `saw`: entries shown. `reflex`: strategy after a repetition, which adds `advice` and `shows` to the next
+    tick. `novelty`: 0 to 1.
     """
 
     kind = "tick"
@@ -165,10 +153,9 @@ class TickLogged(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramStarted(StepEvent):
-    """A program of the owner's list is to run, with these values in its slots.
+    """A program of the owner's list to be run, with values for slots.
 
-    A supervisor starts it because this is pending; its key names the folder that it runs in. How long it may
-    run is the owner's setting (PROCESS_TIMEOUT); `seconds` is what an older daemon allowed.
+    A supervisor starts it while pending; the key names its folder. `seconds`: limit in older daemons.
     """
 
     kind = "process-started"
@@ -187,7 +174,7 @@ class ProgramStarted(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramStopRequested(StepEvent):
-    """The inner life wants this process to end (its seq)."""
+    """A request to end this program (seq)."""
 
     kind = "process-stop"
     process: int
@@ -195,7 +182,7 @@ class ProgramStopRequested(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramEnded(Input):
-    """A process has ended: `result` is all of its output that anybody is shown."""
+    """The end of a program: `result` is its output, as shown."""
 
     kind = "process-ended"
     stays: ClassVar[tuple[str, ...]] = ("name",)
@@ -211,10 +198,10 @@ class ProgramEnded(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnpromptedMessage(Input):
-    """The inner life wants this said in this conversation. `by` is the seq of its tick, `view` what that saw.
+    """A message that the inner life wants to send in this conversation.
 
-    With `leave` it is said only if an owner agrees, who is asked in the conversation that this stands in;
-    `to` is then the thread in which it would be said.
+    `by`: seq of the tick; `view`: the tick's. `leave`: only with an owner's approval, asked here; `to` is
+    then the target thread.
     """
 
     kind = "to-say"
@@ -230,11 +217,7 @@ class UnpromptedMessage(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnpromptedOutcome(Event):
-    """What became of something that the inner life wanted said in the conversation `to` (ToSay).
-
-    It was said; an owner declined it; no owner answered within a day; or `refused`: Slack does not take it
-    there, nothing of it was fit to be said, or nobody may agree to it any more.
-    """
+    """The fate of an unprompted message to `to`: sent, declined, unanswered for a day, or `refused`."""
 
     kind = "said-out"
     by: int

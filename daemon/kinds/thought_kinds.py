@@ -1,10 +1,4 @@
-"""What a turn thinks, says and does, step by step.
-
-What a reading writes down: that it began, the cells that it runs, and how it ended.
-
-Its model calls are `model-call` entries beside them, and what a reading reads by calling itself stands within
-the cell that called: under the cell's key.
-"""
+"""Kinds for a turn's steps and for readings; a sub-reading is under its cell's key."""
 
 from __future__ import annotations
 
@@ -17,25 +11,24 @@ from daemon.engine.kinds import Intent
 from daemon.settings.limits import TokenUsage
 
 OUT_OF_TIME = "time"
-"""The failure of a call that was broken off because the time of its reading was over."""
+"""Failure of a call beyond its reading's time."""
 
 
 GAVE_WAY = "gave-way"
-"""The failure of a call that was broken off so that a person need not wait; it is made again."""
+"""Failure of a call cut off in favor of a person; it is repeated."""
 
 
 TOO_DEAR = "too-dear"
-"""Why a call was never sent that may cost more than a whole day may."""
+"""Failure of a call dearer than a whole day's budget."""
 
 
 def prompt_chunk_key(thread: str, seqs: Sequence[int]) -> str:
-    """The natural key of a stretch of a thread's conversation."""
     return f"stretch:{thread}:{digest(seqs)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptChunk(Event):
-    """A stretch of what a thread's prompts are made of, which calls name as one; under its `stretch_key`."""
+    """A chunk of a thread's prompts that calls refer to."""
 
     kind = "stretch"
     seqs: Seqs
@@ -46,14 +39,11 @@ class PromptChunk(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall(StepEvent):
-    """One call of a model, whatever came of it: see Reply. `saw` is a hash of its request without bounds.
+    """A model call with its result; `saw` is its request's hash, without limits.
 
-    `texts`, `stretches`, `seqs` and `trailing` are what its prompt is made of, in this order, and `beginning`
-    the words with which the answer was to begin; `wording` the names of the owner's texts that this execution
-    has read, `people` those whose messages it answers, `schema` what the answer was held to. Without
-    `private`, it did not see the private sections of earlier answers.
-    `reading`: it is part of one, whose calls and time have bounds of their own. `suffix` is what the tags of
-    its sections end with; empty where they are bare.
+    The prompt consists of `texts`, `stretches`, `seqs`, `trailing`. `beginning` starts the answer; `wording`:
+    owner's texts read so far; `people`: authors it answers; `private`: earlier private sections were shown;
+    `reading`: it has limits of its own; `suffix`: of section tags, or empty.
     """
 
     kind = "model-call"
@@ -89,12 +79,11 @@ class ModelCall(StepEvent):
 
     @property
     def is_usable(self) -> bool:
-        """Did the model answer at all?"""
         return self.outcome in ("ok", "cut")
 
     @property
     def is_beyond_budget(self) -> Literal["", "day", "never"]:
-        """Whether the day's budget did not let it through, or would not let it through on any day."""
+        """Budget that blocked it: the day's, or any day's."""
         if self.outcome != "over-budget":
             return ""
         if self.failure == TOO_DEAR:
@@ -103,17 +92,15 @@ class ModelCall(StepEvent):
 
     @property
     def ran_out_of_time(self) -> bool:
-        """True if it was broken off because the time of its reading was over."""
         return self.failure == OUT_OF_TIME
 
     @property
     def gave_way(self) -> bool:
-        """True if it was broken off so that a person need not wait."""
         return self.failure == GAVE_WAY
 
     @property
     def is_too_long(self) -> bool:
-        """Was it refused for its size? As it is, it will be refused again."""
+        """True if refused for its size, as it will be again."""
         return self.failure == "too-long"
 
     def line(self) -> str:
@@ -128,7 +115,7 @@ class ModelCall(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormChosen(StepEvent):
-    """The next answer of this model is asked for in another form than sections: in plain words."""
+    """A change of a model's answer form to plain words."""
 
     kind = "form"
     stays: ClassVar[tuple[str, ...]] = ("form", "model")
@@ -149,7 +136,7 @@ class MoodChanged(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryNote(StepEvent):
-    """What the soul wants to remember, and about whom (a name), if it is about somebody."""
+    """A note to remember, perhaps about a person."""
 
     kind = "remembered"
     text: str
@@ -158,7 +145,7 @@ class MemoryNote(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonModelWritten(StepEvent):
-    """What the soul knows of a person, made from the entry `since` (0: from nothing)."""
+    """The soul's knowledge of a person, built on the entry `since` (0: none)."""
 
     kind = "person"
     stays: ClassVar[tuple[str, ...]] = ("person",)
@@ -173,10 +160,9 @@ class PersonModelWritten(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextCleared(StepEvent):
-    """What a conversation was summed up to, up to the entry `last`; with `kept`, what is still in sight.
+    """A summary of a conversation up to `last`; `kept` stays visible.
 
-    Without a text the soul asked for it: its `kept` last messages stay. With `seqs` it stands for what was
-    said in a DM, in whichever of its conversations: for these entries.
+    Without text, the soul cleared all but its `kept` last messages. With `seqs`, it replaces entries of a DM.
     """
 
     kind = "context-cleared"
@@ -189,10 +175,10 @@ class ContextCleared(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptShortened(StepEvent):
-    """The prompt of the next call was too long for its model: what of the conversation it was shown.
+    """A reduction of a prompt too long for its model.
 
-    `left_out` are places in the conversation, from 0; of each memory that is longer than `longest` characters
-    (0: any) the middle was left out. `refused`: the model's server had refused the whole.
+    `left_out`: positions from 0; memories above `longest` characters (0: none) lost their middle. `refused`:
+    by the server.
     """
 
     kind = "prompt-shortened"
@@ -210,9 +196,9 @@ class PromptShortened(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanState(StepEvent):
-    """A plan as the journal tells it: until what it holds, and its steps, each a text and a state.
+    """A plan: until when it holds, and its steps ("open", "done" or "cancelled").
 
-    A state is "open", "done" or "cancelled". People see its `title`, the soul keeps the `condition`.
+    People see the `title`, the soul keeps the `condition`.
     """
 
     condition: str
@@ -221,22 +207,18 @@ class PlanState(StepEvent):
 
     @property
     def heading(self) -> str:
-        """What people see above it: where the soul gave it no title, its condition."""
         return self.title or self.condition
 
     @property
     def done_count(self) -> int:
-        """How many of its steps are done."""
         return sum(state == "done" for _, state in self.steps)
 
     @property
     def open_steps(self) -> Sequence[str]:
-        """Those that are open."""
         return [text for text, state in self.steps if state == "open"]
 
     @property
     def closed_steps(self) -> Sequence[str]:
-        """The steps that are done or cancelled."""
         return [text for text, state in self.steps if state != "open"]
 
     def line(self) -> str:
@@ -245,14 +227,14 @@ class PlanState(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanChanged(PlanState):
-    """The plan of a thread from now on: until what it holds, what people see above it, and its steps."""
+    """A thread's plan from now on."""
 
     kind = "plan"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemMessage(StepEvent):
-    """What the core tells the soul of what became of its words: always at once, always in the thread."""
+    """A message of the core about the fate of the soul's words."""
 
     kind = "system-message"
     text: str
@@ -260,7 +242,7 @@ class SystemMessage(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunMessage(StepEvent):
-    """What a run of the Implicit Semantic Machine was told."""
+    """A message to a run of the Implicit Semantic Machine."""
 
     kind = "ism"
     text: str
@@ -268,7 +250,7 @@ class RunMessage(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded(StepEvent):
-    """Why a run of the Implicit Semantic Machine ended, after how many rounds and calls."""
+    """The end of a run of the Implicit Semantic Machine."""
 
     kind = "ism-ended"
     stays: ClassVar[tuple[str, ...]] = ("reason",)
@@ -283,7 +265,7 @@ class RunEnded(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardIntended(PlanState):
-    """The card of a conversation is about to show this plan."""
+    """A plan card about to be shown."""
 
     kind = "card"
     pending = True
@@ -292,7 +274,7 @@ class CardIntended(PlanState):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardShown(PlanState):
-    """The card, which is the message `ts`, shows this plan in Slack."""
+    """A plan card shown in Slack, as message `ts`."""
 
     kind = "card-shown"
     stays: ClassVar[tuple[str, ...]] = ("ts",)
@@ -302,7 +284,7 @@ class CardShown(PlanState):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardFailed(StepEvent):
-    """Nothing of it stands in Slack: what the card showed before stays, if there is a card."""
+    """A failed card change; an earlier card stays."""
 
     kind = "card-missed"
     receipt_of = "card"
@@ -315,17 +297,15 @@ class CardFailed(StepEvent):
 Ending = Literal[
     "answered", "iterations", "calls", "money", "time", "stuck", "stopped", "failed", "unreadable"
 ]
-"""Why a reading ended: with a final answer, at a bound, because it went round in circles or said nothing that
-could be run, because someone stopped it, because no model answered, or because what was to be read was not
-there."""
+"""Reason of a reading's end: answer, a limit, circles or no code, a stop, no model, or a missing text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingBegan(StepEvent):
-    """Something is to be read to answer a question. `shape` says of the context all that a model is told.
+    """The start of a reading; the model sees only `shape` of its context.
 
-    `depth` is 0 for a reading that no other one called. What is `short` is read in a single call, and stands
-    here whole in place of its shape. `fault` says why it cannot be read at all.
+    `depth`: 0 for the root. `short` text is read in one call, and recorded whole. `fault`: why it is
+    unreadable.
     """
 
     kind = "reading"
@@ -341,7 +321,7 @@ class ReadingBegan(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellBegan(Intent):
-    """A small program that the model wrote is about to run."""
+    """A cell of the model about to run."""
 
     kind = "cell"
     closed_by = frozenset({"cell-ran", "turn-ended"})
@@ -353,9 +333,9 @@ class CellBegan(Intent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellRan(StepEvent):
-    """What came of it. `text` is what the model is shown of that; `final` the answer that it gave, if it did.
+    """The result of a cell: `text` for the model, `final` answer if given.
 
-    `variables` are those of all cells by then, each with its type. `lost`: they are gone.
+    `variables`: all so far, with types; gone if `lost`.
     """
 
     kind = "cell-ran"
@@ -369,10 +349,9 @@ class CellRan(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingEnded(StepEvent):
-    """What a reading came to. `partial`: something stood in its way, and this is what it knew by then.
+    """The end of a reading; `partial`: its answer is incomplete.
 
-    `calls` and `usd` are those of all that it read by calling itself, too. `beyond`: it was the day's budget,
-    "day", that did not let a call through, or would not on any day, "never".
+    `calls` and `usd` include sub-readings. `beyond`: blocked by the budget of this "day", or any ("never").
     """
 
     kind = "reading-ended"
@@ -389,4 +368,3 @@ class ReadingEnded(StepEvent):
 
 
 INTERRUPTED = CellRan(text="(interrupted)", failed=True, lost=True)
-"""What came of a cell that was left half done when the code of its process changed."""

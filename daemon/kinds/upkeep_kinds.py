@@ -1,7 +1,4 @@
-"""What the daemon notes of itself: the owner's files, and up to where it has read Slack.
-
-What a person was told that is noted about them, what they corrected of it, and what is to be forgotten.
-"""
+"""Kinds for upkeep, notes about people, and forgetting."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from daemon.settings.limits import TokenUsage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptVersion(Event):
-    """One of the owner's files as it was when it was used, or what was made of some; key `text:{sha256}`."""
+    """A version of an owner's file, or a derived text; key `text:{sha256}`."""
 
     kind = "text"
     stays: ClassVar[tuple[str, ...]] = ("name", "text")
@@ -28,7 +25,7 @@ class PromptVersion(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSet(Event):
-    """All of these as they were when a turn began, name to sha256, under `texts:{digest}`."""
+    """The owner's texts of a turn, name to sha256; key `texts:{digest}`."""
 
     kind = "texts"
     stays: ClassVar[tuple[str, ...]] = ("texts",)
@@ -40,7 +37,7 @@ class PromptSet(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuffixDrawn(Event):
-    """What the tags of a model's sections end with from now on (`<say-k7>`), under `tag-suffix`."""
+    """The suffix of section tags from now on (`<say-k7>`), under `tag-suffix`."""
 
     kind = "tag-suffix"
     stays: ClassVar[tuple[str, ...]] = ("suffix",)
@@ -52,11 +49,7 @@ class SuffixDrawn(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptFault(Event):
-    """One of the owner's files cannot be used, and why.
-
-    `instead` says what is in use: the last good version is kept, the file is left out, or it is used as it
-    is.
-    """
+    """A fault of an owner's file; `instead` says if the last good version, nothing, or the file is used."""
 
     kind = "fault"
     stays: ClassVar[tuple[str, ...]] = ("name", "text")
@@ -67,7 +60,7 @@ class PromptFault(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookUpCall(Event):
-    """A tiny call that asked a model what it can do (`question`), whatever came of it, and what it cost."""
+    """A probe of a model's abilities, with its cost."""
 
     kind = "look-up-call"
     stays: ClassVar[tuple[str, ...]] = ("question", "model", "outcome", "failure")
@@ -86,7 +79,7 @@ class LookUpCall(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackfillCompleted(Event):
-    """All that was said in this workspace up to a time is in the journal; less in the channels `behind`."""
+    """A completed backfill of a workspace up to a time, except channels `behind`."""
 
     kind = "caught-up"
     stays: ClassVar[tuple[str, ...]] = ("behind",)
@@ -96,7 +89,7 @@ class BackfillCompleted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackfillProgress(Event):
-    """How far catching up has come: up to when it has read these channels, and these threads of channels."""
+    """A backfill's watermarks of channels and threads."""
 
     kind = "read-on"
     stays: ClassVar[tuple[str, ...]] = ("channels", "threads")
@@ -106,7 +99,7 @@ class BackfillProgress(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusCleared(Event):
-    """Slack shows no status of any attempt up to this one."""
+    """The removal of all statuses up to this attempt."""
 
     kind = "status-cleared"
     upto: int
@@ -114,7 +107,7 @@ class StatusCleared(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalNamed(Event):
-    """The id of this journal, which stands in the metadata of each message of the soul's."""
+    """The journal's id in the metadata of the soul's messages."""
 
     kind = "journal-named"
     stays: ClassVar[tuple[str, ...]] = ("id",)
@@ -123,7 +116,7 @@ class JournalNamed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelMoved(Event):
-    """Slack calls a channel by another id from now on; the journal goes on to call it by the first one."""
+    """A channel's new id in Slack; the journal keeps the first."""
 
     kind = "channel-moved"
     stays: ClassVar[tuple[str, ...]] = ("team", "old", "new")
@@ -137,10 +130,7 @@ class ChannelMoved(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrowingMessageSeen(Event):
-    """Another bot's message that may still grow; its words are taken from Slack when it does no more.
-
-    `where` is what Slack calls the conversation, `root` the ts of its thread.
-    """
+    """Another bot's message that may grow; its final text is read from Slack."""
 
     kind = "may-grow"
     pending = True
@@ -158,17 +148,16 @@ class GrowingMessageSeen(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageGrowthEnded(Event):
-    """The message grows no more: it was taken, or heard as edited; neither, if it is gone."""
+    """The end of growth: taken, edited, or gone."""
 
     kind = "grown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotesShown(StepEvent):
-    """A person is shown what is noted about them, in this order: number 1 is the first of these entries.
+    """Notes shown to a person, numbered from 1 in this order.
 
-    `text` is how it read. Not `listed`: these are the versions of one note, which they named by its number;
-    `fixed`: it can be forgotten, but not corrected.
+    Not `listed`: versions of one note; `fixed`: it cannot be corrected.
     """
 
     kind = "notes-shown"
@@ -185,7 +174,7 @@ class NotesShown(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteCorrected(StepEvent):
-    """The person whom the entry `of` is about wants it to read so. It may be known where that one may."""
+    """A person's correction of the entry `of`, with its visibility."""
 
     kind = "corrected"
     stays: ClassVar[tuple[str, ...]] = ("person",)
@@ -200,9 +189,8 @@ class NoteCorrected(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetRequested(StepEvent):
-    """A person wants this to be forgotten: these notes about them, or (none) all that there is of them.
-
-    `deletes`: then the soul is to delete its own messages in their DM from Slack.
+    """A request to forget these notes about a person (none: everything); `deletes`: and the soul's DM
+    messages.
     """
 
     kind = "to-forget"
@@ -222,10 +210,7 @@ class ForgetRequested(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetCompleted(Input):
-    """It is forgotten: whoever wanted it is to be told.
-
-    `deletes`: what the soul said in their DM is to be deleted from Slack next.
-    """
+    """A completed forget request; `deletes`: deletion from Slack follows."""
 
     kind = "forget-done"
     rank = InputRank.RESUME
@@ -240,7 +225,7 @@ class ForgetCompleted(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRequested(StepEvent):
-    """A person wants the soul to delete from Slack what it said in their DM, up to when they confirmed it."""
+    """A confirmed request to delete the soul's earlier messages in a DM."""
 
     kind = "to-delete"
     pending = True
@@ -255,7 +240,7 @@ class DeleteRequested(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionListed(Event):
-    """The messages to be deleted, by their ts. Not `whole`: Slack did not show all that there are."""
+    """The ts of messages to delete; `whole`: all of them."""
 
     kind = "deletion-listed"
     stays: ClassVar[tuple[str, ...]] = ("messages",)
@@ -268,7 +253,7 @@ class DeletionListed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionProgress(Event):
-    """So many of these messages are gone from Slack, `left` are not: the last for `why` (Slack's word)."""
+    """Progress of a deletion; `why` is Slack's error for the last one left."""
 
     kind = "deleted-some"
     stays: ClassVar[tuple[str, ...]] = ("why",)
@@ -282,7 +267,7 @@ class DeletionProgress(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionCompleted(Input):
-    """So many messages of the soul's are gone from Slack: whoever wanted that is to be told."""
+    """A completed deletion of messages."""
 
     kind = "delete-done"
     rank = InputRank.RESUME

@@ -110,7 +110,7 @@ class BackgroundJob(ABC):
             try:
                 await self.do_all()
             except self.passing as error:
-                log.warning("%s is tried again in %.0f s. %s", self.name, self.pause, error)
+                log.warning("%s failed, and is retried in %.0f s: %s", self.name, self.pause, error)
                 await self._clock.sleep(self.pause)
             else:
                 await self._wanted.wait()
@@ -121,7 +121,11 @@ class BackgroundJob(ABC):
         error = task.exception()
         if error:
             # The journal keeps open requests for the next start.
-            log.critical("%s failed. Start the daemon anew.", self.name, exc_info=error)
+            log.critical(
+                "%s stopped after an error. Restart the daemon; its requests are kept.",
+                self.name,
+                exc_info=error,
+            )
 
 
 CHUNK = 50

@@ -597,7 +597,10 @@ class FolderLibrary:
                 size += file.size
             if number > self._most_files or size > self._most:
                 if not self._left_out:
-                    log.warning("KNOWLEDGE_DIRS hold too much: nothing is found from %s on.", file.path)
+                    log.warning(
+                        "KNOWLEDGE_DIRS exceed the search limits: %s and later files are not searched.",
+                        file.path,
+                    )
                 self._left_out = file.path
                 return
             yield file

@@ -270,9 +270,7 @@ class FullTextIndex:
         if self._path is None:
             where = " in memory, until the next start"
         name = self._journal.index_path.name
-        log.warning(
-            "The index of what was said, %s, cannot be used (%s): it is made anew%s.", name, error, where
-        )
+        log.warning("Cannot use the search index %s (%s): rebuilding it%s.", name, error, where)
         self._failed = True
         with suppress(OSError):
             self._delete()

@@ -1,1 +1,1 @@
-"""Where code that a model wrote runs, and cannot do harm: monty and CPython children. Knows no soul."""
+"""Isolated execution of code that a model wrote, in monty or in CPython child processes."""

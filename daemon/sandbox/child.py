@@ -1,11 +1,7 @@
-"""The program of a child: it confines itself, then runs cells for whoever has started it.
+"""Program of a child process: confine itself, then run cells for its host.
 
-Its address is an inherited socket (`fd:7`) or a place to connect to (`tcp:127.0.0.1:9000`); its token is the
-first line of its standard input. It imports nothing but the standard library and its neighbours.
-
-Cells in a child: one namespace for all of them, what each prints, its value, its traceback.
-
-Imports nothing but the standard library and its neighbour.
+The address is an inherited socket (`fd:7`) or `tcp:127.0.0.1:9000`; the token is the first line of stdin.
+Only the standard library and neighbours are imported.
 """
 
 from __future__ import annotations
@@ -34,15 +30,14 @@ from daemon.sandbox.confinement import UnconfinedError, confine, die_with_parent
 from daemon.sandbox.environment import HEADER, LIMIT, FrameError, decode, encode, pack, unpack
 
 NAMES = 1_000
-"""Most variables that are told of."""
+"""Most variables reported."""
 
 
 OURS = f"{Path(__file__).parent}{os.sep}"
-"""Where frames of a traceback stand that no cell has written."""
 
 
 class CellOutput(io.TextIOBase):
-    """What is printed: the first `limit` characters, and how many more there were."""
+    """Output stream with its first `limit` characters and a count of the rest."""
 
     def __init__(self, limit: int) -> None:
         self._room = limit
@@ -63,24 +58,21 @@ class CellOutput(io.TextIOBase):
         return len(text)
 
     def text(self) -> str:
-        """All that was kept, with a last line of what was not."""
         return with_omitted_count("".join(self._parts), self._left_out)
 
 
 def truncate_output(text: str, limit: int) -> str:
-    """The first characters of a text, with the count of those left out."""
     return with_omitted_count(text[:limit], len(text) - limit)
 
 
 def with_omitted_count(text: str, left_out: int) -> str:
-    """The text, with a last line that says how many characters were left out, if any."""
     if left_out <= 0:
         return text
     return f"{text}\n[{left_out:,} more characters]\n"
 
 
 class CellLoop(asyncio.BaseEventLoop):
-    """An event loop that needs no descriptor: it waits for times and for threads, there is nothing else."""
+    """Event loop without file descriptors."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +80,6 @@ class CellLoop(asyncio.BaseEventLoop):
         self._selector = self
 
     def select(self, timeout: float | None) -> list[Any]:
-        """What a selector does, without files to look at."""
         self._stirred.wait(timeout)
         self._stirred.clear()
         return []
@@ -100,15 +91,11 @@ class CellLoop(asyncio.BaseEventLoop):
 
 
 class CellPolicy(asyncio.DefaultEventLoopPolicy):
-    """`asyncio.run` in a cell, too, makes such a loop."""
-
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
         return CellLoop()
 
 
 class ErrorCapture:
-    """Keeps whatever is raised in its block: what a cell raises is a result."""
-
     error: BaseException | None = None
 
     def __enter__(self) -> ErrorCapture:
@@ -120,7 +107,7 @@ class ErrorCapture:
 
 
 class CellRunner:
-    """Runs one cell after the other in the same namespace."""
+    """Runner of cells that share one namespace."""
 
     def __init__(self, output: int) -> None:
         self._output = output
@@ -135,12 +122,12 @@ class CellRunner:
         sys.stdout = sys.stderr = CellOutput(0)
 
     def bind(self, names: Mapping[str, Any]) -> None:
-        """These are variables from now on, and none that a cell has assigned."""
+        """Set variables that do not count as assigned by a cell."""
         self._names.update(names)
         self._given.update(names)
 
     def execute(self, code: str) -> dict[str, Any]:
-        """Run this cell; returns stdout, stderr, value, error and variables, ready to be sent."""
+        """Run a cell; return stdout, stderr, value, error and variables, ready to be sent."""
         self._count += 1
         file = f"<cell {self._count}>"
         linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
@@ -162,7 +149,6 @@ class CellRunner:
         }
 
     def _run(self, code: str, file: str) -> Any:
-        """Run it all, and return the value of its last expression."""
         tree = ast.parse(code, file)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         self._evaluate(tree, file, "exec")
@@ -184,13 +170,11 @@ class CellRunner:
         return self._plain(value)
 
     def _plain(self, value: Any) -> str:
-        """Its repr; its type where it has none."""
         with ErrorCapture():
             return truncate_output(repr(value), self._output)
         return f"<{type(value).__name__}>"
 
     def _variables(self) -> dict[str, str]:
-        """The names that cells have assigned, each with its type; modules are none."""
         found: dict[str, str] = {}
         for name, value in [*self._names.items()]:
             given = name in self._given and self._given[name] is value
@@ -202,14 +186,14 @@ class CellRunner:
 
 @contextlib.contextmanager
 def redirect_output(stdout: CellOutput, stderr: CellOutput) -> Iterator[None]:
-    """What is printed goes there; afterwards what threads still print goes nowhere."""
+    """Redirect output inside the block; later prints of threads are dropped."""
     sys.stdout, sys.stderr = stdout, stderr
     yield
     sys.stdout = sys.stderr = CellOutput(0)
 
 
 def format_traceback(error: BaseException) -> str:
-    """A traceback as CPython writes it, without frames of ours; the bare type where that is impossible."""
+    """Format a traceback without frames of the sandbox; its type alone if that fails."""
     with ErrorCapture():
         shown = traceback.TracebackException.from_exception(error)
         _prune(shown)
@@ -218,7 +202,6 @@ def format_traceback(error: BaseException) -> str:
 
 
 def _prune(shown: traceback.TracebackException) -> None:
-    """Leave out the frames of ours, here and in what it came from."""
     kept = [
         frame
         for frame in shown.stack
@@ -226,7 +209,7 @@ def _prune(shown: traceback.TracebackException) -> None:
     ]
     library = f"{Path(ast.__file__).parent}{os.sep}"
     for frame in kept:
-        frame.filename = frame.filename.removeprefix(library)  # it tells where the machine has its Python
+        frame.filename = frame.filename.removeprefix(library)  # else it shows the path of Python
     shown.stack = traceback.StackSummary.from_list(kept)
     if not kept:
         shown.stack = None  # type: ignore[assignment]  # then CPython writes no heading
@@ -237,7 +220,7 @@ def _prune(shown: traceback.TracebackException) -> None:
 
 
 STACK = 2 * 2**20
-"""Bytes of a thread's stack: they count as memory."""
+"""Bytes, which count as memory."""
 
 
 CONNECT = 30.0
@@ -256,21 +239,21 @@ platform pprint queue quopri random re reprlib sched secrets shlex shutil statis
 tempfile textwrap threading time timeit token tokenize tomllib traceback types typing unicodedata
 urllib.parse uuid warnings weakref xml.dom.minidom xml.etree.ElementTree xml.sax.saxutils zlib zoneinfo
 """
-"""Modules that cells may import: from no other can anything be read afterwards."""
+"""Modules that cells may import: after confinement no file can be read."""
 
 
 class HostSocket:
-    """The socket to the host. Whoever sends holds a lock of its own."""
+    """Socket to the host; senders must hold a lock."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
 
     def send(self, frame: dict[str, Any]) -> None:
-        """Send it whole; raises FrameError where the host would not take it."""
+        """Send a frame; raise FrameError if it is too large."""
         self._connection.sendall(encode(frame, LIMIT))
 
     def receive(self) -> dict[str, Any]:
-        """The next frame; where the host has hung up there is nothing more to live for."""
+        """Return the next frame; exit the process if the host hung up."""
         size = int.from_bytes(self._read(HEADER), "big")
         return decode(self._read(size))
 
@@ -286,21 +269,19 @@ class HostSocket:
 
 
 class HostProxy:
-    """What the child asks of its host: several threads may ask at once; one of them reads for all."""
+    """Thread-safe access to the host: several threads may call at once, and one reads for all."""
 
     def __init__(self, channel: HostSocket) -> None:
         self._channel = channel
         self._changed = threading.Condition()
         self._running = 0
-        """The number of the cell that runs; 0: none."""
+        """Number of the running cell; 0 if none runs."""
         self._last_call = 0
         self._answers: dict[int, dict[str, Any]] = {}
         self._requests: list[dict[str, Any]] = []
         self._is_read = False
 
     def function(self, name: str) -> Callable[..., Any]:
-        """The host's function of this name, as a plain function."""
-
         def call(*args: Any, **kwargs: Any) -> Any:
             return self._call(name, args, kwargs)
 
@@ -308,7 +289,7 @@ class HostProxy:
         return call
 
     def next_request(self) -> dict[str, Any]:
-        """Wait for what the host wants next; from now on functions can be called."""
+        """Wait for the next request; functions can be called then."""
         with self._changed:
             while not self._requests:
                 self._read_or_wait()
@@ -317,7 +298,7 @@ class HostProxy:
             return request
 
     def finish(self, request: dict[str, Any], result: dict[str, Any]) -> None:
-        """Tell what came of the request. Threads that still wait for an answer get none."""
+        """Send the result; calls without an answer raise RuntimeError."""
         with self._changed:
             self._running = 0
             self._answers.clear()
@@ -348,7 +329,7 @@ class HostProxy:
         return unpack(answer["answer"])
 
     def _read_or_wait(self) -> None:
-        """Read one frame for all, or wait until the thread that reads has got one. Holds the lock around."""
+        """Read one frame, or wait for the reading thread. The caller holds the lock."""
         if self._is_read:
             self._changed.wait()
             return
@@ -357,7 +338,7 @@ class HostProxy:
         try:
             frame = self._channel.receive()
         except MemoryError:
-            os._exit(1)  # half a frame is read: nothing after it would be understood
+            os._exit(1)  # half a frame was read: the rest is unreadable
         finally:
             self._changed.acquire()
             self._is_read = False
@@ -369,7 +350,6 @@ class HostProxy:
 
 
 def main(address: str) -> None:
-    """Run cells until the host hangs up."""
     token = sys.stdin.readline().strip()
     channel = HostSocket(connect_to_host(address))
     preload_modules()
@@ -389,7 +369,6 @@ def main(address: str) -> None:
 
 
 def serve_request(host: HostProxy, cells: CellRunner) -> None:
-    """Do what the host wants next, and tell what came of it."""
     request = host.next_request()
     result = failed_result("")
     with ErrorCapture() as caught:
@@ -408,12 +387,10 @@ def serve_request(host: HostProxy, cells: CellRunner) -> None:
 
 
 def failed_result(error: str) -> dict[str, Any]:
-    """The result of a cell of which no more can be told than this."""
     return {"stdout": "", "stderr": "", "value": None, "error": error, "variables": {}}
 
 
 def connect_to_host(address: str) -> socket.socket:
-    """The socket to the host."""
     kind, _, place = address.partition(":")
     if kind == "fd":
         die_with_parent()
@@ -426,7 +403,7 @@ def connect_to_host(address: str) -> socket.socket:
 
 
 def preload_modules() -> None:
-    """Import what cells may need, and leave nothing of the host's in reach."""
+    """Import modules for cells; clear the environment and arguments."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in PRELOADED.split():

@@ -1,7 +1,7 @@
-"""How a child gives up its rights, for ever: limits, Landlock where the kernel has it, and seccomp.
+"""Irrevocable confinement by resource limits, Landlock (if available) and seccomp.
 
-Afterwards the process can compute, have threads and memory, and use the socket that it has: nothing else. No
-file, no network, no process, no signal. Imports nothing but the standard library; x86_64 Linux alone.
+Computing, threads, memory and open sockets remain; no files, network, processes or signals. x86_64 Linux and
+the standard library only.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ FILTER_MODE = 2
 
 
 ARENAS = -8
-"""The names that prctl and mallopt have for these."""
 
 
 AUDIT_ARCH_X86_64 = 0xC000003E
@@ -64,32 +63,31 @@ ALLOWED = {
     "getrandom": 318,
     "rseq": 334,
 }
-"""What an interpreter needs that opens nothing any more. What is not here fails with EPERM."""
+"""System calls an interpreter needs; others fail with EPERM."""
 
 
 CLONE, CLONE3 = 56, 435
 
 
 THREAD_FLAGS = (0x3D0F00, 0x7D0F00)
-"""What glibc and musl ask of clone for a thread. clone3 hides its flags, so they do without it."""
+"""Flags of clone for threads in glibc and musl. clone3 hides its flags, so it is refused."""
 
 
 LANDLOCK_CREATE, LANDLOCK_RESTRICT = 444, 446
 
 
 FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}
-"""How many rights to files Landlock knows, by its version; later ones know sixteen."""
+"""Number of file rights by Landlock version; later ones have 16."""
 
 
-class UnconfinedError(Exception):
-    """The process cannot be confined here: why."""
+class UnconfinedError(Exception): ...
 
 
 def confine(memory: int, seconds: int) -> str:
-    """Give up all rights, and say by what. This process may still take `memory` bytes and `seconds` of CPU.
+    """Give up all rights; return the means as text. `memory` more bytes and CPU `seconds` remain.
 
-    Raises UnconfinedError where seccomp is not to be had; then the process must run nothing of anybody's.
-    It must have one thread only.
+    Raises UnconfinedError without seccomp; then no foreign code may run. The process must have a single
+    thread.
     """
     if (sys.platform, platform.machine(), sys.maxsize) != ("linux", "x86_64", 2**63 - 1):
         raise UnconfinedError(f"it needs x86_64 Linux, and this is {platform.machine()} {sys.platform}")
@@ -104,7 +102,7 @@ def confine(memory: int, seconds: int) -> str:
 
 
 def die_with_parent() -> None:
-    """The kernel kills this process as soon as the one that has started it is gone."""
+    """Have the kernel kill this process when its parent ends."""
     ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, 9, 0, 0, 0)
 
 
@@ -113,16 +111,16 @@ def _reason() -> str:
 
 
 def _landlock(libc: ctypes.CDLL) -> int:
-    """Allow no file, no TCP, no signal and no abstract socket. Returns Landlock's version; 0: not here."""
+    """Deny files, TCP, signals and abstract sockets; return Landlock's version, 0 if unavailable."""
     version = int(libc.syscall(LANDLOCK_CREATE, None, 0, 1))
     if version < 1:
         return 0
     files = (1 << FILE_RIGHTS.get(version, 16)) - 1
     parts = [files]
     if version >= 4:
-        parts.append(0b11)  # bind and connect
+        parts.append(0b11)
     if version >= 6:
-        parts.append(0b11)  # abstract sockets and signals
+        parts.append(0b11)
     rules = struct.pack(f"<{len(parts)}Q", *parts)
     ruleset = libc.syscall(LANDLOCK_CREATE, rules, len(rules), 0)
     if ruleset < 0:
@@ -133,9 +131,9 @@ def _landlock(libc: ctypes.CDLL) -> int:
 
 
 def _limit(libc: ctypes.CDLL, memory: int, seconds: int) -> None:
-    """Bound its memory and CPU time; it opens nothing, writes no file and leaves no core."""
+    """Limit memory and CPU; forbid open files, writes and core dumps."""
     if hasattr(libc, "mallopt"):
-        libc.mallopt(ARENAS, 1)  # else each thread would set aside 64 MB
+        libc.mallopt(ARENAS, 1)  # else each thread reserves 64 MB
     limits = {
         resource.RLIMIT_AS: memory,
         resource.RLIMIT_CPU: seconds,
@@ -150,13 +148,10 @@ def _limit(libc: ctypes.CDLL, memory: int, seconds: int) -> None:
 
 
 class _SockFprog(ctypes.Structure):
-    """struct sock_fprog of the kernel."""
-
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
 
 
 def _seccomp(libc: ctypes.CDLL) -> None:
-    """Refuse every system call but the allowed ones."""
     code = seccomp_filter()
     held = ctypes.create_string_buffer(code, len(code))
     program = _SockFprog(len(code) // 8, ctypes.addressof(held))
@@ -165,7 +160,7 @@ def _seccomp(libc: ctypes.CDLL) -> None:
 
 
 def seccomp_filter() -> bytes:
-    """The allow-list as the kernel's packet filter runs it, eight bytes an instruction."""
+    """Return the allow-list as a BPF program."""
     number, architecture, first_argument = 0, 4, 16
     allow, kill = 0x7FFF0000, 0x80000000
     program = [
@@ -189,17 +184,14 @@ def _instruction(code: int, then: int, otherwise: int, value: int) -> bytes:
 
 
 def _load(offset: int) -> bytes:
-    """Look at this part of the call."""
     return _instruction(0x20, 0, 0, offset)
 
 
 def _skip_if_equal(value: int) -> bytes:
-    """Leave out the next instruction where what is looked at is this."""
     return _instruction(0x15, 1, 0, value)
 
 
 def _skip_unless_equal(value: int) -> bytes:
-    """Leave out the next instruction where what is looked at is something else."""
     return _instruction(0x15, 0, 1, value)
 
 
@@ -208,5 +200,4 @@ def _return(action: int) -> bytes:
 
 
 def _refuse(number: int) -> bytes:
-    """Let the call fail with this errno."""
     return _return(0x00050000 | number)

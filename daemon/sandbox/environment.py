@@ -1,15 +1,9 @@
-"""What a sandbox is, whichever environment stands behind it: cells run in it, one after the other.
+"""Interface of a sandbox, plain values that cross its border, and frames between host and child.
 
-All cells of a sandbox share one namespace, which is kept, too, after a cell that raised. The code reaches
-nothing but the functions that it is given; they run on the host. After the "environment" of the seed
-(recursive-language-models.md).
-
-Plain values, the only ones that cross into a sandbox and out of it.
-
-Frames between the host and a child: a length of four bytes (big-endian), then a JSON object in UTF-8.
-
-What JSON has not is tagged: `{"$tuple": [1, 2]}`. Host and child share this file, so it needs nothing but the
-standard library. After the "protocol" of the seed (recursive-language-models.md).
+Cells share one namespace, which survives exceptions, and reach only given functions, run on the host. A frame
+is a 4-byte big-endian length and a UTF-8 JSON object; other types are tagged: `{"$tuple": [1, 2]}`. Children
+import this file: standard library only. After "environment" and "protocol" of the seed
+recursive-language-models.md.
 """
 
 from __future__ import annotations
@@ -26,37 +20,36 @@ from types import NoneType
 from typing import Any, Never, Protocol
 
 Function = Callable[..., Awaitable[Any]]
-"""A function of the host's that cells may call as a plain function (`answer = llm_query("…")`).
+"""Function of the host that cells call synchronously (`answer = llm_query("…")`), also several at once.
 
-Its arguments and its result are plain values: None, bool, int, float, str, list, dict, and tuple, set, bytes,
-date and datetime. Several may be on their way at once. Where it raises a CallError the code sees a
-RuntimeError with its words; whatever else it raises ends the cell, closes the sandbox, and is raised by
-`execute_code`.
+It takes and returns None, bool, int, float, str, list, dict, tuple, set, bytes, date and datetime.
+HostCallError becomes RuntimeError in the cell; other exceptions close the sandbox and leave `execute_code`.
 """
 
 
 class SandboxError(Exception):
-    """A sandbox cannot be opened, or a value cannot be brought into it: what happened, and what to do."""
+    """Failure to open a sandbox or bind a value, with a remedy."""
 
     recorded_name = "SandboxError"
 
 
 class ContextLoadError(Exception):
-    """What is to be read cannot be brought: a plain sentence for whoever asked, and what to do."""
+    """Failure to load a text, with a remedy."""
 
     recorded_name = "ContextError"
 
 
 class HostCallError(Exception):
-    """What the host says of a call that came to nothing; the code that called can catch it."""
+    """Failure of a host call, which cells can catch."""
 
     recorded_name = "CallError"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxLimits:
-    """What a sandbox may take: `seconds` of its own work a cell (waiting for the host does not count), bytes
-    of `memory`, characters of `output` a cell, and `calls` of the host's functions a cell."""
+    """Limits: `memory` in bytes; for each cell `seconds` (without waits for the host), characters of
+    `output`, `calls`.
+    """
 
     seconds: float = 30.0
     memory: int = 512 * 2**20
@@ -65,17 +58,15 @@ class SandboxLimits:
 
 
 USUAL = SandboxLimits()
-"""What holds where nobody says anything else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellResult:
-    """What came of one cell.
+    """Result of a cell.
 
-    `value` is that of its last expression, where it ended with one (a value that cannot leave the sandbox is
-    its repr). `error` is a traceback as CPython writes it, with the cell's lines; empty where there is none.
-    `variables` are all names that the cells have assigned so far, each with its type. `lost`: it went over a
-    bound, or the environment died, and the namespace is gone with it: the sandbox takes no more cells.
+    `value`: of a last expression (its repr if it cannot leave). `error`: CPython's traceback, or empty.
+    `variables`: assigned names with types. `lost`: a limit was passed or the environment died; no more cells
+    are taken.
     """
 
     stdout: str = ""
@@ -87,54 +78,53 @@ class CellResult:
 
 
 class Sandbox(Protocol):
-    """Runs cells. One at a time; a cancelled `execute_code` closes it."""
+    """Runner of cells; a cancelled `execute_code` closes it."""
 
     async def execute_code(self, code: str) -> CellResult:
-        """Run this cell to its end. Raises nothing for what the code does."""
+        """Run a cell; exceptions of its code are returned, not raised."""
 
     async def bind(self, **names: Any) -> None:
-        """These are variables of its namespace from now on. Raises SandboxError where a value cannot be."""
+        """Set variables; raise SandboxError if one is not plain."""
 
     async def close(self) -> None:
-        """End it, within a moment, also in the midst of a cell."""
+        """Close it at once, even while a cell runs."""
 
 
 HEADER = 4
 
 
 LIMIT = 16 * 2**20
-"""Most bytes of a frame that a child may send."""
+"""Most bytes of a child's frame."""
 
 
 PARTS = 250_000
-"""Most values in such a frame: they are decoded in the event loop, which others wait for."""
+"""Most values in a frame: decoding blocks the event loop."""
 
 
 ALIKE = 100
-"""Most values with the same hash in one set or dict: with many, to build it would take for ever."""
+"""Most equal hashes in a set or dict: crafted collisions would block."""
 
 
 BITS = 8_192
-"""Longest int that is sent: Python writes no digits of one that is much longer."""
+"""Longest int: Python refuses to format much longer ones."""
 
 
 STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-"""Also one that never ends: so it takes no longer than the text is, whatever stands there."""
+"""JSON string, even unterminated, so that matching takes linear time."""
 
 
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 UNCHANGED = (NoneType, bool, str)
-"""What JSON holds as it is."""
 
 
 class FrameError(Exception):
-    """This is no frame, or none that may be sent."""
+    """Invalid frame, or one that may not be sent."""
 
 
 def pack(value: Any, other: Callable[[Any], Any]) -> Any:
-    """This value as JSON can hold it; `other` makes something plain of what has no tag."""
+    """Convert to JSON form; `other` converts untagged types."""
     if isinstance(value, UNCHANGED):
         return value
     if isinstance(value, int) and value.bit_length() <= BITS:
@@ -157,7 +147,6 @@ def _tag(value: tuple[Any, ...] | set[Any] | frozenset[Any]) -> str:
 
 
 def _pack_scalar(value: Any, other: Callable[[Any], Any]) -> Any:
-    """What holds nothing else, and JSON has not."""
     if isinstance(value, float):
         return {"$float": repr(float(value))}
     if isinstance(value, bytes | bytearray):
@@ -176,7 +165,6 @@ def _pack_dict(value: dict[Any, Any], other: Callable[[Any], Any]) -> dict[str, 
 
 
 def unpack(value: Any) -> Any:
-    """The value that was packed; raises FrameError where none could have been."""
     try:
         return _unpack(value)
     except (TypeError, ValueError, RecursionError) as error:
@@ -218,7 +206,7 @@ def _untag(tag: str, held: Any) -> Any:
 
 
 def _differ(keys: list[Any]) -> None:
-    """Raise ValueError where too many have one hash: somebody has made them so."""
+    """Raise ValueError for crafted hash collisions."""
     if len(keys) - len({hash(key) for key in keys}) > ALIKE:
         raise ValueError("too many values have the same hash")
 
@@ -243,7 +231,7 @@ DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 def encode(frame: dict[str, Any], limit: int | None = None) -> bytes:
-    """A frame as it is sent. Raises FrameError where it is larger than the other side would take."""
+    """Encode a frame; raise FrameError if it is too large."""
     text = json.dumps(frame, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     body = text.encode("utf-8", "replace")
     if limit is not None:
@@ -254,7 +242,7 @@ def encode(frame: dict[str, Any], limit: int | None = None) -> bytes:
 
 
 def decode(body: bytes | bytearray) -> dict[str, Any]:
-    """The object that these bytes hold. Raises FrameError where it is none, or its text is no Unicode."""
+    """Decode a frame; raise FrameError unless it is a JSON object."""
     try:
         frame = DECODER.decode(body.decode())
         if SURROGATE.search(body):
@@ -267,7 +255,7 @@ def decode(body: bytes | bytearray) -> dict[str, Any]:
 
 
 async def read_frame(reader: StreamReader, limit: int = LIMIT) -> dict[str, Any]:
-    """The next frame of a child. Raises FrameError, and EOFError where the child has hung up."""
+    """Read a child's frame. Raises FrameError, and EOFError after its end."""
     size = int.from_bytes(await reader.readexactly(HEADER), "big")
     if size > limit:
         raise FrameError(f"a frame of {size:,} bytes; {limit:,} are allowed")
@@ -277,7 +265,6 @@ async def read_frame(reader: StreamReader, limit: int = LIMIT) -> dict[str, Any]
 
 
 def _check_parts(body: bytes) -> None:
-    """Raise FrameError where there are too many values in this frame."""
     if _count(body) <= PARTS:
         return
     quotes = body.count(b'"') - body.count(b'\\"')
@@ -286,17 +273,15 @@ def _check_parts(body: bytes) -> None:
 
 
 def _count(body: bytes) -> int:
-    """How many values could be in it: commas and brackets, also those in texts."""
     return body.count(b",") + body.count(b"[") + body.count(b"{")
 
 
 CHARACTERS = 64 * 2**20
-"""Most characters of a value that leaves a sandbox, in all its texts."""
+"""Most characters of a value that leaves."""
 
 
 HELD = 8
-"""Bytes of a sandbox's memory to each character that its open calls may hold, all in all: the host has a copy
-of what each is given. A call that would hold more waits until others are answered."""
+"""Memory bytes required for each character in open calls, which the host copies; further calls wait."""
 
 
 SCALARS = (NoneType, bool, int, float, bytes, date, datetime)
@@ -306,25 +291,20 @@ COLLECTIONS = (list, tuple, set, frozenset)
 
 
 def make_plain(value: Any, other: Callable[[Any], Any], *, bounded: bool = False) -> Any:
-    """This value with plain ones only; what is none becomes what `other` makes of it.
+    """Copy a value to plain types; `other` converts the rest, lone surrogates become U+FFFD.
 
-    Halves of characters, which no sandbox can hold, become U+FFFD. Raises RecursionError for a value that
-    holds itself, what `other` raises, and where it is `bounded` TypeError for one that is too large: a few
-    lists that hold each other more than once are endless when they are written out.
+    Raises RecursionError for a cyclic value, TypeError for one too large when written out (`bounded`).
     """
     return ValueCopier(other, bounded=bounded).copy(value)
 
 
 class ValueCopier:
-    """One value on its way; counts what it holds."""
-
     def __init__(self, other: Callable[[Any], Any], *, bounded: bool) -> None:
         self._other = other
         self._parts: float = PARTS if bounded else math.inf
         self._characters: float = CHARACTERS if bounded else math.inf
 
     def copy(self, value: Any) -> Any:
-        """This part of it."""
         self._count(value)
         if isinstance(value, str):
             return repair_surrogates(value)
@@ -352,7 +332,7 @@ class ValueCopier:
 
 
 def measure_weight(value: Any, most: int) -> int:
-    """How many characters and parts a value has; it is not looked at any more once there are over `most`."""
+    """Return the characters and parts of a value; counting ends above `most`."""
     weight, left = 0, [value]
     while left and weight <= most:
         one = left.pop()
@@ -367,7 +347,6 @@ def measure_weight(value: Any, most: int) -> int:
 
 
 def repair_surrogates(text: str) -> str:
-    """This text with U+FFFD where it has half a character."""
     if text.isascii():
         return str(text)
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -376,10 +355,7 @@ def repair_surrogates(text: str) -> str:
 def prepare_crossing(
     names: Mapping[str, Any], form: Callable[[Any, Callable[[Any], Any]], Any]
 ) -> dict[str, Any]:
-    """These variables, each in the form in which it crosses: `plain`, or as `pack` has it.
-
-    Raises SandboxError where one is no plain value.
-    """
+    """Convert variables by `make_plain` or `pack`; raise SandboxError if one is not plain."""
     made = {}
     for name, value in names.items():
         try:
@@ -390,5 +366,4 @@ def prepare_crossing(
 
 
 def refuse_value(value: Any) -> Never:
-    """Raise TypeError: this is no plain value."""
     raise TypeError(f"a value of type {type(value).__name__} is not plain")

@@ -1,10 +1,7 @@
-"""The host's side of a child that runs cells, however it is reached: a socket and a token are enough.
+"""Host's side of a child that runs cells.
 
-Nothing that comes from a child is believed: whatever is no answer of it ends it, and the cell is lost.
-
-What a cell asks of the host: each call is a task, and its time is not the cell's.
-
-How long a child works on a cell by itself, and its end when that is too long.
+A child is never trusted: an invalid frame ends it, and its cell is lost. Time in which it waits for calls is
+not counted.
 """
 
 from __future__ import annotations
@@ -38,33 +35,28 @@ from daemon.sandbox.environment import (
 )
 
 BREATH = 0.02
-"""Least seconds between two looks."""
+"""Least seconds between two checks."""
 
 
 class ChildControl(Protocol):
-    """What can be done to a child besides talking to it."""
+    """Control of a child's process."""
 
     def pause(self) -> None:
-        """Let it do nothing: no cell runs."""
+        """Stop it while no cell runs."""
 
-    def resume(self) -> None:
-        """Let it go on."""
+    def resume(self) -> None: ...
 
     def cpu_seconds(self) -> float:
-        """Seconds of CPU that it has used; 0 where that cannot be known."""
+        """Return its CPU seconds; 0 if unknown."""
 
-    def kill(self) -> None:
-        """End it now."""
+    def kill(self) -> None: ...
 
     async def reap(self) -> None:
-        """Return when nothing is left of it; it was killed before."""
+        """Wait until the killed process is gone."""
 
 
 class CellTimer:
-    """How long a child has worked on a cell by itself: time in which it waits for calls does not count.
-
-    What it computes meanwhile does.
-    """
+    """Seconds that a child worked on a cell; during calls only CPU time counts."""
 
     def __init__(self, process: ChildControl) -> None:
         self._now = asyncio.get_running_loop().time
@@ -75,19 +67,19 @@ class CellTimer:
         self._calls = 0
 
     def pause(self) -> None:
-        """A call begins."""
+        """Record that a call begins."""
         if not self._calls:
             self._seconds += self._now() - self._since
         self._calls += 1
 
     def resume(self) -> None:
-        """A call has ended."""
+        """Record that a call ended."""
         self._calls -= 1
         if not self._calls:
             self._since = self._now()
 
     def seconds(self) -> float:
-        """What it has worked so far."""
+        """Return the seconds so far."""
         seconds = self._seconds
         if not self._calls:
             seconds += self._now() - self._since
@@ -95,7 +87,7 @@ class CellTimer:
 
 
 class CellWatchdog:
-    """Looks at this work until it is stopped, and says so when it takes longer than `most` seconds."""
+    """Timer that calls `over` after `most` seconds of work."""
 
     def __init__(self, work: CellTimer, most: float, over: Callable[[], None]) -> None:
         self._work = work
@@ -104,7 +96,6 @@ class CellWatchdog:
         self._look()
 
     def stop(self) -> None:
-        """Look no more."""
         self._timer.cancel()
 
     def _look(self) -> None:
@@ -117,14 +108,14 @@ class CellWatchdog:
 
 
 AT_ONCE = 1_000
-"""Most calls that are worked on at the same time; until one has ended no more are read."""
+"""Most concurrent calls; further ones are not read."""
 
 
 class HostCalls:
-    """Answers what a cell asks, several calls at once.
+    """Concurrent calls of a cell.
 
-    All that are open hold at most `most` characters and parts, but for one that is larger by itself. `fail`
-    is called when a function fails for good.
+    They hold at most `most` characters and parts, except a single larger call. `fail` is called for any
+    exception but HostCallError.
     """
 
     def __init__(
@@ -136,7 +127,7 @@ class HostCalls:
         fail: Callable[[], None],
     ) -> None:
         self.failure: BaseException | None = None
-        """What a function raised that is not for the code."""
+        """Exception hidden from the code."""
         self._functions = functions
         self._most = most
         self._work = work
@@ -144,14 +135,13 @@ class HostCalls:
         self._fail = fail
         self._seen: set[int] = set()
         self._tasks: dict[asyncio.Task[None], int] = {}
-        """Each with how much it holds."""
+        """Tasks with their weights."""
 
     def __len__(self) -> int:
-        """How many there were so far."""
         return len(self._seen)
 
     async def begin(self, frame: dict[str, Any]) -> None:
-        """Work on the call that this frame asks for. Raises FrameError where it asks for none."""
+        """Start a call; raise FrameError if the frame is invalid."""
         match frame:
             case {"call": str(name), "id": int(number), "args": list(args), "kwargs": dict(kwargs)}:
                 pass
@@ -173,11 +163,9 @@ class HostCalls:
         task.add_done_callback(self._ended)
 
     def _is_full(self, size: int) -> bool:
-        """Is so much on its way that a call of this size has to wait?"""
         return len(self._tasks) >= AT_ONCE or sum(self._tasks.values()) + size > self._most
 
     async def stop(self) -> None:
-        """End those that still run: nobody waits for their answers."""
         tasks = [*self._tasks]
         for task in tasks:
             task.remove_done_callback(self._ended)
@@ -201,7 +189,6 @@ class HostCalls:
 
 
 async def _answer(function: Function, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """What the function says, or what it says against."""
     try:
         inspect.signature(function).bind(*args, **kwargs)
     except TypeError as error:
@@ -213,30 +200,30 @@ async def _answer(function: Function, args: list[Any], kwargs: dict[str, Any]) -
 
 
 START = 60.0
-"""Seconds after which a child that does not come is given up."""
+"""Seconds in which a child must start."""
 
 
 HELLO = 4096
-"""Most bytes of a frame of somebody of whom nothing is known yet."""
+"""Most bytes of a frame from an unknown sender."""
 
 
 LONGEST = 1_000
-"""Characters of a variable's name, and of its type's."""
+"""Most characters of a variable's name or type."""
 
 
 MARGIN = 100
-"""Characters that a text may be longer than its bound: those that say what is left out."""
+"""Characters for the note of omitted output."""
 
 
 CELLS = 100
-"""So many times the seconds of a cell may a child compute in its life: the kernel's own bound."""
+"""CPU limit of a child, in multiples of a cell's seconds."""
 
 
 INSTEAD = "Set RLM_SANDBOX=monty."
 
 
 class RemoteChildProcess:
-    """A child whose process others hold: all that can be done to it is to hang up."""
+    """Child on another machine, which can only be disconnected."""
 
     def pause(self) -> None: ...
 
@@ -252,26 +239,24 @@ class RemoteChildProcess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfinedChild:
-    """A child that has said its token and is confined, and has run nothing yet."""
+    """Confined child that has run nothing yet."""
 
     reader: StreamReader
     writer: StreamWriter
     process: ChildControl
     bounds: SandboxLimits
     confined: str
-    """By what it is confined, in its own words."""
+    """Means of confinement."""
 
     def sandbox(self, functions: Mapping[str, Function]) -> ChildSandbox:
-        """Make a sandbox of it, whose cells may call these."""
         self.writer.write(encode({"functions": [*functions]}))
         return ChildSandbox(self, functions)
 
     def is_alive(self) -> bool:
-        """Whether it has not died meanwhile."""
         return not self.reader.at_eof()
 
     def kill(self) -> None:
-        """End it and hang up; whoever reads from it sees that at once."""
+        """Kill it and hang up, which wakes readers."""
         self.process.kill()
         self.writer.transport.abort()
 
@@ -283,9 +268,8 @@ async def accept_child(
     bounds: SandboxLimits,
     process: ChildControl | None = None,
 ) -> ConfinedChild:
-    """The child at the other end, which must say this token first and confine itself.
-
-    Raises SandboxError, and hangs up, where it does not.
+    """Return the child once it has sent the token and is confined; raise SandboxError and
+    hang up otherwise.
     """
     process = process or RemoteChildProcess()
     try:
@@ -302,7 +286,7 @@ async def accept_child(
 
 
 async def _greet(reader: StreamReader, writer: StreamWriter, token: str, bounds: SandboxLimits) -> str:
-    """Hear its token, tell it its bounds, and hear by what it is confined."""
+    """Check the token, send the limits, and return the means of confinement."""
     hello = await read_frame(reader, HELLO)
     if not hmac.compare_digest(str(hello.get("token")).encode(), token.encode()):
         raise SandboxError("Somebody without this sandbox's token was refused.")
@@ -318,7 +302,6 @@ async def _greet(reader: StreamReader, writer: StreamWriter, token: str, bounds:
 
 
 def _refusal(error: Exception) -> str:
-    """Why nothing has come of a child."""
     if isinstance(error, FrameError):
         return f"A sandbox sent {error}; it was refused."
     if isinstance(error, TimeoutError):
@@ -327,7 +310,7 @@ def _refusal(error: Exception) -> str:
 
 
 class ChildSandbox:
-    """A sandbox in a child that has said its token and has confined itself."""
+    """Sandbox in a confined child."""
 
     def __init__(self, child: ConfinedChild, functions: Mapping[str, Function]) -> None:
         self._child = child
@@ -335,17 +318,15 @@ class ChildSandbox:
         self._bounds = child.bounds
         self._request = 0
         self._ended = ""
-        """Why it takes no more cells; empty while it does."""
+        """Reason to take no more cells, or empty."""
 
     async def execute_code(self, code: str) -> CellResult:
-        """Run this cell to its end. Raises nothing for what the code does."""
         try:
             return await self._ask(execute=code)
         except SandboxError as error:
             return CellResult(error=str(error), lost=True)
 
     async def bind(self, **names: Any) -> None:
-        """These are variables of its namespace from now on. Raises SandboxError where a value cannot be."""
         done = await self._ask(bind=prepare_crossing(names, pack))
         if done.error:
             raise SandboxError(
@@ -353,19 +334,18 @@ class ChildSandbox:
             )
 
     async def close(self) -> None:
-        """End it, within a moment, also in the midst of a cell."""
         self._end("The sandbox is closed.")
         await self._child.process.reap()
 
     def _end(self, why: str) -> None:
-        """Kill it and hang up; whoever reads from it sees that at once. The first reason stays."""
+        """Kill the child and hang up, which wakes readers; keep the first reason."""
         self._ended = self._ended or why
         self._child.kill()
 
     async def _ask(self, **request: Any) -> CellResult:
-        """Have the child do something, and answer its calls until that is done.
+        """Send a request, and answer calls until it is done.
 
-        Raises SandboxError when the child is lost, and what a function raised that is not for the code.
+        Raises SandboxError if the child is lost, and the exception of a failed function.
         """
         if self._ended:
             raise SandboxError(self._ended)
@@ -408,7 +388,6 @@ class ChildSandbox:
         await self._child.writer.drain()
 
     async def _listen(self, calls: HostCalls) -> CellResult:
-        """Read what the child sends until it has done what it was asked."""
         while True:
             frame = await read_frame(self._child.reader)
             if self._ended:
@@ -425,7 +404,7 @@ class ChildSandbox:
                 raise FrameError("what nobody has asked for")
 
     def _execution(self, frame: dict[str, Any]) -> CellResult:
-        """What the child says of its cell; each part must have its type."""
+        """Build the result; raise FrameError for a wrong type."""
         match frame:
             case {
                 "stdout": str(stdout),

@@ -1,7 +1,7 @@
-"""The default environment: cells run in monty, a Python interpreter of its own in worker processes.
+"""Default sandbox: monty, a Python subset interpreter, in worker processes.
 
-No file, no network and no process can be reached from there, whatever the machine; it knows a part of Python
-(subset.py). Its blocking sessions are used, in threads: the asynchronous ones can abort us at exit.
+Files, network and processes are out of reach. Its blocking sessions run in threads: the asynchronous ones can
+abort the process at exit.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ T = TypeVar("T")
 
 
 SUSPENSIONS = 2**60
-"""monty counts calls and names that it asks for, over all cells, up to 1,000; we count calls a cell."""
+"""Unlimited: monty counts over all cells, we for each."""
 
 
 POLICY: OSPolicy = {"sleep": "zero", "random_start": {"seed": 0}}
 
 
 OURS = "__type, __locals = type, locals"
-"""Under names that no cell takes for its own."""
+"""Aliases that no cell overwrites."""
 
 
 TYPES = "{name: __type(value).__name__ for name, value in __locals().items()}"
@@ -63,7 +63,7 @@ SEED = "import random as __random\n__random.seed(__seed)"
 
 
 LARGEST = 16 * 2**20
-"""Characters and parts of a value that leaves the sandbox, as for a child's."""
+"""Most characters and parts that leave."""
 
 
 GONE = "all variables are gone."
@@ -73,11 +73,10 @@ FILE = re.compile(r"<python-input-\d+>")
 
 
 class MontyPool:
-    """Keeps workers, from `async with` on. At most so many sandboxes are open at once.
+    """Pool of monty workers, an async context manager.
 
-    Each open sandbox holds a worker (a few MB), also while its code waits for the host. A sandbox over `most`
-    waits `patience` seconds for another one to close; so `most` must be above what is open at once where
-    functions of the host open sandboxes themselves.
+    An open sandbox holds a worker (a few MB), also during calls. Above `most`, opening waits `patience`
+    seconds, so `most` must allow for nested ones.
     """
 
     def __init__(self, *, most: int = 256, patience: float = 30.0) -> None:
@@ -102,7 +101,7 @@ class MontyPool:
         self._threads.shutdown()
 
     async def open_monty(self, functions: Mapping[str, Function], bounds: SandboxLimits = USUAL) -> Sandbox:
-        """Open a sandbox whose cells can call these. Raises SandboxError where too many are open already."""
+        """Open a sandbox for these functions; raise SandboxError if too many are open."""
         if not self._is_open:
             raise SandboxError(
                 "The pool of monty's workers is closed: open sandboxes within its `async with`."
@@ -134,7 +133,6 @@ class MontyPool:
         return sandbox
 
     async def release(self, session: MontySession, sandbox: MontySandbox | None = None) -> None:
-        """A session is not needed any more, nor is its sandbox."""
         if sandbox is not None:
             self._sandboxes.discard(sandbox)
         try:
@@ -143,11 +141,10 @@ class MontyPool:
             self._free.release()
 
     def start_in_thread(self, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
-        """Begin this in a thread."""
         return asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
 
     async def run_in_thread(self, work: Callable[..., T], *args: Any) -> T:
-        """Do this in a thread, to its end, whoever is cancelled meanwhile."""
+        """Run work in a thread to its end, even if cancelled."""
         running = self.start_in_thread(work, *args)
         try:
             return await asyncio.shield(running)
@@ -157,7 +154,7 @@ class MontyPool:
 
 
 class MontySandbox:
-    """A sandbox over one session of a worker."""
+    """Sandbox over one worker session."""
 
     def __init__(
         self, pool: MontyPool, session: MontySession, functions: Mapping[str, Function], bounds: SandboxLimits
@@ -170,12 +167,12 @@ class MontySandbox:
         self._worker = session.worker_pid
         self._running: tuple[MontyRun, asyncio.Future[CellResult]] | None = None
         self._ended = ""
-        """Why it takes no more cells; empty while it does."""
+        """Reason to take no more cells, or empty."""
         self._is_handed_back = False
         self._cells = 0
         self._fed = 0
         self._files: dict[str, str] = {}
-        """What monty calls a piece of code, and what it is."""
+        """Display names of monty's files."""
         self._awaited: dict[str, frozenset[tuple[int, int]]] = {}
         self._assigned: set[str] = set()
         self._bound: set[str] = set(functions)
@@ -183,7 +180,6 @@ class MontySandbox:
         self._uses_random = False
 
     async def execute_code(self, code: str) -> CellResult:
-        """Run this cell to its end. Raises nothing for what the code does."""
         if self._ended:
             return CellResult(error=self._ended, lost=True)
         cell = prepare_cell(code, self._functions)
@@ -207,7 +203,6 @@ class MontySandbox:
         return execution
 
     async def bind(self, **names: Any) -> None:
-        """These are variables of its namespace from now on. Raises SandboxError where a value cannot be."""
         if self._ended:
             raise SandboxError(self._ended)
         values = prepare_crossing(names, make_plain)
@@ -221,7 +216,6 @@ class MontySandbox:
         self._assigned -= names.keys()
 
     async def close(self) -> None:
-        """End it, within a moment, also in the midst of a cell."""
         running = self._running
         self._end("The sandbox is closed.")
         if running is not None:
@@ -229,11 +223,10 @@ class MontySandbox:
         await self._hand_back()
 
     def _break(self) -> None:
-        """A function of the host's raised what is not for the code."""
         self._end("A function of the host's failed, and the sandbox was closed.")
 
     def _end(self, why: str) -> None:
-        """Take no more cells, and stop the one that runs. The first reason stays."""
+        """Take no more cells, and stop the running one; keep the first reason."""
         lost = self._running is not None or (not self._ended and why.endswith(GONE))
         self._ended = self._ended or why
         if self._running is not None:
@@ -248,10 +241,7 @@ class MontySandbox:
             self._is_handed_back = True
             await self._pool.release(self._session, self)
 
-    # In a thread
-
     def _run(self, feed: MontyRun, cell: PreparedCell) -> CellResult:
-        """Run the cell; whatever comes of it is an Execution."""
         value, error = None, ""
         variables: dict[str, str] = {}
         try:
@@ -260,15 +250,15 @@ class MontySandbox:
                 value = self._value(feed.run(cell.text))
             except (MontyRuntimeError, MontySyntaxError) as raised:
                 error = self._told(raised)
-            except RecursionError:  # of ours, over a value that is fine over there
+            except RecursionError:  # on the host; monty can hold the value
                 error = "The cell's value is nested too deeply to leave the sandbox.\n"
-            except TypeError as raised:  # what holds it is a set or dict, which the host cannot make of it
+            except TypeError as raised:  # unhashable on the host, in a set or as a key
                 value = f"<a value that cannot leave the sandbox: {raised}>"
             if not error.endswith(GONE):
                 variables = self._variables()
         except TooManyCalls:
             error = f"The cell made more than {self._bounds.calls:,} calls; {GONE}"
-        except (RunStopped, MontyError, RuntimeError):  # the last one when its worker has died before
+        except (RunStopped, MontyError, RuntimeError):  # RuntimeError: the worker was already dead
             error = f"The cell's process ended, {self._why_it_ended()}; {GONE}"
         return CellResult(
             stdout=feed.stdout.text(),
@@ -280,13 +270,12 @@ class MontySandbox:
         )
 
     def _why_it_ended(self) -> str:
-        """What is known of it."""
         if self._ended:
             return "when it was stopped"
         return f"perhaps for want of memory ({self._megabytes} MB)"
 
     def _bind(self, values: dict[str, Any]) -> str:
-        """Bind these; returns why that could not be done."""
+        """Bind values; return the reason of a failure, or empty."""
         try:
             self._ask("None", **values)
         except MontyError as error:
@@ -303,7 +292,7 @@ class MontySandbox:
         return True
 
     def _make_ready(self, cell: PreparedCell) -> None:
-        """What must be there before the cell runs; the random numbers depend on its text alone."""
+        """Load modules; seed random numbers from the cell's text alone."""
         if self._cells == 0:
             self._ask(OURS)
         for module in sorted(cell.shims - self._shims):
@@ -323,12 +312,10 @@ class MontySandbox:
         return f"<python-input-{self._fed}>"
 
     def _ask(self, code: str, **inputs: Any) -> Any:
-        """Run a line of ours."""
         self._fed += 1
         return self._session.feed_run(code, inputs=inputs)
 
     def _told(self, raised: MontyRuntimeError | MontySyntaxError) -> str:
-        """The traceback, or why all is lost."""
         if is_limit_error(raised):
             if isinstance(raised.exception(), TimeoutError):
                 return f"The cell worked longer than {self._bounds.seconds:g} seconds and was ended; {GONE}"
@@ -338,7 +325,6 @@ class MontySandbox:
         return f"{shown.text()}\n"
 
     def _value(self, value: Any) -> Any:
-        """A plain value, with reprs in place of what is none."""
         if measure_weight(value, LARGEST) > LARGEST:
             return f"<a {type(value).__name__} that is too large to leave the sandbox>"
         strange: list[Any] = []
@@ -353,8 +339,8 @@ class MontySandbox:
         return make_plain(value, repr_of)
 
     def _repr(self, value: Any) -> str:
-        """As the code would see it, where what it was is still there."""
-        if isinstance(value, int):  # Python writes no digits of one that is so long
+        """Return the repr made in the sandbox, if possible."""
+        if isinstance(value, int):  # too long for Python to format
             return f"<an int of {value.bit_length()} bits>"
         try:
             return str(self._ask("repr(__value)", __value=value))
@@ -365,7 +351,7 @@ class MontySandbox:
             return repr(value)
 
     def _variables(self) -> dict[str, str]:
-        """The names that cells have assigned; what was bound is none until a cell assigns it."""
+        """Return assigned names with types; bound ones only after an assignment."""
         hidden = self._bound - self._assigned
         return {
             name: kind
@@ -375,6 +361,6 @@ class MontySandbox:
 
 
 def is_limit_error(error: MontyError) -> bool:
-    """Whether monty itself ended the code, which could not catch that."""
+    """True if a limit of monty ended the code."""
     raised = error.exception()
     return isinstance(raised, TimeoutError | MemoryError) and "limit exceeded: " in str(raised)

@@ -1,6 +1,6 @@
-"""Looks at a cell and says what in it monty cannot do. It looks at syntax alone, before anything runs.
+"""Syntax check of a cell for Python features that monty 1.4 lacks.
 
-What monty 1.4 has of Python, and what it lacks. A test compares it with monty itself.
+A test compares the tables with monty.
 """
 
 from __future__ import annotations
@@ -94,7 +94,6 @@ MODULES = {
     ),
     "unicodedata": "category combining is_normalized lookup name normalize unidata_version",
 }
-"""Its modules, and the names in each."""
 
 
 BUILTINS = (
@@ -105,7 +104,6 @@ BUILTINS = (
     "bytearray callable classmethod compile delattr dir globals issubclass memoryview "
     "staticmethod super vars"
 )
-"""Builtins that it has not."""
 
 
 METHODS = (
@@ -116,7 +114,7 @@ METHODS = (
     "symmetric_difference_update timetuple to_bytes toordinal translate utcfromtimestamp utcnow "
     "with_traceback"
 )
-"""Attributes that its own types have not, and that hardly anything else is called."""
+"""Missing attributes of builtin types; hardly any other object has such names."""
 
 
 TYPES = {
@@ -131,7 +129,7 @@ TYPES = {
     "date": "fromisoformat max min resolution today",
     "datetime": "combine date datetime fromisoformat max min now resolution strptime time timedelta timezone",
 }
-"""Types of which it has nothing by the type's name (`key=str.lower`) but this. `datetime` may be a module."""
+"""Attributes available on the type (not `str.lower`). `datetime` may be a module."""
 
 
 DUNDERS = (
@@ -140,7 +138,7 @@ DUNDERS = (
     "__matmul__ __mod__ __mul__ __ne__ __neg__ __next__ __or__ __post_init__ __pow__ __radd__ __repr__ "
     "__rmul__ __round__ __rshift__ __rsub__ __setitem__ __str__ __sub__ __truediv__ __xor__"
 )
-"""Methods of this kind that it calls; it ignores all others, without a word."""
+"""Special methods that monty calls; it silently ignores others."""
 
 
 OPTIONS = {
@@ -148,7 +146,7 @@ OPTIONS = {
     "loads": "s parse_float",
     "dataclass": "eq frozen",
 }
-"""Options that these functions take; they take no others."""
+"""All keyword options of these functions."""
 
 
 LACKS = (
@@ -156,7 +154,7 @@ LACKS = (
     "methods, del, async for and async with, globals(), str.lower as a function, re.sub with a function, "
     "and all modules but " + ", ".join(sorted([*MODULES, *SHIMMED]))
 )
-"""What a cell must do without where there is only monty."""
+"""Limits of monty in words."""
 
 
 KNOWN = {**MODULES, **SHIMMED}
@@ -179,14 +177,14 @@ ENCODINGS = ("utf-8", "utf8", "UTF-8", "ascii")
 
 
 SYNCHRONOUS = ("map", "filter", "sorted", "min", "max", "reduce", "sort", "sub", "defaultdict")
-"""They call what they are given where monty cannot wait for the host."""
+"""Functions whose callbacks cannot wait for the host."""
 
 
 def needs_cpython(code: str, functions: Collection[str] = (), known: Collection[str] = ()) -> str:
-    """What stands in this cell that monty cannot do, as `class inheritance`; empty where there is nothing.
+    """Return the first feature that monty lacks, like `class inheritance`; empty if none.
 
-    `functions` are the names of what, when called, calls the host; `known` those of earlier cells. A cell
-    that cannot be parsed, or is nested too deeply, needs nothing: monty will say what is wrong with it.
+    `functions` call the host, `known` are names of earlier cells. Unparsable code yields nothing: monty
+    reports it.
     """
     try:
         return next(SyntaxCheck(ast.parse(code), functions, known).faults(), "")
@@ -195,7 +193,7 @@ def needs_cpython(code: str, functions: Collection[str] = (), known: Collection[
 
 
 def functions_that_call(code: str, functions: Collection[str]) -> set[str]:
-    """The functions that this cell defines and that call one of these, directly or through each other."""
+    """Return functions of this cell that call these, directly or indirectly."""
     try:
         tree = ast.parse(code)
     except UNREADABLE:
@@ -204,7 +202,6 @@ def functions_that_call(code: str, functions: Collection[str]) -> set[str]:
 
 
 def functions_reaching(tree: ast.AST, functions: Collection[str]) -> set[str]:
-    """The same of a cell that was parsed."""
     bodies = [*bodies_by_name(tree)]
     found = set(functions)
     while True:
@@ -215,7 +212,6 @@ def functions_reaching(tree: ast.AST, functions: Collection[str]) -> set[str]:
 
 
 def bodies_by_name(tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    """Functions and lambdas by their names."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.name, node
@@ -226,12 +222,12 @@ def bodies_by_name(tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
 
 
 def calls_any(body: ast.AST, functions: Collection[str]) -> bool:
-    """Whether one of these is called, or handed on, in there."""
+    """True if the body uses one of these names."""
     return not names_used(body).isdisjoint(functions)
 
 
 class SyntaxCheck:
-    """One look at a cell."""
+    """Check of one cell."""
 
     def __init__(self, tree: ast.Module, functions: Collection[str], known: Collection[str]) -> None:
         self._tree = tree
@@ -239,7 +235,6 @@ class SyntaxCheck:
         self._functions = functions_reaching(tree, functions).union(functions)
         self._own = set(known)
         self._modules: dict[str, str] = {}
-        """Names under which the cell has imported modules."""
         for node in self._nodes:
             if isinstance(node, DEFINITIONS):
                 self._own.add(node.name)
@@ -252,7 +247,7 @@ class SyntaxCheck:
         self._methods = set(METHODS.split()) - self._own
 
     def faults(self) -> Iterator[str]:
-        """All that monty cannot do, in the order of the tree."""
+        """Yield all unsupported features in tree order."""
         for node in self._nodes:
             yield from unknown_forms(node)
             match node:
@@ -284,7 +279,7 @@ class SyntaxCheck:
                 yield "this kind of statement in a class"
 
     def _is_missing(self, node: ast.Attribute) -> bool:
-        """Whether this is an attribute of a module, a type or a method that monty has not."""
+        """True if monty lacks this attribute."""
         if node.attr in self._methods:
             return True
         if node.attr == "__name__":
@@ -325,7 +320,6 @@ class SyntaxCheck:
             yield f"{name} with several arguments"
 
     def _is_function(self, node: ast.expr) -> bool:
-        """A lambda, or the name of what this cell defines as a function."""
         if isinstance(node, ast.Name):
             return node.id in dict(bodies_by_name(self._tree))
         return isinstance(node, ast.Lambda)
@@ -337,13 +331,11 @@ class SyntaxCheck:
 
 
 def missing_import(module: str) -> Iterator[str]:
-    """What is missing for `import module`."""
     if module not in KNOWN and module not in ("os.path", "__future__"):
         yield f"the module {module}"
 
 
 def missing_from_import(node: ast.ImportFrom) -> Iterator[str]:
-    """What is missing for `from module import …`."""
     module = node.module or "."
     yield from missing_import(module)
     names = KNOWN.get(module, "").split()
@@ -355,7 +347,6 @@ def missing_from_import(node: ast.ImportFrom) -> Iterator[str]:
 
 
 def unknown_forms(node: ast.AST) -> Iterator[str]:
-    """What this node is, where monty has no such thing."""
     for form, name in FORMS:
         if isinstance(node, form):
             yield name
@@ -364,7 +355,6 @@ def unknown_forms(node: ast.AST) -> Iterator[str]:
 
 
 def unknown_options(name: str, call: ast.Call) -> Iterator[str]:
-    """The keywords that this function has not."""
     known = OPTIONS[name].split()
     for one in call.keywords:
         if one.arg and one.arg not in known:
@@ -372,25 +362,23 @@ def unknown_options(name: str, call: ast.Call) -> Iterator[str]:
 
 
 def unknown_encoding(call: ast.Call) -> Iterator[str]:
-    """The encoding that this call names."""
     match call.args:
         case [ast.Constant(value=encoding), *_] if encoding not in ENCODINGS:
             yield f"the encoding {encoding!r}"
 
 
 def is_text(node: ast.stmt) -> bool:
-    """A docstring, or an ellipsis."""
+    """True for a docstring or an ellipsis."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def is_type_expression(node: ast.expr) -> bool:
-    """`type(x)` or `x.__class__`, whose name it knows."""
+    """True for `type(x)` or `x.__class__`, the expressions with a `__name__`."""
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Name) and node.func.id == "type"
     return isinstance(node, ast.Attribute) and node.attr == "__class__"
 
 
 def is_exception(name: str) -> bool:
-    """A builtin exception."""
     kind = getattr(builtins, name, None)
     return isinstance(kind, type) and issubclass(kind, BaseException)

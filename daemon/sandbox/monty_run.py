@@ -1,9 +1,6 @@
-"""A cell made ready for monty: where it awaits the host, what it assigns, which modules we bring for it.
+"""Preparation of a cell for monty, and its run in a session.
 
-One run of code in a monty session. A thread drives it, since monty blocks; the host's functions
-run in the loop.
-
-The two talk by messages: a call goes to the loop, its answer comes back in a queue.
+monty blocks, so a thread drives it; host functions run in the event loop and answer through a queue.
 """
 
 from __future__ import annotations
@@ -52,27 +49,24 @@ SHIMMED = {
     ),
     "textwrap": "dedent fill indent shorten wrap",
 }
-"""Modules that we bring ourselves, as their source in daemon/sandbox/shims, and the names in each."""
 
 
 Awaited = Mapping[str, Collection[tuple[int, int]]]
-"""By the name that monty gives a cell: where calls stand that the cell awaits."""
+"""Byte spans of awaited host calls, by monty's file name."""
 
 
 class RunStopped(Exception):
-    """The loop wants no more of this run."""
+    """Signal that the event loop stopped this run."""
 
     recorded_name = "Stopped"
 
 
 class TooManyCalls(Exception):
-    """The code called the host more often than it may."""
-
     recorded_name = "TooManyCalls"
 
 
 class MontyRun:
-    """Runs code in this session. `broken` is called when a function raised what is not for the code."""
+    """Run of code in a session. `broken` is called when a host function fails."""
 
     def __init__(
         self,
@@ -96,16 +90,15 @@ class MontyRun:
         self._stopped = False
         self._answers: queue.SimpleQueue[tuple[int, ExternalSettledResult] | None] = queue.SimpleQueue()
         self._settled: dict[int, ExternalSettledResult] = {}
-        """Answers that came before they were wanted; the thread's."""
+        """Early answers; used by the thread only."""
         self._held: dict[int, int] = {}
-        """The calls whose answers have not come, each with how much it holds; the thread's."""
+        """Weights of open calls; used by the thread only."""
         self._in_all = 0
 
-    # In the thread
+    # Methods for the thread
 
     def run(self, code: str) -> Any:
-        """Run it to its end and return its value as monty gives it. Raises MontyError, Stopped,
-        TooManyCalls."""
+        """Run the code; return monty's value. Raises MontyError, RunStopped, TooManyCalls."""
         step: SyncSnapshot = self._session.feed_start(code, print_callback=self._print)
         while not isinstance(step, MontyComplete):
             step = self._go_on(step)
@@ -125,7 +118,7 @@ class MontyRun:
         return step.resume()
 
     def _answer(self, step: FunctionSnapshot) -> SyncSnapshot:
-        """Answer a call: at once where it is awaited, with a promise; else when the host has answered."""
+        """Answer a call with a future if awaited, otherwise with its result."""
         if step.is_os_function:
             return step.resume_not_handled()
         name = step.function_name
@@ -156,7 +149,7 @@ class MontyRun:
         return step.resume(self._ready([step.call_id])[step.call_id])
 
     def _ready(self, numbers: list[int]) -> dict[int, ExternalSettledResult]:
-        """The answers to these calls that are there; waits for one of them."""
+        """Wait for one of these answers; return those present."""
         while True:
             found = {number: self._settled.pop(number) for number in numbers if number in self._settled}
             if found:
@@ -164,7 +157,6 @@ class MontyRun:
             self._settle()
 
     def _settle(self) -> None:
-        """Wait for an answer, to whichever call."""
         message = self._answers.get()
         if message is None:
             raise RunStopped
@@ -172,7 +164,7 @@ class MontyRun:
         self._in_all -= self._held.pop(number)
         self._settled[number] = answer
 
-    # In the loop
+    # Methods for the event loop
 
     def _begin(self, number: int, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if not self._stopped:
@@ -205,12 +197,12 @@ class MontyRun:
             self._broken()
 
     def stop(self) -> None:
-        """Begin nothing any more; a thread that waits for an answer raises Stopped."""
+        """Start no more calls; a waiting thread raises RunStopped."""
         self._stopped = True
         self._answers.put(None)
 
     async def end(self) -> None:
-        """Stop, and cancel the calls that nobody waits for any more."""
+        """Stop, and cancel open calls."""
         self.stop()
         tasks = [*self._tasks]
         for task in tasks:
@@ -238,13 +230,12 @@ LAYOUT = (ast.Starred, ast.keyword, ast.NamedExpr)
 
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""What is raised of code that cannot be parsed, or is nested too deeply."""
+"""Exceptions for code that is invalid or too deeply nested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedCell:
-    """`text` is what monty is given; `awaited` are the bytes, from and to, of calls of the host whose answer
-    the cell awaits; `assigned` the names that it may assign; `shims` the modules of ours that it imports."""
+    """Cell for monty: `text`, byte spans of `awaited` host calls, names it may assign, imported `shims`."""
 
     text: str
     awaited: frozenset[tuple[int, int]] = frozenset()
@@ -253,7 +244,7 @@ class PreparedCell:
 
 
 def prepare_cell(code: str, functions: Collection[str]) -> PreparedCell:
-    """The cell of this code; `functions` are the host's. What cannot be parsed stays as it is."""
+    """Prepare a cell; unparsable code stays unchanged."""
     text = code.replace("\r\n", "\n").replace("\r", "\n")
     try:
         tree = ast.parse(text)
@@ -278,7 +269,6 @@ def prepare_cell(code: str, functions: Collection[str]) -> PreparedCell:
 
 
 def assigned_names(tree: ast.AST) -> Iterator[str]:
-    """Names that are assigned, defined or imported anywhere in there."""
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Store()):
@@ -296,11 +286,11 @@ def assigned_names(tree: ast.AST) -> Iterator[str]:
 
 
 Change = tuple[ast.stmt, str, list[str]]
-"""A statement, what stands in its place, and the modules of ours that it needs."""
+"""Statement, its replacement, and the shims it needs."""
 
 
 def shim_import_changes(tree: ast.AST) -> Iterator[Change]:
-    """How the imports of modules of ours read in monty, which knows them by another name."""
+    """Yield replacements for imports of shims."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             ours = [one.name for one in node.names if one.name in SHIMMED]
@@ -315,37 +305,33 @@ def shim_import_changes(tree: ast.AST) -> Iterator[Change]:
 
 
 def import_statement(one: ast.alias) -> str:
-    """One part of an import statement as a statement of its own."""
     if one.name in SHIMMED:
         return f"{one.asname or one.name} = {monty_module_name(one.name)}"
     return ast.unparse(ast.Import([one]))
 
 
 def monty_module_name(module: str) -> str:
-    """What a module of ours is called in monty."""
     return f"__shim_{module}"
 
 
 def apply_changes(text: str, changes: list[Change]) -> str:
-    """The text with these changes; every line keeps its number."""
+    """Replace the statements; every line keeps its number."""
     raw = text.encode()
     at = line_offsets(text)
     for node, new, _ in sorted(changes, key=start_position, reverse=True):
         start, end = byte_span(node, at)
         lines = "\n" * ((node.end_lineno or node.lineno) - node.lineno)
-        if lines:  # in brackets, as more may follow on its last line; an assertion is no value of the cell
+        if lines:  # bracketed: code may follow; an assertion leaves no value
             new = f"{new}; assert ({lines}True)"
         raw = raw[:start] + new.encode() + raw[end:]
     return raw.decode()
 
 
 def start_position(change: Change) -> tuple[int, int]:
-    """The line and the column where what is changed begins."""
     return change[0].lineno, change[0].col_offset
 
 
 def line_offsets(text: str) -> list[int]:
-    """The byte where each line begins."""
     found = [0]
     for line in text.encode().split(b"\n"):
         found.append(found[-1] + len(line) + 1)
@@ -353,13 +339,12 @@ def line_offsets(text: str) -> list[int]:
 
 
 def byte_span(node: ast.stmt | ast.expr, at: list[int]) -> tuple[int, int]:
-    """From which byte to which a node stands."""
     end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
     return at[node.lineno - 1] + node.col_offset, at[end_line - 1] + end_column
 
 
 def shim_code(module: str) -> str:
-    """What to run in monty, once, so that it knows this module of ours."""
+    """Return the code that defines a shim in monty."""
     source = (SHIMS / f"{module}.py").read_text(encoding="utf-8")
     _, _, code = source.partition("from __future__ import annotations\n")
     body = indent(code, "    ")
@@ -372,13 +357,10 @@ def shim_code(module: str) -> str:
 
 
 class AwaitedCalls:
-    """What in a cell waits for the host."""
-
     def __init__(self, tree: ast.Module) -> None:
         self._nodes = [*ast.walk(tree)]
         self._parents: dict[ast.AST, ast.AST] = {}
         self._later = set[str]()
-        """Names in what is awaited."""
         self._gathers = False
         for node in self._nodes:
             for child in ast.iter_child_nodes(node):
@@ -389,7 +371,7 @@ class AwaitedCalls:
                 self._gathers = True
 
     def awaited_spans(self, functions: Collection[str], at: list[int]) -> list[tuple[int, int]]:
-        """Where these are called, and the answer is awaited, itself or gathered with others."""
+        """Return byte spans of calls whose answer is awaited, directly or gathered."""
         found = []
         for node in self._nodes:
             match node:
@@ -398,7 +380,7 @@ class AwaitedCalls:
         return found
 
     def _is_awaited(self, call: ast.Call) -> bool:
-        """Whether what this call gives is awaited, and not used at once."""
+        """True if the result is awaited, not used at once."""
         held = False
         above = self._parents.get(call)
         while above is not None:
@@ -418,19 +400,17 @@ class AwaitedCalls:
 
 
 def is_awaiting(node: ast.AST) -> bool:
-    """`await …` or `asyncio.gather(…)`."""
     if isinstance(node, ast.Call):
         return last_name(node.func) == "gather"
     return isinstance(node, ast.Await)
 
 
 def names_used(node: ast.AST) -> set[str]:
-    """All names in there."""
     return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
 def last_name(node: ast.AST) -> str:
-    """`gather` of `asyncio.gather`, or of itself; empty for anything else."""
+    """Return the last name of a dotted expression; empty for other nodes."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name

@@ -1,17 +1,8 @@
-"""A sandbox that begins in monty, and moves to CPython, for good, when a cell needs more than monty has.
+"""Sandboxes of a daemon: monty with a move to CPython, CPython children, or the owner's class.
 
-On the move the imports and definitions of earlier cells are run again, nothing else of them; then the values
-are bound. What cannot be carried over is told by name.
-
-The cpython environment: cells run in a child process of the same Python, which gives up its rights first.
-
-x86_64 Linux with seccomp; elsewhere it refuses. The child has the standard library, no files, no network.
-
-All that a daemon runs cells in: monty, and a confined CPython where a cell needs it, or the owner's class.
-
-Nothing is started before the first reading.
-
-A sandbox class of the owner's, which RLM_SANDBOX names: loaded, and held against what is needed of it.
+A move runs imports and definitions of earlier cells again, then binds values; lost ones are named. A child
+has the standard library, no files, no network; it needs x86_64 Linux with seccomp. Nothing starts before the
+first reading.
 """
 
 from __future__ import annotations
@@ -86,7 +77,7 @@ REMADE = {
     "frozenset": ("set({0})", "frozenset({0})"),
     "timedelta": ("({0}.days, {0}.seconds, {0}.microseconds)", "__import__('datetime').timedelta(*{0})"),
 }
-"""How what is no plain value is carried as one, and made again, by its type."""
+"""Expressions that make a value plain, and restore it, by type."""
 
 
 CARRIED = "__carried"
@@ -103,10 +94,7 @@ async def open_session(
     monty: Opener,
     cpython: Opener | None,
 ) -> Sandbox:
-    """Open a sandbox of this kind. `cpython` is None where this machine has none.
-
-    Raises SandboxError, also for the kind `cpython` where there is none.
-    """
+    """Open a sandbox of this kind; raise SandboxError if it is unavailable (`cpython` is None)."""
     if kind == "cpython":
         if cpython is None:
             raise SandboxError("There is no cpython sandbox on this machine: use monty.")
@@ -117,7 +105,7 @@ async def open_session(
 
 
 class MovingSandbox:
-    """A sandbox that may move once. Call `begin` first."""
+    """Sandbox that may move once from monty to CPython; begin it before use."""
 
     def __init__(
         self, functions: Mapping[str, Function], bounds: SandboxLimits, cpython: Opener | None
@@ -130,16 +118,15 @@ class MovingSandbox:
         self._is_moving = False
         self._cells: list[str] = []
         self._reaching = set(functions)
-        """Names of functions that, when called, call the host."""
+        """Names of functions that call the host."""
         self._bound: dict[str, Any] = {}
         self._variables: Mapping[str, str] = {}
 
     async def begin(self, monty: Opener) -> None:
-        """Open a sandbox in monty."""
         self._sandbox = await monty(self._functions, self._bounds)
 
     def _guarded(self, function: Function) -> Function:
-        """The function; on the move, when definitions are run again, it is not called again."""
+        """Wrap a function to fail during a move, when definitions run again."""
 
         @wraps(function)
         async def call(*args: Any, **kwargs: Any) -> Any:
@@ -150,7 +137,6 @@ class MovingSandbox:
         return call
 
     async def execute_code(self, code: str) -> CellResult:
-        """Run this cell to its end. Raises nothing for what the code does."""
         try:
             told = await self._move_if_needed(code)
         except SandboxError as error:
@@ -163,20 +149,15 @@ class MovingSandbox:
         return replace(execution, stderr=told + execution.stderr)
 
     async def bind(self, **names: Any) -> None:
-        """These are variables of its namespace from now on. Raises SandboxError where a value cannot be."""
         await self._sandbox.bind(**names)
         self._bound |= names
         self._variables = {name: kind for name, kind in self._variables.items() if name not in names}
 
     async def close(self) -> None:
-        """End it, within a moment, also in the midst of a cell."""
         await self._sandbox.close()
 
     async def _move_if_needed(self, code: str) -> str:
-        """Go on in CPython where this cell needs it; returns what could not be carried over, in words.
-
-        Raises SandboxError where that cannot be done.
-        """
+        """Move to CPython if needed; return a note of lost variables. Raises SandboxError."""
         if not self._is_in_monty:
             return ""
         missing = needs_cpython(code, self._reaching, self._variables)
@@ -189,7 +170,7 @@ class MovingSandbox:
         return f"The session moved to CPython for {missing}, and could not carry over: {names}.\n"
 
     async def _move(self, missing: str) -> dict[str, str]:
-        """Go on in CPython; returns what could not be carried over, with its type. Raises SandboxError."""
+        """Move to CPython; return lost variables with types. Raises SandboxError."""
         needs = (
             f"This cell needs {missing}, which this sandbox cannot do: nothing of it was run. "
             f"It is Python without {LACKS}."
@@ -215,7 +196,7 @@ class MovingSandbox:
         return lost
 
     async def _carry(self, target: Sandbox) -> dict[str, str]:
-        """Bring all that can be over there; returns what cannot, with its type."""
+        """Carry over what is possible; return the rest with types."""
         found = find_definitions(self._cells)
         kept = {name: code for name, code in found.items() if is_import(code) or name in self._variables}
         late = await run_statements(target, kept.values())
@@ -236,7 +217,6 @@ class MovingSandbox:
         return lost
 
     async def _bring(self, name: str, kind: str, target: Sandbox) -> bool:
-        """Carry over one variable; False where that is impossible."""
         read, made = REMADE.get(kind, ("{0}", "{0}"))
         is_there, value = await self._read(read.format(name))
         if not is_there:
@@ -248,14 +228,14 @@ class MovingSandbox:
         return not (await target.execute_code(f"{name} = {made.format(CARRIED)}")).error
 
     async def _now(self, name: str, original: Any) -> Any:
-        """What was bound, as it is now: cells may have put something into it."""
+        """Return a bound value as cells may have changed it."""
         if isinstance(original, UNCHANGING):
             return original
         is_there, value = await self._read(name)
         return value if is_there else original
 
     async def _read(self, expression: str) -> tuple[bool, Any]:
-        """Whether this is a plain value where we come from, and which."""
+        """Return (True, value) for a plain value, otherwise (False, None)."""
         execution = await self._sandbox.execute_code(f"(__is_plain({expression}), {expression})")
         match execution.value:
             case (True, value) if not execution.error:
@@ -264,15 +244,15 @@ class MovingSandbox:
 
 
 async def run_statements(target: Sandbox, cells: Iterable[str]) -> list[str]:
-    """Run these; returns those that failed."""
+    """Run statements; return those that failed."""
     return [code for code in cells if (await target.execute_code(code)).error]
 
 
 def find_definitions(cells: Iterable[str]) -> dict[str, str]:
-    """Imports and definitions of these cells by name, in order: each as it was last."""
+    """Return the latest imports and definitions by name, in order."""
     found: dict[str, str] = {}
     for code in cells:
-        with suppress(*UNREADABLE):  # monty did not run it either
+        with suppress(*UNREADABLE):  # monty rejected it too
             for node in ast.parse(code).body:
                 new = dict(parse_imports(node))
                 name = defined_name(node)
@@ -285,7 +265,6 @@ def find_definitions(cells: Iterable[str]) -> dict[str, str]:
 
 
 def parse_imports(node: ast.stmt) -> Iterator[tuple[str, str]]:
-    """What this statement imports, each by its name and with a statement of its own."""
     if isinstance(node, ast.Import):
         for one in node.names:
             yield one.asname or one.name, ast.unparse(ast.Import([one]))
@@ -295,7 +274,7 @@ def parse_imports(node: ast.stmt) -> Iterator[tuple[str, str]]:
 
 
 def defined_name(node: ast.stmt) -> str:
-    """The name of a function or class that this statement defines; empty for any other."""
+    """Return the name of the defined function or class, or empty."""
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             return name
@@ -305,7 +284,6 @@ def defined_name(node: ast.stmt) -> str:
 
 
 def is_import(code: str) -> bool:
-    """Whether this statement is an import."""
     return code.startswith(("import ", "from "))
 
 
@@ -313,11 +291,11 @@ BOOT = f"import sys; sys.path.insert(0, sys.argv[1]); from {__package__}.child i
 
 
 FLAGS = ("-P", "-s", "-S", "-X", "utf8")
-"""No site, no folder of the user's: as -I, which would not read PYTHONHASHSEED."""
+"""Like -I, but PYTHONHASHSEED is read."""
 
 
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "TZ": "UTC"}
-"""All that the child sees of the environment, so that a cell that runs again does the same."""
+"""Whole environment of the child, fixed so that cells are repeatable."""
 
 
 BUFFER = 2**20
@@ -327,8 +305,6 @@ ROOT = Path(__file__).parent.parent
 
 
 class ChildProcess:
-    """A child process of this one."""
-
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
         self._is_paused = False
@@ -343,7 +319,7 @@ class ChildProcess:
             self._signal(signal.SIGCONT)
 
     def cpu_seconds(self) -> float:
-        clock = (~self._process.pid << 3) | 2  # as clock_getcpuclockid makes it
+        clock = (~self._process.pid << 3) | 2  # see clock_getcpuclockid
         with suppress(OSError):
             return time.clock_gettime(clock)
         return 0.0
@@ -361,7 +337,6 @@ class ChildProcess:
 
 @contextmanager
 def pipe_with_word(word: str) -> Iterator[int]:
-    """A descriptor from which this word can be read, and then nothing."""
     reading, writing = os.pipe()
     try:
         os.write(writing, f"{word}\n".encode())
@@ -372,7 +347,7 @@ def pipe_with_word(word: str) -> Iterator[int]:
 
 
 async def start_child(bounds: SandboxLimits) -> ConfinedChild:
-    """Start a child and have it confine itself. Raises SandboxError where it cannot."""
+    """Start a confined child. Raises SandboxError if that fails."""
     if sys.platform != "linux":
         raise SandboxError(f"The cpython sandbox needs x86_64 Linux, and this is {sys.platform}. {INSTEAD}")
     ours, theirs = socket.socketpair()
@@ -397,18 +372,18 @@ async def start_child(bounds: SandboxLimits) -> ConfinedChild:
 
 
 def child_command(address: str) -> list[str]:
-    """How to start the program of a child with this address; its token is to be its standard input."""
+    """Return the command of a child, which reads its token from stdin."""
     return [sys.executable, *FLAGS, "-c", BOOT, str(ROOT), address]
 
 
 async def open_cpython(functions: Mapping[str, Function], bounds: SandboxLimits = USUAL) -> ChildSandbox:
-    """Open a sandbox in a new child. Raises SandboxError where that is impossible, and says what to do."""
+    """Open a sandbox in a new child; raise SandboxError with a remedy."""
     child = await start_child(bounds)
     return child.sandbox(functions)
 
 
 async def describe_confinement() -> str:
-    """By what a child is confined here: "seccomp and Landlock ABI 7". Raises SandboxError: why it is not."""
+    """Return a child's confinement, like "seccomp and Landlock ABI 7"; raise SandboxError if none."""
     child = await start_child(USUAL)
     child.kill()
     await child.process.reap()
@@ -416,9 +391,9 @@ async def describe_confinement() -> str:
 
 
 class SpareChildren:
-    """Keeps a child ready, so that to open a sandbox takes no time. Each is used once.
+    """Spare child for fast opening.
 
-    At most `most` sandboxes are open at once: each takes some 20 MB, besides what its cells hold.
+    At most `most` sandboxes are open: each takes 20 MB and its values.
     """
 
     def __init__(self, bounds: SandboxLimits = USUAL, *, most: int = 64) -> None:
@@ -441,8 +416,7 @@ class SpareChildren:
                 await child.process.reap()
 
     async def open(self, functions: Mapping[str, Function]) -> ChildSandbox:
-        """Open a sandbox, as `open_cpython` does, in a child that is ready. Raises SandboxError also where
-        too many are open."""
+        """Open a sandbox in the spare child; raise SandboxError, also if too many are open."""
         self._open = [child for child in self._open if not child.writer.is_closing()]
         if len(self._open) + self._opening >= self._most:
             raise SandboxError(f"{self._most} CPython sandboxes are open, as many as may be at once.")
@@ -456,11 +430,9 @@ class SpareChildren:
         return child.sandbox(functions)
 
     async def wait_until_ready(self) -> None:
-        """Return when none of them is still starting."""
         await asyncio.wait([*self._starting])
 
     async def _take_live_child(self) -> ConfinedChild:
-        """A child that lives."""
         while self._starting:
             task = self._starting.popleft()
             try:
@@ -469,7 +441,7 @@ class SpareChildren:
                 self._starting.append(task)
                 raise
             except SandboxError:
-                continue  # the next one says whether that is always so
+                continue  # a new start reports a permanent cause
             if child.is_alive():
                 return child
             child.kill()
@@ -485,7 +457,7 @@ log = logging.getLogger(__name__)
 
 
 METHODS = ("open", "execute_code", "bind", "close")
-"""Asynchronous methods that such a class has; `open` is a class method, and makes an instance."""
+"""Required async methods; `open` is a class method."""
 
 
 NEEDED = (
@@ -495,17 +467,11 @@ NEEDED = (
 
 
 class OwnerSandboxClass(Protocol):
-    """A class whose instances are sandboxes (see daemon.environment.Sandbox)."""
-
-    def open(self, functions: Mapping[str, Function], bounds: SandboxLimits) -> Awaitable[Sandbox]:
-        """Open a sandbox whose cells can call these, within these bounds. Raises SandboxError."""
+    def open(self, functions: Mapping[str, Function], bounds: SandboxLimits) -> Awaitable[Sandbox]: ...
 
 
 def load_sandbox_class(name: str) -> OwnerSandboxClass:
-    """The class of this name, `package.module.Class` or `package.module:Class`.
-
-    Raises ConfigError: what was expected, and what was found.
-    """
+    """Load `package.module.Class` or `package.module:Class`; raise ConfigError if it does not fit."""
     module, _, path = name.replace(":", ".").rpartition(".")
     if ":" in name:
         module, _, path = name.partition(":")
@@ -525,7 +491,7 @@ def load_sandbox_class(name: str) -> OwnerSandboxClass:
 
 
 def _module(name: str, module: str) -> object:
-    """The module of this name, as it is found from where the daemon is. Raises ConfigError."""
+    """Import a module of the owner. Raises ConfigError."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -546,7 +512,7 @@ def _kind(value: object) -> str:
 async def open_owner_sandbox(
     name: str, made: OwnerSandboxClass, functions: Mapping[str, Function], bounds: SandboxLimits
 ) -> Sandbox:
-    """A sandbox of this class. Raises SandboxError, whatever it raises itself."""
+    """Open a sandbox of this class; any exception becomes SandboxError."""
     try:
         return OwnerSandbox(name, await made.open(functions, bounds))
     except UNLOADED as error:
@@ -557,21 +523,20 @@ async def open_owner_sandbox(
 
 
 class OwnerSandbox:
-    """Implements Sandbox over one of the owner's class: what that raises ends the sandbox, and no reading."""
+    """Sandbox of the owner's class; its exceptions end the sandbox, not the reading."""
 
     def __init__(self, name: str, sandbox: Sandbox) -> None:
         self._name = name
         self._sandbox = sandbox
 
     async def execute_code(self, code: str) -> CellResult:
-        """Run this cell to its end; what is no Execution is an error of it."""
         try:
             came: object = await self._sandbox.execute_code(code)
         except UNLOADED as error:
             log.exception("The sandbox %s failed in a cell.", self._name)
             return self._unusable_result(f"failed ({recorded_name(error)}): the log says why.")
         if not isinstance(came, CellResult):
-            log.error("execute_code of %s returned %s, no Execution.", self._name, _kind(came))
+            log.error("The sandbox %s returned %s, not a CellResult.", self._name, _kind(came))
             return self._unusable_result(f"returned {_kind(came)} where an Execution belongs.")
         return came
 
@@ -579,17 +544,16 @@ class OwnerSandbox:
         return CellResult(error=f"{self._name} {why}", lost=True)
 
     async def bind(self, **names: Any) -> None:
-        """Raises SandboxError, whatever it raises itself."""
+        """Set variables; any exception becomes SandboxError."""
         try:
             await self._sandbox.bind(**names)
         except UNLOADED as error:
-            log.exception("The sandbox %s takes no values.", self._name)
+            log.exception("Could not set variables in the sandbox %s.", self._name)
             raise SandboxError(
                 f"{self._name} takes no values ({recorded_name(error)}): the log says why."
             ) from error
 
     async def close(self) -> None:
-        """End it; what goes wrong then stands in the log."""
         try:
             await self._sandbox.close()
         except UNLOADED:
@@ -597,10 +561,7 @@ class OwnerSandbox:
 
 
 class SandboxFactory:
-    """Opens sandboxes of one kind, or of the class that has this name, from `async with` on.
-
-    Raises ConfigError where there is no such class.
-    """
+    """Factory of sandboxes, an async context manager; raises ConfigError for an unknown class."""
 
     def __init__(self, kind: Kind | str, bounds: SandboxLimits = USUAL) -> None:
         self._kind = kind
@@ -619,7 +580,7 @@ class SandboxFactory:
         await self._open.aclose()
 
     async def open(self, functions: Mapping[str, Function]) -> Sandbox:
-        """A new one, whose code may call these functions. Raises SandboxError."""
+        """Open a sandbox for these functions; raise SandboxError."""
         if self._own is not None:
             return await open_owner_sandbox(self._kind, self._own, functions, self._bounds)
         return await open_session(
@@ -633,7 +594,7 @@ class SandboxFactory:
         return await self._pool.open_monty(functions, bounds)
 
     async def _child(self, functions: Mapping[str, Function], bounds: SandboxLimits) -> Sandbox:
-        """One child waits ready as soon as the first was needed: to start one takes a tenth of a second."""
+        """Open a child and keep a spare: a start takes 0.1 s."""
         async with self._starting:
             if self._spares is None:
                 self._spares = await self._open.enter_async_context(SpareChildren(bounds))
@@ -641,5 +602,5 @@ class SandboxFactory:
 
 
 def can_confine() -> bool:
-    """Could a CPython child be confined on this machine? Whether it is shows when one is started."""
+    """True if the platform allows confined children; only a start proves it."""
     return platform.system() == "Linux" and platform.machine() == "x86_64"

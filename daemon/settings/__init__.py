@@ -1,1 +1,1 @@
-"""Settings."""
+"""Settings of the owner."""

@@ -1,11 +1,4 @@
-"""Which of the daemon's files others could read: private thoughts are in them. For the start, the doctor.
-
-The project's own files, the name that stands in one of them, and where the journals live.
-
-Every setting as a Markdown table, made from `.env.example`: docs/SETTINGS.md, the command `settings`.
-
-One of the owner's text files: read whole within a bound, or refused with the reason and the remedy.
-"""
+"""Files of the daemon: private home, project root, owner's texts, and the table of settings."""
 
 from __future__ import annotations
 
@@ -21,35 +14,32 @@ from daemon import __file__
 from daemon.settings.parse import ConfigError
 
 TOKEN = "console-token"
-"""The file in the home with the token of the page."""
+"""Token file of the page."""
 
 
 JOURNALS = ("*.db", "*.db-wal", "*.db-shm", "*.db-journal", "*.db.lock", "*.db.part")
-"""The files of journals, and of what is kept beside them."""
+"""Patterns of journals and files beside them."""
 
 
 CAPABILITIES = "model-capabilities.json"
-"""The file in it with what the models of servers can do."""
 
 
 PAGE = ("console-token*", "console-sessions", "console-links", "*console-address*")
-"""What opens the page, and where it is: files, and folders of files."""
 
 
 READS = "reads"
-"""The folder in it with the journals of what was read in a terminal."""
 
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def set_private_umask() -> None:
-    """From now on nobody but its owner can read what this process makes."""
+    """Make new files of this process private to its owner."""
     os.umask(OTHERS)
 
 
 def is_readable_by_others(path: Path) -> bool:
-    """May others than its owner do anything with it, as far as it is there?"""
+    """True if group or others have any access to an existing path."""
     try:
         return bool(path.stat().st_mode & OTHERS)
     except OSError:
@@ -57,7 +47,7 @@ def is_readable_by_others(path: Path) -> bool:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Replace this file by one that only its owner can read: whole, or not at all. Raises OSError."""
+    """Replace a file atomically by a private one. Raises OSError."""
     descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
     part = Path(name)
     try:
@@ -72,27 +62,24 @@ def write_private(path: Path, text: str) -> None:
 
 
 def journals(home: Path) -> list[Path]:
-    """The files of the daemon's journals there."""
     return sorted(path for pattern in JOURNALS for path in home.glob(pattern) if path.is_file())
 
 
 def daemon_files(home: Path) -> list[Path]:
-    """All that the daemon makes at the top of its home, but for folders of other things."""
+    """Return the daemon's entries directly in its home."""
     patterns = (*PAGE, f"{CAPABILITIES}*")
     return [*journals(home), *sorted(path for pattern in patterns for path in home.glob(pattern))]
 
 
 def journal_files(home: Path) -> list[Path]:
-    """The daemon's own files there, wherever they stand, and its folders of them."""
+    """Return the daemon's entries, and the files in its folders."""
     own = daemon_files(home)
     return own + [path for folder in own if folder.is_dir() for path in sorted(folder.iterdir())]
 
 
 def restrict_permissions(home: Path) -> None:
-    """Close the daemon's own files there to others, and the folder, too, if nothing else is in it.
-
-    What belongs to somebody else, or is a folder of other things, is left as it is: the doctor says so. So is
-    the token: who reads it closes it, and says that others may know it.
+    """Make the daemon's files private, and the folder, too, if it holds nothing else. The token's mode is
+    kept until it is read, so that its exposure can be reported.
     """
     for path in daemon_files(home):
         if path.name != TOKEN:
@@ -102,22 +89,22 @@ def restrict_permissions(home: Path) -> None:
 
 
 def _close(path: Path) -> None:
-    with suppress(OSError):  # it is gone, or somebody else's
+    with suppress(OSError):  # gone, or owned by another user
         if is_readable_by_others(path):
             path.chmod(stat.S_IMODE(path.stat().st_mode) & ~OTHERS)
 
 
 MOST_BYTES = 1_000_000
-"""The longest text that is read: more than the context window of most models holds."""
+"""Longest text in bytes, above most models' context windows."""
 
 
 def read_text_file(path: Path) -> str:
-    """Return the text. Raise ValueError with what is wrong, and what to do, as the end of a sentence."""
+    """Return the text; raise ValueError with fault and remedy, as the end of a sentence."""
     try:
         found = path.stat()
         if stat.S_ISDIR(found.st_mode):
             raise ValueError("a folder stands in its place: put the file back")
-        if not stat.S_ISREG(found.st_mode):  # reading a pipe would wait for ever
+        if not stat.S_ISREG(found.st_mode):  # reading a pipe would block
             raise ValueError("it is no ordinary file: put one in its place")
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
@@ -142,26 +129,24 @@ def _decoded(data: bytes) -> str:
 
 
 VERSION = "0.1.0"
-"""The version of this code, until a release has another one."""
 
 
 SHORT = 12
-"""Characters of a commit that are shown."""
 
 
 def project_root() -> Path:
-    """The project's folder: where soul.md and prompts/ are."""
+    """Return the folder of soul.md and prompts/."""
     return Path(__file__).resolve().parent.parent
 
 
 def version() -> str:
-    """Return the version, and in a checkout the commit: `0.1.0 (47eb9e38)`."""
+    """Return the version, in a checkout with the commit: `0.1.0 (47eb9e38)`."""
     git = project_root() / ".git"
     try:
         commit = (git / "HEAD").read_text().strip()
         if commit.startswith("ref: "):
             commit = (git / commit.removeprefix("ref: ")).read_text().strip()
-    except (OSError, UnicodeDecodeError):  # an image, a work tree beside its repository, packed references
+    except (OSError, UnicodeDecodeError):  # image, linked work tree, packed references
         return VERSION
     return f"{VERSION} ({commit[:SHORT]})"
 
@@ -179,15 +164,13 @@ An empty one counts as not set. All are read once, at the start; what is wrong i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingLine:
-    """A setting as `.env.example` has it."""
-
     name: str
     default: str
     meaning: str
 
 
 def settings_table() -> str:
-    """The page. Raises ConfigError where the example is not there."""
+    """Return the page docs/SETTINGS.md. Raises ConfigError without `.env.example`."""
     try:
         text = (project_root() / ".env.example").read_text(encoding="utf-8")
     except OSError as error:
@@ -196,7 +179,7 @@ def settings_table() -> str:
 
 
 def setting_lines(example: str) -> Iterator[SettingLine]:
-    """Each `#NAME=default`, with what the comment above it says."""
+    """Yield each `#NAME=default` with the comment above."""
     said: list[str] = []
     for line in example.splitlines():
         name, equals, default = line.removeprefix("#").partition("=")

@@ -1,14 +1,6 @@
-"""How far the soul may go before it asks its owner: bounds per turn, per thread and per person and day.
+"""Limits of the soul, prices of models, and programs that the soul may run.
 
-What the owner lets the soul run: a program with its arguments, in which the soul may fill slots.
-
-A value is one argument, and no interpreter reads it as code.
-
-Programs that take arguments as code or as a command, and which arguments these are.
-
-A slot must not stand there: its value comes from a model, and so from what people wrote to it.
-
-What a model costs. The list of them is in claude/models.py; owners write their own into MODEL_PRICES.
+A slot's value comes from a model, and so from people: it is one argument, and never one that is read as code.
 """
 
 from __future__ import annotations
@@ -20,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenUsage:
-    """Tokens of one call: `input` is what was neither read from the cache nor written to it."""
+    """Tokens of a call; `input` without cache reads and writes."""
 
     input: int = 0
     cache_read: int = 0
@@ -37,30 +29,29 @@ class TokenUsage:
 
     @property
     def prompt(self) -> int:
-        """The tokens that went in."""
+        """Input tokens, with cached ones."""
         return self.input + self.cache_read + self.cache_write
 
     @property
     def total(self) -> int:
-        """All tokens, in and out."""
         return self.prompt + self.output
 
 
 PROCESS_TIMEOUT = 600.0
-"""Seconds that a program of the inner life may run where the owner says nothing else."""
+"""Default seconds for a program of the inner life."""
 
 
 CONTINUE = "continue"
-"""The value of the choice with which an owner lets the soul go on past a bound."""
+"""Value of an owner's choice to continue past a limit."""
 
 
 ITERATIONS = "iterations"
-"""The bound of open thought: how often the soul calls itself for one message of a person."""
+"""Limit of self-calls for one message of a person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What something may take at the most: calls of a model, their tokens, dollars, seconds; None: any."""
+    """Limits of calls, tokens, dollars and seconds; None: unlimited."""
 
     calls: int | None = None
     tokens: int | None = None
@@ -75,16 +66,15 @@ THREAD = Limits(calls=400, tokens=6_000_000, usd=5.0)
 
 
 PERSON = Limits(calls=1_000, usd=3.0)
-"""What holds where the owner says nothing else; a person's is counted anew each day (UTC)."""
+"""Default limits; a person's count by UTC day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingLimits:
-    """How far one reading goes, with all that it reads by calling itself: one budget for the whole tree.
+    """Limits of a reading, shared by its whole tree.
 
-    `depth`: how many levels of readings there may be below it; `iterations` each has of its own. `calls` of a
-    model, dollars and seconds are those of the tree; `concurrency`: how many calls are on their way at once.
-    What has fewer tokens than `threshold` (estimated) is read in one call.
+    `depth`: levels below; `iterations`: of each reading; `concurrency`: simultaneous calls. Texts below
+    `threshold` estimated tokens are read in one call.
     """
 
     depth: int = 1
@@ -97,13 +87,12 @@ class ReadingLimits:
 
 
 READING = ReadingLimits()
-"""What holds for a reading where the owner says nothing else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InnerLimits:
-    """How far the inner life goes by itself: seconds between two ticks at the least, dollars and messages a
-    UTC day at the most; and whether it reads along in DMs.
+    """Limits of the inner life: seconds between ticks, dollars and messages by UTC day,
+    and reading of DMs.
     """
 
     pause: float = 60.0
@@ -113,15 +102,12 @@ class InnerLimits:
 
 
 INNER = InnerLimits()
-"""What holds for the inner life where the owner says nothing else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamLimits:
-    """How long the answer of a model is waited for, in seconds.
-
-    `first_event` counts from the sending; None: it follows from the model. `stall` is the longest silence of
-    a stream that has begun.
+    """Timeouts in seconds: `first_event` from the request (None: by model), `stall` between parts of a
+    stream.
     """
 
     first_event: float | None = None
@@ -129,16 +115,15 @@ class StreamLimits:
 
     @property
     def events(self) -> float:
-        """The longest time without an event of a stream that has begun, whatever else it sends."""
+        """Longest time without an event, despite comments and pings."""
         return max(WITHOUT_EVENT, self.first_event or 0.0)
 
 
 WITHOUT_EVENT = 600.0
-"""Seconds for which comments and pings alone keep a stream that has begun."""
+"""Seconds that comments and pings keep a stream alive."""
 
 
 STREAM = StreamLimits()
-"""What holds for a stream where the owner says nothing else."""
 
 
 IsSlot = Callable[[str], bool]
@@ -155,7 +140,7 @@ RUNNERS = re.compile(
     """,
     re.VERBOSE,
 )
-"""Programs that run what they are given, wherever it stands: none of their arguments may be a slot."""
+"""Programs that may run any argument: none may be a slot."""
 
 
 RUN_BY_FIND = re.compile("-(exec|ok)(dir)?")
@@ -166,10 +151,10 @@ END_OF_OPTIONS = "--"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpreter:
-    """A family of interpreters.
+    """Family of interpreters.
 
-    `flags`: letters of options without a value. `code`: letters of options whose value is code. `inline`:
-    without such an option its first operand is code, too, not the path of a script.
+    Letters of options: `flags` take no value, `code` take code. `inline`: without code options, the first
+    operand is code.
     """
 
     names: re.Pattern[str]
@@ -178,9 +163,9 @@ class Interpreter:
     inline: bool = False
 
     def runs_slot(self, arguments: Sequence[str], is_slot: IsSlot) -> bool:
-        """Return True if it would read a slot among these arguments as code, or as the path of a script.
+        """True if a slot would be read as code or as a script's path.
 
-        An option that is not known may have a value, so the operand after it is not taken for the code.
+        An unknown option may take a value, so the next operand does not count as code.
         """
         has_code, inline, expects = False, self.inline, "operand"
         for argument in arguments:
@@ -197,11 +182,11 @@ class Interpreter:
                 has_code = has_code or expects != "value"
                 expects = "operand"
                 if has_code and not inline:
-                    return False  # the rest belongs to the script
+                    return False  # the script's arguments
         return False
 
     def _expected_after(self, option: str, expected: str) -> str:
-        """Return what follows an option: `code`, a `value`, or, as without it, what was expected before."""
+        """Return the next argument's meaning: `code`, `value`, or `expected`."""
         if re.fullmatch(f"-[{self.flags}]*[{self.code}]", option):
             return "code"
         if re.fullmatch(f"[-+][{self.flags}]+", option) or (option.startswith("--") and "=" in option):
@@ -224,9 +209,9 @@ INTERPRETERS = (
 
 
 def would_run_slot(argv: Sequence[str], is_slot: IsSlot) -> bool:
-    """Return True if a slot among these arguments would be read as code or as a command.
+    """True if a slot of `argv` would be read as code or a command.
 
-    `argv` begins with the program. A program that is not known may run an interpreter that it is given.
+    Unknown programs may run an interpreter in their arguments.
     """
     name, arguments = argv[0].rpartition("/")[2], argv[1:]
     if RUNNERS.fullmatch(name):
@@ -244,18 +229,18 @@ def would_run_slot(argv: Sequence[str], is_slot: IsSlot) -> bool:
 
 
 def _is_started(argv: Sequence[str]) -> bool:
-    """Return True for an interpreter with an option: without one it may be any word."""
+    """True for an interpreter with an option; alone it may be any word."""
     name = argv[0].rpartition("/")[2]
     return len(argv) > 1 and argv[1][:1] == "-" and any(one.names.fullmatch(name) for one in INTERPRETERS)
 
 
 CACHE_WRITE_FACTOR = 1.25
-"""A token that is written to a cache, in tokens that are not: for the five-minute cache of Anthropic."""
+"""Price of cache writes relative to input: Anthropic's five-minute cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelPrice:
-    """US dollars for a million tokens; a cache write is the five-minute one. `seen`: where, and when."""
+    """Price in US dollars for a million tokens, five-minute cache writes. `seen`: source and date."""
 
     input: float
     output: float
@@ -264,27 +249,24 @@ class ModelPrice:
     seen: str = ""
 
     def __str__(self) -> str:
-        """As MODEL_PRICES has it."""
         if self == FREE_PRICE:
             return "free"
         return f"{self.input:g}/{self.output:g}/{self.cache_read:g}"
 
 
 def make_price(input: float, output: float, cached: float) -> ModelPrice:
-    """A price by what owners know of it."""
     return ModelPrice(input=input, output=output, cache_read=cached, cache_write=input * CACHE_WRITE_FACTOR)
 
 
 FREE_PRICE = ModelPrice(input=0, output=0, cache_read=0, cache_write=0)
-"""Of a model that runs on a machine of one's own."""
 
 
 SLOT = re.compile(r"\{([a-z][a-z0-9_]*)\}")
-"""A slot; other braces stand for themselves."""
+"""Slot; other braces are literal."""
 
 
 LONGEST_SLOT_VALUE = 2_000
-"""Characters of one value."""
+"""Most characters of a value."""
 
 
 MOST_SLOTS = 10
@@ -292,32 +274,30 @@ MOST_SLOTS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowedProgram:
-    """One program: `argv` as the owner wrote it, slots and all. The first of it is never a slot."""
+    """Program as the owner wrote it, with slots; the first argument is none."""
 
     argv: tuple[str, ...]
 
     @property
     def program(self) -> str:
-        """An absolute path, or a name that is looked for on PATH."""
         return self.argv[0]
 
     @property
     def slots(self) -> tuple[str, ...]:
-        """The names of its slots, in order, each once."""
         return tuple(dict.fromkeys(SLOT.findall(" ".join(self.argv))))
 
     @property
     def has_partial_slot(self) -> bool:
-        """True if a slot is only a part of an argument."""
+        """True if a slot is part of an argument."""
         return any(SLOT.search(argument) and not is_slot(argument) for argument in self.argv)
 
     @property
     def runs_slot(self) -> bool:
-        """True if a slot would be read as code or as a command."""
+        """True if a slot would be read as code or command."""
         return would_run_slot(self.argv, is_slot)
 
     def fill(self, values: Mapping[str, str]) -> tuple[str, ...]:
-        """The arguments with these values in their slots. Raises ValueError: what is wrong, for the soul."""
+        """Fill the slots; raise ValueError for the soul."""
         self._check(values)
         filled = []
         for place, argument in enumerate(self.argv):
@@ -345,12 +325,11 @@ class AllowedProgram:
 
 
 def is_slot(argument: str) -> bool:
-    """Return True for an argument that is a slot and nothing else."""
     return SLOT.fullmatch(argument) is not None
 
 
 def _is_encodable(text: str) -> bool:
-    """Half a surrogate pair has no bytes."""
+    """False for lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -359,7 +338,7 @@ def _is_encodable(text: str) -> bool:
 
 
 class AllowedPrograms(Mapping[str, AllowedProgram]):
-    """All that may be run, by name. It never changes."""
+    """Immutable programs by name."""
 
     def __init__(self, named: Mapping[str, AllowedProgram] | None = None) -> None:
         self._named = dict(named or {})
@@ -374,5 +353,5 @@ class AllowedPrograms(Mapping[str, AllowedProgram]):
         return len(self._named)
 
     def __hash__(self) -> int:
-        # No mapping can be hashed by itself, and the settings, a dataclass, take no such default.
+        # Settings, a frozen dataclass, need hashable defaults.
         return hash(frozenset(self._named.items()))

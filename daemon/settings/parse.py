@@ -1,11 +1,7 @@
-"""How the text of one setting is read: a function each, which raises ValueError with the rest of a sentence.
+"""Parsers of settings; detection of unknown keys.
 
-The sentence begins with the key's name. No error
-shows a value: anybody may paste a secret into the wrong key.
-
-Keys that nobody reads: what stands in `.env` and is no setting, and what in the environment nearly is one.
-
-Silence would be the fault: who misspells the budget believes that there is one.
+A parser raises ValueError with the end of a sentence that begins with the key. No error shows a value: it may
+be a misplaced secret.
 """
 
 from __future__ import annotations
@@ -38,7 +34,7 @@ from daemon.settings.limits import (
 
 
 class ConfigError(DaemonError):
-    """A setting is missing or wrong. The text names every bad key, a line each, and is for the owner."""
+    """Faulty settings, for the owner: a line for each key."""
 
     recorded_name = "ConfigError"
 
@@ -47,33 +43,32 @@ T = TypeVar("T")
 
 
 SECRETS = ("xoxb-", "xoxp-", "xoxe", "xapp-", "sk-", "gsk_", "xai-", "AIza")
-"""How secrets begin; of a value that begins so, an error shows no more than that."""
+"""Prefixes of known secrets, the only part that errors show."""
 
 
 UNSENDABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-"""What no header of a request may hold."""
+"""Characters forbidden in request headers."""
 
 
 UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
 LONGEST = 100 * 366 * UNITS["d"]
-"""Seconds that a span of time may have: what is due after that has a date."""
+"""Longest duration in seconds: due times need a date."""
 
 
 ENTRY = re.compile(r"""(?:[^;'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""", re.DOTALL)
-"""What stands between semicolons, but for those in quotation marks or after a backslash."""
+"""Entry between semicolons outside of quotes and escapes."""
 
 
 CLASS = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*[.:][^\W\d]\w*(?:\.[^\W\d]\w*)*")
-"""The name of a class, with the module that it stands in."""
 
 
 TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 def unlike_message(text: str, wanted: str) -> str:
-    """That a value is not what is wanted; of the value itself its length, and how a known secret begins."""
+    """Return an error: the length of a value, and a known secret's prefix."""
     kind = _kind(text)
     if kind:
         return f"is a secret that begins with {kind}, not {wanted}"
@@ -81,7 +76,6 @@ def unlike_message(text: str, wanted: str) -> str:
 
 
 def _kind(text: str) -> str:
-    """How this secret begins, if it is one of a known kind."""
     for kind in SECRETS:
         if text.startswith(kind):
             return kind
@@ -89,14 +83,13 @@ def _kind(text: str) -> str:
 
 
 def read_name(text: str) -> str:
-    """What something is called; never a secret, since it may be shown."""
+    """Parse a display name, never a secret."""
     if text.startswith(SECRETS):
         raise ValueError(unlike_message(text, "a name"))
     return text
 
 
 def read_names(text: str) -> tuple[str, ...]:
-    """Names, with commas between."""
     found = _comma_parts(text)
     if not found:
         raise ValueError("holds no name")
@@ -104,15 +97,13 @@ def read_names(text: str) -> tuple[str, ...]:
 
 
 def read_secret(text: str) -> str:
-    """A secret that goes along with requests; a broken line would break each of them."""
+    """Parse a secret, without line breaks for the request header."""
     if UNSENDABLE.search(text):
         raise ValueError("holds a line break or another character that cannot be sent")
     return text
 
 
 def token_reader(kind: str) -> Callable[[str], str]:
-    """A reader of Slack tokens of this kind. Its errors never hold the token."""
-
     def read(text: str) -> str:
         if not text.startswith(kind):
             fault = f"does not begin with {kind}"
@@ -126,7 +117,7 @@ def token_reader(kind: str) -> Callable[[str], str]:
 
 
 def password_reader(least: int) -> Callable[[str], str]:
-    """A reader of words that nobody must guess, of so many characters or more. No error holds one."""
+    """Return a parser of secrets of at least `least` characters."""
 
     def read(text: str) -> str:
         if len(text) < least:
@@ -137,7 +128,6 @@ def password_reader(least: int) -> Callable[[str], str]:
 
 
 def read_url(text: str) -> str:
-    """An http or https URL, as it is."""
     try:
         parts = urlsplit(text)
         whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -151,19 +141,19 @@ def read_url(text: str) -> str:
 
 
 def read_model_url(text: str) -> str:
-    """The URL of something that speaks Anthropic's Messages API, without the /v1 that the SDK adds."""
+    """Parse the URL of a Messages API, without /v1, which the SDK adds."""
     if re.search("/v1(/messages)?/*$", urlsplit(read_url(text)).path):
         raise ValueError("ends with /v1, and the SDK adds /v1/messages to it by itself")
     return text
 
 
 def read_chat_url(text: str) -> str:
-    """The URL of something that speaks chat completions, as its users write it: with /v1, or without."""
+    """Parse the URL of a chat completions API, with or without /v1."""
     return re.sub(r"(/chat/completions)?/*$", "", read_url(text))
 
 
 def needs_key(text: str) -> bool:
-    """Whether a server at this URL surely wants a key: those that are reached by http are one's own."""
+    """True if a server needs a key: https on another machine."""
     try:
         parts = urlsplit(text)
     except ValueError:
@@ -172,14 +162,13 @@ def needs_key(text: str) -> bool:
 
 
 def read_port(text: str) -> int:
-    """A TCP port; 0 means any that is free."""
+    """Parse a TCP port; 0: any free one."""
     if not re.fullmatch("[0-9]{1,5}", text) or int(text) > 65535:
         raise ValueError(unlike_message(text, "a port"))
     return int(text)
 
 
 def read_dollars(text: str) -> float:
-    """An amount of money, in US dollars."""
     try:
         amount = float(text)
     except ValueError:
@@ -190,7 +179,7 @@ def read_dollars(text: str) -> float:
 
 
 def read_folder(text: str) -> Path:
-    """A folder that exists or can be made."""
+    """Parse a folder, which may not exist yet."""
     try:
         path = Path(read_name(text)).expanduser()
     except RuntimeError:
@@ -204,7 +193,7 @@ def read_folder(text: str) -> Path:
 
 
 def read_folders(text: str) -> tuple[Path, ...]:
-    """Folders that exist, separated by commas, each once."""
+    """Parse comma-separated existing folders, without duplicates."""
     found = dict.fromkeys(map(read_folder, _comma_parts(text)))
     for place, path in enumerate(found, 1):
         if not path.is_dir():
@@ -213,12 +202,11 @@ def read_folders(text: str) -> tuple[Path, ...]:
 
 
 def _comma_parts(text: str) -> list[str]:
-    """What stands between commas."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def ids_reader(initials: str) -> Callable[[str], frozenset[str]]:
-    """A reader of Slack ids, separated by commas, each beginning with one of these letters."""
+    """Return a parser of comma-separated Slack ids with these initials."""
 
     def read(text: str) -> frozenset[str]:
         found = _comma_parts(text)
@@ -232,8 +220,6 @@ def ids_reader(initials: str) -> Callable[[str], frozenset[str]]:
 
 
 def count_reader(least: int, most: int) -> Callable[[str], int]:
-    """A reader of whole numbers from `least` to `most`."""
-
     def read(text: str) -> int:
         if not re.fullmatch("[0-9]{1,9}", text) or not least <= int(text) <= most:
             raise ValueError(unlike_message(text, f"a number from {least} to {most}"))
@@ -243,8 +229,6 @@ def count_reader(least: int, most: int) -> Callable[[str], int]:
 
 
 def one_of_reader(*choices: str) -> Callable[[str], str]:
-    """A reader of one of these words."""
-
     def read(text: str) -> str:
         if text.lower() not in choices:
             raise ValueError(unlike_message(text, " or ".join(choices)))
@@ -254,7 +238,7 @@ def one_of_reader(*choices: str) -> Callable[[str], str]:
 
 
 def one_of_or_class_reader(*choices: str) -> Callable[[str], str]:
-    """A reader of one of these words, or of a class's name: package.module.Class, package.module:Class."""
+    """Return a parser of these words or a class: package.module.Class, package.module:Class."""
 
     def read(text: str) -> str:
         if text.lower() in choices:
@@ -267,7 +251,7 @@ def one_of_or_class_reader(*choices: str) -> Callable[[str], str]:
 
 
 def read_duration(text: str) -> float:
-    """A span of time, in seconds; written as a number and a unit: 90s, 30m, 24h, 7d."""
+    """Parse a duration like 90s, 30m, 24h or 7d to seconds."""
     found = re.fullmatch(r"([0-9]{1,9})([smhd])", text)
     if not found:
         raise ValueError(unlike_message(text, "a number with a unit of time"))
@@ -278,12 +262,12 @@ def read_duration(text: str) -> float:
 
 
 def read_seconds(text: str) -> float:
-    """A span of time: a bare number is seconds, else as `duration` has it."""
+    """Parse seconds without unit, or a duration."""
     return float(text) if re.fullmatch(r"[0-9]{1,9}", text) else read_duration(text)
 
 
 def span_reader(least: float, most: float) -> Callable[[str], float]:
-    """A reader of spans of time from `least` to `most` seconds, as `seconds` reads them."""
+    """Return a parser of durations in a range of seconds."""
 
     def read(text: str) -> float:
         found = read_seconds(text)
@@ -295,21 +279,20 @@ def span_reader(least: float, most: float) -> Callable[[str], float]:
 
 
 def read_truth(text: str) -> bool:
-    """Yes or no, in one of the ways in which people write them."""
     if text.lower() not in TRUTH:
         raise ValueError(unlike_message(text, "true or false"))
     return TRUTH[text.lower()]
 
 
 def read_only_true(text: str) -> bool:
-    """Return True for the word true, in any case, and for no other one, as the seed on the ISM has it."""
+    """True for the word true alone, in any case, as in the ISM seed."""
     return text.lower() == "true"
 
 
 def limits_reader(usual: Limits) -> Callable[[str], Limits]:
-    """A reader of bounds, `calls=30 tokens=400000 usd=0.50 time=10m`; what it does not name stays as usual.
+    """Return a parser of limits, `calls=30 tokens=400000 usd=0.50 time=10m`, over `usual`.
 
-    `usd=none` switches one bound off, `none` all of them.
+    `usd=none` removes a limit, `none` all.
     """
 
     def read(text: str) -> Limits:
@@ -322,7 +305,6 @@ def limits_reader(usual: Limits) -> Callable[[str], Limits]:
 
 
 def _read_bound(part: str) -> tuple[str, float | None]:
-    """One bound: the name of its field, and how far it goes."""
     word, _, amount = part.partition("=")
     if word not in BOUNDS:
         raise ValueError("holds a part that is not calls=…, tokens=…, usd=… or time=…")
@@ -351,34 +333,29 @@ BOUNDS: Mapping[str, tuple[str, Callable[[str], float]]] = {
 
 
 FREELY = "free"
-"""What stands for a price where nobody bills."""
 
 
 PRICED = (2, 3)
-"""How many amounts a price has: without the third, what is read from a cache costs as much as what is not."""
+"""Amounts of a price; the third, for cache reads, defaults to the first."""
 
 
 WINDOW = (4_000, 100_000_000)
-"""Tokens that a window may have."""
 
 
 def read_prices(text: str) -> tuple[tuple[str, ModelPrice], ...]:
-    """What models cost, `NAME=INPUT/OUTPUT/CACHED` or `NAME=free`, with commas between: each name and price.
-
-    A name may hold anything but a comma.
-    """
+    """Parse prices `NAME=INPUT/OUTPUT/CACHED` or `NAME=free`, separated by commas."""
     return _read_by_model(text, _read_price)
 
 
 def read_windows(text: str) -> tuple[tuple[str, int], ...]:
-    """How many tokens models take: `NAME=TOKENS`, or a number for all others, which has the name ""."""
+    """Parse windows `NAME=TOKENS`; the default has name ""."""
     return _read_by_model(text, count_reader(*WINDOW), default=True)
 
 
 def _read_by_model(
     text: str, read: Callable[[str], T], *, default: bool = False
 ) -> tuple[tuple[str, T], ...]:
-    """A value for each model; where there is a `default`, one without a name may be among them."""
+    """Parse values by model; with `default`, one may lack a name."""
     parts = _comma_parts(text)
     found: dict[str, T] = {}
     for place, part in enumerate(parts, 1):
@@ -398,7 +375,6 @@ def _read_by_model(
 
 
 def _read_price(text: str) -> ModelPrice:
-    """One price, in US dollars for a million tokens."""
     if text.lower() == FREELY:
         return FREE_PRICE
     amounts = text.split("/")
@@ -410,13 +386,13 @@ def _read_price(text: str) -> ModelPrice:
 
 
 OWN = ("think", "read")
-"""What the inner life may start besides programs (daemon/actions/own_processes.py)."""
+"""Reserved names: processes of the soul itself."""
 
 
 def read_allowed_programs(text: str) -> AllowedPrograms:
-    """Programs that may be run: `name=program argument {slot}`, with semicolons between.
+    """Parse programs `name=program argument {slot}`, separated by semicolons.
 
-    They are quoted as in a shell, which none of them ever sees.
+    Quoting is a shell's, but no shell runs.
     """
     entries = _semicolon_entries(text)
     found: dict[str, AllowedProgram] = {}
@@ -434,14 +410,12 @@ def read_allowed_programs(text: str) -> AllowedPrograms:
 
 
 def _semicolon_entries(text: str) -> list[str]:
-    """What stands between semicolons that are not quoted."""
     if ENTRY.sub("", text).strip(";"):
         raise ValueError("holds a quotation mark that is not closed, or ends with a backslash")
     return [entry.strip() for entry in ENTRY.findall(text) if entry.strip()]
 
 
 def _read_program(entry: str) -> tuple[str, AllowedProgram]:
-    """A name, and what it stands for."""
     name, equals, command = entry.partition("=")
     if not equals:
         raise ValueError(unlike_message(entry, "name=program"))
@@ -467,7 +441,7 @@ def _read_program(entry: str) -> tuple[str, AllowedProgram]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what listens there."""
+    """True if only this machine can reach the host."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -475,11 +449,11 @@ def is_loopback(host: str) -> bool:
 
 
 ALIKE = 0.8
-"""How much of two names must agree, of 1, for one to be meant by the other."""
+"""Least similarity of a misspelled name, up to 1."""
 
 
 PLAIN = re.compile("[A-Z][A-Z0-9_]{0,40}", re.IGNORECASE)
-"""How the name of a setting looks; what looks otherwise may be a secret on the wrong side of its `=`."""
+"""Form of a setting's name; others may be secrets."""
 
 
 WORD = re.compile(r"\w+")
@@ -487,7 +461,7 @@ WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownSetting:
-    """A key that is no setting: where it stands, and which setting was meant; empty where none is near."""
+    """Unknown key, its place, and the likely setting."""
 
     name: str
     place: str
@@ -503,7 +477,7 @@ class UnknownSetting:
 def unknown_settings(
     written: Iterable[str], environ: Iterable[str], known: Collection[str]
 ) -> Iterator[UnknownSetting]:
-    """Every key of `.env` that is not known, and of the environment those that were clearly meant for us."""
+    """Yield unknown keys of `.env`, and similar ones of the environment."""
     there = {*environ}
     for name in written:
         if name not in known and name not in there:
@@ -516,9 +490,9 @@ def unknown_settings(
 
 
 def malformed_lines(text: str, known: Collection[str]) -> Iterator[str]:
-    """Yield a sentence for each line of `.env` that is neither `NAME=value` nor a comment.
+    """Yield a sentence for each invalid line of `.env`.
 
-    Of the line no more is shown than a known name at its beginning: the rest may be a secret.
+    Only a known name is shown: the rest may be secret.
     """
     for line in parse_stream(StringIO(text)):
         if line.error:
@@ -531,5 +505,5 @@ def malformed_lines(text: str, known: Collection[str]) -> Iterator[str]:
 
 
 def closest_name(name: str, known: Collection[str]) -> str:
-    """The known name that was meant, if one is near enough."""
+    """Return the most similar name, or empty."""
     return next(iter(get_close_matches(name.upper(), known, 1, ALIKE)), "")

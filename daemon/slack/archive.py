@@ -167,7 +167,7 @@ def message_if_said(item: Item, channel: str, kind: str) -> SlackMessage | None:
     try:
         return message_from_item(item, channel=channel, kind=kind)
     except MalformedPayload as fault:
-        log.warning("Slack keeps a message in %s that cannot be read: %s.", channel, fault)
+        log.warning("Skipped a malformed message of Slack in %s: %s.", channel, fault)
         return None
 
 
@@ -335,7 +335,9 @@ class BotMessageTracker:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception():
-            log.critical("Waiting for the end of a bot's message has ended.", exc_info=task.exception())
+            log.critical(
+                "Tracking of a bot's message failed; the next start resumes it.", exc_info=task.exception()
+            )
 
     async def _until_whole(self, held: _GrowingMessage) -> None:
         while True:
@@ -346,12 +348,13 @@ class BotMessageTracker:
             except SlackApiError as refusal:
                 if is_permanent(refusal):
                     log.warning(
-                        "Slack does not show a bot's message (%s); left for later.", describe_failure(refusal)
+                        "Slack refused to show a bot's message (%s); the next start reads it again.",
+                        describe_failure(refusal),
                     )
                     return
                 self._schedule_retry(held, refusal)
             except JournalDamaged as damage:  # only its conversation is blocked
-                log.error("A bot's message in %s is passed over. %s", held.mark.event.channel, damage)
+                log.error("Skipped a bot's message in %s: %s", held.mark.event.channel, damage)
                 return
             except (JournalError, *OUT_OF_REACH) as error:
                 self._schedule_retry(held, error)
@@ -363,9 +366,7 @@ class BotMessageTracker:
 
     def _schedule_retry(self, held: _GrowingMessage, error: Exception) -> None:
         if not held.failures:
-            log.warning(
-                "A bot's message could not be looked up or taken (%s); tried again.", describe_failure(error)
-            )
+            log.warning("Could not read or record a bot's message (%s); retrying.", describe_failure(error))
         held.failures += 1
         held.due = self._web.clock.steady() + retry_pause(held.failures + AT_ONCE)
 

@@ -294,7 +294,7 @@ class Backfill:
     def _tell_how_far(self) -> None:
         if self.clock.steady() - self._told_at >= LONG:
             self._told_at = self.clock.steady()
-            log.warning("Catching up takes a while: %s", self.progress)
+            log.warning("Backfill is still running: %s", self.progress)
 
     def _leave(self, left: ChannelBacklog, word: str) -> None:
         left.refused = True
@@ -302,7 +302,11 @@ class Backfill:
             self._older.remove(left)
         self._behind[left.id] = left.since
         if left.id not in self.marks.whole.behind:
-            log.warning("Slack does not show what was said in %s (%s); left for later.", left.id, word)
+            log.warning(
+                "Slack refused to show the messages in %s (%s); backfill leaves them for later.",
+                left.id,
+                word,
+            )
         if word not in CLOSED:
             self._stumbled.append(left.conversation)
 
@@ -397,7 +401,7 @@ class Backfill:
                 else:
                     woken |= await self.inbox.take_missed(message, late=late)
             except JournalDamaged as damage:  # only its conversation is blocked
-                log.error("A message in %s is passed over. %s", left.id, damage)
+                log.error("Skipped a message in %s: %s", left.id, damage)
             await self.clock.sleep(0)  # lets live events in
         for thread in woken:
             self.tell(thread)
@@ -497,7 +501,7 @@ class BackfillTask:
                     return
             except (SlackApiError, JournalError, *OUT_OF_REACH) as error:
                 if attempt == 1:
-                    log.warning("Catching up stopped (%s); it goes on in a while.", describe_failure(error))
+                    log.warning("Backfill stopped (%s); it resumes after a pause.", describe_failure(error))
 
     async def _run(self) -> bool:
         if self._wanted.is_set():
@@ -588,4 +592,4 @@ def active_own_threads(journal: JournalReader, team: str, since: float) -> dict[
 
 def _report(living: asyncio.Task[None]) -> None:
     if not living.cancelled() and living.exception():
-        log.critical("Catching up has ended.", exc_info=living.exception())
+        log.critical("Backfill failed; the next start resumes it.", exc_info=living.exception())

@@ -114,7 +114,7 @@ def id_at(event: Mapping[str, Any], name: str) -> str:
     """Return the id under this name. Raises MalformedPayload."""
     value = _text(event, name)
     if not ID.fullmatch(value):
-        raise MalformedPayload(f"a {name} that is no id")
+        raise MalformedPayload(f"expected an id in the field {name}")
     return value
 
 
@@ -122,7 +122,7 @@ def timestamp_at(event: Mapping[str, Any], name: str) -> str:
     """Return the ts under this name. Raises MalformedPayload."""
     value = _text(event, name)
     if not TS.fullmatch(value):
-        raise MalformedPayload(f"a {name} that is no ts")
+        raise MalformedPayload(f"expected a ts in the field {name}")
     return value
 
 

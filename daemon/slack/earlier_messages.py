@@ -159,7 +159,9 @@ class SlackMessageDeleter:
             whole = await self._read(channel, until, found)
         except (SlackApiError, *OUT_OF_REACH) as failure:
             word = _word(failure, "Slack did not show what stands in a DM")
-            log.warning("Slack refuses to show what stands in a DM (%s): the journal alone tells.", word)
+            log.warning(
+                "Slack refused to show the messages in a DM (%s); only recorded messages are listed.", word
+            )
             whole = False
         wanted = [ts for ts in found if moment_of(ts) <= moment_of(until)]
         return OwnMessageList(messages=sorted({*wanted} - self._asking(), key=moment_of), whole=whole)
@@ -280,7 +282,7 @@ class EarlierMessageReader:
             return await self._before(thread, place)
         except (SlackApiError, *OUT_OF_REACH) as error:
             log.warning(
-                "Slack did not show an earlier conversation (%s); going on without it.",
+                "Could not read earlier messages from Slack (%s); continuing without them.",
                 describe_failure(error),
             )
             return None

@@ -129,7 +129,7 @@ class Inbox:
         try:
             await self._take(body)
         except JournalError as error:
-            log.error("A message could not be written to the journal; Slack will send it again. %s", error)
+            log.error("Could not record an envelope; Slack will send it again. %s", error)
             return BoltResponse(status=503)
         return await context.ack()
 
@@ -137,7 +137,9 @@ class Inbox:
         try:
             match body.get("type"):
                 case "app_rate_limited":
-                    log.warning("Slack is holding back events: this workspace sends more than it allows.")
+                    log.warning(
+                        "Slack limits the events of this workspace (app_rate_limited); some may be missing."
+                    )
                 case "block_actions":
                     for press in list(clicks_in(body)):
                         press = replace(press, channel=self._ids.first_id(press.channel))
@@ -145,7 +147,7 @@ class Inbox:
                 case "event_callback":
                     await self._event(object_at(body, "event"))
         except MalformedPayload as fault:
-            log.warning("Slack sent an event that cannot be read: %s.", fault)
+            log.warning("Ignored a malformed event of Slack: %s.", fault)
 
     async def _event(self, event: Mapping[str, Any]) -> None:
         event = self._ids.translate_event(event)

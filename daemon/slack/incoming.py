@@ -152,7 +152,7 @@ def read_content(message: Node) -> MessageContent:
     """Return a message's content. Raises MalformedPayload."""
     text = message.get("text") or ""
     if not isinstance(text, str):
-        raise MalformedPayload("a text that is no text")
+        raise MalformedPayload("expected a string in the field text")
     is_app = bool(message.get("bot_id")) or first_text(message, "subtype") == "bot_message"
     written = [*block_lines(objects_at(message, "blocks"))]
     rest: list[str] = []

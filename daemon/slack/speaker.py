@@ -172,9 +172,7 @@ class MessageRequests:
             if not is_permanent(refusal):
                 raise
             if slack_error(refusal) != GONE:
-                log.warning(
-                    "Slack left a message of ours standing that was to go: %s.", describe_failure(refusal)
-                )
+                log.warning("Slack refused to delete a message of the soul: %s.", describe_failure(refusal))
                 return False
         return True
 
@@ -198,7 +196,7 @@ class MessageRequests:
         except SlackApiError as refusal:
             if slack_error(refusal) != GONE:
                 raise
-            log.warning("A message was deleted in Slack while it was being written; it is not said again.")
+            log.warning("A message was deleted in Slack while it was being written; it is not posted again.")
 
 
 def _in_blocks(text: str, choices: ButtonRow | None) -> dict[str, Any]:
@@ -564,7 +562,10 @@ class SlackSpeaker:
             except SlackApiError as refusal:
                 if not is_permanent(refusal) or is_content_refusal(refusal):
                     raise
-                log.warning("Slack would not tell one person something (%s).", slack_error(refusal))
+                log.warning(
+                    "Slack refused an ephemeral message (%s); its recipient does not see it.",
+                    slack_error(refusal),
+                )
 
     async def open_dm(self, person: str, hold: Hold) -> str:
         """Return the thread of unasked messages to this person. Raises PostFailed."""

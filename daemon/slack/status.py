@@ -243,7 +243,7 @@ class StatusSync:
             return
         spot.task = None
         if not task.cancelled() and task.exception():
-            log.critical("A status is left as it is.", exc_info=task.exception())
+            log.critical("Setting a status failed; it stays as it is in Slack.", exc_info=task.exception())
             spot.wanted = None
         self._start(spot)
         if not spot.task and (spot.is_forgettable or self._lacking) and self._spots.get(spot.thread) is spot:

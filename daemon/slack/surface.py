@@ -168,7 +168,7 @@ class SlackConnection:
         request = _taken(payload)
         if request is None:
             if not isinstance(payload, Mapping) or payload.get("type") in TAKEN:
-                log.warning("Slack sent an envelope that cannot be read.")
+                log.warning("Acked and ignored a malformed envelope of Slack.")
         else:
             self._hearing.note_event(first_text(frame, "type"))
             if not await self._listen(request):
@@ -187,7 +187,9 @@ class SlackConnection:
         if not self.over.done():
             self.over.set_result(why)
         if not self.greeted.done():
-            self.greeted.set_exception(ClientConnectionError(f"Slack said no hello ({why})"))
+            self.greeted.set_exception(
+                ClientConnectionError(f"expected a hello of Slack, but the connection ended ({why})")
+            )
 
 
 class ConnectionHealth:
@@ -353,7 +355,7 @@ class ConnectionPool:
                 line = await self._open()
             except (SlackApiError, *OUT_OF_REACH) as failure:
                 self.hearing.failed[_lacking(failure)] += 1
-                log.warning("No socket to Slack (%s); it is tried again.", describe_failure(failure))
+                log.warning("Could not open a connection to Slack (%s); retrying.", describe_failure(failure))
                 continue
             finally:
                 self.hearing.opening -= 1
@@ -369,7 +371,7 @@ class ConnectionPool:
             reason = await self._replacement_reason(line, again)
             self.hearing.was_deaf |= not self.hearing.alive_count
             if reason in ADVICE:
-                log.warning("Slack's socket is to be replaced (%s). %s", reason, ADVICE[reason])
+                log.warning("Slack asked for a connection to be replaced (%s). %s", reason, ADVICE[reason])
             if reason == RECOUNT or clock.steady() - since >= STEADY:
                 attempts = 0
 

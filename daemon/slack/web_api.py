@@ -268,7 +268,7 @@ class RefusedContent:
         self._at = self._clock.steady()
         said = f"what was to be said in {place} ({word})"
         self._last = f"Slack refused in every form {said}: it is missing there."
-        log.error("Slack refused in every form what was to be said in %s: %s.", thread, word)
+        log.error("Slack refused a message in %s in every form: %s.", thread, word)
 
 
 Method = Callable[..., Awaitable[AsyncSlackResponse]]

@@ -1,1 +1,1 @@
-"""Telemetry."""
+"""Log and metrics."""

@@ -1,11 +1,7 @@
-"""The log on stderr, for people or as JSON: a complaint that comes again and again is written once a minute.
+"""Log on stderr, as text or JSON, with a line for each ended turn.
 
-Else whoever makes the daemon complain fills its disk. `LOG_LEVEL` is for our own lines: what a library would
-say below a warning may hold what people said, and keys.
-
-One line of the log for each turn that ends: thread, process, how it ended, calls, dollars, seconds.
-
-No word that anybody said or thought stands in it. Run by app beside the daemon.
+A repeated warning is written once a minute, to protect the disk. `LOG_LEVEL` applies to our loggers only:
+libraries may log messages and keys. No message or thought is logged.
 """
 
 from __future__ import annotations
@@ -29,19 +25,19 @@ MINUTE = 60.0
 
 
 ALIKE = 10
-"""Lines a minute from the same place in the code, where each says something else."""
+"""Different lines a minute from one place in the code."""
 
 
 KEPT = 1_000
-"""Lines that are remembered."""
+"""Most lines remembered."""
 
 
 OURS = ("daemon", "rehearsal")
-"""Where our own lines come from."""
+"""Names of our loggers."""
 
 
 def begin_log(level: str, form: str) -> None:
-    """From now on our lines of this level are written, and everybody's warnings; `form` is text or json."""
+    """Start the log: our lines of this level, others' warnings; `form` is text or json."""
     handler = DedupHandler()
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
@@ -50,9 +46,9 @@ def begin_log(level: str, form: str) -> None:
 
 
 class TextFormatter(logging.Formatter):
-    """`2026-11-23T20:30:08Z WARNING daemon.soul: …`; times are UTC.
+    """`2026-11-23T20:30:08Z WARNING daemon.soul: …` in UTC.
 
-    A record is one line, and those of its traceback are indented: no text from outside can forge another.
+    Each record is one line, tracebacks are indented: outside text cannot forge lines.
     """
 
     def __init__(self) -> None:
@@ -70,7 +66,7 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(TextFormatter):
-    """An object a line: time, level, logger, message, what else a line names, and a fault's traceback."""
+    """JSON lines: time, level, logger, message, extra fields, traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {
@@ -86,20 +82,18 @@ class JsonFormatter(TextFormatter):
 
 
 FIELDS = "fields"
-"""The name under which `extra` gives what a line of JSON has besides."""
+"""Key of `extra` with more JSON fields."""
 
 
 @dataclass(slots=True)
 class SeenLine:
-    """Something that was written at `at`, and came so often since."""
-
     at: float
     said: str
     more: int = 0
 
 
 class DedupHandler(logging.StreamHandler[TextIO]):
-    """Writes each line once a minute. `now` gives seconds that only grow."""
+    """Writer of each warning once a minute. `now` is monotonic."""
 
     def __init__(self, stream: TextIO | None = None, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__(stream)
@@ -108,8 +102,7 @@ class DedupHandler(logging.StreamHandler[TextIO]):
         self._places = defaultdict[object, list[float]](list)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write it, if it is news; and of what is old by now, how often it came. Never raises: whoever
-        complains in words that do not fit goes on."""
+        """Write a new line, and counts of old ones. Never raises."""
         try:
             self._write(record)
         except (TypeError, ValueError, KeyError, OSError):
@@ -117,7 +110,7 @@ class DedupHandler(logging.StreamHandler[TextIO]):
 
     def _write(self, record: logging.LogRecord) -> None:
         self._write_old_counts()
-        if record.levelno < logging.WARNING:  # no complaint: there are as many as there are turns
+        if record.levelno < logging.WARNING:  # as frequent as turns
             super().emit(record)
             return
         line = (record.name, record.levelno, record.getMessage(), _cause(record))
@@ -132,12 +125,12 @@ class DedupHandler(logging.StreamHandler[TextIO]):
             super().emit(record)
 
     def close(self) -> None:
-        """Say what was still to be said."""
+        """Write the remaining counts."""
         self._write_old_counts(everything=True)
         super().close()
 
     def _is_crowded(self, place: object) -> bool:
-        """Has this place in the code said enough in this minute?"""
+        """True if this place reached its limit of lines."""
         recent = self._places[place] = [at for at in self._places[place] if self._now() - at < MINUTE]
         if len(recent) >= ALIKE:
             return True
@@ -148,7 +141,7 @@ class DedupHandler(logging.StreamHandler[TextIO]):
         ends = self._now() - MINUTE
         for line, seen in list(self._lines.items()):
             if not everything and seen.at > ends and len(self._lines) <= KEPT:
-                break  # all that follow are younger
+                break  # the rest is younger
             del self._lines[line]
             if seen.more:
                 self._write_count(seen)
@@ -163,7 +156,7 @@ def _indented(text: str) -> str:
 
 
 def _cause(record: logging.LogRecord) -> object:
-    """The error behind a line, as far as it tells two of them apart."""
+    """Return the error's identity."""
     if not record.exc_info or not record.exc_info[1]:
         return None
     trace = record.exc_info[2]
@@ -177,10 +170,7 @@ log = logging.getLogger("daemon.turn_lines")
 
 @asynccontextmanager
 async def log_ended_turns(journal: Journal) -> AsyncIterator[None]:
-    """While inside, a line for each turn that ends, and on leaving of those that just did.
-
-    What is damaged has none.
-    """
+    """Log a line for each turn that ends inside the block, except damaged ones."""
     if not log.isEnabledFor(logging.INFO):
         yield
         return
@@ -193,21 +183,17 @@ async def log_ended_turns(journal: Journal) -> AsyncIterator[None]:
 
 
 class EndedTurns:
-    """The turns that ended and were not told yet."""
-
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._told = journal.last_seq_of_all()
 
     async def log_forever(self) -> None:
-        """Until cancelled."""
         while True:
             changed = self._journal.next_change
             self.log_lines()
             await changed.wait()
 
     def log_lines(self) -> None:
-        """Write their lines."""
         if self._journal.change_counter(SoulTurnEnded) <= self._told:
             return
         for ended in self._journal.entries_of_kind(SoulTurnEnded, since=self._told):

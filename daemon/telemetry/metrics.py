@@ -1,4 +1,4 @@
-"""`/metrics`: how the daemon fares, in the format that Prometheus and its like scrape."""
+"""`/metrics` in Prometheus format."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from daemon.engine.journal.journal import Journal
 from daemon.kinds import ModelCall, SoulTurnEnded
 
 Samples = Iterable[tuple[Sequence[str], float]]
-"""Label values, and the value that they have."""
+"""Label values with their value."""
 
 
 COUNTED_AT_ONCE = 200
-"""Entries that are read at once; between two bites everybody else may run."""
+"""Entries in a batch; other tasks run in between."""
 
 
 class Metrics:
-    """What the journal tells of the present, and of what was done since this was made; others add to it."""
+    """Metrics: the journal's state, counts since the start, and values of others."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -49,7 +49,7 @@ class Metrics:
                 pending.labels(kind.kind).set_function(partial(_pending, journal, kind))
 
     def gauge(self, name: str, help: str, read: Callable[[], float | None]) -> None:
-        """Show what this gives when it is asked; NaN where there is nothing to give yet."""
+        """Add a gauge; None is shown as NaN."""
 
         def shown() -> float:
             value = read()
@@ -60,15 +60,15 @@ class Metrics:
         Gauge(name, help, registry=self._registry).set_function(shown)
 
     def counter(self, name: str, help: str, label: str, kept: Mapping[str, float]) -> None:
-        """Show what somebody counts, by the values of one label."""
+        """Add an external counter with one label."""
         self._registry.register(ExternalCounter(name, help, label, kept))
 
     def samples(self, name: str, help: str, labels: Sequence[str], read: Callable[[], Samples]) -> None:
-        """Show what this gives when it is asked: a value for each set of label values, and no others."""
+        """Add a gauge whose labels come and go."""
         self._registry.register(LabelledGauge(name, help, labels, read))
 
     def mount(self, app: web.Application) -> None:
-        """Add the route to this application; its guard lets in whoever holds the console's token."""
+        """Add the route; the console's guard protects it."""
         app.router.add_get("/metrics", self._scrape)
 
     async def _scrape(self, request: web.Request) -> web.Response:
@@ -77,11 +77,10 @@ class Metrics:
         return web.Response(body=encode(self._registry), headers={"Content-Type": kind})
 
     def _done(self, name: str, help: str, *labels: str) -> Counter:
-        """A count of what is appended to the journal from now on."""
         return Counter(name, help, labels, registry=self._registry)
 
     async def _count(self) -> None:
-        """Count what was appended since the last time; each entry is read once."""
+        """Count the new entries."""
         while True:
             entries = self._journal.entries_since(self._seq, limit=COUNTED_AT_ONCE)
             if not entries:
@@ -104,14 +103,11 @@ class Metrics:
 
 
 class ExternalCounter(Collector):
-    """A counter that somebody else keeps."""
-
     def __init__(self, name: str, help: str, label: str, kept: Mapping[str, float]) -> None:
         self._family = partial(CounterMetricFamily, name, help, labels=[label])
         self._kept = kept
 
     def collect(self) -> Iterator[Metric]:
-        """Its count for each value of the label, as of now."""
         family = self._family()
         for value, count in self._kept.items():
             family.add_metric([value], count)
@@ -119,14 +115,11 @@ class ExternalCounter(Collector):
 
 
 class LabelledGauge(Collector):
-    """A gauge whose labels come and go."""
-
     def __init__(self, name: str, help: str, labels: Sequence[str], read: Callable[[], Samples]) -> None:
         self._family = partial(GaugeMetricFamily, name, help, labels=labels)
         self._read = read
 
     def collect(self) -> Iterator[Metric]:
-        """Its values as of now."""
         family = self._family()
         for values, value in self._read():
             family.add_metric(values, value)

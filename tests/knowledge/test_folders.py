@@ -196,7 +196,12 @@ async def test_what_is_too_much_is_left_out_and_said_once(
         for n in (2, 3):
             (docs / f"page-{n}").unlink()
         assert await library.unsearched("") == []
-    assert caplog.text.count("KNOWLEDGE_DIRS hold too much: nothing is found from docs/page-2 on") == 1
+    assert (
+        caplog.text.count(
+            "KNOWLEDGE_DIRS exceed the search limits: docs/page-2 and later files are not searched"
+        )
+        == 1
+    )
 
 
 async def test_odd_names_stay_in_one_line(docs: Path, library: FolderLibrary) -> None:

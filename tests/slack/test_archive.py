@@ -55,7 +55,7 @@ async def test_beyond_its_patience_it_begins_anew(here: Office, caplog: pytest.L
         await here.clock.advance(1)
     await patiently(here)
     assert here.slack.catch_up.read_until > mark
-    assert "Catching up stopped (ratelimited)" in caplog.text
+    assert "Backfill stopped (ratelimited)" in caplog.text
 
 
 async def test_all_who_read_share_its_pace_in_the_order_in_which_they_come(here: Office) -> None:

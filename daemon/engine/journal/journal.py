@@ -221,7 +221,7 @@ class Journal(JournalReader):
             finish_erasing(store, self._kinds, self._clock.now())
         except (sqlite3.Error, OSError, ValueError) as error:
             store.rollback()
-            log.error("What was being forgotten is not erased yet (%s).", error)
+            log.error("Could not finish erasing forgotten entries (%s); they stay pending.", error)
 
     def _add_digests(self, store: JournalTables) -> None:
         """Add missing digests; on failure the next opening retries."""
@@ -233,7 +233,7 @@ class Journal(JournalReader):
 
     def _found(self, damage: JournalDamaged) -> None:
         if not self.damage:
-            log.critical("%s What needs what is damaged waits; all else goes on.", damage)
+            log.critical("%s Work that needs damaged entries waits; everything else continues.", damage)
             self.damage = str(damage)
 
     @property

@@ -143,7 +143,10 @@ class JournalWriter:
                     return
                 self._loop.call_soon_threadsafe(self._answer, batch, results)
         except BaseException as error:
-            log.critical("The journal's writer died; nothing more can be remembered.", exc_info=True)
+            log.critical(
+                "The journal's writer died; nothing can be recorded until the daemon is restarted.",
+                exc_info=True,
+            )
             self._loop.call_soon_threadsafe(self._die, batch, error)
             raise
 
@@ -201,11 +204,15 @@ class JournalWriter:
         if append.requires is not None and not self._store.is_pending(append.requires):
             return FencedError(f"{row.key}: {append.requires} was closed meanwhile")
         if append.after and self._store.seq_of(append.after) is None:
-            return JournalError(f"{row.key}: {append.after} comes first, and could not be written.")
+            return JournalError(
+                f"Did not write {row.key}: {append.after} must come first, and was not written."
+            )
         if append.receipt_of:
             begun = self._store.seq_of(append.receipt_of)
             if begun is None:
-                return JournalError(f"{row.key}: {append.receipt_of} comes first, and could not be written.")
+                return JournalError(
+                    f"Did not write {row.key}: {append.receipt_of} must come first, and was not written."
+                )
             row = replace(row, cause=begun, closes=(begun,))
         if append.opened_by:
             opened = self._store.seq_of(append.opened_by, row.thread)
@@ -223,7 +230,11 @@ class JournalWriter:
         """Log the first failure of a series as an error."""
         level = logging.DEBUG if self.failing else logging.ERROR
         self.failing = True
-        log.log(level, "The journal could not be written (%s): nothing is acked until it can be.", reason)
+        log.log(
+            level,
+            "Could not write the journal (%s); nothing is acknowledged until it can be written.",
+            reason,
+        )
 
     def _report_recovery(self) -> None:
         if self.failing:
@@ -377,7 +388,7 @@ def finish_erasing(store: JournalTables, kinds: EventCodec, now: float) -> None:
             )
         )
         store.commit()
-        log.warning("What was being forgotten when the daemon died (%s) is forgotten now.", key)
+        log.warning("Finished the erasure %s, which a crash had interrupted.", key)
 
 
 MIGRATION_PIECE = 1_000
@@ -390,13 +401,17 @@ def add_digests(store: JournalTables, kinds: EventCodec) -> None:
         return
     since, upto = between
     if upto:
-        log.warning("Adding digests to the entries %d to %d, once: a minute for a million.", since + 1, upto)
+        log.warning(
+            "Adding digests to entries %d to %d, once only; about a minute per million entries.",
+            since + 1,
+            upto,
+        )
     if since == 0:
         _clear_hashes(store, kinds)
     while store.digest_some(MIGRATION_PIECE):
         pass
     if upto:
-        log.warning("All entries have digests now.")
+        log.warning("Added digests to all entries.")
 
 
 def _clear_hashes(store: JournalTables, kinds: EventCodec) -> None:

@@ -87,7 +87,7 @@ class TickCommands:
             except EngineError:
                 raise
             except Exception as error:
-                log.warning("The command %s went wrong.", command.name, exc_info=error)
+                log.warning("The inner command %s failed.", command.name, exc_info=error)
                 return replace(ran, ok=False, text=WENT_WRONG, stays_open=True)
             return replace(ran, text=done.text, shows=tuple(done.shows))
 
@@ -114,4 +114,4 @@ class TickCommands:
 def _done(came: Any) -> CommandResult:
     if isinstance(came, CommandResult):
         return came
-    raise TypeError(f"it returned a {type(came).__name__}: it has to return a Done")
+    raise TypeError(f"expected a CommandResult, got a {type(came).__name__}")

@@ -188,7 +188,7 @@ def _read(path: Path, most: int) -> bytes:
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(file, "rb") as opened:
         if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise OSError(f"{path.name} is no plain file")
+            raise OSError(f"expected a plain file: {path.name}")
         return opened.read(most)
 
 

@@ -191,7 +191,7 @@ class ProgramSupervisor:
             self._tool, why = await find_bwrap()
             if why:
                 log.warning("Processes of the inner life can reach the network: %s.", why)
-        self._begin(self._follow(), "following of the journal")
+        self._begin(self._follow(), "journal reader")
         return self
 
     async def __aexit__(
@@ -217,7 +217,7 @@ class ProgramSupervisor:
                     for entry in entries:
                         self._take(entry)
             except JournalError as error:
-                log.info("The supervisor waits for the journal. %s", error)
+                log.info("The supervisor could not use the journal, and retries: %s", error)
                 await self._clock.sleep(PAUSE)
 
     def _take(self, entry: Entry[Any]) -> None:
@@ -270,7 +270,7 @@ class ProgramSupervisor:
             return
         error = task.exception()
         if error:
-            said = "The supervisor failed at: %s. Start the daemon anew."
+            said = "A task of the supervisor failed: %s. Restart the daemon."
             log.critical(said, task.get_name(), exc_info=error)
 
     # Runs
@@ -285,7 +285,7 @@ class ProgramSupervisor:
                         await self._write(started, status, result)
                     return
                 except (JournalError, OSError) as error:
-                    log.info("The process %d is looked at again in a moment. %s", started.seq, error)
+                    log.info("Could not complete program %d, and will retry: %s", started.seq, error)
                     await self._clock.sleep(PAUSE)
 
     async def _write(self, started: Entry[ProgramStarted], status: Status, result: str) -> None:

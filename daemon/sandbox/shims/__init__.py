@@ -1,1 +1,1 @@
-"""Small modules of the standard library that monty has not. Their source is run inside the sandbox."""
+"""Standard library modules that monty lacks; their source runs inside the sandbox."""

@@ -1,6 +1,6 @@
-"""What cells use of `statistics`, with CPython's exact sums: a float is an integer over a power of two.
+"""Subset of `statistics` with CPython's exact sums.
 
-monty has no `int.bit_length` and no `as_integer_ratio`, therefore `bin` and `math.frexp`.
+monty lacks `int.bit_length` and `as_integer_ratio`, hence `bin` and `math.frexp`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ StatisticsError = ValueError
 
 
 def exact(data: list[Any]) -> tuple[list[int], int]:
-    """The values as integers over the same power of two, and its exponent."""
+    """Return integers over a common power of two, and its exponent."""
     parts = []
     most = 0
     for value in data:
@@ -32,14 +32,13 @@ def exact(data: list[Any]) -> tuple[list[int], int]:
 
 
 def divided(number: int, by: int, data: list[Any]) -> Any:
-    """The quotient: an int where all the data are, and it is one."""
+    """Return an int if exact and all data are ints, otherwise a float."""
     if number % by == 0 and all([isinstance(value, int) for value in data]):
         return number // by
     return number / by
 
 
 def some(data: Any, least: int, name: str) -> list[Any]:
-    """The data as a list, of at least so many."""
     values = list(data)
     if len(values) < least:
         if least == 1:
@@ -49,14 +48,12 @@ def some(data: Any, least: int, name: str) -> list[Any]:
 
 
 def mean(data: Any) -> Any:
-    """The arithmetic mean."""
     values = some(data, 1, "mean")
     numbers, shift = exact(values)
     return divided(sum(numbers), len(values) << shift, values)
 
 
 def fmean(data: Any, weights: Any | None = None) -> float:
-    """The mean as a float."""
     values = some(data, 1, "fmean")
     if weights is None:
         return math.fsum(values) / len(values)
@@ -66,12 +63,10 @@ def fmean(data: Any, weights: Any | None = None) -> float:
 
 
 def geometric_mean(data: Any) -> float:
-    """The geometric mean."""
     return math.exp(fmean([math.log(value) for value in data]))
 
 
 def harmonic_mean(data: Any) -> Any:
-    """The harmonic mean."""
     values = some(data, 1, "harmonic_mean")
     if 0 in values:
         return 0
@@ -80,7 +75,6 @@ def harmonic_mean(data: Any) -> Any:
 
 
 def ordered(data: Any) -> list[Any]:
-    """The data in order."""
     values = sorted(data)
     if not values:
         raise StatisticsError("no median for empty data")
@@ -88,7 +82,6 @@ def ordered(data: Any) -> list[Any]:
 
 
 def median(data: Any) -> Any:
-    """The middle value, or the mean of the two middle ones."""
     values = ordered(data)
     half = len(values) // 2
     if len(values) % 2 == 1:
@@ -97,26 +90,22 @@ def median(data: Any) -> Any:
 
 
 def median_low(data: Any) -> Any:
-    """The lower one of the middle values."""
     values = ordered(data)
     return values[(len(values) - 1) // 2]
 
 
 def median_high(data: Any) -> Any:
-    """The higher one of the middle values."""
     values = ordered(data)
     return values[len(values) // 2]
 
 
 def multimode(data: Any) -> list[Any]:
-    """The values that are there most often."""
     counts = Counter(data)
     most = max(counts.values(), default=0)
     return [value for value, count in counts.items() if count == most]
 
 
 def mode(data: Any) -> Any:
-    """The first value that is there most often."""
     values = multimode(data)
     if not values:
         raise StatisticsError("no mode for empty data")
@@ -124,7 +113,7 @@ def mode(data: Any) -> Any:
 
 
 def squares(values: list[Any]) -> tuple[int, int]:
-    """The exact sum of the squares of what differs from the mean, as a fraction."""
+    """Return the exact sum of squared deviations as a fraction."""
     numbers, shift = exact(values)
     total = sum(numbers)
     return len(values) * sum([number * number for number in numbers]) - total * total, len(
@@ -133,7 +122,7 @@ def squares(values: list[Any]) -> tuple[int, int]:
 
 
 def root(number: int, by: int) -> float:
-    """The square root of a fraction, rounded once."""
+    """Return the square root of a fraction, rounded once."""
     bits = (len(bin(number)) - len(bin(by)) - 109) // 2
     if bits >= 0:
         return float(odd_root(number, by << 2 * bits) << bits)
@@ -141,41 +130,39 @@ def root(number: int, by: int) -> float:
 
 
 def odd_root(number: int, by: int) -> int:
-    """The integer square root of a fraction, odd where it is not exact."""
+    """Return the integer square root, made odd if inexact."""
     found = math.isqrt(number // by)
     return found | (found * found * by != number)
 
 
 def variance(data: Any, xbar: Any = None) -> Any:
-    """The variance of a sample."""
+    """Return the variance of a sample."""
     values = some(data, 2, "variance")
     number, by = squares(values)
     return divided(number, by * (len(values) - 1), values)
 
 
 def pvariance(data: Any, mu: Any = None) -> Any:
-    """The variance of all there is."""
+    """Return the variance of a population."""
     values = some(data, 1, "pvariance")
     number, by = squares(values)
     return divided(number, by * len(values), values)
 
 
 def stdev(data: Any, xbar: Any = None) -> float:
-    """The standard deviation of a sample."""
     values = some(data, 2, "stdev")
     number, by = squares(values)
     return root(number, by * (len(values) - 1))
 
 
 def pstdev(data: Any, mu: Any = None) -> float:
-    """The standard deviation of all there is."""
     values = some(data, 1, "pstdev")
     number, by = squares(values)
     return root(number, by * len(values))
 
 
 def quantiles(data: Any, *, n: int = 4, method: str = "exclusive") -> list[Any]:
-    """The cut points between `n` groups of the same size."""
+    """Return the cut points between `n` equal groups."""
     if n < 1:
         raise StatisticsError("n must be at least 1")
     values = sorted(data)

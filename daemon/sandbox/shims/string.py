@@ -1,4 +1,4 @@
-"""What cells use of `string`."""
+"""Subset of `string`."""
 
 from __future__ import annotations
 
@@ -30,5 +30,4 @@ printable = digits + ascii_letters + punctuation + whitespace
 
 
 def capwords(s: str, sep: str | None = None) -> str:
-    """Each word with a capital."""
     return (sep or " ").join([word.capitalize() for word in s.split(sep)])

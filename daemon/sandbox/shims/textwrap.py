@@ -1,4 +1,4 @@
-"""What cells use of `textwrap`: CPython's algorithm, as functions."""
+"""Subset of `textwrap` with CPython's algorithm."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ PIECES = (
     rf"-(?:(?<={LETTER}{{2}}-)|(?<={LETTER}-{WORD}-))(?={LETTER}-?{LETTER})"
     rf"|(?={SPACE}|\Z)|(?<={WORD})(?=-{{2,}}\w)))"
 )
-"""Words, with their hyphens, dashes, and the white space between them."""
+"""Words with hyphens, dashes, and whitespace."""
 
 
 def dedent(text: str) -> str:
-    """The text without the white space that all its lines begin with."""
     lines = [line if line.strip(" \t") else "" for line in text.split("\n")]
     margin = None
     for line in lines:
@@ -36,7 +35,6 @@ def dedent(text: str) -> str:
 
 
 def shared(one: str, other: str) -> str:
-    """What both begin with."""
     count = 0
     while count < min(len(one), len(other)) and one[count] == other[count]:
         count += 1
@@ -44,21 +42,21 @@ def shared(one: str, other: str) -> str:
 
 
 def indent(text: str, prefix: str, predicate: object = None) -> str:
-    """The text with this before each line that is not blank, or that the predicate wants."""
+    """Prefix each line that is not blank, or that the predicate accepts."""
     wanted = predicate or (lambda line: line.strip())
     lines = text.splitlines(True)
     return "".join([prefix + line if wanted(line) else line for line in lines])  # type: ignore[operator]
 
 
 def split(text: str, break_on_hyphens: bool) -> list[str]:
-    """The text in pieces between which a line may end."""
+    """Split at possible line ends."""
     spaced = re.sub(SPACE, " ", text.expandtabs(8))
     pattern = PIECES if break_on_hyphens else rf"({SPACE}+)"
     return [piece for piece in re.split(pattern, spaced) if piece]
 
 
 def next_line(chunks: list[str], room: int, broken: bool, hyphens: bool) -> list[str]:
-    """Take from the pieces what fits on one line."""
+    """Take the pieces of one line."""
     line: list[str] = []
     size = 0
     while chunks and size + len(chunks[-1]) <= room:
@@ -73,7 +71,7 @@ def next_line(chunks: list[str], room: int, broken: bool, hyphens: bool) -> list
 
 
 def long_piece(chunks: list[str], line: list[str], room: int, broken: bool, hyphens: bool) -> None:
-    """Put on this line what fits of a piece that is longer than any line."""
+    """Put the fitting part of an overlong piece on the line."""
     if not broken:
         if not line:
             line.append(chunks.pop())
@@ -99,7 +97,6 @@ def wrap(
     max_lines: int | None = None,
     placeholder: str = " [...]",
 ) -> list[str]:
-    """The paragraph as lines of at most `width` characters."""
     if width <= 0:
         raise ValueError(f"invalid width {width!r} (must be > 0)")
     lines: list[str] = []
@@ -123,7 +120,7 @@ def wrap(
 
 
 def last_line(lines: list[str], line: list[str], prefix: str, width: int, placeholder: str) -> str:
-    """The last line that may stand, with the placeholder for what follows."""
+    """Return the last line with the placeholder."""
     while line:
         if line[-1].strip() and len(prefix + "".join(line) + placeholder) <= width:
             return prefix + "".join(line) + placeholder
@@ -134,10 +131,8 @@ def last_line(lines: list[str], line: list[str], prefix: str, width: int, placeh
 
 
 def fill(text: str, width: int = 70, **options: object) -> str:
-    """The paragraph as one text of such lines."""
     return "\n".join(wrap(text, width, **options))  # type: ignore[arg-type]
 
 
 def shorten(text: str, width: int, **options: object) -> str:
-    """The text on one line, with a placeholder for what does not fit."""
     return fill(" ".join(text.strip().split()), width, max_lines=1, **options)

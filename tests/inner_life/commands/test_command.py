@@ -59,5 +59,5 @@ async def test_a_command_that_comes_to_no_done_is_an_error_of_that_one_alone(
         ("odd", False, WENT_WRONG),
         ("even", True, "done"),
     ]
-    assert "The command odd went wrong." in caplog.text
-    assert f"it returned a {type(came).__name__}: it has to return a Done" in caplog.text
+    assert "The inner command odd failed." in caplog.text
+    assert f"expected a CommandResult, got a {type(came).__name__}" in caplog.text
