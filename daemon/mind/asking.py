@@ -299,7 +299,7 @@ async def ask_for_person(
     """Ask for somebody who waits. Where no answer comes they have been told why.
 
     An outage is waited for in the middle of the execution, a refusal goes to the model that stands in, at a
-    bound an owner is asked. Raises what `Turn.ask` and `Turn.talk` raise.
+    bound an owner is asked. Raises Suspended.
     """
     while True:
         limited = await turn.limit()
