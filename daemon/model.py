@@ -27,6 +27,10 @@ private thought repeated.
 """
 
 
+Kept = Literal["kept", "again", "lost"]
+"""Whether an answer had its form at once, was asked for once more, or came in no form that can be used."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReply:
     """Result of a model call.

@@ -75,14 +75,12 @@ from daemon.knowledge.library import FolderLibrary
 from daemon.lifetime import in_background, run_until_failure
 from daemon.mind.steps import STEP_TEXTS
 from daemon.ports import Open
-from daemon.process import Process
 from daemon.prompts.elements import soul_name_in
 from daemon.prompts.prompt_catalogue import SOUL_TEXT, Playbook
 from daemon.settings.home import project_root, restrict_permissions, version, write_private
 from daemon.settings.parse import ConfigError
 from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SLACK
-from daemon.soul.world import TurnDependencies
 from daemon.telemetry.log import log_ended_turns
 from daemon.telemetry.metrics import Metrics
 from daemon.turn.input_policy import EXPERT_PROCESS
@@ -90,6 +88,7 @@ from daemon.turn.model_calls import LiveCalls, watch_models
 from daemon.turn.prompt_files import PromptFiles, draw_tag_suffix
 from daemon.turn.recall import memory_of_call
 from daemon.turn.soul_program import SoulProgram, watch_long_waits
+from daemon.turn.turn import Process, TurnDependencies
 from daemon.turn.usage_limits import DailyBudget
 
 

@@ -35,7 +35,7 @@ from daemon.inner_life.commands.program_commands import BranchProgram, make_bran
 from daemon.inner_life.contexts import InnerLifeSetup
 from daemon.inner_life.recipients import RecipientDirectory, make_record_sharer
 from daemon.inner_life.tick_log import InnerLifeState
-from daemon.knowledge.person_notes import PersonNoteSource
+from daemon.knowledge.person_notes import PersonNotes
 from daemon.playbooks.built_in import (
     ask_person,
     escalate,
@@ -187,7 +187,7 @@ class ProcessDependencies:
     actions: ActionRegistry | None = None
     capacity: str | None = None
     life: InnerLifeSetup | None = None
-    notes: PersonNoteSource | None = None
+    notes: PersonNotes | None = None
     local: bool | None = None
 
 
@@ -274,13 +274,13 @@ def _faults(process: object) -> Iterator[str]:
         yield "its function does not wait: write `async def`"
     else:
         yield from filter(None, map(_parameter_fault, list(_parameters(process.run).values())[1:]))
-    for name, given in (("leads", process.leads_to), ("commands", process.commands)):
+    for name, given in (("leads_to", process.leads_to), ("commands", process.commands)):
         if isinstance(given, str):
             yield f'`{name}` is a text where a tuple belongs: write `{name}=("{given}",)`, with the comma'
     if not isinstance(process.commands, str):
         yield from filter(None, map(_command_fault, process.commands))
     if not are_prompt_texts(process.texts):
-        yield 'its `texts` name no `Words`: write `texts={"prompts/…": Words()}`'
+        yield 'its `texts` name no `Placeholders`: write `texts={"prompts/…": Placeholders()}`'
 
 
 def _parameter_fault(parameter: inspect.Parameter) -> str:

@@ -53,14 +53,13 @@ from daemon.knowledge.visibility import KnownChannels, Visibility
 from daemon.model import Role
 from daemon.playbooks.run import PlaybookPlayer
 from daemon.ports import Library, Open, ReadingSetup
-from daemon.process import MentalProcess, OwnAction, Process
-from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, WHEN_FOLDER
+from daemon.process import MentalProcess
+from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, WHEN_FOLDER, OwnAction
 from daemon.sandbox.session import SandboxFactory
 from daemon.settings.limits import InnerLimits
 from daemon.slack.directory import AccessPolicy
 from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SlackAccess
-from daemon.soul.world import TurnDependencies
 from daemon.turn.history import ThreadHistories
 from daemon.turn.input_policy import (
     DEEP_READING_PROCESS,
@@ -71,6 +70,7 @@ from daemon.turn.input_policy import (
 )
 from daemon.turn.model_calls import LiveCalls
 from daemon.turn.prompt_files import PromptFiles
+from daemon.turn.turn import Process, TurnDependencies
 from daemon.turn.usage_limits import DailyBudget, LimitChecker
 
 
@@ -487,7 +487,7 @@ def make_turn_dependencies(
         console=settings.page(services.url),
         depth=settings.spawn_max_depth,
         readings=make_reading_setup(settings, open),
-        onlookers=services.thinking,
+        show_call=services.thinking.attempt,
         queue=services.queue,
         fits=Notes(journal).fits,
     )

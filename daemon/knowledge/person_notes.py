@@ -324,28 +324,6 @@ def _is_mesh(event: IncomingMessage | CommandRan) -> bool:
     return event.bot
 
 
-class PersonNoteSource(Protocol):
-    """Notes about people, and their DMs."""
-
-    async def find_dm(self, person: str) -> str:
-        """Return the person's DM thread."""
-
-    def is_dm_with(self, thread: str, person: str) -> bool:
-        """True if the thread is the person's DM."""
-
-    async def notes_about(self, person: str, thread: str) -> Sequence[PersonNote]:
-        """Return notes visible to the person in their DM."""
-
-    async def versions(self, seq: int, person: str) -> tuple[int, ...]:
-        """Return all versions of a note by its latest entry; empty if none."""
-
-    async def current_seq(self, seq: int, person: str) -> int:
-        """Return the person's latest correction of a note; else `seq`."""
-
-    def last_list_shown(self, person: str, before: int) -> Entry[NotesShown] | None:
-        """Return the last list shown before an entry."""
-
-
 class PersonRecordSource(Protocol):
     """Further records about people."""
 

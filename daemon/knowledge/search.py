@@ -21,7 +21,7 @@ from pathlib import Path
 from sqlite3 import Connection
 from threading import Event as Flag
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from daemon.engine.event import Entry, Event, digest, entry_as_json, normalized, root_of
 from daemon.engine.journal.journal import BackgroundReader, Journal
@@ -53,20 +53,6 @@ class FoundMessage:
     place: str
     at: float
     text: str
-
-
-class Memories(Protocol):
-    """Searchable messages and notes; entries after `since` are in view."""
-
-    @property
-    def is_behind(self) -> bool:
-        """True if the last search did not cover the newest entries."""
-
-    async def search(self, query: str, thread: str, since: int) -> Sequence[FoundMessage]:
-        """Return matches that all readers of `thread` could have read, its own only before `since`."""
-
-    async def earlier_page(self, thread: str, since: int, back: int = 1) -> Sequence[FoundMessage]:
-        """Return a page before `since`, oldest first; page 1 is the latest."""
 
 
 VERSION = 1
@@ -422,6 +408,7 @@ class MessageSearch:
 
     @property
     def is_behind(self) -> bool:
+        """True if the last search did not cover the newest entries."""
         return self._index.behind
 
     async def search(self, query: str, thread: str, since: int) -> Sequence[FoundMessage]:

@@ -16,7 +16,6 @@ from daemon.ports import Library
 from daemon.process import MentalProcess, Placeholders, Transition, Turn
 from daemon.prompts.chooser import result_element
 from daemon.prompts.elements import escape_tags
-from daemon.prompts.prompt_catalogue import fill_prompt
 from daemon.reading.read_deeply import (
     CitationFilter,
     DocumentReading,
@@ -26,6 +25,7 @@ from daemon.reading.read_deeply import (
 )
 from daemon.settings.limits import CONTINUE
 from daemon.turn.input_policy import DEEP_READING_PROCESS
+from daemon.turn.questions import withdraw_questions
 
 THEN = "conversation"
 
@@ -58,7 +58,7 @@ async def read_and_tell(
 ) -> WorkingMemory | Transition:
     """Find out what is to be read and what for, read it, and tell them."""
     memory, wish = await extract(
-        turn, turn.memory, ReadDeeplyArguments, fill_prompt(turn, "prompts/reading/wanted")
+        turn, turn.memory, ReadDeeplyArguments, turn.prompt("prompts/reading/wanted")
     )
     if wish is None or shelf is None:
         return Transition(to=THEN, memory=memory)
@@ -69,7 +69,7 @@ async def read_and_tell(
         run.show_status("ReadDeeply")
         read = await reading.read(so_far)
         if run.stopped or read.ended.reason == "stopped":
-            await turn.withdraw()
+            await withdraw_questions(turn)
             return Transition(to=THEN, memory=await confirm_stop(turn, run.memory))
         if _is_told(run, read):
             await _tell(run, reading, read)

@@ -33,17 +33,16 @@ from daemon.knowledge.person_notes import PersonModels
 from daemon.knowledge.visibility import KnownChannels
 from daemon.lifetime import in_background
 from daemon.mind.steps import STEP_TEXTS
-from daemon.process import Process
 from daemon.settings.limits import PERSON, THREAD, TURN
 from daemon.slack.incoming import BotIdentity
 from daemon.slack.incoming import SlackMessage as Shown
 from daemon.slack.message_policy import resolve_thread
-from daemon.soul.world import TurnDependencies
 from daemon.turn.history import ThreadHistories
 from daemon.turn.input_policy import DELIBERATION_PROCESS
 from daemon.turn.input_policy import INNER_LIFE_PROCESS as INNER_LIFE
 from daemon.turn.prompt_files import PromptFiles
 from daemon.turn.soul_program import SoulProgram, watch_long_waits
+from daemon.turn.turn import Process, TurnDependencies
 from daemon.turn.usage_limits import DailyBudget, LimitChecker
 from tests.core.living import PAUSE, asleep, begin, end_programs, life_of, living
 from tests.core.living_checks import check_folds

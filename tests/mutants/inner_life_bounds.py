@@ -9,8 +9,7 @@ from daemon.engine.kinds import EntryMatch
 from daemon.inner_life.commands.cycle_commands import _idle, cycle_commands
 from daemon.inner_life.reflex import judge_answer
 from daemon.processes.inner_life import TickRun
-from daemon.soul.voice import Voice
-from daemon.turn.branches import input_of_ended_wait
+from daemon.turn.branches import begin_wait, input_of_ended_wait
 from tests.mutants.mutant import Mutant
 from tests.mutants.places import call_of, condition, nth, returned, value_of
 from tests.stories.test_inner_bounds import (
@@ -63,7 +62,7 @@ INNER_LIFE_BOUNDS = (
     ),
     Mutant(
         "inner life: a wait takes the place of the one before",
-        Voice.wait,
+        begin_wait,
         condition().never(),
         test_what_woke_it_is_known_after_two_more_starts,
     ),

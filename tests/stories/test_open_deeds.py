@@ -15,6 +15,7 @@ from daemon.open_thought.executor import payload_arguments
 from daemon.open_thought.payloads import parse_payloads
 from daemon.process import Transition, Turn
 from daemon.settings.limits import Limits
+from daemon.turn.branches import Branches
 from daemon.turn.input_policy import DELIBERATION_PROCESS
 from tests.soak import SOAK, but
 from tests.stories.choosing import press, pressed
@@ -203,7 +204,7 @@ async def test_what_an_action_gives_without_end_is_told_as_far_as_a_run_would_be
 
 async def test_a_branch_that_fails_when_it_is_stopped_has_ended(stage: Stage) -> None:
     async def deliberation(turn: Turn) -> WorkingMemory | Transition:
-        if turn.branches.parent:
+        if Branches(turn).parent:
             raise LookupError("it always fails")
         return await PROCESSES[DELIBERATION_PROCESS](turn)
 

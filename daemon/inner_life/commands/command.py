@@ -14,7 +14,7 @@ from daemon.inner_life.grammar import CommandFault, ParsedCommand
 from daemon.ism import ActionRefused
 from daemon.kinds import CommandRan
 from daemon.knowledge.visibility import Visibility
-from daemon.process import Turn
+from daemon.turn.turn import Turn
 
 __all__ = [
     "ActionDefinition",

@@ -27,6 +27,7 @@ from daemon.kinds import (
 from daemon.knowledge.visibility import always_visible
 from daemon.prompts.elements import make_element
 from daemon.settings.limits import LONGEST_SLOT_VALUE, AllowedProgram
+from daemon.turn.branches import Branches
 
 LONGEST = 8_000
 """Characters of a branch's slots."""
@@ -47,7 +48,7 @@ class BranchProgram:
             raise ActionRefused("A slot is empty: write what it is about.")
         if sum(map(len, slots.values())) > LONGEST:
             raise ActionRefused(f"At most {LONGEST:,} characters begin a branch.")
-        tree = tick.turn.branches
+        tree = Branches(tick.turn)
         if tree.refusal():
             raise ActionRefused("Too many branches are at work. Wait until one of them has ended.")
         message = InternalMessage(sender=tree.thread, text=self.first(slots))
