@@ -6,7 +6,7 @@ import ast
 
 from config import Settings
 from daemon.engine.kinds import EntryMatch
-from daemon.inner_life.commands.cycle_commands import _idle, cycle_commands
+from daemon.inner_life.commands.cycle_commands import _idle, _pause
 from daemon.inner_life.reflex import judge_answer
 from daemon.processes.inner_life import TickRun
 from daemon.turn.branches import begin_wait, input_of_ended_wait
@@ -56,7 +56,7 @@ INNER_LIFE_BOUNDS = (
     ),
     Mutant(
         "inner life: it sets no pause shorter than its owner wants",
-        cycle_commands,
+        _pause,
         condition().part(2).becomes("0"),
         test_a_pause_shorter_than_its_owner_wants_is_refused,
     ),
