@@ -63,8 +63,8 @@ class Question:
 class Answer:
     """The answer to a question: the value of a choice, or the words, and by whom; both empty if by nobody.
 
-    `at` is its time (Unix seconds). `memories` are the question, everything that the thread kept meanwhile, and
-    the answer. `more`: something else was said meanwhile.
+    `at` is its time (Unix seconds). `memories` are the question, everything that the thread kept meanwhile,
+    and the answer. `more`: something else was said meanwhile.
     """
 
     value: str
@@ -176,7 +176,7 @@ def branch_question_of(journal: JournalReader, execution: str) -> BranchQuestion
 
 
 def branch_question(turn: Turn) -> Question | None:
-    """Return the question that a branch wants asked, if this turn is about that, to those who can read it here."""
+    """Return the question that a branch wants asked here, to those who can read it; None for other turns."""
     wish = branch_question_of(turn.journal, turn.execution.id)
     if wish is None:
         return None
@@ -295,7 +295,7 @@ PATIENT = 8
 
 
 async def ask(turn: Turn, name: str, question: Question) -> Answer:
-    """Ask, and go on when it is answered: until then the turn ends, and the execution runs again from the top.
+    """Ask, and go on when it is answered: the turn ends here, and the execution runs again from the top.
 
     Raises Suspended, which nobody but the engine may catch.
     """
