@@ -31,12 +31,12 @@ ProcessFunction = Callable[[Turn], Awaitable["WorkingMemory | Transition | Seque
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MentalProcess:
-    """One mode of behaviour, and all that is to be known of it: each is one file of daemon/processes/.
+    """One mode of behaviour, and everything that is known of it.
 
-    `when` one goes there: a sentence for the model, and the text `prompts/when/{name}` unless the owner has
-    written that file; a process without one is not offered. `leads`: the processes that it names itself.
-    `commands`: the words after a `!` that it answers; `called` says what else leads to it. `texts`: those of
-    the owner's that it needs, by their paths.
+    `when` is a sentence for the model that says when to go there; it becomes the text `prompts/when/{name}`
+    unless the owner has written that file, and without it the process is not offered. `leads_to`: the
+    processes that it names itself. `commands`: the words after a `!` that it answers; `called` says what else
+    leads to it. `texts`: the owner's texts that it needs, by their paths.
     """
 
     name: str
@@ -48,7 +48,7 @@ class MentalProcess:
     texts: Mapping[str, Placeholders] = field(default_factory=dict)
 
     async def __call__(self, turn: Turn) -> WorkingMemory | Transition:
-        """Run it. Raises TypeError for a return that names no process."""
+        """Run the process. Raises TypeError for a return that names no process."""
         returned = await self.run(turn)
         try:
             return parse_process_result(returned)

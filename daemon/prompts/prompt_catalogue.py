@@ -249,7 +249,7 @@ WHEN_FOLDER = "prompts/when/"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnAction:
-    """An action that the owner has added: its name, what it does, and the playbooks that it says offer it."""
+    """An action that the owner has added: its name, its description, and the playbooks that offer it."""
 
     name: str
     about: str
@@ -258,9 +258,9 @@ class OwnAction:
 
 @dataclass(frozen=True, slots=True)
 class Placeholders:
-    """What one of the owner's texts may hold: its placeholders, and one that it must have, or one of several.
+    """The placeholders that a text of the owner may have, and one that it must have, or one of several.
 
-    `may` is None where the text is taken as it is, `$` and all.
+    `may` is None for a text that is taken as it is, `$` and all.
     """
 
     may: Collection[str] | None = ()
@@ -268,7 +268,7 @@ class Placeholders:
 
     @property
     def needed(self) -> Sequence[str]:
-        """The placeholders of which it must have one; none, where it need not."""
+        """The placeholders of which it must have one; empty if it need not."""
         if isinstance(self.must, str):
             return [self.must] if self.must else []
         return self.must

@@ -33,11 +33,10 @@ ACTED = re.compile(r'<result of="([^"]*)">')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionFigures:
-    """What was done for one matter, in figures: by one execution, or by all steps of open thought, with their
-    branches.
+    """The figures of one matter: of one execution, or of all steps of open thought, with their branches.
 
-    `usd` is what was billed, `worth` what that would have cost where nothing is billed, in a rehearsal.
-    `link` leads to the thread on the page; empty where none can.
+    `usd` was billed; `worth` is the price of the same if nothing is billed, in a rehearsal. `link` leads to
+    the thread on the page; empty if there is no address.
     """
 
     processes: tuple[str, ...]

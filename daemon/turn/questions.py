@@ -43,11 +43,11 @@ from daemon.turn.turn import Turn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What an execution asks and then waits for, without holding anything.
+    """A question for which an execution waits without holding anything.
 
     `text` is said, if any. `to` may answer (ids of people), those in `owners` as long as they own the soul.
     With `choices` a press answers, else the next message of one of them; with `resumes`, a message that says
-    no more than "go on". After `wait` seconds it is answered by nobody. `about` is recorded with it.
+    no more than "go on". After `wait` seconds nobody can answer any more. `about` is recorded with it.
     """
 
     text: str = ""
@@ -61,12 +61,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """How a question was answered: the choice's value, or the words, and by whom; both empty if by nobody.
+    """The answer to a question: the value of a choice, or the words, and by whom; both empty if by nobody.
 
-    `at` is when (Unix seconds).
-
-    `memories` are the question, what this thread kept meanwhile, and the answer: from these it goes on.
-    `more`: was anything else said meanwhile?
+    `at` is its time (Unix seconds). `memories` are the question, everything that the thread kept meanwhile,
+    and the answer. `more`: something else was said meanwhile.
     """
 
     value: str
@@ -77,7 +75,7 @@ class Answer:
 
 
 NO_ANSWER = Answer(value="", by="", at=0.0)
-"""The answer where nobody may give one, or can any more."""
+"""The answer if nobody may give one, or can any more."""
 
 
 def first_input(journal: JournalReader, execution: str) -> Entry[Any]:
@@ -178,7 +176,7 @@ def branch_question_of(journal: JournalReader, execution: str) -> BranchQuestion
 
 
 def branch_question(turn: Turn) -> Question | None:
-    """The question of the wish that this turn is about, to those who can read this conversation."""
+    """Return the question that a branch wants asked here, to those who can read it; None for other turns."""
     wish = branch_question_of(turn.journal, turn.execution.id)
     if wish is None:
         return None
@@ -202,8 +200,10 @@ def asking_branch(turn: Turn) -> Sequence[int]:
 
 
 async def wait_for_earlier_questions(turn: Turn) -> bool:
-    """Until nothing is asked here any more for a branch that wished it earlier. Does this one's branch still
-    want it then? Raises Suspended."""
+    """Wait until no question of an earlier branch is open here; return False if this one's branch has ended.
+
+    Raises Suspended.
+    """
     while True:
         earlier = await turn.ctx.record_if_found("earlier", lambda: _earlier(turn))
         if earlier is None:
@@ -249,7 +249,7 @@ def _end_of_wisher(turn: Turn) -> InputsReceived | None:
 
 
 async def answered_since(turn: Turn, question: Question) -> Answer | None:
-    """How the same bound was answered for another branch, after this one wished to ask."""
+    """Return the answer that another branch got about the same bound since this one wished to ask."""
     found = await turn.ctx.record_if_found("answered", lambda: _given_since(turn, question))
     if found is None:
         return None
@@ -295,7 +295,10 @@ PATIENT = 8
 
 
 async def ask(turn: Turn, name: str, question: Question) -> Answer:
-    """Ask; read the answer back, or take it from what this turn took, or suspend."""
+    """Ask, and go on when it is answered: the turn ends here, and the execution runs again from the top.
+
+    Raises Suspended, which nobody but the engine may catch.
+    """
     _check(turn, question)
     asks = _asked(question)
 
@@ -479,8 +482,9 @@ async def _take_buttons(turn: Turn, spoken: Entry[SpeechFinished], name: str, an
 
 
 async def withdraw_questions(turn: Turn) -> tuple[int, int]:
-    """Nobody needs to answer what waits in this thread, and what goes on under it ends. How many questions
-    were let go of, and how many branches? A branch that is stopped ends those under it by its own end.
+    """Withdraw the questions of this thread, and stop its branches; return how many of each.
+
+    A branch that is stopped ends those under it by its own end.
     """
     under = watches_of_thread(turn.journal, turn.thread)
     withdrawn = await turn.ctx.withdraw(seqs_of(under))
