@@ -1,31 +1,29 @@
-"""A streamed model answer: server-sent events, deadlines, token counts, and failures as words.
+"""A streamed model answer: server-sent events, token counts, and failures as words.
 
 The SDK's event reader is not used: quadratic time for many lines, unbounded memory.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
-import math
 import re
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import aiohttp
 import anthropic
 import httpx2
 
-from daemon.engine.clock import Clock
+from daemon.claude.deadlines import StreamDeadline, StreamTimeout
+from daemon.claude.requests import REFUSED_FOR_SIZE
 from daemon.engine.event import FIRST_HALF, storable_text
 from daemon.engine.exceptions import recorded_name
 from daemon.model import ENDED, REPEATING, Oddity
-from daemon.settings.limits import STREAM, StreamLimits, TokenUsage
+from daemon.settings.limits import TokenUsage
 
 
 class SurrogateJoiner:
@@ -43,137 +41,6 @@ class SurrogateJoiner:
     def end(self) -> str:
         half, self._half = self._half, ""
         return storable_text(half)
-
-
-LOOK = 60.0
-"""Seconds between checks of an endless wait."""
-
-
-class CallStopped(Exception):
-    """A call that a person stopped."""
-
-    recorded_name = "Stopped"
-
-
-class StreamTimeout(TimeoutError):
-    """Timeout at a limit of a stream, which the text names."""
-
-    recorded_name = "Overdue"
-
-
-class StreamDeadline:
-    """Async context manager that ends a wait with StreamTimeout, or with CallStopped once `stop` is set.
-
-    After the first event any byte counts as alive, but events must also keep coming. `until` is the deadline
-    of the whole stream on the steady clock. A rest is never cancelled: a stop then closes the stream. Two
-    watcher tasks: a timer per event would cost more than the event.
-    """
-
-    def __init__(
-        self, clock: Clock, until: float, stop: asyncio.Event, limits: StreamLimits | None = None
-    ) -> None:
-        self._clock = clock
-        self._until = until
-        self._stop = stop
-        self._limits = limits or STREAM
-        self._entered = self._heard = clock.steady()
-        self._first_event = math.inf
-        self._begun = False
-        self._bytes_due = math.inf
-        self._event_due = math.inf
-        self._close: Callable[[], Awaitable[None]] | None = None
-        self._resting = False
-        self._over: Exception | None = None
-        self._cut = False
-
-    def begin_request(self, first_event: float) -> None:
-        """Wait at most `first_event` seconds for the first event. Raises CallStopped."""
-        self._raise_if_over()
-        self._first_event = first_event
-        self._event_due = self._clock.steady() + first_event
-
-    def note_bytes(self) -> None:
-        """Record arrived bytes."""
-        self._heard = self._clock.steady()
-        self._bytes_due = self._heard + self._limits.stall
-
-    def note_event(self) -> None:
-        """Record a complete event."""
-        self._begun = True
-        self._event_due = self._heard + self._limits.events
-
-    def pause(self, close: Callable[[], Awaitable[None]]) -> None:
-        """Suspend the deadlines; a stop calls `close`."""
-        self._resting, self._close = True, close
-
-    def resume(self) -> None:
-        """Resume the deadlines. Raises CallStopped and StreamTimeout."""
-        self._raise_if_over()
-        self._resting = False
-        self.note_bytes()
-        self.note_event()
-
-    def _raise_if_over(self) -> None:
-        if self._over:
-            raise self._over
-
-    async def __aenter__(self) -> Self:
-        task = asyncio.current_task()
-        assert task is not None
-        self._task, self._cancelling = task, task.cancelling()
-        self._watchers = [asyncio.create_task(self._watch()), asyncio.create_task(self._watch_stop())]
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        ours = self._cut and self._task.uncancel() <= self._cancelling
-        for watcher in self._watchers:
-            watcher.cancel()
-        await asyncio.gather(*self._watchers, return_exceptions=True)
-        if ours and self._over and kind is asyncio.CancelledError:
-            raise self._over from error
-
-    @property
-    def _deadline(self) -> float:
-        if self._resting:
-            return math.inf
-        due = min(self._event_due, self._until)
-        if self._begun:
-            due = min(due, self._bytes_due)
-        return due
-
-    async def _watch(self) -> None:
-        look = min(LOOK, self._limits.stall)
-        left = self._deadline - self._clock.steady()
-        while left > 0:
-            await self._clock.sleep(min(left, look))
-            left = self._deadline - self._clock.steady()
-        self._end(StreamTimeout(self._reached_limit()))
-
-    def _reached_limit(self) -> str:
-        """Return the limit reached, for the log and Health."""
-        now = self._clock.steady()
-        if not self._begun and now >= self._event_due:
-            return f"no first event within {self._first_event:g} s, MODEL_FIRST_TOKEN"
-        if now >= self._bytes_due:
-            return f"no byte for {self._limits.stall:g} s, MODEL_STALL"
-        if now >= self._event_due:
-            return f"no event for {self._limits.events:g} s, though the connection lives"
-        return f"not whole after {self._until - self._entered:g} s"
-
-    async def _watch_stop(self) -> None:
-        await self._stop.wait()
-        self._end(CallStopped())
-        if self._resting and self._close:
-            await self._close()
-
-    def _end(self, why: Exception) -> None:
-        """Cancel now: one event-loop pass later the caller may rest."""
-        if self._over is None:
-            self._over, self._cut = why, not self._resting
-            if self._cut:
-                self._task.cancel()
 
 
 STATUS = {
@@ -263,55 +130,8 @@ TOO_LONG = "too-long"
 TOO_LARGE = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
 
-SPACE = "[ _-]?"
-
-
-CONTEXT = f"context{SPACE}(?:length|window|size|limit)"
-
-
-REFUSED_FOR_SIZE = re.compile(
-    rf"""
-    (?:prompt|input|request|message|context|payload|body|entity)s?[ _](?:\w+[ _])?too[ _](?:long|large|big)
-  | (?:exceed|overflow|greater\ than|longer\ than|larger\ than|beyond|reached|maximum)[^.]{{0,80}}{CONTEXT}
-  | {CONTEXT}[^.]{{0,80}}(?:exceed|overflow|not\ enough|is\ full|was\ reached|too\ small)
-  | context\ (?:the\ )?overflow | maximum\ (?:allowed\ )?(?:prompt|input|model|sequence)?\ ?length
-  | reduce\ the\ length\ of\ the | token\ (?:count|limit)[^.]{{0,80}}exceed | exceed[^.]{{0,60}}token\ limit
-  | too\ many\ (?:\w+\ )?tokens(?!\ per) | string[_ ](?:too[_ ]long|above[_ ]max) | max_new_tokens\W+must\ be
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
-"""Size refusals of Anthropic, gateways and local servers."""
-
-
 READ = 2_000
 """Characters of an error searched; some servers return the prompt."""
-
-
-WINDOWS = [
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"> (\d+)",
-        r"n_ctx\W+(\d+)",
-        rf"{CONTEXT}(?!\ by)\D{{0,30}}?(\d+)",
-        r"maximum\D{0,60}?(\d+)",
-        r"(\d+) maximum",
-        r"limit\D{0,12}(\d+)",
-    )
-]
-"""Patterns of the window, most reliable first."""
-
-
-COUNTS = re.compile(
-    r"(\d+) tokens? >|(\d+) \+ \d+ >|n_prompt_tokens\W+(\d+)|\((\d+) in (?:the|your) (?:messages|prompt)"
-    r"|(\d+) input tokens|(?:contains|count|resulted in|keep the first|request|input|length|requested tokens)"
-    r" \(?(\d+)",
-    re.IGNORECASE,
-)
-"""Patterns of the prompt's tokens."""
-
-
-LEAST_WINDOW = 1_000
-"""Tokens; a smaller number is not a window."""
 
 
 class StreamBroken(Exception):
@@ -396,22 +216,6 @@ def refusal_text(error: BaseException) -> str:
     if isinstance(error, StreamBroken):
         return f"{error.kind}: {error}"[:READ]
     return ""
-
-
-def refused_sizes(said: str) -> tuple[int, int]:
-    """Return (window, prompt tokens) of a size refusal; 0 where unnamed."""
-    plain = re.sub(r"(?<=\d)[,_](?=\d{3})", "", said)
-    window = 0
-    for pattern in WINDOWS:
-        found = pattern.search(plain)
-        if found and int(found[1][:9]) >= LEAST_WINDOW:
-            window = int(found[1][:9])
-            break
-    counted = COUNTS.search(plain)
-    if counted is None:
-        return window, 0
-    [tokens] = [group for group in counted.groups() if group]
-    return window, int(tokens[:9])
 
 
 def _server_words(error: anthropic.APIStatusError) -> str:

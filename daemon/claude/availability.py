@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
-from daemon.claude.answer_stream import StreamedAnswer
-from daemon.claude.requests import is_listed
+from daemon.claude.models import is_listed
 from daemon.engine.clock import Clock
 from daemon.engine.event import Entry, root_of
 from daemon.engine.journal.reader import JournalReader
@@ -35,6 +35,9 @@ from daemon.model import (
     account_advice,
     settings_naming_model,
 )
+
+if TYPE_CHECKING:
+    from daemon.claude.answer_stream import StreamedAnswer
 
 log = logging.getLogger(__name__)
 

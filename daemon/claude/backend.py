@@ -21,15 +21,14 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import httpx2
 
 from daemon.claude.answer_stream import FAILURES, failure_cause
+from daemon.claude.models import LISTED_MODELS, is_listed
 from daemon.claude.requests import (
-    LISTED_MODELS,
     QUESTIONS,
     UNKNOWN_CAPABILITIES,
     Found,
     ModelCapabilities,
     capabilities_from,
     is_count,
-    is_listed,
 )
 from daemon.settings.home import write_private
 

@@ -19,9 +19,7 @@ from daemon.claude.answer_stream import (
     FAILURES,
     FULL_ANSWER,
     TOO_LONG,
-    CallStopped,
     StreamBroken,
-    StreamDeadline,
     StreamedAnswer,
     answer_events,
     estimate_prompt_tokens,
@@ -33,18 +31,15 @@ from daemon.claude.answer_stream import (
 )
 from daemon.claude.availability import MOST_TRIES_OF_CALL, CallOutcomes, call_retry_pause
 from daemon.claude.backend import ModelBackend
+from daemon.claude.deadlines import CallStopped, StreamDeadline
 from daemon.claude.model_apis import CONNECT, ModelAPI, RequestSender
+from daemon.claude.models import THINKING, ModelSpec, ModelTable, cost_of, is_listed
 from daemon.claude.requests import (
-    THINKING,
     ModelCapabilities,
-    ModelSpec,
-    ModelTable,
     ModelWindows,
     Schema,
     asks_for_schema,
     build_request,
-    cost_of,
-    is_listed,
     simplified,
     with_room,
     with_schema_form,

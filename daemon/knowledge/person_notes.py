@@ -16,8 +16,8 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, ClassVar, Protocol
 
-from daemon.engine.clock import Clock
-from daemon.engine.event import DAY, Entry, Event, midnight, root_of
+from daemon.engine.clock import DAY, Clock, midnight
+from daemon.engine.event import Entry, Event, root_of
 from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.execution import Hold
 from daemon.engine.journal.journal import Journal, PartialProjection, Projection

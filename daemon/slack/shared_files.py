@@ -20,7 +20,8 @@ from slack_sdk.errors import SlackApiError
 
 from daemon.documents.document import Document, DocumentError, document_of_parts
 from daemon.documents.loading import read_document
-from daemon.engine.event import DAY, root_of
+from daemon.engine.clock import DAY
+from daemon.engine.event import root_of
 from daemon.errors import FileTemporarilyUnavailable, FileUnavailable
 from daemon.kinds import ConversationOpened, PersonMessage, SharedFile
 from daemon.ports import FileSource
