@@ -67,7 +67,7 @@ async def test_a_full_disk_loses_nothing_and_needs_no_restart(tmp_path: Path) ->
         daemon.terminate()
         status, said = await ended(daemon)
         assert (status, len(await alice.answers(ts))) == (0, 1)
-    assert said.count("nothing is acked until it can be") == 1
+    assert said.count("nothing is acknowledged until it can be") == 1
     assert "The journal can be written again." in said
     assert "Traceback" not in said
 
