@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
 import pytest
 
-from tests.source import Function, Module, imported, modules, parse
+from tests.source import ROOT, Function, Module, imported, modules, parse
 
 FLOORS = (
     ("__main__",),
@@ -207,6 +208,15 @@ def test_every_room_has_its_place(house: House) -> None:
     assert not rooms - FLOOR.keys(), "give the new room a line of FLOORS: one above all that it imports"
     assert not FLOOR.keys() - rooms, "take the room out of FLOORS: it is no more"
     assert len(FLOORS) <= 8, "eight floors are enough: find the line of FLOORS where the room belongs"
+
+
+def test_the_map_of_the_rooms_shows_these_floors() -> None:
+    page = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    shown: dict[int, set[str]] = {}
+    for floor, names in re.findall(r"^\| (\d) \| (`.*?`) \|", page, re.MULTILINE):
+        rooms = [name.strip("` /").removesuffix(".py") for name in names.split(",")]
+        shown.setdefault(int(floor), set()).update(rooms)
+    assert shown == {len(FLOORS) - place: {*line} for place, line in enumerate(FLOORS)}
 
 
 def arrows(house: House) -> dict[str, set[str]]:
