@@ -28,7 +28,7 @@ private thought repeated.
 
 
 Kept = Literal["kept", "again", "lost"]
-"""Whether an answer had its form at once, was asked for once more, or came in no form that can be used."""
+"""Form of an answer: right at once, right when asked again, or unusable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -128,7 +128,7 @@ CommandFactory = Callable[..., Sequence[ActionDefinition]]
 
 
 COMMAND_PACKAGE = "daemon.inner_life.commands"
-"""The package in which each file but `command.py` makes commands."""
+"""The package of which each file makes commands, except the one that defines them."""
 
 
 LISTED_FIRST = ("memory_commands", "program_commands", "cycle_commands", "message_commands")
