@@ -32,13 +32,14 @@ from daemon.actions.action import (
 )
 from daemon.documents.document import Document
 from daemon.ism import FinishRun, RecurseFunction, RunContinuation, settle_outcome
-from daemon.knowledge.search import Memories
+from daemon.knowledge.search import MessageSearch
 from daemon.memory import WorkingMemory
 from daemon.ports import Library
-from daemon.process import Placeholders, Turn
 from daemon.prompts.chooser import ISMResult
-from daemon.prompts.prompt_catalogue import are_prompt_texts
+from daemon.prompts.prompt_catalogue import Placeholders, are_prompt_texts
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import say
+from daemon.turn.turn import Turn
 
 
 class SourceProvider(Protocol):
@@ -78,7 +79,7 @@ GIVEN: Mapping[str, tuple[object, ...]] = {
     "memory": (WorkingMemory,),
     "say": (Say,),
     "recurse": (RecurseFunction,),
-    "memories": (Memories,),
+    "memories": (MessageSearch,),
     "library": (Library, Library | None),
     "shelf": (SourceProvider,),
     "expert": (Expert,),
@@ -108,7 +109,7 @@ class InvalidAction(ValueError):
 class ActionDependencies:
     """What this daemon has for its actions; one that needs what is None is not offered."""
 
-    memories: Memories | None = None
+    memories: MessageSearch | None = None
     library: Library | None = None
     shelf: SourceProvider | None = None
     expert: Expert = Expert(False)
@@ -397,5 +398,5 @@ def _value_of(name: str, run: ActionContext, means: ActionDependencies) -> objec
 
 async def _say(run: ActionContext, text: str) -> None:
     """Say it, and know that it was said."""
-    spoken = await run.turn.say(text, answers=False)
+    spoken = await say(run.turn, text, answers=False)
     run.add_memories(map(entry_as_memory, spoken), news=False)

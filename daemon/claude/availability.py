@@ -27,6 +27,7 @@ from daemon.model import (
     ANTHROPIC,
     EVERYWHERE,
     AccountFault,
+    Kept,
     ModelReply,
     Oddity,
     ProviderAccount,
@@ -34,7 +35,6 @@ from daemon.model import (
     account_advice,
     settings_naming_model,
 )
-from daemon.process import Kept
 
 if TYPE_CHECKING:
     from daemon.claude.answer_stream import StreamedAnswer

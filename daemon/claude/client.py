@@ -277,18 +277,23 @@ class ClaudeClient:
                 self._learn_plain(name)
             if answer.odd:
                 self.availability.note_odd_answer(name, answer.odd)
-            wait = call_retry_pause(answer, len(tries))
-            if wait is not None and self._clock.steady() + wait - began >= LONGEST:
-                wait = None
-            self.availability.note_end_of_try(name, answer, wait)
-            if answer.failure and self._tried:
-                self._tried(name, answer)
+            wait = self._pause_before_next(name, answer, len(tries), began)
             if wait is None:
                 reply = self._reply(name, tries, began)
                 self.availability.note_duration(reply)
                 return reply
             await self._pause(wait, stop)
         return replace(self._reply(name, tries, began), outcome="cancelled", failure="")
+
+    def _pause_before_next(self, name: str, answer: StreamedAnswer, tries: int, began: float) -> float | None:
+        """Return the seconds until the next try; None if this one was the last."""
+        wait = call_retry_pause(answer, tries)
+        if wait is not None and self._clock.steady() + wait - began >= LONGEST:
+            wait = None
+        self.availability.note_end_of_try(name, answer, wait)
+        if answer.failure and self._tried:
+            self._tried(name, answer)
+        return wait
 
     def _send_until_begun(self, sent: Mapping[str, Any]) -> StreamedAnswer:
         answer = self._api.begin(sent)

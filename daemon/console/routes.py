@@ -8,7 +8,7 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from aiohttp import web
 
@@ -33,7 +33,6 @@ from daemon.engine.event import Entry, Event, entry_as_json
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.reader import ALWAYS
-from daemon.inner_life.contexts import InnerLifeView
 from daemon.kinds import INNER, ConversationOpened, ModelCall
 from daemon.telemetry.metrics import Metrics, Samples
 from daemon.turn.model_calls import LiveCalls
@@ -81,6 +80,18 @@ NO_CALL = "There is no model call with this seq in the journal."
 async def _is_ready() -> None: ...
 
 
+class InnerLifePage(Protocol):
+    """Inner life as JSON."""
+
+    async def overview_as_json(self) -> Mapping[str, Any]:
+        """Return its state and last ticks."""
+
+    def ticks_as_json(self, before: int) -> Mapping[str, Any]:
+        """Return ticks before an entry, newest first."""
+
+    async def close(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsoleSetup:
     """Data that the console shows.
@@ -99,7 +110,7 @@ class ConsoleSetup:
     health: Callable[[], Mapping[str, Any]]
     ready: Callable[[], Awaitable[None]] = _is_ready
     details: Callable[[], Mapping[str, Any]] = dict
-    inner: InnerLifeView | None = None
+    inner: InnerLifePage | None = None
     thinking: LiveCalls = field(default_factory=LiveCalls)
     patience: float = PATIENCE
     longest: float = LONGEST_STREAM

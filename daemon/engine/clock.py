@@ -39,11 +39,3 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
-
-
-class JournalClock(Protocol):
-    """Unix time and sleep, as the engine needs them."""
-
-    def now(self) -> float: ...
-
-    async def sleep(self, seconds: float) -> None: ...

@@ -321,24 +321,6 @@ def _is_mesh(event: IncomingMessage | CommandRan) -> bool:
     return event.bot
 
 
-class PersonNoteSource(Protocol):
-    async def find_dm(self, person: str) -> str: ...
-
-    def is_dm_with(self, thread: str, person: str) -> bool: ...
-
-    async def notes_about(self, person: str, thread: str) -> Sequence[PersonNote]:
-        """Return notes that the person may see in their DM `thread`."""
-
-    async def versions(self, seq: int, person: str) -> tuple[int, ...]:
-        """Return the seqs of a note's versions, given its latest; empty if there is no such note."""
-
-    async def current_seq(self, seq: int, person: str) -> int:
-        """Return the seq of the person's latest correction of a note; else `seq`."""
-
-    def last_list_shown(self, person: str, before: int) -> Entry[NotesShown] | None:
-        """Return the last list of notes shown to the person before an entry."""
-
-
 class PersonRecordSource(Protocol):
     async def notes_about(self, names: Sequence[str], thread: str) -> Sequence[PersonNote]:
         """Return records about a person of these names that may be known in their DM `thread`."""

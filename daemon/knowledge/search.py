@@ -22,7 +22,7 @@ from pathlib import Path
 from sqlite3 import Connection
 from threading import Event as Flag
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from daemon.engine.event import Entry, Event, digest, entry_as_json, normalized, root_of
 from daemon.engine.journal.journal import BackgroundReader, Journal
@@ -54,22 +54,6 @@ class FoundMessage:
     place: str
     at: float
     text: str
-
-
-class Memories(Protocol):
-    """Searchable messages and notes. The model already sees its thread's entries from `since` on."""
-
-    @property
-    def is_behind(self) -> bool:
-        """True if the last search did not cover the newest entries."""
-
-    async def search(self, query: str, thread: str, since: int) -> Sequence[FoundMessage]:
-        """Return matches that all readers of `thread` could have read; from `thread`, only those before
-        `since`.
-        """
-
-    async def earlier_page(self, thread: str, since: int, back: int = 1) -> Sequence[FoundMessage]:
-        """Return a page of the thread before `since`, oldest message first; `back` 1 is the latest page."""
 
 
 VERSION = 1
@@ -421,6 +405,7 @@ class MessageSearch:
 
     @property
     def is_behind(self) -> bool:
+        """True if the last search did not cover the newest entries."""
         return self._index.behind
 
     async def search(self, query: str, thread: str, since: int) -> Sequence[FoundMessage]:

@@ -24,6 +24,7 @@ from daemon.kinds import (
     DeleteRequested,
     ForgetRequested,
     SpeechFinished,
+    moment_of,
     thread_key,
 )
 
@@ -164,6 +165,10 @@ class ForgottenPeople(Projection):
     def forgotten_until(self, person: str) -> float:
         self.fold()
         return self._until.get(person, 0.0)
+
+    def covers(self, person: str, ts: str) -> bool:
+        """True if this person wants a message of this Slack time forgotten."""
+        return moment_of(ts) <= self.forgotten_until(person)
 
     def forgotten_messages(self) -> frozenset[str]:
         self.fold()

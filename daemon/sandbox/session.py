@@ -31,7 +31,6 @@ from typing import Any, Literal, Protocol, Self, cast, get_args
 
 from daemon import __file__
 from daemon.engine.exceptions import recorded_name
-from daemon.errors import UNLOADED, unloadable_reason
 from daemon.sandbox.environment import (
     USUAL,
     CellResult,
@@ -45,6 +44,7 @@ from daemon.sandbox.host import INSTEAD, ChildSandbox, ConfinedChild, accept_chi
 from daemon.sandbox.monty import MontyPool
 from daemon.sandbox.monty_gaps import LACKS, functions_that_call, needs_cpython
 from daemon.sandbox.monty_run import UNREADABLE, assigned_names
+from daemon.settings.home import UNLOADED, unloadable_reason
 from daemon.settings.parse import ConfigError
 
 Kind = Literal["auto", "monty", "cpython"]

@@ -413,7 +413,7 @@ class EarlierMessageReader:
             author = place.user
             if item not in own:
                 return None
-        if self.workspace.is_forgotten(author, message.ts):
+        if self.workspace.forgotten.covers(author, message.ts):
             return None
         return message
 

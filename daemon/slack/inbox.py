@@ -335,7 +335,7 @@ class Inbox:
             if known is None or self._is_known(message):
                 return
             above_call = moment_of(message.ts) < moment_of(known.event.called_by or "0")
-            if above_call or self._workspace.is_forgotten(known.event.user, message.ts):
+            if above_call or self._workspace.forgotten.covers(known.event.user, message.ts):
                 return
             words = await self._people.describe(message)
             event = OverheardMessage(**words, note=OWN_WORDS)
@@ -374,7 +374,7 @@ class Inbox:
 
         Messages of bots are judged one at a time, since they are counted.
         """
-        if self._workspace.is_forgotten(message.author, message.changed or message.ts):
+        if self._workspace.forgotten.covers(message.author, message.changed or message.ts):
             return None
         if not message.is_by_bot:
             return await self._judged(key, message, late=late)

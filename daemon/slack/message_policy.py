@@ -128,7 +128,7 @@ class AmbientRecorder:
         self._people = workspace.people
         self._me = workspace.me
         self._allowed = workspace.allowed
-        self._is_forgotten = workspace.is_forgotten
+        self._forgotten = workspace.forgotten
         self._audiences = audiences
 
     async def record_message(self, message: SlackMessage) -> None:
@@ -154,7 +154,7 @@ class AmbientRecorder:
             kind = "dm"
         if self._journal.get(key) or not self._may_react(one, kind):
             return
-        if self._is_forgotten(one.user, one.ts):
+        if self._forgotten.covers(one.user, one.ts):
             return
         place = conversation_of_message(self._journal, team, one.channel, one.on) or self._said_in(one)
         if place is None:

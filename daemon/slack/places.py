@@ -40,7 +40,6 @@ from daemon.kinds import (
     ReactionChanged,
     SpeechFinished,
     SpeechPosted,
-    moment_of,
     thread_key,
 )
 from daemon.knowledge.person_notes import BotTraffic
@@ -391,10 +390,6 @@ class SlackWorkspace:
     journal_id: str
     channel_ids: ChannelIdTable
     other: OtherDaemonDetector
-
-    def is_forgotten(self, person: str, ts: str) -> bool:
-        """True if this person wants messages up to this ts forgotten."""
-        return moment_of(ts) <= self.forgotten.forgotten_until(person)
 
     def check_own_message(self, item: Item) -> None:
         """Note another daemon if a message of the soul names another journal."""

@@ -469,7 +469,7 @@ class SlackSourceProvider:
             message = message_if_said(item, place.channel, place.where)
             if message is None or message.ts in unsaid:
                 continue
-            if not self.workspace.is_forgotten(message.author, message.ts):
+            if not self.workspace.forgotten.covers(message.author, message.ts):
                 parts[self._link(message)] = await self._line(message)
         if not parts:
             raise DocumentError(f"Nothing was said there in that time ({name}).")

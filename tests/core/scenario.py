@@ -8,7 +8,7 @@ from pathlib import Path
 
 from daemon.app.discovery import PROCESSES
 from daemon.ports import EarlierMessageSource
-from daemon.process import Process
+from daemon.turn.turn import Process
 from tests.core.living import Step
 from tests.core.outside import Event, NothingEarlier, Script, echo
 

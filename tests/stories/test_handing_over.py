@@ -245,16 +245,17 @@ async def test_half_a_character_from_an_action_or_the_model_breaks_no_run_and_no
 SPEAKS = '''
 from daemon.actions.action import RunContext
 from daemon.actions.function import Say, action
-from daemon.process import Question
+from daemon.process import Question, ask
+from daemon.turn.speech import show_status, whisper
 
 
 @action(playbooks=["problem_solving"], approval=True)
 async def speak(say: Say, run: RunContext) -> str:
     """Speak of \\ud800."""
     await say("half \\ud800 said")
-    await run.turn.whisper("aside", run.turn.people[0], "half \\ud800 whispered")
-    run.turn.show_status("half \\ud800 shown")
-    answered = await run.turn.ask("which", Question(text="half \\ud800 asked", to=run.turn.people))
+    await whisper(run.turn, "aside", run.turn.people[0], "half \\ud800 whispered")
+    show_status(run.turn, "half \\ud800 shown")
+    answered = await ask(run.turn, "which", Question(text="half \\ud800 asked", to=run.turn.people))
     return answered.value + " \\ud800"
 '''
 

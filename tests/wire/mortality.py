@@ -19,7 +19,8 @@ from daemon.app.discovery import PROCESSES
 from daemon.engine.journal.reader import open_reader
 from daemon.kinds import SOUL_KINDS, IncomingMessage
 from daemon.memory import WorkingMemory
-from daemon.process import Process, Transition, Turn
+from daemon.process import Transition, Turn
+from daemon.turn.turn import Process
 from tests.engine.dying import short
 from tests.lives import ended
 from tests.stories.stage import ALICE, BOB, CAROL

@@ -473,3 +473,6 @@ def _list(lines: Sequence[str]) -> str:
     if len(lines) > LISTED:
         shown.append("and more")
     return "\n".join(shown)
+
+
+COMMANDS = (note_commands, record_commands)
