@@ -1,1 +1,1 @@
-"""Wiring of the daemon, and its commands."""
+"""Wiring of the daemon, and the commands of its command line."""

@@ -1,7 +1,7 @@
 """Discovery of a model server's list and capabilities, behind a base URL.
 
-Only models without a listed price are probed; a probe costs money and is an entry. It is repeated, since a
-server may change its model.
+Only models without a listed price are probed; a probe costs money and is recorded as an entry. Look-ups are
+repeated, since a server may exchange its model.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ ANSWERING = 20.0
 
 
 AGAIN = 60.0
-"""Seconds between look-ups."""
+"""Seconds between two look-ups."""
 
 
 LOOK = 5.0
-"""Seconds without calls before a probe."""
+"""Seconds without calls before a probe begins."""
 
 
 CRASHES = frozenset({"server-error", "unreachable", "broken-stream"})
-"""Failures that the probe itself may cause."""
+"""Failures that the probe itself may have caused."""
 
 
 AWAY = ACCOUNT | PASSING_FAILURES - {"server-error"}
-"""Failures after which a probe is repeated."""
+"""Failures after which the same probe is sent again."""
 
 
 log = logging.getLogger(__name__)
 
 
 class BackendWatch:
-    """Background discovery of `claude`'s server; idle without a base URL."""
+    """Background discovery of the server behind `claude`; does nothing without a base URL."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class BackendWatch:
         self._is_late = False
         self._stopping = asyncio.Event()
         self._is_put_off = False
-        """True if the last probe failed for reasons unrelated to the model."""
+        """True if the last probe failed for a reason unrelated to the model."""
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -91,7 +91,7 @@ class BackendWatch:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def wait_for_list(self) -> None:
-        """Wait up to three seconds for the list; raise ConfigError if it lacks a configured model."""
+        """Wait up to three seconds for the model list. Raises ConfigError if it lacks a configured model."""
         if self._task is None:
             return
         self._is_late = not await _in_time(self._clock, START, self._is_known.wait())
@@ -115,7 +115,7 @@ class BackendWatch:
         await _in_time(self._clock, ANSWERING, self._backend.look_up())
 
     async def _rest(self) -> None:
-        """Wait until the next look-up, which follows soon after a failing model recovers."""
+        """Wait until the next look-up, which comes early if a failing model recovers."""
         availability = self._claude.availability
         until, was_away = self._clock.steady() + AGAIN, bool(availability.failing_models)
         while self._clock.steady() < until:
@@ -129,7 +129,7 @@ class BackendWatch:
             try:
                 await self._ask_one(model, question)
             except JournalError as error:
-                log.info("Probing %s is retried later: %s", model, error)  # logged by the journal
+                log.info("Probing %s is retried later: %s", model, error)  # the journal logs the error itself
                 return
 
     async def _ask_one(self, model: str, question: str) -> None:
@@ -151,9 +151,9 @@ class BackendWatch:
                 quiet_since = self._clock.steady()
 
     async def _sent(self, name: str, request: Mapping[str, Any], form: Schema | None) -> ModelReply:
-        """Return the reply to a probe, paid from the daily budget."""
+        """Send a probe, paid from the daily budget, and return the reply."""
         amount = self._claude.highest_cost(request, len(canonical_json(request)))
-        if not self._budget.can_spend(amount):  # a refused reservation alerts the owner
+        if not self._budget.can_spend(amount):  # a refused reservation would alert the owner
             self._is_put_off = True
             return ModelReply(outcome="over-budget", model=request["model"])
         async with self._budget.reserve(amount, self._stopping):
@@ -164,8 +164,9 @@ class BackendWatch:
         return reply
 
     def _is_away(self, reply: ModelReply) -> bool:
-        """True if the failure says nothing about the model. After the server just showed its list, a crash
-        counts against the model.
+        """True if the failure says nothing about the model.
+
+        If the server has just shown its list, a crash counts against the model.
         """
         server = self._backend.server
         if reply.failure in CRASHES and server and not server.why:
@@ -181,7 +182,7 @@ class BackendWatch:
 
 
 async def look_up_server(claude: ClaudeClient, clock: Clock) -> None:
-    """Fetch the server's list; raise ConfigError if it lacks a configured model."""
+    """Fetch the server's model list. Raises ConfigError if the list lacks a configured model."""
     await _in_time(clock, START, claude.backend.look_up())
     check_server_models(claude)
 

@@ -1,6 +1,6 @@
 """Checks of the owner's texts, actions and processes: faults, unreachable parts, unknown names.
 
-`python -m daemon check` needs no key, journal or network; it executes the owner's action files.
+`python -m daemon check` needs no key, journal or network, but executes the owner's action files.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ from daemon.settings.parse import ConfigError
 from daemon.turn.input_policy import DELIBERATION_PROCESS, EXPERT_PROCESS, INITIAL_PROCESS
 
 ESCALATE = "Escalate"
-"""Action that transitions to EXPERT."""
+"""Action that leads to the expert process."""
 
 
 LONGEST_NAME = 60
-"""Most characters shown of a name in a file."""
+"""Most characters shown of a name from a file."""
 
 
 def playbook_faults(
     one: Playbook, registry: ActionRegistry, processes: Mapping[str, MentalProcess], known: Collection[str]
 ) -> Iterator[str]:
-    """Yield a sentence for each unknown name, a missing end, and a playbook that is never read.
+    """Yield a sentence for each unknown name, for a missing end, and for a playbook that is never read.
 
-    `registry` holds every possible action, `known` all process and playbook names.
+    `registry`: all possible actions. `known`: names of all processes and playbooks.
     """
     actions = registry.named
     for name in one.actions:
@@ -79,7 +79,7 @@ def playbook_faults(
 
 
 def command_faults(processes: Mapping[str, MentalProcess]) -> Iterator[tuple[str, str]]:
-    """Yield each command that not exactly one process answers, and what to do about it."""
+    """Yield (command, advice) for each message command that not exactly one process answers."""
     recorded = [command for command in get_args(MessageCommand) if command not in ("", STOP)]
     answering: dict[str, list[str]] = {command: [] for command in recorded}
     for name, process in processes.items():
@@ -104,7 +104,7 @@ def ability_faults(text: str, registry: ActionRegistry, known: Collection[str]) 
 
 
 def target_processes(one: Playbook) -> Sequence[str]:
-    """Return the processes reached by its transitions and actions."""
+    """Return the processes to which a playbook's transitions and actions lead."""
     goes = [*one.transitions]
     if ESCALATE in one.actions:
         goes.append(EXPERT_PROCESS)
@@ -112,7 +112,7 @@ def target_processes(one: Playbook) -> Sequence[str]:
 
 
 def suggest_or_list(name: str, known: Collection[str]) -> str:
-    """Suggest a similar name, or list all."""
+    """Suggest a similar name, or list all known names."""
     return suggest_name(name, known) or f"there are {', '.join(sorted(known))}"
 
 
@@ -132,9 +132,9 @@ def _short(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Result of a check, with a fix if not `ok`.
+    """Result of a check; the text says the remedy if not `ok`.
 
-    `doubtful`: nothing can tell if it is well.
+    `doubtful`: the check cannot tell if there is a fault.
     """
 
     name: str
@@ -156,7 +156,7 @@ def doubtful_finding(name: str, said: str) -> Finding:
 
 
 def finding_line(finding: Finding, width: int = 10) -> str:
-    """Format a finding; its name takes `width` characters."""
+    """Format a finding as a line; the name takes `width` characters."""
     mark = "✓"
     if not finding.ok:
         mark = "✗"
@@ -170,7 +170,6 @@ def all_well(findings: Sequence[Finding]) -> bool:
 
 
 def unknown_targets(processes: Mapping[str, MentalProcess], known: Collection[str]) -> Iterator[Finding]:
-    """Yield transitions to unknown processes."""
     for process in processes.values():
         for name in dict.fromkeys((*process.leads_to, *_transition_targets(process))):
             if name not in known:
@@ -182,7 +181,7 @@ def unknown_targets(processes: Mapping[str, MentalProcess], known: Collection[st
 def unreachable_texts(
     playbooks: Sequence[Playbook], processes: Mapping[str, MentalProcess]
 ) -> Iterator[Finding]:
-    """Yield processes and playbooks that are never entered."""
+    """Yield a finding for each process or playbook to which nothing leads."""
     entered = _reachable_names(playbooks, processes)
     for name in processes:
         if name not in entered:
@@ -195,13 +194,12 @@ def unreachable_texts(
 
 
 def unanswered(processes: Mapping[str, MentalProcess]) -> Iterator[Finding]:
-    """Yield a finding for each command that not exactly one process answers."""
     for command, said in command_faults(processes):
         yield ill_finding(command, said)
 
 
 def _transition_targets(process: MentalProcess) -> Iterator[str]:
-    """Yield targets of `Transition(to="…")` and of `[memory, "…", {…}]` in the process's file."""
+    """Yield the targets of `Transition(to="…")` and of `[memory, "…", {…}]` in the process's file."""
     module = inspect.getmodule(process.run)
     if module is None or getattr(module, "PROCESS", None) is not process:
         return
@@ -219,7 +217,10 @@ def _transition_targets(process: MentalProcess) -> Iterator[str]:
 def _reachable_names(
     playbooks: Sequence[Playbook], processes: Mapping[str, MentalProcess]
 ) -> Collection[str]:
-    """Return the names reachable from the first process, and from choices of the model or daemon."""
+    """Return the processes and playbooks that can be reached.
+
+    The first process is reached, and so are those that the model, a command or the daemon may choose.
+    """
     goes: defaultdict[str, list[str]] = defaultdict(list)
     for name, process in processes.items():
         goes[name] += process.leads_to
@@ -255,7 +256,7 @@ def undescribed_actions(
 def unoffered_actions(
     playbooks: Sequence[Playbook], own: OwnerActions, known: Collection[str]
 ) -> Iterator[Finding]:
-    """Yield the owner's actions that are faulty or that no playbook offers."""
+    """Yield findings on the owner's actions that have a fault or that no playbook offers."""
     for name, faults in own.faults.items():
         for said in faults:
             yield ill_finding(name, said)
@@ -272,7 +273,7 @@ def unoffered_actions(
 
 
 def approvals_without_owner(playbooks: Sequence[Playbook], registry: ActionRegistry) -> Iterator[Finding]:
-    """Yield actions that need an owner's approval without an owner."""
+    """Yield findings on playbooks whose actions need an owner's approval, for a soul without owner."""
     for one in playbooks:
         approved = [action.name for action in registry.offered_by(one) if action.approval]
         if approved:
@@ -281,19 +282,18 @@ def approvals_without_owner(playbooks: Sequence[Playbook], registry: ActionRegis
 
 
 def playbook_cycles(playbooks: Sequence[Playbook]) -> Iterator[Finding]:
-    """Yield endless cycles of playbooks."""
     goes: dict[str, set[str]] = {}
     hands: set[str] = set()
     for one in playbooks:
         goes[one.name] = set(target_processes(one))
         if one.name != EXPERT_PROCESS:
             hands.add(one.name)
-    goes |= dict.fromkeys(("conversation", "greeting"), hands)  # possible targets of a conversation
+    goes |= dict.fromkeys(("conversation", "greeting"), hands)  # processes to which a conversation may lead
     while True:
         try:
             graphlib.TopologicalSorter(goes).prepare()
         except graphlib.CycleError as error:
-            # The sorter reads targets as predecessors, so its cycle is reversed.
+            # The sorter reads targets as predecessors, so the cycle comes out reversed.
             circle = error.args[1][::-1]
             said = f"{' → '.join(circle)}: they hand it to each other for ever; take one transition away"
             yield ill_finding(f"{PLAYBOOK_FOLDER}{circle[0]}", said)
@@ -306,7 +306,7 @@ def playbook_cycles(playbooks: Sequence[Playbook]) -> Iterator[Finding]:
 class OwnerCode:
     """The owner's code: processes and actions.
 
-    `broken`: faults by process file. `owned`: the soul has an owner. `sandbox`: RLM_SANDBOX.
+    `broken`: faults by process file. `owned`: the soul has an owner. `sandbox`: the setting RLM_SANDBOX.
     """
 
     registry: ActionRegistry
@@ -326,12 +326,12 @@ def find_owner_code(folder: Path, *, owned: bool, sandbox: str = "") -> OwnerCod
 
 
 def has_known_owner(settings: Settings) -> bool:
-    """True if the soul has an owner; the rehearsed model's workspace always has one."""
+    """True if the soul has an owner; with the rehearsed model there always is one."""
     return bool(settings.owner_user_ids) or settings.claude == "rehearsed"
 
 
 def check_texts(folder: Path, code: OwnerCode) -> int:
-    """Print the findings; return 1 if something needs a fix."""
+    """Print all findings; return exit status 1 if one is a fault."""
     findings = [*find_text_findings(folder, code)]
     width = max(len(one.name) for one in findings)
     for one in findings:
@@ -340,7 +340,7 @@ def check_texts(folder: Path, code: OwnerCode) -> int:
 
 
 def find_text_findings(folder: Path, code: OwnerCode) -> Iterator[Finding]:
-    """Yield all findings: prompts, playbooks, transitions, code."""
+    """Yield the findings on prompts, playbooks, transitions and code."""
     if not folder.is_dir():
         yield ill_finding(
             "folder", f"{folder} is none: name the one that holds soul.md, prompts/ and playbooks/"
@@ -369,7 +369,7 @@ def find_text_findings(folder: Path, code: OwnerCode) -> Iterator[Finding]:
         for said in faults:
             yield ill_finding(f"processes/{name}", said)
     yield from unknown_targets(code.processes, known)
-    if len(usable) == len(playbooks) and not code.broken:  # otherwise the paths are unknown
+    if len(usable) == len(playbooks) and not code.broken:  # otherwise some paths are unknown
         yield from unreachable_texts(usable, code.processes)
         yield from unanswered(code.processes)
     yield from undescribed_actions(code.registry, code.processes)
@@ -388,7 +388,6 @@ def _sandbox_findings(name: str) -> Iterator[Finding]:
 
 
 def _prompts(folder: Path, texts: PromptCatalogue, code: OwnerCode) -> Iterator[Finding]:
-    """Yield unusable and unread prompts."""
     for name in texts.prompts:
         there = (folder / f"{name}.md").exists()
         if name in texts.defaults and not there:
@@ -399,7 +398,7 @@ def _prompts(folder: Path, texts: PromptCatalogue, code: OwnerCode) -> Iterator[
         if said:
             yield ill_finding(name, said)
     if code.broken or code.own.faults:
-        return  # their texts are unknown
+        return  # the texts of broken code are unknown
     for name in _files(folder, "prompts/**/[!.]*.md"):
         if name not in texts.texts:
             yield ill_finding(name, f"nobody reads it: {suggest_name(name, texts.texts) or 'take it away'}")
@@ -423,7 +422,6 @@ def _needing(text: str, code: OwnerCode) -> str:
 
 
 def _playbook_findings(one: Playbook, code: OwnerCode, known: Collection[str]) -> Iterator[Finding]:
-    """Yield findings on a parsed playbook."""
     name = f"{PLAYBOOK_FOLDER}{one.name}"
     wrong = [*playbook_faults(one, code.registry, code.processes, known)]
     for said in wrong:
@@ -444,7 +442,7 @@ def _read(folder: Path, name: str) -> str:
 
 
 def _unusable(folder: Path, name: str, texts: PromptCatalogue) -> str | None:
-    """Return the fault of a text alone."""
+    """Return the fault of one text by itself; None if the text can be used."""
     try:
         return texts.fault(name, _read(folder, name))
     except ValueError as error:

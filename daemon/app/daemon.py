@@ -93,7 +93,7 @@ from daemon.turn.usage_limits import DailyBudget
 
 
 def create_home(home: Path) -> None:
-    """Create the journals' folder for its owner alone; raise ConfigError on failure."""
+    """Create the folder of the journals, closed to other users. Raises ConfigError."""
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -108,11 +108,11 @@ def create_home(home: Path) -> None:
 
 
 SMALLEST = 2_000
-"""Tokens of the shortest prompt."""
+"""Tokens of the shortest prompt of a call."""
 
 
 def unusual_host(url: str, home: str) -> str:
-    """Return the host of a URL, unless it is the usual one."""
+    """Return the host of `url`; empty if it is the usual address `home`."""
     return "" if url in ("", home) else urlsplit(url).netloc
 
 
@@ -130,7 +130,7 @@ def budget_warning_line(settings: Settings) -> str:
 
 
 def print_start_lines(settings: Settings, name: str, budget: DailyBudget, link: str) -> None:
-    """Print at most nine start lines; the last links to the page."""
+    """Print at most nine lines about the start; the last has the link to the page."""
     workspace = unusual_host(settings.slack_api_url, SLACK) or "Slack"
     thinker = settings.claude_model
     if settings.slack == "rehearsed":
@@ -166,14 +166,14 @@ log = logging.getLogger(__name__)
 
 
 def make_credentials(settings: Settings, now: Callable[[], float]) -> PageCredentials:
-    """Return the page's credentials; a missing token is created. Raises ConfigError, JournalError."""
+    """Return the credentials of the page; create a missing token. Raises ConfigError and JournalError."""
     create_home(settings.soul_home)
     token = settings.console_token or read_or_make_token(settings.soul_home)
     return PageCredentials.open_home(settings.soul_home, token, now)
 
 
 def write_address(path: Path, here: str) -> None:
-    """Record the daemon's address for `link`; a write error is only logged."""
+    """Write the daemon's address to a file for the CLI command `link`; a failure is only logged."""
     try:
         write_private(path, f"{here}\n")
     except OSError as error:
@@ -183,7 +183,7 @@ def write_address(path: Path, here: str) -> None:
 
 
 def page_link(page: str, credentials: PageCredentials) -> str:
-    """Return the page's address with a new token; without one if none can be stored."""
+    """Return the page's address with a new token, or without one if none can be stored."""
     try:
         return f"{page}/?token={credentials.make_link()}"
     except JournalError as error:
@@ -192,8 +192,9 @@ def page_link(page: str, credentials: PageCredentials) -> str:
 
 
 def make_page_link(settings: Settings, now: Callable[[], float]) -> str:
-    """Return a link to the running daemon's page. Raises ConfigError without a daemon or token, and
-    JournalError if no link can be stored.
+    """Return a link to the page of the running daemon.
+
+    Raises ConfigError without a running daemon or a token, JournalError if the link cannot be stored.
     """
     if not lock_holder(settings.journal_path):
         raise ConfigError(ASLEEP.format(home=settings.soul_home))
@@ -224,11 +225,11 @@ GAUGES = (
     ("soul_catching_up", "catching_up", "1 until what was missed is read, failing or not."),
     ("soul_catch_up_left", "left_to_read", "Conversations and threads that are still to be read."),
 )
-"""Health metrics: metric name, health field, description."""
+"""Health metrics: name of the metric, field of the health, description."""
 
 
 MOST_FILES = 5
-"""Most faulty files shown."""
+"""Most faulty files of the owner that are named."""
 
 
 def mount_status(app: web.Application, services: DaemonServices, own_files: OwnFiles) -> None:
@@ -249,7 +250,7 @@ def mount_status(app: web.Application, services: DaemonServices, own_files: OwnF
 
 
 class StatusView:
-    """State of the services for the page and metrics."""
+    """State of the services, for the page and the metrics."""
 
     def __init__(self, services: DaemonServices, own_files: OwnFiles) -> None:
         self._services = services
@@ -290,13 +291,12 @@ class StatusView:
         return metrics
 
     def rebuild(self, call: Entry[ModelCall]) -> tuple[Mapping[str, Any], bool]:
-        """Rebuild a call's request; return it, and True if its digest matches."""
+        """Rebuild the request of a call; return (request, True if its digest is the recorded one)."""
         memory = memory_of_call(call, self._services.texts.text_entry, self._services.journal.entry)
         seen = self._services.claude.request(memory, call.event.model, call.event.schema)
         return seen, digest(seen) == call.event.saw
 
     def state(self) -> Mapping[str, Any]:
-        """Return the head of the page."""
         settings, budget = self._services.settings, self._budget
         today = budget.today()
         is_real = settings.slack == "real"
@@ -319,13 +319,12 @@ class StatusView:
         return soul_name_in(self._services.texts.newest_text(SOUL_TEXT))
 
     async def _called(self, id: str) -> str:
-        """Return a display name; the soul's is that in soul.md."""
         if self._slack.is_me(id):
             return self._name()
         return await self._slack.name_of(id)
 
     def health(self) -> Mapping[str, Any]:
-        """Return the health; `ok`: events arrive, the journal works, and models answer.
+        """Return the health; `ok` if events arrive, the journal works and models answer.
 
         `restart`: a restart may help. `wrong`: faults that no restart mends.
         """
@@ -344,7 +343,6 @@ class StatusView:
         }
 
     def details(self) -> Mapping[str, Any]:
-        """Return details of models, version, uptime and sockets."""
         services, hearing = self._services, self._slack.hearing
         return {
             **self._models.details_as_json(),
@@ -376,7 +374,6 @@ class StatusView:
         return [*told, *lacking, *self._slack.owner_advice, *self._budget.fault, *self._file_faults()]
 
     def _file_faults(self) -> Sequence[str]:
-        """Return faults of the owner's files, of many only the first."""
         found = [*self._services.texts.faults]
         if self._services.library:
             found += self._services.library.find_faults()
@@ -389,8 +386,9 @@ class StatusView:
         return found
 
     def _backfill_state(self) -> Mapping[str, Any]:
-        """Return the state of the backfill; none before Slack's first hello. A failing
-        one counts as running.
+        """Return the state of the backfill; empty before Slack's first hello.
+
+        A backfill that fails counts as running.
         """
         if not self._slack.hearing.opened:
             return {"caught_up_until": None, "catching_up": False, "left_to_read": 0}
@@ -406,12 +404,10 @@ class StatusView:
 
 
 def _no_link(channel: str, ts: str, root: str) -> str:
-    """Return no link: rehearsed messages have none."""
     return ""
 
 
 def _last(journal: Journal) -> int | None:
-    """Return the last seq; None if unreadable, as `damage` then says."""
     try:
         return journal.last_seq_of_all()
     except JournalError:
@@ -419,11 +415,11 @@ def _last(journal: Journal) -> int | None:
 
 
 GRACE = 10.0
-"""Seconds that running turns get at a stop."""
+"""Most seconds that running turns get to end at a stop."""
 
 
 async def run_rehearsal(settings: Settings, rehearsal: RehearsalMount) -> None:
-    """Serve a local Slack (/api/) and a local Claude (/v1/) until cancelled."""
+    """Serve a local Slack (`/api/`) and a local Claude (`/v1/`) until cancelled."""
     async with AsyncExitStack() as stack:
         clock, credentials = SystemClock(), None
         if settings.console_token:
@@ -463,7 +459,7 @@ async def run_daemon(
 ) -> None:
     """Run the daemon until cancelled. Raises ConfigError and JournalError."""
     async with start_daemon(settings, SystemClock(), rehearsal=rehearsal, samples=samples) as soul:
-        gc.freeze()  # imported objects stay
+        gc.freeze()  # imported objects are never garbage
         await soul.budget.preload()
         print_start_lines(settings, soul.name, soul.budget, page_link(soul.url, soul.credentials))
         await run_until_failure(soul.journal.died, soul.slack.died)
@@ -482,10 +478,10 @@ async def start_daemon(
     writer: type[JournalWriter] = JournalWriter,
     sandbox: Open | None = None,
 ) -> AsyncIterator[RunningDaemon]:
-    """Run the soul inside the block; on leaving, running turns get `grace` seconds.
+    """Run the soul inside the block; at its end, running turns get `grace` seconds.
 
-    `words`: folder of the owner's texts and actions; `samples`: one of more actions; `rehearsal`: rehearsed
-    services; `processes`: in place of the configured ones.
+    `words`: folder with the owner's texts and actions. `samples`: folder with further actions. `rehearsal`:
+    rehearsed services. `processes`: used instead of the configured ones.
     """
     folder = words or project_root()
     files, own = OwnFiles(folder), _usable_actions(folder, samples)
@@ -513,8 +509,9 @@ async def start_daemon(
 
 
 def _usable_actions(folder: Path, samples: Path | None) -> Sequence[ActionFunction]:
-    """Return the owner's actions and samples. Raises ConfigError with a line for each fault of actions and
-    processes.
+    """Return the owner's actions and the samples.
+
+    Raises ConfigError with a line for each fault of an action or process.
     """
     own = find_owner_actions(folder)
     if samples:
@@ -540,7 +537,7 @@ async def _make_services(
     slack: SlackSurface,
     here: str,
 ) -> DaemonServices:
-    """Open the shared services. Raises ConfigError if the model server lacks a model."""
+    """Open the services that all parts share. Raises ConfigError if the model server lacks a model."""
     claude = await stack.enter_async_context(make_claude(settings, clock, here))
     library = None
     if settings.knowledge_dirs:
@@ -605,7 +602,6 @@ async def _run_worker(
     slack: SlackSurface,
     clear: Sequence[Clear],
 ) -> Worker:
-    """Start the worker and its background tasks."""
     enter = stack.enter_async_context
     await enter(log_ended_turns(world.journal))
     await enter(in_background(world.budget.preload()))
@@ -648,7 +644,6 @@ async def _bind_application(
     rehearsal: RehearsalMount | None,
     credentials: PageCredentials | None,
 ) -> tuple[web.Application, socket, str]:
-    """Return the application, its socket and its address."""
     create_home(settings.soul_home)
     listener = stack.enter_context(bind(settings.host, settings.port))
     app = web.Application(client_max_size=BODY)

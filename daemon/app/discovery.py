@@ -1,13 +1,7 @@
-"""The owner's own actions: each file of the folder `actions/` that holds some is read when the daemon starts.
+"""Discovery of what the soul can do: processes, built-in actions, inner commands, and the owner's actions.
 
-What stands there is the owner's code, and runs as the daemon does. A file whose name begins with `_` is no
-action, but may be needed by one.
-
-The built-in actions and commands, as far as they can work here: the one registry.
-
-The commands of the inner life, as far as they can work here: its part of the one registry.
-
-How the soul behaves: the mental processes, a file each. They name each other, but import none.
+The owner's code is run with the rights of the daemon, once at its start. In the folder `actions/`, a file
+with `_` at the beginning of its name has no actions, but other files may import it.
 """
 
 from __future__ import annotations
@@ -67,7 +61,7 @@ P = TypeVar("P")
 
 
 def prompt_catalogue(processes: Iterable[object], *more: Mapping[str, Placeholders]) -> PromptCatalogue:
-    """The texts of the soul, with those that these processes need, and `more`."""
+    """Return the catalogue of the soul's texts, with those that the processes and `more` need."""
     texts = dict(WORDING)
     defaults: dict[str, str] = {}
     for needed in more:
@@ -89,9 +83,9 @@ def _parameters(function: Callable[..., object]) -> Mapping[str, inspect.Paramet
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandDependencies:
-    """Things that the commands of the inner life work with, each given by the name of a parameter.
+    """Dependencies of the inner commands.
 
-    `meetings`: most messages to and from other bots in a UTC day.
+    `meetings`: most messages from and to other bots in a UTC day. `recipes`: programs that the owner allows.
     """
 
     state: InnerLifeState
@@ -170,7 +164,7 @@ def make_commands(
 
 
 def all_commands(nothing: Any) -> Sequence[ActionDefinition]:
-    """Make all commands, only to be described: `nothing` stands for the things that they work with."""
+    """Return all inner commands for a description; `nothing` stands for their dependencies."""
     return make_commands(CommandDependencies(state=nothing, reach=nothing, library=nothing))
 
 
@@ -208,7 +202,7 @@ def bind_processes(processes: Mapping[str, P], given: ProcessDependencies) -> Ma
 
 
 class CurrentSoulName:
-    """The soul's name as soul.md says it at each call; the last good one where that cannot be read."""
+    """Name of the soul, read from soul.md at each call; the last good name if soul.md is unreadable."""
 
     def __init__(self) -> None:
         self._good = soul_name_in("")
@@ -222,23 +216,22 @@ class CurrentSoulName:
 
 
 def soul_name() -> str:
-    """The same, once; where it cannot be read, the start says why."""
+    """Return the soul's name; a default if soul.md is unreadable."""
     return CurrentSoulName()()
 
 
 COMMAND = re.compile(r"[a-z][a-z0-9_-]{0,39}")
-"""What may stand after the `!` of a command."""
+"""Pattern of a message command's word, after the `!`."""
 
 
 STOP = "stop"
 
 
 PACKAGE = "daemon.processes"
-"""The package of which each module is a process."""
 
 
 def find_processes(package: str = PACKAGE) -> tuple[Mapping[str, MentalProcess], Mapping[str, Sequence[str]]]:
-    """What the files of this package say: name to process; and of each file that can be none, why not."""
+    """Return the processes by name, and by file the faults of modules that are no process."""
     processes: dict[str, MentalProcess] = {}
     files: dict[str, str] = {}
     faults: dict[str, Sequence[str]] = {}
@@ -263,7 +256,6 @@ def find_processes(package: str = PACKAGE) -> tuple[Mapping[str, MentalProcess],
 
 
 def _faults(process: object) -> Iterator[str]:
-    """Why this can be no process, and what to do."""
     if not isinstance(process, MentalProcess):
         yield "it holds no process: write `PROCESS = MentalProcess(…)` at its end, or take it away"
         return
@@ -292,7 +284,6 @@ def _parameter_fault(parameter: inspect.Parameter) -> str:
 
 
 def _command_fault(command: object) -> str:
-    """Say why nobody can write this command; empty where people can."""
     if command == STOP:
         return "`!stop` ends what goes on and reaches no process: take another word"
     if isinstance(command, str) and COMMAND.fullmatch(command):
@@ -301,7 +292,7 @@ def _command_fault(command: object) -> str:
 
 
 PROCESSES, PROCESS_FAULTS = find_processes()
-"""Everything in fixed steps, as it is without the ISM; and of each file that can be no process, why not."""
+"""Processes with fixed steps, by name; and faults by file."""
 
 
 BUILT_IN = (
@@ -321,20 +312,23 @@ BUILT_IN = (
 def make_registry(
     means: ActionDependencies, own: Sequence[ActionFunction] = (), inner: Sequence[ActionDefinition] = ()
 ) -> ActionRegistry:
-    """All that can work by these means, with the owner's `own` actions and the `inner` life's commands."""
+    """Return a registry of the actions that work with these dependencies.
+
+    `own`: the owner's actions. `inner`: inner commands.
+    """
     found = [one.definition(means) for one in (*BUILT_IN, *own) if one.works_with(means)]
     return ActionRegistry([*found, help_command(inner), *inner])
 
 
 class PlaceholderDependency:
-    """Stands for what actions and commands work with, for whoever only reads what they are called."""
+    """Stand-in for any dependency, to read the names and descriptions of actions."""
 
     def __getattr__(self, name: str) -> Any:
         return self
 
 
 def all_actions(own: Sequence[ActionFunction] = ()) -> ActionRegistry:
-    """All that there could be: for checks and documents."""
+    """Return a registry of all possible actions, for checks and documents."""
     nothing: Any = PlaceholderDependency()
     means = ActionDependencies(
         memories=nothing, library=nothing, shelf=nothing, expert=Expert(True), soul_home=nothing
@@ -343,19 +337,21 @@ def all_actions(own: Sequence[ActionFunction] = ()) -> ActionRegistry:
 
 
 ACTIONS = "actions/"
-"""The folder, beside `playbooks/`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerActions:
-    """The actions of the owner's that can be offered; and of each file or action that cannot, why not."""
+    """The owner's usable actions; faults by file, or by file and action."""
 
     actions: Sequence[ActionFunction] = ()
     faults: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 class OwnFiles:
-    """The Python files of this folder's `actions/`, as they stand when this is made: just before a read."""
+    """Python files in the folder `actions/`, as they are when this object is made.
+
+    Make it just before the files are read.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / ACTIONS
@@ -363,7 +359,7 @@ class OwnFiles:
 
     @property
     def changed(self) -> list[str]:
-        """A sentence for each that was changed, added or taken away since."""
+        """Sentences on the files that were changed, added or removed since."""
         before, now = self._read, self._now()
         return [
             f"{ACTIONS}{name} was changed after the start: start the daemon anew to use it as it is now;"
@@ -373,19 +369,18 @@ class OwnFiles:
         ]
 
     def _now(self) -> Mapping[str, bytes]:
-        """The digest of each by its name; what cannot be read counts as empty."""
         found = {}
         for file in self._folder.glob("[!.]*.py"):
             content = b""
             with suppress(OSError):
-                if file.is_file():  # a pipe would wait for a writer
+                if file.is_file():  # opening a pipe would wait for a writer
                     content = file.read_bytes()
             found[escaped_line(file.name)] = hashlib.sha256(content).digest()
         return found
 
 
 def find_owner_actions(folder: Path) -> OwnerActions:
-    """What stands in this folder's `actions/`, in the order of the files."""
+    """Read the actions in `actions/` below a folder, in the order of the files."""
     actions: list[ActionFunction] = []
     faults: dict[str, Sequence[str]] = {}
     known = all_actions()
@@ -412,13 +407,12 @@ def find_owner_actions(folder: Path) -> OwnerActions:
 
 
 def with_samples(own: OwnerActions, folder: Path) -> OwnerActions:
-    """These, and what stands in this folder's `actions/`, but for what is called as one of the owner's."""
+    """Add the actions below another folder, except those with a name that the owner uses."""
     taken = {one.name.casefold() for one in own.actions}
     samples = [one for one in find_owner_actions(folder).actions if one.name.casefold() not in taken]
     return replace(own, actions=[*own.actions, *samples])
 
 
 def _in(file: Path) -> Sequence[ActionFunction]:
-    """What is defined in this file, as it stands now."""
     names = runpy.run_path(str(file), run_name=f"{ACTIONS}{file.stem}")
     return [one for one in names.values() if isinstance(one, ActionFunction)]

@@ -1,5 +1,5 @@
-"""`python -m daemon doctor`: checks of the machine, settings, model, workspace and sandboxes, each with a
-fix.
+"""`python -m daemon doctor`: checks of machine, settings, model, workspace and sandboxes, with a remedy for
+each fault.
 """
 
 from __future__ import annotations
@@ -82,15 +82,15 @@ FIXES = {
     "bad-request": "Is CLAUDE_MODEL the name of a model there?",
     "unreachable": "Check {address} and the network",
 }
-"""Fixes of permanent failures outside ACCOUNT."""
+"""Remedies for permanent failures that are no account faults."""
 
 
 PLAIN = frozenset({"unauthorized", "unreachable"})
-"""Failures that end the model checks."""
+"""Failures after which the models are not checked further."""
 
 
 async def ask_server(llm: ClaudeClient) -> None:
-    """Fetch the list of the server at the base URL, within the timeout."""
+    """Fetch the model list of the server at the base URL, within the time limit."""
     with suppress(TimeoutError):
         async with asyncio.timeout(LOOKING_UP):
             await llm.backend.look_up()
@@ -99,11 +99,11 @@ async def ask_server(llm: ClaudeClient) -> None:
 async def examine_claude(
     llm: ClaudeClient, models: Mapping[Role, str], *, paid: bool
 ) -> AsyncIterator[Finding]:
-    """Check the server's list, then greet the speaking model if `paid`, then look up the others."""
+    """Check the server's list; then greet the speaking model if `paid`; then look up the other models."""
     backend = llm.backend
     for finding in _list_findings(backend):
         yield finding
-    if backend.check.wrong:  # a start fails here
+    if backend.check.wrong:  # the daemon would not start either
         return
     names = list(dict.fromkeys(models.values()))
     if paid:
@@ -119,7 +119,6 @@ async def examine_claude(
 
 
 def _names_listed(server: ServerDescription | None) -> Sequence[str]:
-    """Return listed names; empty without a list."""
     if server is None or server.models is None:
         return ()
     return server.models.names
@@ -165,7 +164,6 @@ def _answer_finding(reply: ModelReply, models: Mapping[Role, str], llm: ClaudeCl
 
 
 async def _look_up_names(llm: ClaudeClient, names: list[str], models: Mapping[Role, str]) -> Finding:
-    """Check names with the server, at no cost."""
     fixes: list[str] = []
     unsure: list[str] = []
     why = "it could not be asked"
@@ -185,7 +183,7 @@ async def _look_up_names(llm: ClaudeClient, names: list[str], models: Mapping[Ro
 
 
 def _fix(word: str, name: str, models: Mapping[Role, str], llm: ClaudeClient) -> str:
-    """Return a fix, with the server's names for an unknown model."""
+    """Return a remedy; for an unknown model with names from the server's list."""
     said = account_advice(
         AccountFault(failure=word, model=name), settings_naming_model(name, models), llm.account
     )
@@ -202,7 +200,7 @@ def _price(reply: ModelReply) -> str:
 
 
 def examine_models(settings: Settings, llm: ClaudeClient) -> Iterator[Finding]:
-    """Yield prices, windows, and useless settings."""
+    """Yield findings on prices, context windows, and settings without effect."""
     table, names = settings.table, settings.model_names
     costs = [f"{name} {table.model(name).price}" for name in names]
     yield well_finding("prices", f"{', '.join(costs)} (input/output/cached, in dollars for a million tokens)")
@@ -240,7 +238,7 @@ def _window(settings: Settings, llm: ClaudeClient, name: str) -> str:
 
 
 CELL, RESULT = "6 * 7", 42
-"""Test cell and its value."""
+"""Code of a test cell, and its value."""
 
 
 async def examine_sandbox(kind: str) -> Finding:
@@ -261,7 +259,6 @@ async def examine_sandbox(kind: str) -> Finding:
 
 
 async def _own(name: str) -> Finding:
-    """Run a cell in a sandbox of the owner's class."""
     try:
         async with SandboxFactory(name) as sandboxes:
             sandbox = await sandboxes.open({})
@@ -282,7 +279,7 @@ async def _own(name: str) -> Finding:
 
 
 async def examine_programs(recipes: Mapping[str, AllowedProgram], seconds: float) -> Finding:
-    """Report available programs of PROCESS_COMMANDS and their time limit."""
+    """Report the programs of PROCESS_COMMANDS that are installed, and their time limit."""
     if not recipes:
         return well_finding("processes", "the inner life may run no programs (PROCESS_COMMANDS)")
     missing = [name for name, recipe in recipes.items() if program_path(recipe) is None]
@@ -311,9 +308,9 @@ UNKNOWN_VALUE = "?"
 async def capability_table(
     llm: ClaudeClient, clock: Clock, folder: Path, *, paid: bool
 ) -> AsyncIterator[Finding]:
-    """Yield a table row for each model without a listed price; `folder` holds the owner's texts.
+    """Yield a row of a table for each model without a listed price.
 
-    If `paid`, unknown capabilities are probed and kept.
+    If `paid`, unknown capabilities are probed and kept. `folder` has the owner's texts.
     """
     backend = llm.backend
     if backend.server is None or not backend.unlisted_models:
@@ -337,7 +334,7 @@ async def _ask_all(llm: ClaudeClient, clock: Clock, folder: Path, model: str) ->
             continue
         try:
             text = read_text_file(folder / f"{TEXTS[question]}.md")
-        except ValueError:  # reported by the check `texts`
+        except ValueError:  # the check of the texts reports this
             continue
         backend.note_finding(model, question, await ask_probe(question, model, text, ask), clock.now())
 
@@ -387,15 +384,15 @@ def _server(backend: ModelBackend) -> str:
 
 
 NOWHERE, NEVER = "C0000000000", "1.000000"
-"""Conversation that does not exist."""
+"""Channel and ts of a conversation that does not exist."""
 
 
 async def examine_slack(
     access: SlackAccess, wanted: Set[str], clock: Clock, *, alone: bool
 ) -> AsyncIterator[Finding]:
-    """Check both tokens, and the scopes against `wanted`, the manifest's.
+    """Check both tokens, and compare the scopes with `wanted`, those of the manifest.
 
-    `alone`: no daemon of this home runs, so no socket is ours.
+    `alone`: no daemon runs with this home, so no open socket is its own.
     """
     async with ClientSession(headers=access.headers) as session:
         web = make_web_api(access, session, clock)
@@ -413,7 +410,7 @@ async def examine_slack(
 
 
 async def _look_once(name: str, access: SlackAccess, looking: Awaitable[Finding]) -> Finding:
-    """Return the finding of a check, or of its failure."""
+    """Return the finding of a check; if the check fails, a finding on the failure."""
     try:
         return await looking
     except ConfigError as error:
@@ -428,7 +425,6 @@ async def _bot(web: WebApi, access: SlackAccess) -> Finding:
 
 
 async def _scopes(web: WebApi, wanted: Set[str]) -> Finding:
-    """Compare the bot token's scopes in Slack's header."""
     answer = await web.call_readonly(web.client.auth_test)
     shown = str(answer.headers.get("X-OAuth-Scopes", ""))
     missing = sorted(wanted - {scope.strip() for scope in shown.split(",")})
@@ -439,7 +435,7 @@ async def _scopes(web: WebApi, wanted: Set[str]) -> Finding:
 
 
 async def _agent(web: WebApi) -> Finding:
-    """Check status support with a nonexistent conversation, so that nothing is shown."""
+    """Check if Slack supports the status; the conversation does not exist, so nothing is shown."""
     method = web.client.agents_sessions_setStatus
     try:
         await web.call_readonly(method, channel_id=NOWHERE, thread_ts=NEVER, status=DONE)
@@ -457,7 +453,7 @@ async def _app(web: WebApi, access: SlackAccess) -> Finding:
 
 
 async def _sockets(web: WebApi, access: SlackAccess, session: ClientSession) -> Finding:
-    """Open a socket to read how many Slack counts for this app."""
+    """Open a socket to read the number of sockets that Slack counts for this app."""
     client = web.client
     url = await socket_url(web, access)
     async with session.ws_connect(url, proxy=client.proxy, ssl=client.ssl or True) as ws:
@@ -476,11 +472,11 @@ PYTHON = (3, 11)
 
 
 SCARCE = 200_000_000
-"""Bytes that must be free for a busy day."""
+"""Bytes that must be free, enough for a busy day."""
 
 
 LONG = 100_000
-"""Entries; a longer journal is not verified."""
+"""Most entries of a journal that is verified."""
 
 
 PATIENCE = ClientTimeout(total=5)
@@ -514,7 +510,7 @@ def examine_disk(home: Path, scarce: int = SCARCE) -> Finding:
 
 
 def examine_file_modes(home: Path, env: Path = ENV) -> Finding:
-    """Check that nobody else can read the journals and tokens."""
+    """Check that no other user can read the journals and tokens."""
     shown = [str(path) for path in (home, *journal_files(home), env) if is_readable_by_others(path)]
     if not shown:
         return well_finding("modes", f"nobody else can read {home} or {env}")
@@ -525,7 +521,7 @@ def examine_file_modes(home: Path, env: Path = ENV) -> Finding:
 
 
 def examine_page_access(home: Path, token: str) -> Finding:
-    """Check the page's access: CONSOLE_TOKEN (`token`), or the generated token."""
+    """Check the access to the page, by CONSOLE_TOKEN (`token`) or the generated token."""
     how = "`python -m daemon link` prints a link that opens it in a browser"
     if token:
         return well_finding("page", f"CONSOLE_TOKEN is its token; {how}")
@@ -538,7 +534,7 @@ def examine_page_access(home: Path, token: str) -> Finding:
 
 
 def examine_journal(path: Path) -> Finding:
-    """Verify the journal, also while a daemon runs."""
+    """Verify the journal, also while a daemon uses it."""
     try:
         if not path.exists():
             return well_finding("journal", f"none yet; the first start makes {path}")
@@ -571,7 +567,7 @@ def examine_journal(path: Path) -> Finding:
 
 
 async def examine_port(host: str, number: int, path: Path) -> Finding:
-    """Check that the port is free, or held by the daemon of this journal."""
+    """Check that the port is free, or in use by the daemon of this journal."""
     if not number:
         return well_finding("port", "any that is free")
     try:
@@ -596,7 +592,7 @@ def _lock_finding(held: str, health: Mapping[str, Any]) -> Finding:
 
 
 async def _health(host: str, number: int) -> dict[str, Any] | None:
-    """Return the health of a daemon there; None if there is none."""
+    """Return the health of the daemon at this address; None without one."""
     url = f"{url_of(host, number)}/healthz"
     try:
         async with ClientSession(timeout=PATIENCE) as session, session.get(url) as response:
@@ -609,13 +605,13 @@ async def _health(host: str, number: int) -> dict[str, Any] | None:
 
 
 LONGEST_NAME = 35
-"""Slack's limit of an app name, in characters."""
+"""Most characters of an app's name in Slack."""
 
 
 async def examine_installation(clock: Clock, as_json: bool) -> int:
-    """Print findings as they come; return 1 if one is ill.
+    """Print the findings as they come; return exit status 1 if one is a fault.
 
-    Without a Slack app, also print a link that creates it.
+    Without a Slack app, also print a link that creates one.
     """
     shown: list[Finding] = []
     async for finding in all_findings(clock):
@@ -635,9 +631,7 @@ async def examine_installation(clock: Clock, as_json: bool) -> int:
 
 
 def app_link(called: str) -> str:
-    """Return Slack's link to create the app of manifest.json under this name; the file's own is a
-    placeholder.
-    """
+    """Return Slack's link that creates an app from manifest.json, with the name `called`."""
     described = _manifest()
     described["display_information"]["name"] = called[:LONGEST_NAME]
     described["features"]["bot_user"]["display_name"] = called
@@ -646,7 +640,7 @@ def app_link(called: str) -> str:
 
 
 async def all_findings(clock: Clock) -> AsyncIterator[Finding]:
-    """Yield all findings in the order of a start."""
+    """Yield all findings, in the order in which a start would meet the faults."""
     yield examine_python(sys.version_info[:3])
     try:
         for key in misspelt():

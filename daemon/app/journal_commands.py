@@ -1,4 +1,4 @@
-"""Journal commands: trace of a thread, verification by the soul's rules, backup, table of kinds.
+"""CLI commands on a journal: trace of a thread, verification by the soul's rules, backup, table of kinds.
 
 A trace shows private thoughts, so it is for the owner only.
 """
@@ -55,8 +55,9 @@ from daemon.slack.block_text import MENTION
 
 @contextmanager
 def write_atomically(path: Path) -> Iterator[Path]:
-    """Yield a new private file, renamed to this path when complete. Raises JournalError if it exists or
-    cannot be written.
+    """Yield a new private file that is renamed to `path` when complete.
+
+    Raises JournalError if `path` exists or cannot be written.
     """
     part = path.parent / f"{path.name}.part"
     _are_free(path, part)
@@ -66,7 +67,7 @@ def write_atomically(path: Path) -> Iterator[Path]:
             yield part
             with part.open("rb") as file:
                 os.fsync(file.fileno())
-            _are_free(path)  # checked again: rename overwrites
+            _are_free(path)  # checked again, since a rename overwrites
             part.rename(path)
         finally:
             part.unlink(missing_ok=True)
@@ -87,21 +88,21 @@ PLACE = re.compile(r"([A-Z0-9]+):([0-9]+\.[0-9]+)$")
 
 
 LATEST = 10
-"""Threads shown if none matches."""
+"""Most threads named in an error if none matches."""
 
 
 LISTED = 40
-"""Threads listed by default."""
+"""Most threads in a list by default."""
 
 
 DEEPEST = 12
-"""Most indented levels: an outage causes long chains."""
+"""Deepest indentation of a trace, in levels: an outage makes long chains of causes."""
 
 
 def find_thread(reading: JournalReader, asked: str) -> Entry[ConversationOpened]:
-    """Find a thread by id, prefix, Slack link, or `C…:ts`.
+    """Find a thread by its id, the beginning of its id, a Slack link, or `C…:ts`.
 
-    Raises LookupError with the latest threads.
+    Raises LookupError that lists the latest threads.
     """
     threads = reading.entries_of_kind(ConversationOpened)
     place = _asked_place(asked)
@@ -120,7 +121,6 @@ def find_thread(reading: JournalReader, asked: str) -> Entry[ConversationOpened]
 def _thread_by_prefix(
     threads: Sequence[Entry[ConversationOpened]], asked: str
 ) -> list[Entry[ConversationOpened]]:
-    """Return the thread of this id, or those it prefixes."""
     found = []
     for one in threads:
         if one.thread == asked:
@@ -133,7 +133,7 @@ def _thread_by_prefix(
 def _threads_with_message(
     reading: JournalReader, threads: Sequence[Entry[ConversationOpened]], channel: str, ts: str
 ) -> list[Entry[ConversationOpened]]:
-    """Return threads with the message; threads of ambient messages only without others."""
+    """Return the threads that have this message; a thread of overheard messages only if no other has it."""
     found = [one for one in threads if _holds_message(reading, one, channel, ts)]
     return [one for one in found if one.event.ts] or found
 
@@ -153,7 +153,7 @@ def list_threads(reading: JournalReader, *, everything: bool = False) -> Iterato
 
 
 def trace_lines(reading: JournalReader, opened: Entry[ConversationOpened], width: float) -> Iterator[str]:
-    """Yield a thread and its branches as a tree of causes, in lines up to `width`."""
+    """Yield the entries of a thread and its branches as a tree by cause, in lines of at most `width`."""
     entries = in_seq_order(_entries(reading, opened.thread))
     names = _names(reading)
     costs = [call.event.cost for call in of_kind(ModelCall, entries) if not call.event.taken_from]
@@ -189,7 +189,6 @@ def entry_in_words(entry: Entry[Event]) -> str:
 
 
 def _names(reading: JournalReader) -> Mapping[str, str]:
-    """Return names of speakers by id."""
     names: dict[str, str] = {}
     for *_, texts in reading.fields_of_kind([PersonMessage], ["$.user", "$.name"]):
         user, name = json.loads(texts)
@@ -252,7 +251,7 @@ def _holds_message(reading: JournalReader, opened: Entry[ConversationOpened], ch
 
 
 def _line_maker(reading: JournalReader) -> Callable[[Entry[ConversationOpened]], str]:
-    """Return a formatter of thread lines; names are looked up once for all."""
+    """Look up all names once; return a function that formats a thread as a line."""
     groups = {
         one.thread: one.event.channel
         for one in reading.entries_of_kind(ConversationOpened)
@@ -282,7 +281,7 @@ def _time(entry: Entry[Any]) -> str:
 
 
 def printable_text(text: str) -> str:
-    """Return one line without control characters."""
+    """Return the text as one line, with spaces for control characters."""
     characters = [c if c.isprintable() else " " for c in text]
     return " ".join("".join(characters).split())
 
@@ -291,32 +290,31 @@ Findings = Iterator[tuple[int, str]]
 
 
 CARD = 0
-"""Marks a card, which may change, instead of a speech."""
+"""Mark of a card, which may change, in place of a speech."""
 
 
 def verify_journal(reading: JournalReader) -> VerifyResult:
-    """Verify a soul's journal. Raises JournalError if unreadable."""
+    """Verify a soul's journal. Raises JournalError if the journal is unreadable."""
     return replay(reading, SoulRules().all)
 
 
 class SoulRules:
-    """Rules of a soul's journal, with state from earlier entries."""
+    """Rules of a soul's journal, with their state from the entries read so far."""
 
     def __init__(self) -> None:
         self._texts = set[str]()
         self._sets = dict[str, Mapping[str, str]]({"": {}})
         self._in_use = dict[str, Mapping[str, str]]()
-        """Texts by execution."""
+        """Texts in use, by execution."""
         self._places = dict[str, tuple[str, str]]()
-        """Team and channel by thread."""
+        """Team and channel, by thread."""
         self._claimed = dict[tuple[object, str], int | None]()
-        """Speech by place and ts."""
+        """Seq of a message's speech, or CARD, by place and ts."""
         self._stamps = dict[int | None, str]()
-        """Message ts by speech."""
+        """Ts of the message, by seq of the speech."""
 
     @property
     def all(self) -> tuple[JournalRule, ...]:
-        """All rules in order."""
         return (
             JournalRule(
                 "texts", self.texts, KindFilter((PromptVersion, PromptSet, SoulTurnBegan, ModelCall))
@@ -328,7 +326,7 @@ class SoulRules:
         )
 
     def texts(self, _: ReplayState, entry: Entry[Any]) -> Findings:
-        """Yield a violation if a used text is missing or changed."""
+        """Yield a violation if a text in use is missing or was changed."""
         match entry.event:
             case PromptVersion():
                 yield from self._text(entry)
@@ -360,7 +358,7 @@ class SoulRules:
         self._in_use.setdefault(entry.event.execution, self._sets.get(texts, {}))
 
     def _worded(self, entry: Entry[ModelCall]) -> Findings:
-        """Yield a violation if a call used a text outside its turn's set."""
+        """Yield a violation if a call used a text that its turn did not begin with."""
         there = self._in_use.get(execution_of(entry.key))
         for name in entry.event.wording:
             if there is not None and name not in there:
@@ -372,7 +370,9 @@ class SoulRules:
                 yield entry.seq, f"the text {sha} is not there"
 
     def stretch(self, ledger: ReplayState, entry: Entry[Any]) -> Findings:
-        """Yield a violation for a wrong chunk key, or a call that begins with another kind."""
+        """Yield a violation for a prompt chunk with a wrong key, or a call that begins with another kind of
+        entry.
+        """
         match entry.event:
             case PromptChunk(seqs=seqs):
                 key = prompt_chunk_key(entry.thread, seqs)
@@ -384,7 +384,7 @@ class SoulRules:
                         yield entry.seq, f"it begins with {seq}, which is no stretch of a conversation"
 
     def thread(self, _: ReplayState, entry: Entry[Any]) -> Findings:
-        """Yield a violation unless exactly one entry opens a conversation, first."""
+        """Yield a violation if an entry opens a thread again, or a thread was never opened."""
         root = root_of(entry.thread)
         known = root in self._places or root == INNER
         if isinstance(entry.event, ConversationOpened):
@@ -395,7 +395,7 @@ class SoulRules:
             yield entry.seq, f"{entry.thread} was never opened"
 
     def brought(self, ledger: ReplayState, entry: Entry[Any]) -> Findings:
-        """Yield a violation if a message is brought in from another channel or DM."""
+        """Yield a violation if an entry uses a message from another channel or DM."""
         here = self._places.get(root_of(entry.thread))
         for _, seq in ledger.kinds.referenced_seqs(entry.event):
             there = ledger.thread_of(seq)
@@ -403,7 +403,7 @@ class SoulRules:
                 yield entry.seq, f"it brings {seq} here, which was said in another channel"
 
     def stamp(self, _: ReplayState, entry: Entry[Any]) -> Findings:
-        """Yield a violation unless each message belongs to one speech, or is a card."""
+        """Yield a violation if two speeches claim one message, or a speech and a card."""
         event, speech = entry.event, entry.cause
         if isinstance(event, CardShown):
             message = self._places.get(entry.thread, entry.thread), event.ts
@@ -426,7 +426,7 @@ KINDS_HEAD = "| kind | what it is | fields | pending until |\n|---|---|---|---|\
 
 
 def kinds_table() -> str:
-    """Return all kinds as a Markdown table."""
+    """Return a Markdown table of all kinds."""
     return KINDS_HEAD + "".join(map(_kinds_row, with_engine_kinds(SOUL_KINDS)))
 
 
@@ -446,18 +446,18 @@ def _fields(kind: type[Event]) -> Iterator[str]:
 
 
 def backup_journal(journal: Path, out: Path) -> str:
-    """Copy the journal to a new private file, and verify it; return a summary.
+    """Copy the journal to a new private file and verify the copy; return a summary.
 
-    Raises JournalError on failure or violations; then no file is left.
+    Raises JournalError for a failure or a violation; then no file is left.
     """
-    open_readonly(journal).close()  # report a foreign file first
+    open_readonly(journal).close()  # reports a file that is no journal first
     with write_atomically(out) as copy:
         _copy_journal(journal, copy)
         return f"{out}: {_check_copy(copy)}"
 
 
 def _copy_journal(journal: Path, out: Path) -> None:
-    """Copy one moment of a journal in use, by `vacuum into`."""
+    """Copy one state of a journal that is in use, by the statement `vacuum into`."""
     store = sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
     try:
         store.execute("vacuum into ?", (str(out),))

@@ -1,7 +1,7 @@
 """`python -m daemon read FILE… -q "…"`: a reading in a terminal, with its own journal.
 
-The same question on the same files resumes an interrupted reading. Outages are retried until the time limit;
-faults that the owner must mend end it.
+The same question on the same files resumes an interrupted reading. During an outage, calls are retried until
+the time limit; a fault that the owner must mend ends the reading.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ from daemon.turn.turn import TERMINAL_PLACE, Process, TurnDependencies
 from daemon.turn.usage_limits import DailyBudget, LimitChecker
 
 PAUSE = 5.0
-"""Seconds before the first retry; doubled each time."""
+"""Seconds before the first retry; doubled before each further one."""
 
 
 LONGEST_PAUSE = 60.0
@@ -105,7 +105,7 @@ ADVICE = {
         f" {DOCTOR}"
     ),
 }
-"""Fixes of permanent failures."""
+"""Remedies for permanent failures, by word of ModelReply.failure."""
 
 
 AWAY = (
@@ -121,14 +121,14 @@ LEFT_ALONE = " It asks to be left alone for {seconds:.0f} s."
 
 
 class FailedTryLog:
-    """Counter and printer of failed tries."""
+    """Counter that prints each failed try."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._tries = 0
 
     def __call__(self, model: str, answer: StreamedAnswer) -> None:
-        """Report a failed try; permanent failures are reported at the end."""
+        """Print a failed try; permanent failures are only printed at the end."""
         if answer.failure not in PASSING_FAILURES:
             return
         self._tries += 1
@@ -145,14 +145,14 @@ class FailedTryLog:
 
 
 class TerminalModel:
-    """LLM over `claude`, with `models` by role."""
+    """Models of the roles in `models`, called through `claude`."""
 
     def __init__(self, claude: ClaudeClient, clock: Clock, models: Mapping[Role, str]) -> None:
         self._claude = claude
         self._clock = clock
         self._models = models
         self.gave_up: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        """Set with the reason if no model will answer; calls then wait for cancellation."""
+        """Reason why no model will answer, once known; from then on calls wait for cancellation."""
         self.request = claude.request
         self.bounded_request = claude.bounded_request
         self.highest_cost = claude.highest_cost
@@ -179,7 +179,7 @@ class TerminalModel:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _leave_unanswered(self, why: str, reply: ModelReply) -> NoReturn:
-        """Set `gave_up`, and leave the call pending, to be resumed."""
+        """Set `gave_up`, and leave the call pending, to be resumed later."""
         if not self.gave_up.done():
             model = reply.model
             self.gave_up.set_result(
@@ -215,15 +215,15 @@ HERE = ConversationOpened(
 
 
 ALONE = "context"
-"""Single file's name in citations."""
+"""Name of a single file in citations."""
 
 
 JOINED = re.compile("[^\u200c\u200d]+")
-"""Text between zero-width joiners, which many scripts and emojis need."""
+"""Pattern of text between zero-width joiners, which many scripts and emojis need."""
 
 
 GRACE = 0.5
-"""Seconds to end at a stop; unfinished work is resumed later."""
+"""Seconds to end at a stop; unfinished work is resumed at the next start."""
 
 
 BAR = 24
@@ -249,10 +249,10 @@ async def read_in_terminal(
     open: Open | None = None,
     clock: Clock | None = None,
 ) -> int:
-    """Answer on stdout, with progress on stderr; return the exit status.
+    """Print the answer to stdout and the progress to stderr; return the exit status.
 
-    The journal is `place`, or in `SOUL_HOME/reads/`. Raises ConfigError without a model or if another journal
-    is there, and JournalError if it cannot be written.
+    `place`: path of the journal; by default below `SOUL_HOME/reads/`. Raises ConfigError without a model or
+    if the path has another journal, JournalError if the journal cannot be written.
     """
     if settings.claude == "rehearsed":
         raise ConfigError(f"ANTHROPIC_API_KEY is missing; a script reads nothing. {KEY_HINT}")
@@ -277,7 +277,7 @@ async def read_in_terminal(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingInput:
-    """Documents and question of a reading."""
+    """Documents of a reading and the question about them."""
 
     documents: Sequence[Document]
     question: str
@@ -322,7 +322,6 @@ def _print_outcome(ended: ReadingEnded | str | None, documents: Sequence[Documen
 
 
 def _print_answer(answer: str, documents: Sequence[Document]) -> None:
-    """Print the answer with valid citations."""
     citable = [*documents]
     if len(documents) == 1:
         citable.append(replace(documents[0], name=ALONE))
@@ -347,7 +346,7 @@ def _bytes(path: Path) -> bytes:
 async def _run_reading(
     settings: Settings, place: Path, asked: ReadingInput, open: Open, clock: Clock
 ) -> ReadingEnded | str | None:
-    """Run or resume the reading; return its end, or why no model answers."""
+    """Run or resume the reading; return its end, or the reason why no model answers."""
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         journal = await enter(Journal(place, clock, SOUL_KINDS))
@@ -378,7 +377,6 @@ async def _run_reading(
 
 
 def _last_ending(journal: Journal) -> ReadingEnded | None:
-    """Return the end of the root reading."""
     for ended in reversed(journal.entries_of_kind(ReadingEnded)):
         if not is_part(ended.key):
             return ended.event
@@ -399,7 +397,7 @@ def _journal_place(settings: Settings, asked: ReadingInput) -> Path:
 
 
 def _usable_path(path: Path, asked: ReadingInput) -> Path:
-    """Return the path if free, or if this reading was interrupted there. Raises ConfigError."""
+    """Return the path if no file is there, or the same reading, interrupted. Raises ConfigError otherwise."""
     if not _is_there(path):
         return path
     with open_reader(path, SOUL_KINDS) as journal:
@@ -410,12 +408,11 @@ def _usable_path(path: Path, asked: ReadingInput) -> Path:
 
 
 def _is_there(path: Path) -> bool:
-    """True if a non-empty file exists."""
     return path.exists() and path.stat().st_size > 0
 
 
 def _is_cut_off(path: Path) -> bool:
-    """True if the reading did not end; it is then announced as resumed."""
+    """True if the reading in this journal did not end; then say that it is resumed."""
     with open_reader(path, SOUL_KINDS) as journal:
         if journal.entries_of_kind(SoulTurnEnded):
             return False
@@ -454,7 +451,7 @@ def _make_terminal_dependencies(
 
 
 class NullSpeaker(Speaker):
-    """Speaker and Surroundings without a workspace."""
+    """Speaker and Surroundings of a reading, which has no workspace."""
 
     async def earlier_messages(self, thread: str) -> EarlierMessages:
         return EarlierMessages()
@@ -482,7 +479,7 @@ class NullSpeaker(Speaker):
 
 
 class ReadingProgress:
-    """Progress: one changing line in a terminal, otherwise a line a round."""
+    """Progress of a reading: one changing line in a terminal, elsewhere one line per round."""
 
     def __init__(self, rounds: int, out: TextIO) -> None:
         self._rounds = rounds
@@ -502,7 +499,7 @@ class ReadingProgress:
             self._show()
 
     def say(self, line: str) -> None:
-        """Print a line above the progress line."""
+        """Print a line above the line of the progress."""
         if self._lively:
             print("\r\x1b[K", end="", file=self._out)
         print(escaped_line(line), file=self._out, flush=True)

@@ -1,10 +1,5 @@
-"""How the soul of these settings behaves: its processes, what they choose from, how far they go.
-
-The inner life of these settings: what it knows, may do and may use; and how it begins.
-
-What the settings say of the world: which model, which workspace, who is answered. For app and doctor.
-
-What a daemon has, once for all who need it: made by app, used by what behaves and what is shown.
+"""Assembly of a daemon from its settings: model client, Slack, processes, inner life and dependencies of
+turns.
 """
 
 from __future__ import annotations
@@ -75,9 +70,9 @@ from daemon.turn.usage_limits import DailyBudget, LimitChecker
 
 
 class RehearsalMount(Protocol):
-    """What of Slack and Claude is rehearsed on this machine. `__main__` loads it, only where it is asked for.
+    """Rehearsed Slack and Claude on this machine, loaded only if asked for.
 
-    The tokens are those of the soul's app in the rehearsed Slack.
+    `bot_token` and `app_token` belong to the soul's app in the rehearsed Slack.
     """
 
     @property
@@ -85,11 +80,13 @@ class RehearsalMount(Protocol):
     @property
     def app_token(self) -> str: ...
     def mounted(self, app: web.Application) -> AbstractAsyncContextManager[None]:
-        """While inside, this application plays them. Raises OSError where it cannot be."""
+        """Serve the rehearsed services from `app` inside the context. Raises OSError."""
 
 
 def make_claude(settings: Settings, clock: Clock, here: str, tried: Tried | None = None) -> ClaudeClient:
-    """The model of these settings; `here` is where it is rehearsed, `tried` is told of tries that failed."""
+    """Return the model client; `here` is the address of a rehearsed model, `tried`
+    receives failed attempts.
+    """
     if settings.claude == "rehearsed":
         return ClaudeClient(
             api_key="rehearsal",
@@ -119,19 +116,18 @@ def make_claude(settings: Settings, clock: Clock, here: str, tried: Tried | None
 
 
 def make_request_queue(settings: Settings, claude: ClaudeClient) -> RequestQueue:
-    """Return the queue before models that take few requests at a time."""
+    """Return the queue to models that take few requests at once."""
     return RequestQueue(settings.model_concurrency, lambda model: claude.capabilities(model).slots)
 
 
 def make_answer_forms(settings: Settings, claude: ClaudeClient) -> AnswerForms:
-    """Return the choice of the form in which each of these models answers."""
     return AnswerForms(
         models_by_role(settings), settings.model_form, lambda role: claude.capabilities(role).keeps_sections
     )
 
 
 def models_by_role(settings: Settings) -> Mapping[Role, str]:
-    """The name of the model of each role; where no fallback is set, the model that speaks stands in."""
+    """Return the model name of each role; without a fallback, the speaking model takes its place."""
     models: dict[Role, str] = {
         "speak": settings.claude_model,
         "fast": settings.claude_model_fast,
@@ -143,14 +139,14 @@ def models_by_role(settings: Settings) -> Mapping[Role, str]:
 
 
 def make_sandboxes(settings: Settings) -> SandboxFactory:
-    """Where the small programs run with which it reads. Raises ConfigError for a class that is none."""
+    """Return the factory of sandboxes for readings. Raises ConfigError for an unusable class."""
     return SandboxFactory(settings.rlm_sandbox)
 
 
 def make_slack_access(
     settings: Settings, rehearsal: RehearsalMount | None = None, here: str = ""
 ) -> SlackAccess:
-    """The way into the Slack of these settings, or into the rehearsed one, which stands at `here`."""
+    """Return the access to Slack, or to the rehearsed Slack at the address `here`."""
     if rehearsal is None or settings.slack == "real":
         return SlackAccess(
             bot_token=settings.slack_bot_token,
@@ -168,7 +164,7 @@ def make_slack_access(
 def make_slack(
     settings: Settings, access: SlackAccess, journal: Journal, clock: Clock, wake: Callable[[str], None]
 ) -> SlackSurface:
-    """The workspace; nobody is heard there, and so no thread wakes, before it is told to connect."""
+    """Return the Slack surface; before it is connected, no message arrives and no thread wakes."""
     allowed = AccessPolicy(
         users=settings.allowed_users,
         channels=settings.allowed_channels,
@@ -191,7 +187,10 @@ def make_slack(
 def clear_after_forgetting(
     settings: Settings, rehearsal: RehearsalMount | None, here: str
 ) -> Sequence[Clear]:
-    """What is cleared beside the journal when something is forgotten; what is rehearsed stands at `here`."""
+    """Return functions that clear traces outside the journal after something is forgotten.
+
+    `here`: address of the rehearsed services.
+    """
 
     async def folders(gone: ForgottenContent) -> None:
         for started in gone.started:
@@ -215,7 +214,6 @@ def clear_after_forgetting(
 
 
 def _headers(settings: Settings) -> dict[str, str]:
-    """What the daemon shows to its own port."""
     if not settings.console_token:
         return {}
     return {HEADER: settings.console_token}
@@ -223,9 +221,10 @@ def _headers(settings: Settings) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonServices:
-    """What these settings come to. It answers at `url`; `queue` stands before the models; `thinking` is
-    what a page sees of a thought that is not recorded yet, and `library` what stands in the owner's folders,
-    where there are any.
+    """Services of a daemon, shared by all its parts.
+
+    `url`: address of the daemon. `queue`: requests to the models. `thinking`: calls that are not recorded
+    yet, for the page. `library`: the owner's folders, or None.
     """
 
     settings: Settings
@@ -246,9 +245,9 @@ class DaemonServices:
 def with_playbooks(
     known: Mapping[str, MentalProcess], player: PlaybookPlayer, playbooks: Iterable[str], *, expert: bool
 ) -> Mapping[str, MentalProcess]:
-    """These processes, where those that have a playbook find their own way.
+    """Add a process for each playbook, in place of a process with fixed steps.
 
-    `expert`: is there a model for the expert?
+    `expert`: there is a model for the expert process.
     """
     roles: dict[str, Role] = {name: "speak" for name in playbooks if name != DELIBERATION_PROCESS}
     if expert:
@@ -264,9 +263,9 @@ def with_playbooks(
 def offered_processes(
     processes: Mapping[str, Process], playbooks: Iterable[str], *, iterates: bool = True
 ) -> Mapping[str, tuple[str, ...]]:
-    """What one may go over into: name to the texts that say when, the first that does.
+    """Return the texts that say when to go to a process, the best first, by process name.
 
-    A soul that does not iterate by itself thinks in the open only where it is asked to.
+    If the soul does not iterate by itself, open thought is offered only on request.
     """
     books = set(playbooks)
     ways: dict[str, tuple[str, ...]] = {}
@@ -287,14 +286,14 @@ def offered_processes(
 
 
 def make_index(journal: Journal) -> FullTextIndex:
-    """All that can be looked up in this journal by its words. One serves all who do."""
+    """Return the index for full-text search in the journal, shared by all."""
     return FullTextIndex(journal, (SAID, RECORDS))
 
 
 def make_state(
     journal: Journal, index: FullTextIndex, places: KnownChannels | None = None, call: str = ""
 ) -> InnerLifeState:
-    """All that it knows, folded from the journal whenever it is asked; `call` is its name in Slack."""
+    """Return the state of the inner life, folded from the journal when asked; `call` is its name in Slack."""
     views = Visibility(places or KnownChannels(journal))
     return InnerLifeState(
         log=TickLog(journal),
@@ -307,14 +306,13 @@ def make_state(
 
 
 def make_person_records(journal: Journal, index: FullTextIndex, places: KnownChannels) -> PersonRecords:
-    """What it keeps about people, to be shown to them: folded only when somebody asks."""
+    """Return the records about people, to be shown to them; folded only when asked for."""
     return PersonRecords(journal, places, InnerRecords(journal, Visibility(places), index))
 
 
 def make_command_dependencies(
     services: DaemonServices, limits: InnerLimits, library: Library | None
 ) -> CommandDependencies:
-    """What it has to do with: what it knows, whom it reaches, and what its owner gave it."""
     journal, slack, settings = services.journal, services.slack, services.settings
     return CommandDependencies(
         state=make_state(journal, services.index, slack.places, slack.name),
@@ -329,10 +327,12 @@ def make_command_dependencies(
 def make_inner_life(
     means: CommandDependencies, registry: ActionRegistry, journal: Journal, neighbours: Iterable[str]
 ) -> InnerLifeSetup:
-    """Its life, by the commands of this registry."""
+    """Return the setup of the inner life, with the commands in the registry."""
 
     def said(seq: int) -> str:
-        """Without its thoughts; nothing where that is damaged: no tick fails of it for ever."""
+        """Return the text of a call without thoughts; empty if damaged, or each tick
+        would fail on the call.
+        """
         return "".join(strip_thoughts(call.event.text) for call in journal.readable_entries([seq]))
 
     return InnerLifeSetup(
@@ -347,7 +347,6 @@ def make_inner_life(
 
 
 def _program_slots(means: CommandDependencies) -> Iterator[str]:
-    """What it may start: a name each, with its slots."""
     for name, recipe in means.recipes.items():
         yield f"{name}({', '.join(recipe.slots)})"
     for name, own in means.branch_programs.items():
@@ -357,7 +356,7 @@ def _program_slots(means: CommandDependencies) -> Iterator[str]:
 def make_supervisor(
     settings: Settings, journal: Journal, clock: Clock, wake: Callable[[str], None]
 ) -> ProgramSupervisor:
-    """What runs its programs. None of our own secrets stands in what they come to."""
+    """Return the supervisor of programs; their output is cleaned of the secrets in the settings."""
     values = [getattr(settings, one.name) for one in fields(settings) if not one.repr]
     secrets = [value for value in values if isinstance(value, str) and value]
     return ProgramSupervisor(
@@ -372,13 +371,15 @@ def make_supervisor(
 
 
 async def record_start(journal: Journal, limits: InnerLimits) -> None:
-    """The daemon was started with an inner life: it is told so before anything else comes to it."""
+    """Record that the daemon started with an inner life, before the inner life gets any other input."""
     began = InnerLifeStarted(reads_dms=limits.reads_dms)
     await journal.append(INNER, began, key=f"inner-began:{journal.last_seq_of_all()}")
 
 
 def make_processes(services: DaemonServices, own: Sequence[ActionFunction]) -> Mapping[str, Process]:
-    """Fixed steps and open thought, and where the owner allows it playbooks and an inner life."""
+    """Return the processes: fixed steps and open thought; if the owner allows them, playbooks and an inner
+    life.
+    """
     settings, slack, journal = services.settings, services.slack, services.journal
     library, given = services.library, _action_dependencies(services)
     life = None
@@ -406,7 +407,6 @@ def make_processes(services: DaemonServices, own: Sequence[ActionFunction]) -> M
 
 
 def _action_dependencies(services: DaemonServices) -> ActionDependencies:
-    """Make what the actions of this soul are given."""
     slack, settings = services.slack, services.settings
     return ActionDependencies(
         memories=MessageSearch(services.journal, slack.places, services.index, slack.name),
@@ -418,7 +418,7 @@ def _action_dependencies(services: DaemonServices) -> ActionDependencies:
 
 
 def _shown_own_actions(services: DaemonServices, own: Sequence[ActionFunction]) -> list[OwnAction]:
-    """List the owner's actions that the soul is told of before it chooses among them."""
+    """Return the owner's actions that the soul is told about before it chooses."""
     given = _action_dependencies(services)
     return [
         OwnAction(name=one.name, about=one.description, playbooks=one.playbooks)
@@ -428,7 +428,7 @@ def _shown_own_actions(services: DaemonServices, own: Sequence[ActionFunction]) 
 
 
 def make_reading_setup(settings: Settings, open: Open) -> ReadingSetup:
-    """How this soul reads what is long: how far, by which models, and where its programs run."""
+    """Return the limits, models and sandboxes of deep reading."""
     models, table = models_by_role(settings), settings.table
     windows: dict[str, int] = {}
     for role, model in models.items():
@@ -454,7 +454,6 @@ def _make_person_notes(services: DaemonServices, people: PersonModels) -> Person
 def make_turn_dependencies(
     services: DaemonServices, own: Sequence[ActionFunction], processes: Mapping[str, Process], open: Open
 ) -> TurnDependencies:
-    """What its turns can reach, how it behaves, and how far it goes by itself."""
     settings, journal, slack = services.settings, services.journal, services.slack
     people = PersonModels(journal, slack.places)
     notes = ProcessDependencies(
@@ -494,7 +493,6 @@ def make_turn_dependencies(
 
 
 def _make_usage_meter(services: DaemonServices) -> LimitChecker:
-    """What measures how far it may go."""
     settings = services.settings
     return LimitChecker(
         services.journal,

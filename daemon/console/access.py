@@ -1,8 +1,7 @@
-"""Access to the port: Host and Origin checks, console token, sign-in links and sessions.
+"""Access to the port: checks of Host and Origin, the console token, sign-in links and sessions.
 
-Wrong tokens delay their own address only, and never the right token: many may share a proxy's address. Links
-and sessions are kept as hashes keyed with the token: a new token ends them. Only a POST uses up a link, not a
-preview.
+A wrong token delays only other wrong tokens from its address, which many people may share. A new token ends
+links and sessions. Only a POST uses up a link, so previews do not.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ FORGOTTEN = 600.0
 
 
 WAITING = 4
-"""Answers delayed at once per address."""
+"""Most answers delayed at the same time for one address."""
 
 
 WAITING_IN_ALL = 64
 
 
 KNOWN = 1_000
-"""Addresses remembered; the longest quiet one is dropped."""
+"""Most addresses whose failures are remembered."""
 
 
 @dataclass(slots=True)
@@ -69,7 +68,9 @@ class LoginRateLimit:
         self._waiting = 0
 
     async def delay_wrong_token(self, address: str) -> float:
-        """Delay a wrong token, then return 0; with too many waiting, return the seconds at once."""
+        """Wait for the delay of a wrong token, then return 0. If too many requests wait, return the delay at
+        once.
+        """
         guesses = self._failures_of(address)
         guesses.wrong += 1
         guesses.at = self._clock.steady()
@@ -98,36 +99,35 @@ class LoginRateLimit:
 
 
 def delay_seconds(wrong: int) -> float:
-    """Return the delay of the nth wrong token in seconds."""
     if wrong <= FREE_FAILURES:
         return 0.0
     return min(2.0 ** min(wrong - FREE_FAILURES - 1, 10), LONGEST_DELAY)
 
 
 LINK_SECONDS = 600.0
-"""Seconds until a link expires."""
+"""Seconds until a sign-in link expires."""
 
 
 SESSION_IDLE_SECONDS = 7 * 86_400.0
-"""Idle seconds until a session expires."""
+"""Seconds without a request until a session expires."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretStore:
-    """Random secrets of one kind: empty files named by keyed hash; their modification time is the expiry.
+    """Random secrets of one kind: empty files, named by keyed hashes. A file's modification time is the
+    expiry.
 
-    Copies without file times have expired.
+    Files copied without their times have expired.
     """
 
     folder: Path
     key: str
 
     def hashed_name(self, secret: str) -> str:
-        """Return the keyed hash of a secret."""
         return hmac.new(_bytes(self.key), _bytes(secret), "sha256").hexdigest()
 
     def add(self, now: float, seconds: float) -> str:
-        """Add a secret and remove expired ones. Raises JournalError."""
+        """Add a secret that lasts some `seconds`, and remove expired ones. Raises JournalError."""
         secret = secrets.token_urlsafe(32)
         path = self.folder / self.hashed_name(secret)
         try:
@@ -140,7 +140,6 @@ class SecretStore:
         return secret
 
     def end_of(self, name: str) -> float:
-        """Return the expiry in Unix seconds; 0 if unknown."""
         try:
             return os.lstat(self.folder / name).st_mtime
         except FileNotFoundError:
@@ -154,7 +153,7 @@ class SecretStore:
             os.utime(self.folder / name, (ends, ends))
 
     def remove(self, name: str) -> bool:
-        """Remove the secret; only one of concurrent callers gets True."""
+        """Remove a secret. Of concurrent calls, only one returns True."""
         try:
             (self.folder / name).unlink()
         except FileNotFoundError:
@@ -171,7 +170,7 @@ class SecretStore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageCredentials:
-    """Credentials for the page of one home. `now` returns Unix seconds."""
+    """Token, links and sessions for the page. `now` returns Unix seconds."""
 
     token: str
     links: SecretStore
@@ -180,7 +179,6 @@ class PageCredentials:
 
     @classmethod
     def open_home(cls, home: Path, token: str, now: Callable[[], float]) -> Self:
-        """Return the credentials of this home under its lasting token."""
         links = SecretStore(folder=home / "console-links", key=token)
         sessions = SecretStore(folder=home / "console-sessions", key=token)
         return cls(token=token, links=links, sessions=sessions, now=now)
@@ -189,7 +187,7 @@ class PageCredentials:
         return hmac.compare_digest(_bytes(shown), _bytes(self.token))
 
     def session_of(self, shown: str) -> str:
-        """Return and extend the session of this secret; empty if none."""
+        """Return the name of this secret's session, and extend it; empty if there is none."""
         name = self.sessions.hashed_name(shown)
         if self.sessions.end_of(name) <= self.now():
             return ""
@@ -200,16 +198,16 @@ class PageCredentials:
         return self.links.add(self.now(), LINK_SECONDS)
 
     def open_session(self, shown: str) -> str:
-        """Return a new session's secret for a link, which is used up, or the lasting token.
+        """Return the secret of a new session, for the console token or for a link, which is used up.
 
-        Empty if invalid. Raises JournalError.
+        The secret is empty if `shown` is neither. Raises JournalError.
         """
         if self.is_token(shown):
             return self.sessions.add(self.now(), SESSION_IDLE_SECONDS)
         link = self.links.hashed_name(shown)
         if self.links.end_of(link) <= self.now():
             return ""
-        session = self.sessions.add(self.now(), SESSION_IDLE_SECONDS)  # if this fails, the link stays valid
+        session = self.sessions.add(self.now(), SESSION_IDLE_SECONDS)  # on failure, the link stays valid
         if self.links.remove(link):
             return session
         self.sessions.remove(self.sessions.hashed_name(session))
@@ -231,7 +229,7 @@ LONGEST_TOKEN = 4_096
 
 
 OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""Do not follow links or block on a pipe."""
+"""Flags that neither follow links nor block on a pipe."""
 
 
 FIX = "Remove it, and the next start makes a new one; or set CONSOLE_TOKEN."
@@ -241,9 +239,9 @@ log = logging.getLogger(__name__)
 
 
 def read_or_make_token(home: Path) -> str:
-    """Return the lasting token, made if missing.
+    """Return the console token; make one if it is missing.
 
-    Raises ConfigError for an untrusted file, JournalError if none can be made.
+    Raises ConfigError if the token file cannot be trusted, JournalError if none can be made.
     """
     try:
         with _locked(home):
@@ -257,7 +255,7 @@ def read_or_make_token(home: Path) -> str:
 
 
 def read_token(home: Path) -> str:
-    """Return the lasting token; empty if missing. Raises ConfigError if untrusted."""
+    """Return the console token; empty if missing. Raises ConfigError if the token file cannot be trusted."""
     path = home / TOKEN
     try:
         descriptor = os.open(path, OPEN)
@@ -299,7 +297,7 @@ def _close_to_others(path: Path, descriptor: int) -> None:
 
 @contextmanager
 def _locked(home: Path) -> Iterator[None]:
-    """Lock the home: two daemons must make one token."""
+    """Lock the home, so that two daemons make one token."""
     folder = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
@@ -327,11 +325,11 @@ async def read_posted_json(request: web.Request) -> Mapping[str, Any]:
 
 
 HEADER = "X-Console-Token"
-"""Header with the token or a session's secret."""
+"""Header with the console token or a session's secret."""
 
 
 FORMER_COOKIE = "console_token"
-"""Former cookie, sent to every port of the machine: deleted wherever it appears."""
+"""Former cookie. Browsers send it to every port of the machine, so it is deleted."""
 
 
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1", "[::1]"})
@@ -341,7 +339,6 @@ PORT = re.compile(r":\d+$")
 
 
 USUAL = {"http": ":80", "https": ":443"}
-"""Default ports, which browsers omit."""
 
 
 POLICY = (
@@ -356,13 +353,11 @@ PATHS_WITHOUT_TOKEN = ("/healthz", "/link/", "/", SESSION)
 
 
 STATIC = "/static/"
-"""Paths free of the token: health checks have none, sockets use single-use tickets, static files hold no
-data.
-"""
+"""Paths without a token: health checks have none, sockets use tickets, and static files contain no data."""
 
 
 WORLD = ("/api/", "/link/", "/upload/", "/files-pri/", "/rehearsal/", "/v1/")
-"""Paths of the rehearsed world, free while the port is local."""
+"""Paths of the rehearsed world, which need no token while the port is local."""
 
 
 FOREIGN_HOST = (
@@ -402,10 +397,10 @@ def install_guard(
     world_is_open: bool = True,
     url: str = "",
 ) -> None:
-    """Guard every route of the application and its sub-applications.
+    """Guard all routes of the application.
 
-    Without `credentials` (rehearsal only) everything is free. If CONSOLE_TOKEN is set, `world_is_open` is
-    False: others may reach the port, and `url` (CONSOLE_URL) is the page's address at a proxy.
+    Without `credentials` (in a rehearsal), none needs a token. With `world_is_open`, the rehearsed world
+    needs none. `url` is the page's address behind a proxy.
     """
     crowd = app[CROWD] = ConnectionLimit()
     brake = app[BRAKE] = LoginRateLimit(clock)
@@ -425,8 +420,6 @@ def install_guard(
 
 @dataclass(kw_only=True)
 class AccessGuard:
-    """Middleware that refuses a request with a sentence or passes it on."""
-
     hosts: Set[str] | None
     page: str
     credentials: PageCredentials | None
@@ -445,7 +438,7 @@ class AccessGuard:
             return await self._admit(request, handler)
         except web.HTTPNotFound:
             return json_error(404, NOTHING_HERE)
-        except JournalError as error:  # damaged or unreadable; the text is for the owner
+        except JournalError as error:  # the text about damage is for the owner
             return json_error(503, str(error))
         except ConnectionResetError:
             return web.Response()
@@ -461,7 +454,7 @@ class AccessGuard:
         return json_error(401, NO_TOKEN)
 
     def _holds(self, request: web.Request, shown: str) -> bool:
-        """True for the token or a session; marks the connection as known."""
+        """True for the token or a session's secret; then the connection is trusted."""
         session = ""
         if self.credentials and not (shown and self.credentials.is_token(shown)):
             session = shown and self.credentials.session_of(shown)
@@ -475,7 +468,7 @@ class AccessGuard:
 
 
 async def refuse_wrong_token(request: web.Request, brake: LoginRateLimit, how: str = "") -> web.Response:
-    """Refuse a wrong token after its delay. `how`: where to find the right one."""
+    """Refuse a wrong token after its delay. `how` says where the right one is."""
     seconds = await brake.delay_wrong_token(rate_limit_key(request.remote))
     if not seconds:
         return json_error(401, f"{WRONG_TOKEN} {how}".strip())
@@ -485,23 +478,22 @@ async def refuse_wrong_token(request: web.Request, brake: LoginRateLimit, how: s
 
 
 def json_error(status: int, sentence: str) -> web.Response:
-    """Return an error sentence as JSON."""
     return web.json_response({"ok": False, "error": sentence}, status=status)
 
 
 def _is_foreign(request: web.Request, page: str) -> bool:
-    """True if another web page sent this; browsers always send a header, programs none."""
+    """True if another web page sent the request. Browsers name their page in a header; programs send none."""
     origin = request.headers.get("Origin")
     if origin is not None:
         sender = origin.partition("://")[2]
         return not sender or sender not in (request.host, page)
     if request.path == "/" and request.headers.get("Sec-Fetch-Mode") == "navigate":
-        return False  # links from other pages are allowed
+        return False  # a link on another page is allowed
     return request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none")
 
 
 async def _prepare(request: web.Request, response: web.StreamResponse) -> None:
-    if response.status == HTTPStatus.SWITCHING_PROTOCOLS:  # its ticket was valid
+    if response.status == HTTPStatus.SWITCHING_PROTOCOLS:  # the ticket was valid
         request.app[CROWD].mark_trusted(request.protocol)
     headers, caching = response.headers, "no-store"
     if isinstance(response, web.FileResponse):
@@ -524,7 +516,6 @@ NO_SESSION = "This is no session that could be ended."
 
 
 def mount_sessions(app: web.Application, credentials: PageCredentials) -> None:
-    """Add the session routes."""
     routes = SessionRoutes(credentials=credentials, brake=app[BRAKE])
     app.router.add_post(SESSION, routes.open)
     app.router.add_delete(SESSION, routes.end)
@@ -536,7 +527,7 @@ class SessionRoutes:
     brake: LoginRateLimit
 
     async def open(self, request: web.Request) -> web.Response:
-        """Open a session for a link, which is used up, or the lasting token."""
+        """Open a session for the console token or a link, which is used up."""
         token = await _token(request)
         if not token:
             return json_error(400, NO_JSON)
@@ -546,7 +537,7 @@ class SessionRoutes:
         return web.json_response({"ok": True, "session": secret})
 
     async def end(self, request: web.Request) -> web.Response:
-        """End the shown session and its open streams."""
+        """End the session of this request and close its connections."""
         shown = request.headers.get(HEADER, "")
         name = shown and self.credentials.session_of(shown)
         if not name:

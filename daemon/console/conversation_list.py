@@ -1,7 +1,6 @@
 """The owner's list of conversations, names of group DMs, and notes by person.
 
-Folded on demand, newest entry first. Names are dropped when the journal forgets; texts are read from the
-journal. Slack is asked once for a group DM's people. Names are not unique.
+Entries are read on demand, newest first. Forgetting drops the names. People may share a name.
 """
 
 from __future__ import annotations
@@ -47,7 +46,6 @@ TURNS = frozenset({SoulTurnBegan.kind, SoulTurnEnded.kind})
 
 
 TO_THE_SOUL = frozenset({IncomingMessage.kind, ButtonPress.kind, StopRequest.kind})
-"""Kinds of inputs from people to the soul."""
 
 
 READ_LATE = frozenset({TOO_LATE, ANSWERED})
@@ -61,7 +59,7 @@ NOBODY: Set[str] = frozenset()
 
 
 CHOICES = 500
-"""Newest people and channels offered as filters."""
+"""Most people and channels that a filter offers."""
 
 
 MANY = 1_000
@@ -70,11 +68,11 @@ MANY = 1_000
 
 @dataclass(slots=True, kw_only=True)
 class ConversationSummary:
-    """A conversation; `user` wrote its first message or has the DM.
+    """Summary of a conversation.
 
-    `first`, `words`: entries of the first and last words with people; `last`: last entry. `asker`: first
-    speaker's id, empty for the soul; `people`: speakers to the soul; `present`: all whose messages it read.
-    `outcome`: of the last turn; `audience`: at the beginning.
+    `user` wrote its first message or has the DM. `first` and `words` are the seqs of the first and last
+    message with the soul, `last` that of the last entry. `asker` wrote `first` (empty: the soul). `people`
+    wrote to the soul; `present` wrote messages that the soul read. `outcome` is the last turn's.
     """
 
     thread: str
@@ -96,23 +94,21 @@ class ConversationSummary:
 
     @property
     def has_failed(self) -> bool:
-        """True if its last turn was given up."""
         return self.outcome in FAILED
 
 
 @dataclass(slots=True, kw_only=True)
 class ConversationCount:
-    """Conversations in which a person spoke to the soul, and the latest time."""
-
     count: int = 0
     at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationFilter:
-    """Filter by person, channel, process, `state` (failed or waits) and `words`.
+    """Filter of conversations. `state` is "failed" or "waits"; a page has `limit` of them.
 
-    Words must be in names, or the thread in `found`. At most `limit`, last entry before `before`.
+    All `words` must be in a conversation's names, or its thread in `found`. Its last entry must be before
+    `before`.
     """
 
     person: str
@@ -126,8 +122,6 @@ class ConversationFilter:
 
 
 class ConversationFold(FieldFold):
-    """Projection of all conversations."""
-
     kinds = (ConversationOpened, PersonMessage, SpeechFinished, SoulTurnBegan, SoulTurnEnded)
     paths = ("$.user", "$.name", "$.chosen", "$.bot", "$.note", "$.process", "$.apart", "$.outcome")
 
@@ -136,7 +130,7 @@ class ConversationFold(FieldFold):
         super().__init__(journal)
 
     def get(self, thread: str) -> ConversationSummary | None:
-        """Return the conversation of a thread or branch, even if unread."""
+        """Return the conversation of a thread or branch, even if it was not read yet."""
         root = root_of(thread)
         found = self._newer.get(root) or self._older.get(root)
         if found is None and self._low:
@@ -148,7 +142,7 @@ class ConversationFold(FieldFold):
     async def matching(
         self, asked: ConversationFilter, waiting: Collection[str]
     ) -> AsyncIterator[ConversationSummary]:
-        """Yield matching conversations, latest first; `waiting`: threads waiting for an answer."""
+        """Yield matching conversations, latest first. `waiting` are threads with open questions."""
         for number, one in enumerate(self._latest_first()):
             if number % MANY == MANY - 1:
                 await asyncio.sleep(0)
@@ -156,7 +150,7 @@ class ConversationFold(FieldFold):
                 yield one
 
     def place_name(self, one: ConversationSummary) -> str:
-        """Return the conversation's place: `#general`, `DM with Alice`, `Group DM with Alice, Bob`."""
+        """Return the conversation's place, like `#general` or `DM with Alice`."""
         if one.where == "group":
             return self.group_names.name_of(one.channel, self._names_in(one.present))
         if one.where != "dm":
@@ -167,7 +161,6 @@ class ConversationFold(FieldFold):
         return f"DM with {name}"
 
     def is_private(self, one: ConversationSummary) -> bool:
-        """True for a private channel, by its latest conversation."""
         return self._channels.get(one.channel, one).audience == "private"
 
     def group_dm_channels(self) -> Sequence[str]:
@@ -183,7 +176,9 @@ class ConversationFold(FieldFold):
         return [self.names[person] for person in sorted(people) if person in self.names]
 
     def person_named(self, name: str, thread: str) -> str:
-        """Return the person of this name in this conversation, else the only one; empty if ambiguous."""
+        """Return the id of the person with this name in this conversation; empty if not
+        exactly one is found.
+        """
         called = self.people_called(name)
         if len(called) > 1:
             one = self.get(thread)
@@ -195,15 +190,13 @@ class ConversationFold(FieldFold):
         return person
 
     def people_called(self, name: str) -> Set[str]:
-        """Return the ids of all ever so named."""
+        """Return the ids of all who ever had this name."""
         return self._called.get(name.casefold(), NOBODY)
 
     def names_of(self, person: str) -> Collection[str]:
-        """Return the casefolded names of this person."""
         return self._names_of.get(person, ())
 
     def filter_choices(self) -> Mapping[str, Any]:
-        """Return the filter choices."""
         met = heapq.nlargest(CHOICES, self.talks, key=lambda person: self.talks[person].at)
         people = {person: self.names.get(person, person) for person in met}
         latest = heapq.nlargest(CHOICES, self._channels.values(), key=attrgetter("last"))
@@ -236,23 +229,22 @@ class ConversationFold(FieldFold):
 
     def _clear(self) -> None:
         self._newer: dict[str, ConversationSummary] = {}
-        """Conversations that went on since the fold began, by thread, latest last."""
+        """Conversations with entries since the fold began, by thread, latest last."""
         self._older: dict[str, ConversationSummary] = {}
-        """Other conversations, by thread, latest first."""
+        """All other conversations, by thread, latest first."""
         self.names: dict[str, str] = {}
         """Current names of people and bots, by id."""
         self._called: defaultdict[str, set[str]] = defaultdict(set)
-        """Ids by casefolded name."""
+        """Ids of people, by casefolded name."""
         self._names_of: defaultdict[str, set[str]] = defaultdict(set)
         self.talks: dict[str, ConversationCount] = {}
         self.bots = set[str]()
-        """Ids of bots that spoke."""
         self._channels: dict[str, ConversationSummary] = {}
-        """Latest conversation by channel."""
+        """Latest conversation in each channel."""
         self._processes = Counter[str]()
 
     def _read(self, journal: JournalReader, since: int, upto: int) -> Sequence[FoldedRow]:
-        """Return the rows of conversations, each with its opening entry."""
+        """Return the rows of conversations, each with its opening entry as `more`."""
         opened: dict[str, Entry[ConversationOpened] | None] = {}
         rows = []
         for row in super()._read(journal, since, upto):
@@ -313,7 +305,7 @@ class ConversationFold(FieldFold):
 
     def _name(self, person: str, row: FoldedRow, *, newer: bool) -> None:
         name = row.fields["$.name"]
-        if name == person:  # Slack had not provided the name yet
+        if name == person:  # Slack had not told the name yet
             return
         if newer or person not in self.names:
             self.names[person] = name
@@ -325,7 +317,7 @@ class ConversationFold(FieldFold):
             self._names_of[person].add(called)
 
     def _turn(self, one: ConversationSummary, row: FoldedRow, *, newer: bool) -> None:
-        """Record a turn; background tasks have their own process."""
+        """Record a turn. Background tasks do not change the conversation's process."""
         process, outcome = row.fields["$.process"], row.fields["$.outcome"]
         if row.kind == SoulTurnEnded.kind:
             one.turns += 1
@@ -360,7 +352,7 @@ def _is_said(row: FoldedRow) -> bool:
 
 
 def _is_to_the_soul(row: FoldedRow) -> bool:
-    """True for messages, presses and stops to the soul; False if only overheard."""
+    """True for messages, presses and stops for the soul; False if only overheard."""
     if row.kind == OverheardMessage.kind:
         return row.fields["$.note"] in READ_LATE
     return row.kind in TO_THE_SOUL
@@ -375,35 +367,29 @@ def _by_name(named: tuple[str, str]) -> str:
 
 
 class NotesByPerson:
-    """Notes about people, by id."""
-
     def __init__(self, noted: NotesFold, conversations: ConversationFold) -> None:
         self._noted = noted
         self._conversations = conversations
 
     def notes_about(self, person: str) -> Sequence[int]:
-        """Return the entries of current notes about a person.
-
-        Corrected notes keep their place.
-        """
+        """Return the seqs of the current texts of a person's notes, in the order of the notes."""
         notes: list[tuple[int, int]] = []
         for name in self._conversations.names_of(person):
             notes += self._about(person, name).items()
         return [now for _, now in sorted(notes)]
 
     def count(self, person: str) -> int:
-        """Return the number of notes about a person."""
         return sum(len(self._about(person, name)) for name in self._conversations.names_of(person))
 
     def notes_about_others(self, people: Set[str], most: int) -> Sequence[int]:
-        """Return the newest notes about none of these people."""
+        """Return the seqs of the `most` newest notes about none of these people."""
         return [now for _, now in sorted(heapq.nlargest(most, self._about_others(people)))]
 
     def count_others(self, people: Set[str]) -> int:
         return self._noted.count - sum(map(self.count, people))
 
     def _about(self, person: str, name: str) -> Mapping[int, int]:
-        """Return the notes under this name about this person."""
+        """Return the notes under this name that are about this person."""
         notes = self._noted.notes_about(name)
         if len(self._conversations.people_called(name)) == 1:
             return notes

@@ -11,14 +11,11 @@ from daemon.engine.event import Entry, Event, entry_as_json
 from daemon.kinds import ModelCall
 
 HEAD = 2_000
-"""Characters of a prompt in a stream: readings have hundreds of long ones."""
+"""Characters of a prompt that a stream contains."""
 
 
 def entry_for_page(entry: Entry[Event]) -> dict[str, Any]:
-    """Return the entry as JSON, a model call with only the start of its prompt.
-
-    GET /console/calls/{seq} returns the rest.
-    """
+    """Return the entry as JSON. Of a model call's prompt, it has only the start."""
     told = entry_as_json(entry)
     if isinstance(entry.event, ModelCall):
         told["body"]["trailing"] = truncated(entry.event.trailing, HEAD)
@@ -27,13 +24,11 @@ def entry_for_page(entry: Entry[Event]) -> dict[str, Any]:
 
 
 def message_lines(said: Any) -> list[str]:
-    """Return a message's text and file names."""
     files = [f"📎 {file.name}" for file in getattr(said, "files", ())]
     return [said.text, *files]
 
 
 def truncated(text: str, most: int) -> str:
-    """Return the text, shortened to `most` characters."""
     if len(text) <= most:
         return text
     return f"{text[:most]} …"
@@ -46,11 +41,10 @@ LONGEST_SEARCH = 200
 
 
 SEEN = ("trailing", "wording", "texts", "saw")
-"""Fields of a model call with its prompt."""
 
 
 MEANT = re.compile("[~%_]")
-"""Special characters of patterns, to be escaped with `~`."""
+"""Special characters of SQL patterns, escaped by `~`."""
 
 
 def search_words(asked: str) -> Sequence[str]:
@@ -58,12 +52,12 @@ def search_words(asked: str) -> Sequence[str]:
 
 
 def like_pattern(word: str) -> str:
-    """Return an SQL pattern of bodies with this word; others may match."""
+    """Return an SQL pattern that matches all bodies with this word (and some others)."""
     return f"%{''.join(_like(letter) for letter in word)}%"
 
 
 def _like(letter: str) -> str:
-    """Return the pattern of a letter in any case; SQLite folds only ASCII."""
+    """Return a pattern for a letter in any case. SQLite itself folds only ASCII."""
     written = _written(letter)
     if letter.isascii():
         return MEANT.sub(r"~\g<0>", written)
@@ -84,7 +78,7 @@ def _written(letter: str) -> str:
 
 
 def entry_contains(entry: Entry[Event], words: Sequence[str]) -> bool:
-    """True if the entry contains all words."""
+    """True if the texts of the entry contain all words."""
     body = entry_for_page(entry)["body"]
     if isinstance(entry.event, ModelCall):
         for name in SEEN:

@@ -1,7 +1,7 @@
 """Projections for the page: spending, notes, known people.
 
-They fold the newest entries first, long spans in a thread, added in pieces. Answers do not wait for a long
-journal: they say how many entries are unread.
+They read the newest entries first, long spans in another thread. Answers do not wait, but say how many
+entries are unread.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from daemon.knowledge.person_notes import without_others
 from daemon.knowledge.visibility import ChannelId, read_channel_of
 
 SPAN = 5_000
-"""Entries read at once in a thread."""
+"""Entries read at once in another thread."""
 
 
 NEAR = 300
-"""New entries read in the event loop: a thread costs more."""
+"""Number of new entries up to which no other thread reads them."""
 
 
 PIECE = 200
-"""Entries added at once, in one or two milliseconds."""
+"""Entries added before other tasks may run."""
 
 
 Fields = Mapping[str, Any]
-"""Values by path; None if the entry lacks the field."""
+"""Values of fields by JSON path; None if the entry has no such field."""
 
 
 class FoldedRow(NamedTuple):
-    """Fields read of an entry. `more`: data that a subclass looks up."""
+    """Some fields of an entry. `more` is data that a subclass adds."""
 
     seq: int
     thread: str
@@ -54,7 +54,7 @@ class FoldedRow(NamedTuple):
 class FieldFold:
     """Base of projections of the fields `paths` of entries of `kinds`.
 
-    `_add` receives a newer entry than all others, `_add_older` an older one; `_clear` resets.
+    `_add` gets rows newer than all before, `_add_older` older ones; `_clear` resets the state.
     """
 
     kinds: ClassVar[tuple[type[Event], ...]] = ()
@@ -68,12 +68,12 @@ class FieldFold:
 
     @property
     def entries_left(self) -> int:
-        """Entries not examined yet."""
+        """Number of entries not read yet."""
         self._restart_if_forgotten()
         return self._low + self.journal.last_seq_of_all() - self._upto
 
     async def update(self) -> None:
-        """Add everything left, newest first."""
+        """Read all entries, newest first."""
         while self.entries_left:
             await self.update_some()
 
@@ -85,7 +85,6 @@ class FieldFold:
                 await self._update_older()
 
     def _restart_if_forgotten(self) -> None:
-        """Restart after an erasure: its words may be included."""
         if self._erasures != self.journal.erasures:
             self._begin()
 
@@ -93,7 +92,7 @@ class FieldFold:
         self._beginnings += 1
         self._erasures = self.journal.erasures
         self._low = self._upto = self.journal.last_seq_of_all()
-        """Entries after `_low` up to `_upto` are included."""
+        """Entries after `_low` up to `_upto` have been read."""
         self._clear()
 
     async def _update_newer(self) -> None:
@@ -112,7 +111,7 @@ class FieldFold:
             self._low = low
 
     async def _add_span(self, since: int, upto: int, *, newer: bool) -> bool:
-        """Add the entries after `since` up to `upto`; False if restarted meanwhile."""
+        """Add the entries after `since` up to `upto`; False if everything was reset meanwhile."""
         beginnings = self._beginnings
         if upto - since <= NEAR:
             rows = self._read(self.journal, since, upto)
@@ -136,7 +135,6 @@ class FieldFold:
         return beginnings == self._beginnings
 
     def _read(self, journal: JournalReader, since: int, upto: int) -> Sequence[FoldedRow]:
-        """Return the rows after `since` up to `upto`."""
         found = []
         for seq, thread, kind, at, fields in journal.fields_of_kind(
             self.kinds, self.paths, since=since, upto=upto
@@ -156,12 +154,12 @@ class FieldFold:
 
 
 class NotesFold(Projection):
-    """Notes by their subject's name."""
+    """Notes by the name of their subject."""
 
     kinds = (MemoryNote, NoteCorrected)
 
     def notes_about(self, name: str) -> Mapping[int, int]:
-        """Return {note: entry with its current text}."""
+        """Return the seq of each note's current text, by the note's seq."""
         return self._about.get(name.casefold(), {})
 
     @property
@@ -169,7 +167,6 @@ class NotesFold(Projection):
         return len(self._threads)
 
     def subject_names(self) -> Iterable[str]:
-        """Return the casefolded names; empty for notes about nobody."""
         return self._about.keys()
 
     def thread_of_note(self, note: int) -> str:
@@ -177,9 +174,8 @@ class NotesFold(Projection):
 
     def _reset(self) -> None:
         self._about: dict[str, dict[int, int]] = {}
-        """{casefolded name: {note: entry with its current text}}."""
         self._first: dict[int, tuple[str, int]] = {}
-        """(name, note) by such entry."""
+        """Name and note to which an entry belongs, by the entry's seq."""
         self._threads: dict[int, str] = {}
 
     def _fold_entry(self, entry: Entry[Any]) -> None:
@@ -198,18 +194,15 @@ class NotesFold(Projection):
 
 
 AT_ONCE = 10_000
-"""Unread entries up to which an answer waits."""
+"""Number of unread entries up to which an answer waits for them."""
 
 
 PAUSE = 0.1
-"""Seconds between calls of gc.freeze."""
+"""Seconds between two calls of gc.freeze."""
 
 
 class BackgroundFoldReader:
-    """Background reader; `left` returns the unread entries.
-
-    `first` reads data that an answer needs even then.
-    """
+    """Background reader. `left` returns the number of unread entries; `first` reads the newest."""
 
     def __init__(
         self,
@@ -227,7 +220,7 @@ class BackgroundFoldReader:
     async def entries_left(self) -> int:
         """Return the number of unread entries.
 
-        Few entries are read at once, many in the background. An error there is raised once.
+        Few are read at once, many in the background, whose error is raised by a later call.
         """
         if self._task and self._task.done():
             done, self._task = self._task, None
@@ -247,9 +240,7 @@ class BackgroundFoldReader:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _reading(self) -> None:
-        """Read and freeze results: otherwise the garbage collector scans them repeatedly and delays
-        everything.
-        """
+        """Read and freeze the results, or the garbage collector scans them repeatedly."""
         reading = asyncio.create_task(self._read())
         try:
             while not reading.done():
@@ -282,9 +273,10 @@ class SpendingKey(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class SpendingTotal:
-    """Calls, billed dollars, `worth` (dollars if not rehearsed), and tokens uncached, cached and written.
+    """Sums of calls, dollars and tokens. A call for two people counts half for each.
 
-    A call for two people counts half for each.
+    `worth` is the price without a rehearsal. Tokens are uncached (`read`), `cached`, or `written` by the
+    model.
     """
 
     calls: float = 0.0
@@ -303,7 +295,6 @@ class SpendingTotal:
         self.written += other.written
 
     def as_json(self) -> dict[str, float]:
-        """Return the totals as JSON."""
         return {
             "calls": round(self.calls),
             "cost": self.cost,
@@ -335,7 +326,7 @@ class SpendingFold(FieldFold):
         return self._people.get(person, SpendingTotal())
 
     async def totals_by(self, part: Part, since: str = "") -> defaultdict[str, SpendingTotal]:
-        """Return sums by a field of the key, from a UTC day on."""
+        """Return the totals since a UTC day, by one `part` of their key."""
         sums: defaultdict[str, SpendingTotal] = defaultdict(SpendingTotal)
         for some in _in_goes([*self._cells.items()]):
             for cell, spent in some:
@@ -345,7 +336,7 @@ class SpendingFold(FieldFold):
         return sums
 
     async def dearest_by(self, part: Part, since: str, most: int) -> Sequence[tuple[str, SpendingTotal]]:
-        """Return the `most` highest of them, dearest first."""
+        """Return the `most` highest totals, dearest first. Other parameters are as in `totals_by`."""
         dearest: list[tuple[str, SpendingTotal]] = []
         for some in _in_goes([*(await self.totals_by(part, since)).items()]):
             dearest = heapq.nsmallest(most, [*dearest, *some], key=_price)
@@ -397,12 +388,11 @@ def _price(priced: tuple[str, SpendingTotal]) -> tuple[float, float, str]:
 
 
 def utc_day(at: float) -> str:
-    """Return the UTC day of Unix seconds."""
     return datetime.fromtimestamp(at, UTC).date().isoformat()
 
 
 class KnownPeopleFold(FieldFold):
-    """Channels in which something was learned, by person id."""
+    """Channels in which the soul learned about a person, by person id."""
 
     kinds = (PersonModelWritten,)
     paths = ("$.person", "$.name", "$.text")

@@ -12,13 +12,13 @@ MOST_ASKED = 20
 
 
 RETRY_AFTER = 600.0
-"""Seconds until Slack is asked again about a group DM."""
+"""Seconds until Slack is asked again for the people in a group DM."""
 
 
 class GroupDmNames:
     """Names of group DMs by channel.
 
-    `people_in` returns ids (none: unknown), `called` a name (empty: unknown).
+    `people_in` returns the ids of a channel's people, `called` the name of an id; both are empty if unknown.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class GroupDmNames:
         self._asked: dict[str, float] = {}
 
     async def look_up(self, channels: Iterable[str]) -> None:
-        """Ask Slack for the people of unnamed group DMs."""
+        """Ask Slack for the people of group DMs without a name."""
         now = self._now()
         due = now - RETRY_AFTER
         unnamed = [id for id in channels if id not in self._known and self._asked.get(id, due) <= due]
@@ -49,12 +49,11 @@ class GroupDmNames:
             self._known[channel] = group_dm_title(names)
 
     def name_of(self, channel: str, spoke: Iterable[str]) -> str:
-        """Return the group DM's name; `spoke`: names of its known people."""
+        """Return the name of a group DM. `spoke` are the names of people who wrote there."""
         return self._known.get(channel) or group_dm_title(spoke)
 
 
 def group_dm_title(names: Iterable[str]) -> str:
-    """Return `Group DM with Alice, Bob`."""
     known = sorted(names, key=str.casefold)
     if not known:
         return GROUP

@@ -1,7 +1,7 @@
-"""The journal for the page: an event stream, pages and search.
+"""The journal for the page: event stream, pages and search.
 
-Readers that take nothing are dropped. Pages are read in a thread with its own connection; forgotten words are
-never sent. Search finds parts of words in any case, but skips prompts, where everything recurs.
+Clients that accept no data are dropped. Forgotten words are never sent. Search finds parts of words in any
+case, but skips prompts, which repeat entries.
 """
 
 from __future__ import annotations
@@ -32,20 +32,18 @@ from daemon.kinds import PersonMessage, SpeechFinished, is_context
 from daemon.turn.model_calls import LiveCalls
 
 PATIENCE = 20.0
-"""Seconds in which a reader must accept data."""
+"""Seconds in which a client must accept data."""
 
 
 ROOM = 64 * 1024
-"""Bytes buffered per reader, here and again in the kernel."""
+"""Bytes buffered for each client, here and again in the kernel."""
 
 
 MOST_READERS = 50
-"""Answers sent at once; further ones wait."""
+"""Most answers sent at the same time."""
 
 
 class ResponseWriter:
-    """Writer of a streamed response."""
-
     def __init__(self, request: web.Request, content_type: str, patience: float = PATIENCE) -> None:
         self._request = request
         self._patience = patience
@@ -61,7 +59,7 @@ class ResponseWriter:
         return self._response
 
     async def send(self, piece: bytes) -> None:
-        """Write a piece in chunks, uninterrupted. Raises TimeoutError."""
+        """Write data in pieces, without others in between. Raises TimeoutError."""
         async with self._writing:
             for start in range(0, len(piece), ROOM):
                 await self._patiently(self._response.write(piece[start : start + ROOM]))
@@ -74,23 +72,20 @@ class ResponseWriter:
             await written
 
     def drop(self) -> None:
-        """Abort the connection and its buffers."""
         if self._request.transport is not None:
             self._request.transport.abort()
 
 
 class JsonResponses:
-    """Sender of long JSON answers to a bounded number of clients."""
-
     def __init__(self, patience: float = PATIENCE) -> None:
         self._patience = patience
         self._places = asyncio.Semaphore(MOST_READERS)
 
     async def send(self, request: web.Request, pieces: AsyncGenerator[bytes]) -> web.StreamResponse:
-        """Send pieces, each made after the previous one is sent."""
+        """Send the pieces, each made after the one before was sent."""
         reader = ResponseWriter(request, "application/json; charset=utf-8", self._patience)
         async with self._places, aclosing(pieces):
-            first = await anext(pieces)  # errors here become their own answer
+            first = await anext(pieces)  # an error here gets an answer of its own
             response = await reader.begin()
             if request.method == hdrs.METH_HEAD:
                 return response
@@ -113,19 +108,19 @@ BEAT = 15.0
 
 
 LONGEST_STREAM = 3_600.0
-"""Seconds after which a stream ends; the page then shows its session again."""
+"""Seconds until a stream ends, so that the page shows its session again."""
 
 
 BITE = 20
-"""Entries read at once for a reader."""
+"""Entries read at once for a client."""
 
 
 MOST_STREAMS = 50
-"""Parallel streams; a new one replaces the oldest."""
+"""Most streams at the same time. A new one replaces the oldest."""
 
 
 KEPT = 4 * 1024 * 1024
-"""Bytes of events cached for all readers."""
+"""Bytes of events cached for all clients."""
 
 
 class EventStreams:
@@ -144,9 +139,9 @@ class EventStreams:
         self._open: dict[asyncio.Task[None], ResponseWriter] = {}
 
     async def serve(self, request: web.Request, since: int) -> web.StreamResponse:
-        """Send the entries after `since` (ALWAYS: the last TAIL) and new ones until the page closes."""
+        """Send the entries after `since` (ALWAYS: the last TAIL), and new ones until the page closes."""
         last = self._journal.last_seq_of_all()
-        if since > last:  # also if the page remembers another journal
+        if since > last:  # the page may know another journal
             since = max(0, last - TAIL)
         reader = ResponseWriter(request, "text/event-stream", self._patience)
         response = await reader.begin()
@@ -155,7 +150,7 @@ class EventStreams:
         try:
             await self._beat(sending, reader)
             if sending.done() and not sending.cancelled():
-                sending.result()  # it never ends normally
+                sending.result()  # a stream ends only with an error, raised here
         except ConnectionResetError:
             pass  # the page was closed
         except TimeoutError:
@@ -166,7 +161,6 @@ class EventStreams:
         return response
 
     async def close(self) -> None:
-        """End all streams: the server would wait for them."""
         for sending in self._open:
             sending.cancel()
 
@@ -195,7 +189,7 @@ class EventStreams:
             await asyncio.gather(thinking, return_exceptions=True)
 
     async def _send_live_calls(self, reader: ResponseWriter) -> None:
-        """Send live thoughts separately: long ones delay no entries."""
+        """Send the text of running model calls beside the entries, which it must not delay."""
         try:
             async for event in self._thinking.follow():
                 await reader.send(event)
@@ -206,10 +200,7 @@ class EventStreams:
 
 
 class EventFeed:
-    """Entries as events, the newest cached.
-
-    Entries change only by erasures, which clear the cache.
-    """
+    """Entries as events. The newest are cached until words are forgotten."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -218,7 +209,7 @@ class EventFeed:
         self._size = 0
 
     async def follow(self, since: int) -> AsyncIterator[bytes]:
-        """Yield events after `since` forever; forgotten entries are read again."""
+        """Yield the events after `since`, and then new ones."""
         while True:
             changed = self._journal.next_change
             erasures = self._journal.erasures
@@ -230,10 +221,10 @@ class EventFeed:
                     break
                 yield event
                 since = seq
-            await asyncio.sleep(0)  # a fast reader must not block the loop
+            await asyncio.sleep(0)  # a fast client would block others
 
     def _after(self, since: int) -> Sequence[tuple[int, bytes]]:
-        """Return the next events, up to ROOM bytes."""
+        """Return the next events, up to about ROOM bytes."""
         if self._erasures != self._journal.erasures:
             self._erasures = self._journal.erasures
             self._made = {}
@@ -268,26 +259,26 @@ MOST_PAGE_ENTRIES = 500
 
 
 WEIGHT = 512 * 1024
-"""Most characters per page, besides its first entry."""
+"""Most characters of a page, besides its first entry."""
 
 
 SLICE = 10_000
-"""Entries searched in one query."""
+"""Entries searched by one query."""
 
 
 SEARCHED = 100_000
-"""Entries searched per answer."""
+"""Most entries searched for one answer."""
 
 
 LOOKED_AT = 4_000
-"""Pattern matches checked per answer."""
+"""Most pattern matches examined for one answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
-    """Page before, after or around an entry, else the newest.
+    """Page of entries before, after or around a seq; by default, the newest.
 
-    `root`: its thread and branches; `path`: start of keys; `words`: contained words.
+    `root` limits it to a thread and its branches, `path` to keys below, `words` to entries with all words.
     """
 
     root: str = ""
@@ -301,7 +292,7 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalPage:
-    """Entries as JSON, in order. `older`, `newer`: next values for `before`, `after`; None at an end."""
+    """Entries as JSON, in order. `older` and `newer` are the next `before` and `after`; None at the end."""
 
     entries: Sequence[str]
     older: int | None = None
@@ -309,7 +300,7 @@ class JournalPage:
 
 
 class JournalPager:
-    """Reader of pages; `searched` and `looked_at` limit a search."""
+    """Reader of pages. A search stops after `searched` entries or `looked_at` matches."""
 
     def __init__(self, journal: Journal, *, searched: int = SEARCHED, looked_at: int = LOOKED_AT) -> None:
         self._journal = journal
@@ -320,13 +311,11 @@ class JournalPager:
     async def page(self, place: PageRequest) -> JournalPage:
         if not place.words:
             return await self._journal.read_in_background(partial(_page, place=place))
-        async with self._searching:  # all searches together use at most one core
+        async with self._searching:  # so that all searches use one core at most
             return await self._journal.read_in_background(partial(self._search, place=place))
 
     async def threads_where_said(self, place: PageRequest) -> Collection[str]:
-        """Return the conversations whose messages contain all words, on one page; messages that are only
-        context do not count.
-        """
+        """Return the conversations with a message that contains all words. Context messages do not count."""
         async with self._searching:
             return await self._journal.read_in_background(partial(self._said_in, place=place))
 
@@ -338,7 +327,7 @@ class JournalPager:
             is_said = entry["kind"] in past.kinds.kind_names(
                 [PersonMessage, SpeechFinished]
             ) and not is_context(entry["key"])
-            if is_said and contains_all(entry["body"]["text"], words):  # ids are not messages
+            if is_said and contains_all(entry["body"]["text"], words):  # words in ids do not count
                 found.add(root_of(entry["thread"]))
         return found
 
@@ -363,9 +352,9 @@ class JournalPager:
     def _slices(
         self, past: BackgroundReader, place: PageRequest, patterns: Sequence[str]
     ) -> Iterator[tuple[int, Iterator[Entry[Event]]]]:
-        """Yield (first seq, pattern matches) per slice, newest first; seq 1 means nothing is left.
+        """Yield parts of the entries, newest first, as (first seq, entries that match all patterns).
 
-        For a thread only its index is searched.
+        The first seq 1 means that nothing is left. In a thread, only its entries are read.
         """
         end = min(place.before, past.last_seq_of_all() + 1)
         if not place.root:
@@ -383,7 +372,6 @@ class JournalPager:
 
 
 def _found(texts: list[str], low: int) -> JournalPage:
-    """Return a page of texts, newest first, searched down to `low`."""
     entries = texts[::-1]
     if low <= 1:
         return JournalPage(entries=entries)
@@ -434,7 +422,7 @@ def _newer(past: BackgroundReader, span: Span, after: int, limit: int) -> Journa
 
 
 def _told(past: BackgroundReader, seqs: Sequence[int], *, newest: bool = False) -> tuple[list[str], int]:
-    """Return entries as JSON up to WEIGHT characters, and the last seq read."""
+    """Return entries as JSON, up to WEIGHT characters, and the last seq."""
     texts: list[str] = []
     weight = last = 0
     for entry in past.iterate_entries(seqs, newest=newest):

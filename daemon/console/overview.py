@@ -1,7 +1,7 @@
-"""The page's overview: conversations, questions, people, costs, and answers given there.
+"""Overview for the page: conversations, questions, people, costs, and presses of buttons.
 
-Folded on demand, so that a start costs nothing; answers say how much is `still_reading`. The viewer is an
-owner, identified only if a single one is configured.
+Entries are read on demand; `still_reading` is the number of unread ones. The viewer is the owner, or unknown
+if there are several.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ NOT_YOURS = "Only {names} may answer this."
 
 
 Pressing = Callable[[Entry[QuestionAsked], str, Button], Awaitable[bool]]
-"""Press a question's button as a person; False if no presses are taken. Raises JournalError."""
+"""Press a question's button for a person; False if no presses are taken. Raises JournalError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PressRefusal:
-    """HTTP status and sentence of a refused press."""
+    """Refusal of a press, with an HTTP status."""
 
     status: int
     why: str
@@ -98,23 +98,20 @@ DAEMON_STOPPING = PressRefusal(
 
 
 class PageAnswers:
-    """Questions that the page's viewer may answer."""
-
     def __init__(self, journal: Journal, owners: Collection[str], press: Pressing) -> None:
         self._journal = journal
         self._press = press
         self.owners = frozenset(owners)
         self.viewer = ""
-        """The viewer's id; empty if unknown."""
+        """Id of the viewer; empty if unknown."""
         if len(self.owners) == 1:
             [self.viewer] = self.owners
 
     def may_press(self, asked: Entry[QuestionAsked]) -> bool:
-        """True if the viewer may press a button."""
         return may_answer(asked, self.viewer, self.owners)
 
     def refusal_reason(self, asked: Entry[QuestionAsked], names: str) -> str:
-        """Return the reason why the viewer may not press; empty if they may. `names`: people who may."""
+        """Return the reason why the viewer may not press, or an empty text. `names` are those who may."""
         if not asked.event.choices or self.may_press(asked):
             return ""
         if not self.viewer and not self.owners.isdisjoint(asked.event.to):
@@ -124,15 +121,15 @@ class PageAnswers:
         return NOT_YOURS.format(names=names)
 
     def pending_press(self, asked: Entry[QuestionAsked]) -> Entry[ButtonPress] | None:
-        """Return the first valid press not yet processed."""
+        """Return the first valid press that is still pending."""
         for press in self._journal.pending_entries(ButtonPress, thread=asked.thread):
             if press.event.answers == asked.key and may_answer(asked, press.author, self.owners):
                 return press
         return None
 
     async def press(self, asked: Entry[QuestionAsked], value: str, names: str) -> PressRefusal | None:
-        """Press a button of a question that `names` may answer; None if taken, now or before. Raises
-        JournalError.
+        """Press a button as the viewer; None on success. `names` are the people who may.
+        Raises JournalError.
         """
         if value not in asked.event.choices:
             return BUTTON_UNKNOWN
@@ -150,17 +147,17 @@ class PageAnswers:
 
 
 def button_label(asked: QuestionAsked, value: str) -> str:
-    """Return the button's text; older journals have only its value."""
+    """Return a button's text; older journals have only its value."""
     labels: Mapping[str, str] = dict(zip(asked.choices, asked.labels, strict=False))
     return labels.get(value) or value.replace("_", " ").capitalize()
 
 
 LONGEST = 280
-"""Characters of a text in a list."""
+"""Most characters of a text in a list."""
 
 
 SEARCHED = 400
-"""Newest entries searched for words."""
+"""Most entries found by a filter's words."""
 
 
 LATELY = 12
@@ -173,7 +170,7 @@ DEAREST = 25
 
 
 MOST = 500
-"""Most people, channels and models returned."""
+"""Most people and models returned."""
 
 
 PIECE = 50
@@ -191,18 +188,16 @@ NO_NAMES: Mapping[str, str] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetInfo:
-    """Daily budget in dollars, and a clock (Unix seconds)."""
-
     daily: float
     now: Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackLinks:
-    """Look-ups in Slack.
+    """Queries to Slack.
 
-    `called`: name of a channel or person, empty if unknown; `people_in`: ids in a group DM; `link`: URL of a
-    message by channel, ts and root, empty in a rehearsal.
+    `called` returns the name of an id (empty: unknown), `people_in` the ids in a group DM, `link` a message's
+    URL by channel, ts and root (empty in a rehearsal).
     """
 
     called: Callable[[str], Awaitable[str]]
@@ -211,8 +206,6 @@ class SlackLinks:
 
 
 class PageOverview:
-    """Overview for one viewer."""
-
     def __init__(
         self,
         journal: Journal,
@@ -240,7 +233,6 @@ class PageOverview:
         await self._reading.close()
 
     async def _ready(self) -> int:
-        """Read on; return the number of unread entries."""
         left = await self._reading.entries_left()
         await self._group_names.look_up(reversed(self._conversations.group_dm_channels()))
         return left
@@ -261,11 +253,11 @@ class PageOverview:
             await self._noted.update()
 
     async def threads(self, wanted: ConversationFilter) -> Told:
-        """Return a page of conversations, latest first; `older` is the next `before`."""
+        """Return matching conversations, latest first; `older` is the `before` of the next page."""
         return await self._read_consistently(partial(self._threads, wanted))
 
     async def _read_consistently(self, tell: Callable[[], Awaitable[Told]]) -> Told:
-        """Return the result, repeated if words were forgotten meanwhile."""
+        """Return the result of `tell`, called again if words were forgotten meanwhile."""
         while True:
             erasures = self._journal.erasures
             told = await tell()
@@ -338,7 +330,7 @@ class PageOverview:
         }
 
     async def questions(self) -> Told:
-        """Return open questions, oldest first, recent answers, and the viewer."""
+        """Return the open questions, oldest first, the latest answers, and the viewer."""
         left = await self._ready()
         questions = self._questions()
         names = await self._names_to_ask(questions)
@@ -357,7 +349,7 @@ class PageOverview:
         }
 
     async def press(self, seq: int, value: str) -> PressRefusal | None:
-        """Press a button as the viewer; None on success. Raises JournalError."""
+        """Press a button of the question `seq` as the viewer; None on success. Raises JournalError."""
         found = of_kind(QuestionAsked, self._journal.readable_entries([seq]))
         if not found:
             return QUESTION_UNKNOWN
@@ -366,7 +358,6 @@ class PageOverview:
         return await self._answering.press(asked, value, _either(self._who_may(asked.event, names)))
 
     async def _names_to_ask(self, questions: Sequence[Entry[QuestionAsked]]) -> Mapping[str, str]:
-        """Return names of owners and addressees by id, also from Slack."""
         ids = sorted(self._answering.owners.union(*[question.event.to for question in questions]))
         names = await asyncio.gather(*[self._named(id) for id in ids])
         return {id: name or NAMELESS for id, name in zip(ids, names, strict=True)}
@@ -376,9 +367,7 @@ class PageOverview:
         return len(self._questions())
 
     def _questions(self) -> Sequence[Entry[QuestionAsked]]:
-        """Return open questions, except superseded ones, which resume by themselves, and those of branches,
-        which the root asks.
-        """
+        """Return the open questions. Those of branches are left out, since the root thread asks them."""
         pending = [
             entry
             for entry in self._journal.pending_entries(QuestionAsked)
@@ -411,7 +400,7 @@ class PageOverview:
         }
 
     def _link(self, asked: Entry[QuestionAsked]) -> str:
-        """Return the Slack URL of the buttons or thread; empty in a rehearsal."""
+        """Return the URL of a question's message, or of its conversation; empty in a rehearsal."""
         opened = next(self._journal.latest_first(root_of(asked.thread), ConversationOpened), None)
         if opened is None:
             return ""
@@ -443,7 +432,7 @@ class PageOverview:
         return [{"id": id, "name": names.get(id) or self._name(id)} for id in sorted(asked.to)]
 
     async def people(self) -> Told:
-        """Return people met or learned about, best known first, and the number of other notes."""
+        """Return known people, best known first, and the number of notes about others."""
         left = await self._ready()
         known = self._people_known.channels
         met = self._met()
@@ -460,7 +449,6 @@ class PageOverview:
         return met - self._conversations.bots
 
     def _rank(self, id: str) -> tuple[int, str]:
-        """Sort key: most conversations first."""
         talks = self._conversations.talks.get(id)
         return -(talks.count if talks else 0), self._name(id).casefold()
 
@@ -479,7 +467,7 @@ class PageOverview:
         }
 
     async def person(self, id: str) -> Told:
-        """Return knowledge and notes about a person; without id, notes about nobody met."""
+        """Return knowledge and notes about a person; without `id`, notes about unknown people."""
         left = await self._ready()
         models: list[Entry[Any]] = []
         name = ""
@@ -517,7 +505,7 @@ class PageOverview:
         }
 
     async def names(self, ids: Sequence[str]) -> Told:
-        """Return names by id; unnamed ones are omitted."""
+        """Return names by id, without unknown ones."""
         await self._ready()
         names = await asyncio.gather(*[self._named(id) for id in ids])
         return {"names": {id: name for id, name in zip(ids, names, strict=True) if name}}
@@ -529,7 +517,7 @@ class PageOverview:
         return self._conversations.names.get(id, "") or await self._directory.called(id)
 
     async def costs(self, days: int) -> Told:
-        """Return the costs of the last `days`, by day, conversation, person and model."""
+        """Return the costs of the last `days`: by day, conversation, person and model."""
         return await self._read_consistently(partial(self._costs, days))
 
     async def _costs(self, days: int) -> Told:
@@ -591,12 +579,11 @@ class PageOverview:
 
 
 def _either(people: Sequence[Told]) -> str:
-    """Join names: Alice or Bob."""
     return " or ".join(person["name"] for person in people) or NAMELESS
 
 
 def _shown(said: Entry[Any] | None) -> str:
-    """Return a shortened text; empty if missing or forgotten."""
+    """Return the shortened text of a message; empty if missing or forgotten."""
     if said is None:
         return ""
     return truncated(" ".join(message_lines(said.event)).strip(), LONGEST)

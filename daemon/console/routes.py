@@ -1,4 +1,4 @@
-"""Routes of the console: page, health, journal, overview (`/console/threads` …), and model health as JSON."""
+"""Routes of the console: page, health, journal and overview, and model health as JSON."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SEQ = re.compile(r"[0-9]{1,15}")
 
 
 SESSION = "sess-"
-"""Prefix of thread ids; the page opens at `/#sess-xxxxxxxx`, or at an entry by `#72`."""
+"""Prefix of thread ids. The page opens a thread at `/#sess-xxxxxxxx`, an entry at `/#72`."""
 
 
 PLACES = frozenset({"before", "after", "around"})
@@ -96,12 +96,12 @@ class InnerLifePage(Protocol):
 class ConsoleSetup:
     """Data that the console shows.
 
-    `rebuild` returns a call's request and if its hash matches. `state` is {"name", "rehearsed": {"workspace":
-    bool, "model": bool}, "workspace_at", "model_at" (substitute hosts, "" if none), "budget", "spent",
-    "worth" (US dollars, this UTC day), "wrong": [faults for an owner], "models": {role: model}, "inner":
-    bool, "questions": number open}; `ready` awaits its data. `health` is {"ok": bool, "restart": bool
-    (default: not ok), …}; `details` adds to the page's Health. `patience`: seconds for a reader to take
-    something; `longest`: of a stream.
+    `rebuild` returns a call's request, and True if its hash matches. `ready` prepares `state`: {"name",
+    "rehearsed": {"workspace": bool, "model": bool}, "workspace_at", "model_at" (rehearsed hosts, or ""),
+    "budget", "spent", "worth" (US dollars, this UTC day), "wrong": [faults for an owner], "models": {role:
+    model}, "inner": bool, "questions": number open}. `health` is {"ok": bool, "restart": bool (default: not
+    ok), …}, with more in `details`. Clients have `patience` seconds to accept data; streams end after
+    `longest` seconds.
     """
 
     journal: Journal
@@ -142,18 +142,16 @@ class ConsoleRoutes:
         self._parts = {path.relative_to(STATIC).as_posix(): path for path in STATIC.rglob("*.*")}
 
     async def page(self, _request: web.Request) -> web.StreamResponse:
-        """Serve the page."""
         return web.FileResponse(STATIC / "index.html")
 
     async def part(self, request: web.Request) -> web.StreamResponse:
-        """Serve a static file by its path in the folder."""
         path = self._parts.get(request.match_info["name"])
         if path is None:
             return json_error(404, NOTHING_HERE)
         return web.FileResponse(path)
 
     async def health(self, _request: web.Request) -> web.Response:
-        """Return health; 503 if a restart may help."""
+        """Return the health, with status 503 if a restart may help."""
         health = self._console.health()
         status = 200
         if health.get("restart", not health["ok"]):
@@ -161,7 +159,6 @@ class ConsoleRoutes:
         return web.json_response(health, status=status)
 
     async def details(self, _request: web.Request) -> web.Response:
-        """Return health details, for owners."""
         return web.json_response(self._console.details())
 
     async def state(self, _request: web.Request) -> web.Response:
@@ -169,7 +166,7 @@ class ConsoleRoutes:
         return web.json_response(self._console.state())
 
     async def journal(self, request: web.Request) -> web.StreamResponse:
-        """Stream the journal; a page more than `most` entries behind gets the last hundreds."""
+        """Stream the entries after `since`; if they are more than `most`, only the newest."""
         asked = request.query
         try:
             since = parse_whole_number(request.headers.get("Last-Event-ID") or asked.get("since"), ALWAYS)
@@ -193,9 +190,7 @@ class ConsoleRoutes:
         return await self._answers.send(request, _once(json.dumps(told).encode()))
 
     async def thread(self, request: web.Request) -> web.StreamResponse:
-        """Return a page of the thread `{team}:{channel}:{root ts}` or `sess-…` with its branches, newest by
-        default.
-        """
+        """Return a page of a thread and its branches, by its id or `{team}:{channel}:{root ts}`."""
         place = _place(request)
         if place is None:
             return json_error(400, NO_PLACE)
@@ -203,21 +198,20 @@ class ConsoleRoutes:
         told: dict[str, Any] = {"thread": root, "opened": None}
         if not (self._console.inner and root == INNER):
             opened = self._opened(root)
-            if opened is None:  # nobody has spoken to the soul there yet
+            if opened is None:  # nobody has written to the soul there yet
                 return web.json_response({"thread": None, "entries": []})
             root = opened.thread
             told = {"thread": root, "opened": entry_for_page(opened)}
         return await self._page(request, replace(place, root=root), told)
 
     def _opened(self, key: str) -> Entry[Event] | None:
-        """Return the conversation's opening entry."""
         journal = self._console.journal
         if key.startswith(SESSION):
             return journal.latest_of_kind(key, ConversationOpened)
         return journal.get(f"thread:{key}")
 
     async def entries(self, request: web.Request) -> web.StreamResponse:
-        """Return a page of all threads; `under` limits it to keys below."""
+        """Return a page of all entries, or of those with keys below `under`."""
         place = _place(request)
         if place is None:
             return json_error(400, NO_PLACE)
@@ -227,7 +221,7 @@ class ConsoleRoutes:
     async def search(self, request: web.Request) -> web.StreamResponse:
         """Return a page of entries with all `words`, in a `thread` or anywhere.
 
-        An `older` value means that the search continues, even without results.
+        If there is an `older` value, the search can continue, even without results.
         """
         place = _place(request, FOUND)
         words = request.query.get("words", "")
@@ -241,7 +235,6 @@ class ConsoleRoutes:
     async def _page(
         self, request: web.Request, place: PageRequest, told: Mapping[str, Any] = NOTHING
     ) -> web.StreamResponse:
-        """Return this page with `told` added."""
         page = await self._pages.page(place)
         ends = {**told, "older": page.older, "newer": page.newer}
         answer = f'{json.dumps(ends)[:-1]}, "entries": [{", ".join(page.entries)}]}}'
@@ -284,7 +277,7 @@ def _place(request: web.Request, limit: int = PAGE) -> PageRequest | None:
 
 
 def parse_whole_number(given: str | None, usual: T) -> int | T:
-    """Return the integer given, or `usual` if none. Raises ValueError."""
+    """Return the integer given, or `usual` if None. Raises ValueError."""
     if given is None:
         return usual
     if not SEQ.fullmatch(given):
@@ -300,7 +293,7 @@ MEDIAN, HIGH_QUANTILE = 0.5, 0.95
 
 
 ANY = "any"
-"""Stands for a model in a failure that names none."""
+"""Label for a failure that names no model."""
 
 
 AWAY = "Since when no call of the model has succeeded, by what failed last."
@@ -342,17 +335,15 @@ class ModelHealth:
 
     @property
     def reports(self) -> Sequence[ModelReport]:
-        """Reports except those shown only in Health."""
+        """Reports without those that only the page's Health shows."""
         return [one for one in self.every_report if not one.is_usual]
 
     def report_as_json(self, report: ModelReport) -> Told:
-        """Return a report as JSON, with its `sentence`."""
         shown = asdict(report)
         del shown["seen"], shown["is_usual"]
         return {**shown, "slow": report.slow, "sentence": report.sentence(self._now())}
 
     def details_as_json(self) -> Told:
-        """Return every report, forms, latencies and errors."""
         return {
             "reports": [self.report_as_json(one) for one in self.every_report],
             "forms": self._reach.forms.owner_sentences,
@@ -365,7 +356,6 @@ class ModelHealth:
         }
 
     def add_metrics(self, metrics: Metrics) -> None:
-        """Add the metrics."""
         metrics.samples("soul_model_away_since_timestamp_seconds", AWAY, ("model", "failure"), self._away)
         metrics.samples("soul_model_slow_since_timestamp_seconds", LATE, ("model",), self._late)
         metrics.samples("soul_model_next_try_timestamp_seconds", NEXT, ("model",), self._next)
@@ -374,7 +364,7 @@ class ModelHealth:
         metrics.counter("soul_model_errors", ERRORS, "failure", self._availability.errors)
 
     def _quantile(self, share: float) -> float | None:
-        """Return the quantile in seconds; None without calls."""
+        """Return the latency in seconds that a `share` of calls stayed within; None without calls."""
         durations = sorted(self._availability.durations)
         if not durations:
             return None
@@ -412,7 +402,7 @@ class ModelHealth:
 
 
 def backend_as_json(backend: ModelBackend) -> Mapping[str, Any]:
-    """Return the server, its list and models; empty without base URL."""
+    """Return the model server as JSON; empty if none is configured."""
     server = backend.server
     if not backend.has_server:
         return {}
@@ -430,7 +420,7 @@ def backend_as_json(backend: ModelBackend) -> Mapping[str, Any]:
 
 
 def _model_as_json(backend: ModelBackend, name: str) -> Mapping[str, Any]:
-    """Return a model; `asks`: open questions."""
+    """Return a model as JSON. `asks` lists abilities still unknown."""
     known = backend.capabilities(name)
     return {
         "model": name,
@@ -451,22 +441,21 @@ STATES = frozenset({"", "failed", "waits"})
 
 
 LIMIT = 40
-"""Default conversations per page."""
+"""Default number of conversations on a page."""
 
 
 MOST_CONVERSATIONS = 200
 
 
 ID = re.compile(r"[A-Z0-9]{2,20}")
-"""Slack id of a person, bot or channel."""
 
 
 MOST_NAMES = 50
-"""Names per request."""
+"""Most ids in one request."""
 
 
 DAYS = 30
-"""Default days of costs."""
+"""Default number of days of costs."""
 
 
 MOST_DAYS = 366
@@ -502,7 +491,7 @@ class OverviewRoutes:
     overview: PageOverview
 
     async def threads(self, request: web.Request) -> web.Response:
-        """Return conversations by `person`, `channel`, `process`, `state` and `words`."""
+        """Return conversations, filtered by `person`, `channel`, `process`, `state` and `words`."""
         asked = request.query
         state = asked.get("state", "")
         try:
@@ -524,11 +513,10 @@ class OverviewRoutes:
         return web.json_response(await self.overview.threads(wanted))
 
     async def questions(self, _request: web.Request) -> web.Response:
-        """Return open and recently answered questions."""
         return web.json_response(await self.overview.questions())
 
     async def press(self, request: web.Request) -> web.Response:
-        """Press a button, `{"value": "…"}`, as the viewing owner."""
+        """Press a button, `{"value": "…"}`, as the page's viewer."""
         value = (await read_posted_json(request)).get("value")
         if not isinstance(value, str):
             return json_error(400, NO_VALUE)
@@ -538,25 +526,22 @@ class OverviewRoutes:
         return web.json_response({"ok": True})
 
     async def people(self, _request: web.Request) -> web.Response:
-        """Return known people."""
         return web.json_response(await self.overview.people())
 
     async def person(self, request: web.Request) -> web.Response:
-        """Return a person; `-`: notes about nobody met."""
+        """Return a person by id; `-` returns notes about unknown people."""
         id = request.match_info["id"]
         if id == "-":
             id = ""
         return web.json_response(await self.overview.person(id))
 
     async def names(self, request: web.Request) -> web.Response:
-        """Return names by id."""
         ids = list(dict.fromkeys(request.query.get("of", "").split(",")))
         if len(ids) > MOST_NAMES or not all(map(ID.fullmatch, ids)):
             return json_error(400, NO_IDS)
         return web.json_response(await self.overview.names(ids))
 
     async def costs(self, request: web.Request) -> web.Response:
-        """Return the costs of the last `days`."""
         try:
             days = parse_whole_number(request.query.get("days"), DAYS)
         except ValueError:

@@ -1,9 +1,8 @@
-"""The daemon's port and its connections: binding, accepting, and limits.
+"""The daemon's port: binding, accepting connections, and limits.
 
-Bound first, so that a taken port is reported at once. Limits protect the process's file descriptors.
-Strangers and connections that showed the token each keep a quarter, so that strangers never exclude the
-owner, and health checks always connect. A stranger's address holds at most a quarter; the oldest is closed
-first, since new ones had no time to ask.
+A taken port is reported at once. Connections are limited, to leave files for the process. Owners' connections
+and strangers' each keep a quarter, so strangers never exclude the owner. One address of strangers has a
+quarter at most; its oldest connections are closed first.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from daemon.lifetime import in_background
 from daemon.settings.parse import ConfigError
 
 MOST = 1_000
-"""Connections, unless the file limit is lower."""
+"""Most connections, unless fewer files may be open."""
 
 
 log = logging.getLogger(__name__)
@@ -34,8 +33,6 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class OpenConnection:
-    """A connection. `asking`: requests being answered; `session`: the last one shown."""
-
     handler: RequestHandler
     address: str
     asking: int = 0
@@ -51,25 +48,25 @@ class OpenConnection:
 
 
 class ConnectionLimit:
-    """Limit of open connections."""
-
     def __init__(self, most: int = MOST) -> None:
         self.most = most
         self._strangers: dict[RequestHandler, OpenConnection] = {}
         self._known: dict[RequestHandler, OpenConnection] = {}
-        """Both ordered by last request, oldest first."""
+        """Connections that showed the token. Like `_strangers`, they are ordered by last request, oldest
+        first.
+        """
         self._told = False
 
     @property
     def most_per_address(self) -> int:
-        """Reserve of each side; limit of a stranger's address."""
+        """Most connections from a stranger's address. As many are reserved for owners, and for strangers."""
         return max(self.most // 4, 1)
 
     def __len__(self) -> int:
         return len(self._strangers) + len(self._known)
 
     def add(self, handler: RequestHandler, address: str) -> None:
-        """Add a stranger's connection; close another if full."""
+        """Add a stranger's connection; close another if there are too many."""
         self._strangers[handler] = OpenConnection(handler=handler, address=address)
         if self._full(address):
             self._forget_gone()
@@ -77,7 +74,7 @@ class ConnectionLimit:
                 self._make_room_for(address)
 
     def make_room(self) -> None:
-        """Close a share of the strangers: the machine has no room."""
+        """Close up to a quarter of the connections, strangers' only."""
         self._forget_gone()
         for _ in range(min(self.most_per_address, len(self._strangers))):
             self._close_oldest(self._strangers)
@@ -95,7 +92,7 @@ class ConnectionLimit:
             guest.asking -= 1
 
     def mark_trusted(self, handler: RequestHandler, session: str = "") -> None:
-        """Mark the connection as known, by a session if named."""
+        """Mark a connection as an owner's, which showed the token or the secret of `session`."""
         if handler in self._known:
             self._known[handler].session = session
         guest = self._strangers.pop(handler, None)
@@ -109,7 +106,7 @@ class ConnectionLimit:
                 self._close_oldest(self._known)
 
     def close_session(self, session: str, kept: RequestHandler) -> None:
-        """Close the connections of an ended session but `kept`."""
+        """Close an ended session's connections, except `kept`."""
         for guest in list(self._known.values()):
             if guest.session == session and guest.handler is not kept:
                 del self._known[guest.handler]
@@ -122,7 +119,6 @@ class ConnectionLimit:
         return strangers > self.most_per_address and self._addresses()[address] > self.most_per_address
 
     def _addresses(self) -> Counter[str]:
-        """Strangers' connections by address."""
         return Counter(guest.address for guest in self._strangers.values())
 
     def _make_room_for(self, address: str) -> None:
@@ -136,7 +132,7 @@ class ConnectionLimit:
             self._close_oldest(self._known)
 
     def _close_oldest(self, guests: dict[RequestHandler, OpenConnection], address: str | None = None) -> None:
-        """Close the oldest connection, idle ones first, never the newest."""
+        """Close the oldest connection, idle ones first, but not the newest."""
         choice = [one for one in guests.values() if address in (None, one.address)]
         choice = choice[:-1] or choice
         guest = next((one for one in choice if not one.asking), choice[0])
@@ -161,11 +157,11 @@ CROWD = web.AppKey("crowd", ConnectionLimit)
 
 
 SITE = 64
-"""Prefix length of an IPv6 network that counts as one address."""
+"""Bits of an IPv6 address that identify its network, which counts as one address."""
 
 
 def rate_limit_key(remote: str | None) -> str:
-    """Return the key of a remote address; empty if none."""
+    """Return the address or network that limits count; empty if unknown."""
     try:
         address = ipaddress.ip_address((remote or "").partition("%")[0])
     except ValueError:
@@ -178,35 +174,35 @@ def rate_limit_key(remote: str | None) -> str:
 
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-"""Loopback addresses for wildcard ones."""
+"""Loopback addresses instead of those for all interfaces."""
 
 
 BODY = 16 * 1024 * 1024
-"""Largest request in bytes: a long prompt to the rehearsed model."""
+"""Most bytes of a request, which may be a long prompt to the rehearsed model."""
 
 
 WAITING = 1_024
-"""Backlog of the listening socket."""
+"""Connections that may wait to be accepted."""
 
 
 FILES = 4_096
-"""Open files requested from the system."""
+"""Limit of open files requested from the system."""
 
 
 IDLE = 20.0
-"""Seconds for a request's head to arrive."""
+"""Seconds in which a request's head must arrive."""
 
 
 LINGER = 2.0
-"""Seconds to drain a request already answered."""
+"""Seconds to read the rest of an answered request."""
 
 
 BREATH = 0.1
-"""Seconds before accepting is retried without room."""
+"""Seconds until a failed accept is retried."""
 
 
 def is_our_fault(record: logging.LogRecord) -> bool:
-    """True for errors of the daemon; malformed requests are not logged."""
+    """True for an error of the daemon. Malformed requests are not logged."""
     return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
@@ -229,19 +225,17 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def url_of_socket(listener: socket.socket) -> str:
-    """Return the URL that reaches the socket locally."""
     host, port = listener.getsockname()[:2]
     return url_of(host, port)
 
 
 def url_of(host: str, port: int) -> str:
-    """Return the local URL of a host and port."""
     reached = EVERYWHERE.get(host, host)
     return f"http://[{reached}]:{port}" if ":" in reached else f"http://{reached}:{port}"
 
 
 def connection_limit() -> int:
-    """Raise a low file limit; return the connections it allows."""
+    """Raise the limit of open files, and return the number of connections it allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -254,7 +248,7 @@ def connection_limit() -> int:
 async def serve_app(
     app: web.Application, listener: socket.socket, *, most: int = MOST, idle: float = IDLE
 ) -> AsyncIterator[None]:
-    """Serve the application on this socket, with `most` connections."""
+    """Serve the application on this socket, with at most `most` connections. `idle` is in seconds."""
     crowd = app.get(CROWD, ConnectionLimit())
     crowd.most = most
     faults = logging.getLogger(f"{__name__}.faults")
@@ -284,7 +278,7 @@ async def _let_in(listener: socket.socket, runner: web.AppRunner, crowd: Connect
         try:
             connection, remote = await loop.sock_accept(listener)
         except ConnectionError:
-            continue  # gone before it was accepted
+            continue  # closed before the accept
         except OSError as error:
             log.warning("Could not accept a connection (%s): retrying.", error.strerror)
             crowd.make_room()

@@ -1,1 +1,1 @@
-"""Durable execution, independent of Slack and models."""
+"""Durable execution of programs, independent of Slack and of models."""

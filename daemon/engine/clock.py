@@ -7,18 +7,17 @@ import time
 from typing import Protocol
 
 DAY = 86_400.0
-"""Seconds in a day."""
 
 
 def midnight(now: float) -> float:
-    """Return the start of the UTC day, in Unix seconds."""
+    """Return the start of the UTC day in Unix seconds."""
     return now - now % DAY
 
 
 class Clock(Protocol):
-    """Unix time, monotonic time and sleep; tests provide their own.
+    """Clock of a program: Unix time, monotonic time and sleep.
 
-    The machine's time may be set back, so measure durations with `steady`.
+    The Unix time may be set back, so measure durations with `steady`.
     """
 
     def now(self) -> float: ...
@@ -27,14 +26,10 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """Clock of this machine."""
-
     def now(self) -> float:
-        """Return Unix time in seconds."""
         return time.time()
 
     def steady(self) -> float:
-        """Return monotonic seconds."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:

@@ -1,6 +1,7 @@
-"""Contexts: the steps of a process, each recorded under its key and read back on replay.
+"""Contexts: a program performs its steps through them. Each step is recorded under its key, and read back on
+replay.
 
-A context belongs to one task; parallel tasks get their own. A step's fingerprint is compared at read-back.
+Each parallel task needs its own context.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ T = TypeVar("T")
 
 
 class StepContext:
-    """Keys and durable steps of one task."""
+    """Durable steps of one task, and their keys."""
 
     def __init__(self, execution: Execution, path: str) -> None:
         self.execution = execution
@@ -57,20 +58,25 @@ class StepContext:
     # Contexts
 
     def child_context(self, name: str) -> Self:
-        """Return a context for a parallel task, keyed by `name` and its count."""
+        """Return a context for a parallel task. Its key is `name` with a number."""
         return type(self)(self.execution, self.next_key(name))
 
     def context_about(self, *content: object) -> Self:
-        """Return a context keyed by content, in any order."""
+        """Return a context for a parallel task. Its key is made from `content`, so tasks may begin in any
+        order.
+        """
         return self.child_context(f":{fingerprint(*content)[:12]}")
 
     def context_in_step(self, key: str) -> Self:
-        """Return a context inside the step `key`; a replay need not read its entries."""
+        """Return a context for work inside the step `key`. A replay need not read its entries."""
         self.execution.record.mark_repeatable(key)
         return type(self)(self.execution, part_key(key, "in"))
 
     async def gather(self, *branches: tuple[Self, Callable[[Self], Awaitable[T]]]) -> list[T]:
-        """Run contexts in parallel; raise the most severe error by kind."""
+        """Run each task in its context, in parallel; return the results.
+
+        If any fail, the most severe error is raised after all have ended.
+        """
         self._check()
         tasks = [self._branch(context, body) for context, body in branches]
         results = await asyncio.gather(*tasks, return_exceptions=True)
@@ -85,7 +91,9 @@ class StepContext:
         return result
 
     def check_returned(self) -> None:
-        """End this context. Raises swallowed control flow, or ReplayMismatch for unread steps."""
+        """End this context. Raises control flow that was swallowed, or ReplayMismatch if recorded steps are
+        unread.
+        """
         self._check()
         self._guard(self.execution.record.check_all_read, self.path)
 
@@ -94,7 +102,11 @@ class StepContext:
     async def run(
         self, name: str, do: Callable[[], Awaitable[Any]], asks: object = None, *, subject: str = ""
     ) -> Any:
-        """Run `do` once and return its JSON result; a crash before it is recorded runs it again."""
+        """Run `do` and record its JSON result, or read it back. After a crash before the record, `do` runs
+        again.
+
+        A replay compares `asks` with what is recorded. `subject` names the service that `do` uses.
+        """
 
         async def result() -> StepResult:
             return StepResult(value=await do())
@@ -138,10 +150,11 @@ class StepContext:
         interruptible: bool = False,
         patient: bool = True,
     ) -> Entry[S] | Entry[InputsReceived]:
-        """Run `do` once and record its event; `asks` is compared at read-back.
+        """Run `do` and record its event, or read it back. Other parameters are as in `run`.
 
-        A `patient` step retries on Unavailable until the program gives up. An `interruptible` one (trunk
-        only) may return inputs meanwhile: accept them and ask again.
+        If `do` raises Unavailable, a `patient` step is retried until the program gives up. An `interruptible`
+        step may return new inputs instead: accept them, and call it again. Parallel tasks cannot be
+        interrupted.
         """
         if interruptible and self.path != self.execution.path:
             raise RuntimeError("only the trunk of an execution is interruptible, never a parallel branch")
@@ -185,7 +198,7 @@ class StepContext:
         return await self.execution.append(came, key)
 
     async def record(self, event: S, name: str = "", *, closes: Sequence[int] = ()) -> Entry[S]:
-        """Append this event once, or read it back."""
+        """Append this event, or return the recorded entry."""
         key = self.next_key(name or event.kind)
         asked = fingerprint(event.kind, name, event)
         found = self.read_or_begin(key, asked)
@@ -194,7 +207,7 @@ class StepContext:
         return await self.execution.append(replace(event, fingerprint=asked), key, closes=closes)
 
     async def record_soon(self, event: S, name: str = "") -> tuple[str, S]:
-        """Record an event without awaiting the disk; return key and event."""
+        """Append an event without waiting for the disk, or read it back. Return its key and the event."""
         key = self.next_key(name or event.kind)
         asked = fingerprint(event.kind, name, event)
         found = self.read_or_begin(key, asked)
@@ -210,9 +223,9 @@ class StepContext:
         *,
         repeatable: bool = False,
     ) -> Entry[S]:
-        """Record an intent, run `do`, record the outcome.
+        """Record an intent, run `do`, and record its outcome.
 
-        After a crash in between, a `repeatable` effect runs again; else `unknown` is recorded.
+        After a crash in between, a `repeatable` effect runs again; for others, `unknown` is recorded.
         """
         key = self.next_key(intent.name)
         asked = fingerprint(intent.kind, intent)
@@ -237,7 +250,7 @@ class StepContext:
         return await self.execution.append(outcome, receipt, cause=begun.seq, closes=[begun.seq])
 
     async def effect_soon(self, intent: Intent, do: Callable[[], Awaitable[S]]) -> S:
-        """Perform a repeatable effect without awaiting its records; return the outcome.
+        """Perform a repeatable effect without waiting for its records; return the outcome.
 
         Earlier entries are on disk before `do` runs.
         """
@@ -254,7 +267,7 @@ class StepContext:
         return await self.execution.append_soon(outcome, part_key(key, "done"), receipt_of=key)
 
     async def record_if_found(self, name: str, look: Callable[[], S | None]) -> Entry[S] | None:
-        """Record what `look` returns, if not None. A replay only reads recorded events."""
+        """Record the event that `look` returns, unless None. A replay does not call `look`."""
         key = self.next_key(name)
         found = self.read_back(key)
         if found or self.execution.record.is_replaying:
@@ -272,11 +285,11 @@ class StepContext:
     # Building blocks of custom steps
 
     def recorded_step(self, name: str) -> Entry[Any] | None:
-        """Return a name's first entry without marking it as read."""
+        """Return the first entry under this name, without marking it as read."""
         return self.execution.record.find(f"{self.path}/{name}#1")
 
     def next_key(self, name: str) -> str:
-        """Return the next key of this name. Call it before the step's first await."""
+        """Return the next key of this name. Call it before the first await of a step."""
         self._check()
         self._uses[name] += 1
         key = f"{self.path}/{name}#{self._uses[name]}"
@@ -284,11 +297,13 @@ class StepContext:
         return key
 
     def read_back(self, key: str, asked: str = "") -> Entry[Any] | None:
-        """Read back an entry; None if there is none. Raises ReplayMismatch."""
+        """Read back the entry of this key; None if there is none. Raises ReplayMismatch if its fingerprint is
+        not `asked`.
+        """
         return self._guard(self.execution.record.read_back, key, asked)
 
     def begin_step(self, key: str) -> None:
-        """Begin a step. Raises ReplayMismatch if a recorded one was skipped."""
+        """Begin a new step. Raises ReplayMismatch if a recorded step was skipped."""
         self._guard(self.execution.record.begin_step, key)
 
     def read_or_begin(self, key: str, asked: str) -> Entry[Any] | None:
@@ -298,7 +313,9 @@ class StepContext:
         return found
 
     def take_over(self, asked: str, kind: type[S]) -> Entry[S] | None:
-        """Take over an equal, finished step of an abandoned execution, once."""
+        """Return a finished step with the fingerprint `asked` from an abandoned execution, or None. No step
+        is returned twice.
+        """
         return self.execution.record.take_over(asked, (kind,))
 
     # Replay
@@ -315,7 +332,6 @@ class StepContext:
         return await self.execution.append(replace(old.event, taken_from=old.key), key)
 
     def _guard(self, look: Callable[..., T], *what: str) -> T:
-        """End the execution on a mismatch, even if code swallows it."""
         try:
             return look(*what)
         except ReplayMismatch as difference:
@@ -345,12 +361,14 @@ def _accept_any(_: Entry[Input]) -> bool:
 
 
 class WaitContext(StepContext):
-    """Steps that wait: without an answer they suspend the execution."""
+    """Steps that wait. Without the awaited input, they suspend the execution."""
 
     # Inputs
 
     async def receive(self, wanted: Callable[[Entry[Input]], bool] = _accept_any) -> list[Entry[Input]]:
-        """Record and return inputs that came meanwhile (trunk only); a replay returns recorded ones."""
+        """Record and return new inputs that are `wanted`; a replay reads them back. Not
+        for parallel tasks.
+        """
         if self.path != self.execution.path:
             raise RuntimeError("only the trunk of an execution receives, never a parallel branch")
         key = self.next_key("receive")
@@ -367,13 +385,15 @@ class WaitContext(StepContext):
         return came
 
     def accept(self, entries: Sequence[Entry[Input]]) -> None:
-        """Answer these inputs in this execution, too."""
+        """Add inputs that this execution answers, too."""
         self.execution.accept_inputs(entries)
 
     async def ask(
         self, name: str, question: AnswerAwaited, *, within: float | None = None, until: Sequence[int] = ()
     ) -> Entry[Input] | None:
-        """Suspend until an answer; None after `within` seconds or once an entry of `until` is closed."""
+        """Suspend until the answer comes. Return None after `within` seconds, or when an entry of `until` is
+        closed.
+        """
         found = await self.ask_for(
             name, question, answered=_as_answer_received, kind=AnswerReceived, within=within, until=until
         )
@@ -393,9 +413,9 @@ class WaitContext(StepContext):
         within: float | None = None,
         until: Sequence[int] = (),
     ) -> Entry[A]:
-        """Ask with a program's own kinds; return the entry made by `answered`.
+        """Suspend until the answer comes; return the entry of the event that `answered` makes.
 
-        `first` posts the question under its key. A deadline reaches `answered` as WaitEnded.
+        `first` posts the question under its key. At the deadline (as in `ask`), `answered` gets a WaitEnded.
         """
         key = self.next_key(name)
         asked = fingerprint(question.kind, name, question, within)
@@ -406,7 +426,7 @@ class WaitContext(StepContext):
                 event = await first(key)
             event = replace(event, fingerprint=asked, execution=self.execution.id)
             waits = await self.execution.append(event, key)
-        if isinstance(waits.event, AnswerReceived):  # taken over after a restart
+        if isinstance(waits.event, AnswerReceived):  # answered in an abandoned execution
             return waits
         deadline = await self._deadline(waits, within, until)
         return await self._answer(waits, answered, deadline)
@@ -434,9 +454,9 @@ class WaitContext(StepContext):
         within: float | None = None,
         name: str = "wait",
     ) -> Entry[WaitEnded]:
-        """Suspend until entries are closed and one matches, or for `within` seconds.
+        """Suspend until all `closed` entries are closed and one fits `matching`, or for `within` seconds.
 
-        With `want` "any", one condition is enough.
+        With `want` "any", one of these conditions is enough.
         """
         event = WaitBegan(closed=tuple(closed), want=want, matching=matching)
         waits = await self._waiting(name, event, within)
@@ -454,14 +474,15 @@ class WaitContext(StepContext):
         note: Any = None,
         name: str = "watch",
     ) -> Entry[WaitBegan]:
-        """Begin a wait without suspending; its end sends the program's reminder to this thread. `since`
-        defaults to now.
+        """Begin a wait without suspending. At its end, the program's reminder comes as an input.
+
+        `within` counts from `since` (Unix seconds; default: now).
         """
         event = WaitBegan(closed=tuple(closed), want=want, matching=matching, note=note, resumes=False)
         return await self._waiting(name, event, within, since)
 
     async def unwatch(self, watches: Sequence[int]) -> Entry[QuestionWithdrawn]:
-        """Withdraw these watches, unless finished."""
+        """Withdraw these watches, unless they have ended."""
         key = self.next_key("unwatch")
         asked = fingerprint("unwatch", tuple(watches))
         found = self.read_or_begin(key, asked)
@@ -503,7 +524,6 @@ class WaitContext(StepContext):
         answered: Callable[[Entry[Any], Entry[Input]], Awaitable[A]],
         deadline: Entry[Any] | None = None,
     ) -> Entry[A]:
-        """Record the answer or deadline; suspend without either."""
         key = part_key(waits.key, "answer")
         found = self.read_back(key)
         if found:
@@ -522,7 +542,9 @@ class WaitContext(StepContext):
         return await self.execution.append(event, key, cause=answer.seq, closes=closes)
 
     async def withdraw(self, watches: Sequence[int] = ()) -> list[Entry[Any]]:
-        """Withdraw and return other executions' questions and waits, and these watches."""
+        """Withdraw the waits and questions of other executions in this thread, and these watches; return them
+        all.
+        """
         key = self.next_key("withdraw")
         journal, thread = self.execution.journal, self.execution.thread
         found = self.read_back(key)
@@ -541,7 +563,7 @@ async def _as_answer_received(_waits: Entry[Any], given: Entry[Input]) -> Answer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildResult:
-    """Outcome of a child thread; "missing" if it has not ended."""
+    """Result of a child thread; the status is "missing" if the child has not ended."""
 
     thread: str
     status: str
@@ -549,12 +571,12 @@ class ChildResult:
 
 
 class Context(WaitContext):
-    """Steps of one task, also for other threads."""
+    """Steps of one task, also those that concern other threads."""
 
     # Other threads
 
     async def send(self, name: str, thread: str, event: Input) -> Entry[InputSent]:
-        """Send an input to any thread; `delivered` is False if it had ended."""
+        """Send an input to another thread. `delivered` is False if the thread had ended."""
         key = self.next_key(name)
         asked = fingerprint("sent", name, thread, event.kind, event)
         sent = self.read_or_begin(key, asked)
@@ -602,7 +624,7 @@ class Context(WaitContext):
         want: Literal["any", "all"] = "all",
         within: float | None = None,
     ) -> list[ChildResult]:
-        """Suspend until children end, or for `within` seconds; return results in order."""
+        """Suspend until the children end, or for `within` seconds; return their results in order."""
         woke = await self.wait(closed=seqs_of(children), want=want, within=within, name="join")
         return [self._child_result(child, woke.seq) for child in children]
 
@@ -615,11 +637,13 @@ class Context(WaitContext):
         return ChildResult(thread=thread, status=end.status, result=end.result)
 
     async def cancel(self, children: Sequence[Entry[ThreadSpawned]] = (), reason: str = "cancelled") -> None:
-        """Stop these or all unfinished children; in a root, only this execution's."""
+        """Stop these children, or all unfinished ones. A root thread stops only children
+        of this execution.
+        """
         await self._cancel(seqs_of(children) or await self._children(), reason)
 
     async def cancel_all(self, reason: str = "cancelled") -> Sequence[Entry[ThreadSpawned]]:
-        """Stop and return all unfinished children, of any execution."""
+        """Stop and return all unfinished children, including those of other executions."""
         seqs = await self._children(whoever=True)
         await self._cancel(seqs, reason)
         return self.execution.journal.entries_at(seqs)
@@ -639,7 +663,7 @@ class Context(WaitContext):
         pending = self.execution.journal.pending_entries(ThreadSpawned, thread=self.execution.thread)
         if not (
             whoever or self.execution.parent_thread
-        ):  # a root never ends, so the children of others go on
+        ):  # a root never ends, so other executions keep their children
             own = set(seqs_of(self.execution.recorded_entries(ThreadSpawned)))
             pending = [child for child in pending if child.seq in own]
         seqs = tuple(seqs_of(pending))
@@ -648,7 +672,9 @@ class Context(WaitContext):
         return seqs
 
     async def end_thread(self, result: Any = None, status: str = "completed") -> None:
-        """End this thread: stop its children, withdraw its questions and waits, report to its parent."""
+        """End this thread: stop its children, withdraw its questions and waits, and send its parent the
+        `result`.
+        """
         await self.cancel(reason=f"{self.execution.thread} has ended")
         key = self.next_key("end")
         asked = fingerprint("end", result, status)

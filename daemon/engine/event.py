@@ -1,7 +1,7 @@
-"""Journal entries: event classes, keys, JSON encoding, and blanking of forgotten words.
+"""Journal entries: event classes, keys, JSON, and blanking of forgotten words.
 
-A kind is a frozen dataclass derived from Event; a program hands its kinds to the journal when opening it.
-Stored text has no lone surrogates or NUL: JSON allows them, UTF-8, SQLite and Slack do not.
+A kind is a frozen dataclass derived from Event. Stored texts have no lone surrogates or NUL: JSON allows
+them, but UTF-8, SQLite and Slack do not.
 """
 
 from __future__ import annotations
@@ -41,15 +41,12 @@ FIRST_HALF = re.compile(r"[\ud800-\udbff]\Z")
 
 
 SUSPECT = re.compile(r"\\u(?:d[89a-f]|0000)", re.IGNORECASE)
-"""JSON escapes of surrogates and NUL."""
 
 
 REPLACEMENT_CHARACTER = "\ufffd"
-"""Replacement for unstorable characters."""
 
 
 SHORT = re.compile(r"(?s).{1,256}(?=\s|\Z)|.{1,256}")
-"""Piece of at most 256 characters, ending at a word if possible."""
 
 
 def storable_text(text: str) -> str:
@@ -66,7 +63,7 @@ def _joined(pair: re.Match[str]) -> str:
 
 
 def storable_json(text: str) -> str:
-    """Return `json.dumps` output with all strings storable."""
+    """Return JSON in which all strings are storable."""
     if "\\u" not in text or not SUSPECT.search(text):
         return text
     return json.dumps(storable_value(json.loads(text)), allow_nan=False)
@@ -84,7 +81,7 @@ def storable_value(value: Any) -> Any:
 
 
 def normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
-    """Normalize text in pieces: long runs of accents take quadratic time and block the loop."""
+    """Normalize a text piece by piece, since long runs of accents take quadratic time."""
     return "".join(normalize(form, piece) for piece in SHORT.findall(text))
 
 
@@ -92,16 +89,15 @@ FORGOTTEN_MARK = "forgotten"
 
 
 START = f'{{"{FORGOTTEN_MARK}": '
-"""Start of a forgotten entry's body."""
 
 
 D = TypeVar("D")
 
 
 def without_words(value: D) -> D:
-    """Return a dataclass with its texts emptied, except codes and fields in `stays`.
+    """Return a dataclass without its texts. Numbers, literals and fields in `stays` are kept.
 
-    Fields of any JSON become None; lists of numbers stay.
+    A field of any JSON becomes None.
     """
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         raise TypeError(f"{type(value).__qualname__} is no dataclass")
@@ -118,7 +114,7 @@ def with_forgotten_mark(fields: Mapping[str, Any], by: int) -> str:
 
 
 def forgotten_mark(body: str) -> int:
-    """Return the seq of the entry under which a body was blanked; 0 if it was not."""
+    """Return the seq of the entry that blanked this body; 0 if it is not blank."""
     if not body.startswith(START):
         return 0
     digits = body[len(START) :].partition(",")[0].rstrip("}")
@@ -177,11 +173,11 @@ PART = "!"
 
 
 CONTENT = re.compile(r":[0-9a-f]{12}(?=#\d)")
-"""Name of a context made from content."""
+"""Name of a context that is made from its content."""
 
 
 RENAMED = ":forgotten-"
-"""Prefix of a context name whose content was forgotten."""
+"""Prefix of a context's name after its content was forgotten."""
 
 
 FAILED = "failed"
@@ -191,22 +187,21 @@ STOPPED = "stopped"
 
 
 def root_of(thread: str) -> str:
-    """Return the root: `a` for `a.b.c`."""
+    """Return the root thread: `a` for `a.b.c`."""
     return thread.partition(".")[0]
 
 
 def parent_of(thread: str) -> str:
-    """Return the parent; empty for a root."""
+    """Return the parent thread; empty for a root."""
     return thread.rpartition(".")[0]
 
 
 def context_of(key: str) -> str:
-    """Return the context of a step or context."""
     return key.rpartition("/")[0]
 
 
 def execution_of(key: str) -> str:
-    """Return the execution's id, without restarts."""
+    """Return the id of a key's execution, without restarts."""
     return re.split("[/~!]", key)[0]
 
 
@@ -215,7 +210,7 @@ def part_key(key: str, name: str) -> str:
 
 
 def step_of(key: str) -> str:
-    """Return a part's step, or the key itself."""
+    """Return the key of a part's step, or the key itself."""
     return key.partition(PART)[0]
 
 
@@ -228,14 +223,14 @@ def is_named_by_content(path: str) -> bool:
 
 
 def is_renamed(key: str) -> bool:
-    """True if its context's content was forgotten, so that it cannot be read back."""
+    """True if forgetting has renamed a context in the key. A replay cannot read its steps."""
     return f"/{RENAMED}" in key
 
 
 def without_content_names(key: str, seq: int, names: dict[str, str]) -> str:
-    """Return the key without names made from content.
+    """Return the key with new names for contexts named by content.
 
-    `names` maps renamed contexts to new paths, and grows. A new name uses its context's first seq.
+    `names` maps old paths of contexts to new ones, and grows. A new name contains `seq`.
     """
     parts = key.split("/")
     for place, name in enumerate(parts):
@@ -249,7 +244,7 @@ def without_content_names(key: str, seq: int, names: dict[str, str]) -> str:
 
 
 def enclosing_contexts(path: str, root: str) -> list[str]:
-    """Return the contexts from `root` down to `path`."""
+    """Return the paths of the contexts from `root` down to `path`."""
     found = [path]
     while path != root and "/" in path:
         path = context_of(path)
@@ -262,12 +257,12 @@ def restarted_path(execution: str, times: int) -> str:
 
 
 def last_words_path(execution: str, name: str) -> str:
-    """Return the path for reporting an execution's end."""
+    """Return the path under which the end of an execution is reported."""
     return f"{execution}~{name}"
 
 
 UNHASHED = "forgotten"
-"""Placeholder for hashes of forgotten words."""
+"""Replacement for a hash of forgotten words."""
 
 
 NO_DATE = 253_402_300_800
@@ -283,7 +278,7 @@ Date = Annotated[float, Field(ge=0, lt=NO_DATE)]
 
 
 class InputRank(IntEnum):
-    """Order in which a thread takes pending inputs."""
+    """Order in which a thread takes its pending inputs."""
 
     STOP = 0
     ANSWER = 1
@@ -294,34 +289,36 @@ class InputRank(IntEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Typed body of an entry: JSON fields."""
+    """Body of an entry. Its fields are stored as JSON."""
 
     kind: ClassVar[str]
-    """Name in the journal."""
+    """Name of the kind in the journal."""
     pending: ClassVar[bool] = False
-    """True if a later entry has to close it."""
+    """True if a later entry has to close entries of this kind."""
     closed_by: ClassVar[frozenset[str]] = frozenset()
-    """Kinds that may close it."""
+    """Kinds of entries that may close it."""
     state: ClassVar[str] = "pending"
-    """Description while pending."""
+    """Description of an entry that is not closed yet."""
     may_be_input: ClassVar[bool] = False
     """True if a turn may take it."""
     within_turn: ClassVar[bool] = False
-    """True if only a turn writes it, under its keys."""
+    """True if only turns write it, under their keys."""
     brings: ClassVar[bool] = False
-    """True if it may name entries of other trees; its own tree then may, too."""
+    """True if it may name entries of other trees of threads. Later entries of its own tree may then name
+    them, too.
+    """
     receipt_of: ClassVar[str] = ""
-    """Kind of the cause that this receipt closes, if it may; no turn ends without it."""
+    """Kind of the entry that this one closes, as its receipt. No turn ends without the receipt."""
     stays: ClassVar[tuple[str, ...]] = ()
-    """Fields of this class with ids, keys or codes, kept when it is forgotten."""
+    """Fields of ids, keys or codes that forgetting keeps."""
     hashes: ClassVar[tuple[str, ...]] = ()
-    """Fields of this class with hashes, cleared when their words are forgotten."""
+    """Fields of hashes, cleared when their words are forgotten."""
 
     def without_words(self) -> Self:
         return without_words(self)
 
     def line(self) -> str:
-        """Return a summary for readers: its text, or its unusual fields."""
+        """Return a summary: the text, or the fields that differ from their default."""
         text = getattr(self, "text", None)
         if isinstance(text, str):
             return text
@@ -330,7 +327,7 @@ class Event:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Input(Event):
-    """Input of a thread, closed by a turn."""
+    """Event that a turn takes as its input and closes."""
 
     pending = True
     closed_by = frozenset({"turn-ended", "undeliverable", "forgotten"})
@@ -340,25 +337,24 @@ class Input(Event):
 
     @property
     def answers(self) -> str:
-        """Key of the question or wait that it answers."""
+        """Key of the question or wait that this input answers; empty if none."""
         return ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StepEvent(Event):
-    """Recorded result of a step; the engine fills both fields."""
+    """Result of a step."""
 
     within_turn = True
     state = "begun by a half turn"
     stays: ClassVar[tuple[str, ...]] = ("taken_from",)
     hashes: ClassVar[tuple[str, ...]] = ("fingerprint",)
     fingerprint: str = ""
-    """Hash of the question, compared at read-back; UNHASHED after forgetting."""
+    """Hash of the step's request, compared in replays. UNHASHED after forgetting."""
     taken_from: str = ""
-    """Key in the abandoned execution that it was copied from."""
+    """Key in the abandoned execution from which this was copied."""
 
     def asks_the_same(self, other: StepEvent) -> bool:
-        """True if both fingerprints are known and equal."""
         return self.fingerprint == other.fingerprint and self.fingerprint not in ("", UNHASHED)
 
 
@@ -381,7 +377,7 @@ def _names(kind: type[Event]) -> list[str]:
 
 
 UNASKED: Mapping[str, object] = {"asked": False}
-"""Metadata of a field outside fingerprints, so that existing kinds can gain it."""
+"""Metadata of a field that fingerprints ignore, so that existing kinds can gain it."""
 
 
 def _fields(value: Any) -> dict[str, Any]:
@@ -399,10 +395,10 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Entry(Generic[E]):
-    """Entry of the journal; only forgetting changes it.
+    """Entry of the journal. Only forgetting changes it.
 
-    `cause` and `closes` are seqs, `at` is Unix seconds; `forgotten` is the seq of the entry under which the
-    body was blanked, or 0.
+    `cause` and `closes` are seqs; `at` is Unix seconds; `forgotten` is the seq of the entry that blanked the
+    body, or 0.
     """
 
     seq: int
@@ -421,7 +417,6 @@ class Entry(Generic[E]):
 
 
 def of_kind(kind: type[E], entries: Iterable[Entry[Any]]) -> list[Entry[E]]:
-    """Return entries of this or a derived kind."""
     return [entry for entry in entries if isinstance(entry.event, kind)]
 
 
@@ -457,7 +452,7 @@ def entry_as_json(entry: Entry[Event]) -> dict[str, Any]:
 
 
 class EventCodec:
-    """Kinds known to a journal, and their JSON form."""
+    """Encoder and decoder of the kinds that a journal knows."""
 
     def __init__(self, classes: Iterable[type[Event]]) -> None:
         self._classes: dict[str, type[Event]] = {}
@@ -477,7 +472,7 @@ class EventCodec:
         return iter(self._classes.values())
 
     def kind_names(self, classes: Iterable[type[Event]]) -> tuple[str, ...]:
-        """Return the kinds of these and derived classes."""
+        """Return the names of these kinds and their subclasses."""
         asked = tuple(classes)
         if asked not in self._names:
             own = [each.kind for each in asked if hasattr(each, "kind")]
@@ -489,7 +484,7 @@ class EventCodec:
         return self._classes.get(name)
 
     def in_own_class(self, event: F) -> F:
-        """Return the event in the program's subclass of its kind, if any."""
+        """Return the event in the program's subclass, if the program derives its kind."""
         known = self._classes.get(event.kind, type(event))
         if known is type(event) or not issubclass(known, type(event)):
             return event
@@ -503,19 +498,21 @@ class EventCodec:
                 yield field, seq
 
     def dump(self, event: Event) -> str:
-        """Encode as JSON. Raises ValueError for an unknown kind, ValueError or TypeError for other values."""
+        """Encode an event as JSON. Raises ValueError or TypeError if its kind is unknown or a value has no
+        JSON.
+        """
         adapter = self._adapters.get(event.kind)
         if adapter is None or self._classes[event.kind] is not type(event):
             raise ValueError(
                 f"{type(event).__qualname__} (of the kind {event.kind}) is not known:"
                 " hand its class to Journal"
             )
-        # Pydantic's own JSON would turn NaN into null.
+        # Pydantic's JSON would turn NaN into null.
         value = adapter.dump_python(event, warnings=False)
         return storable_json(json.dumps(value, default=_plain, allow_nan=False))
 
     def blank(self, name: str, body: str, by: int) -> str:
-        """Return a body without words; a damaged one becomes empty."""
+        """Blank the JSON of an event of kind `name`; `by` is the seq of the forgetting entry."""
         try:
             left = self.load(name, body).without_words()
         except ValueError:
@@ -523,7 +520,7 @@ class EventCodec:
         return with_forgotten_mark(json.loads(self.dump(left)), by)
 
     def unhash(self, name: str, body: str) -> str:
-        """Return a body without hashes of words."""
+        """Remove the hashes of words from the JSON of an event."""
         try:
             fields = json.loads(body)
         except (ValueError, RecursionError):
@@ -537,7 +534,7 @@ class EventCodec:
         return json.dumps(fields | dict.fromkeys(held, UNHASHED))
 
     def load(self, name: str, body: str) -> Event:
-        """Decode an event. Raises ValueError if it is damaged or its kind unknown."""
+        """Decode an event of kind `name`. Raises ValueError if it is damaged or unknown."""
         adapter = self._adapters.get(name)
         if adapter is None:
             raise ValueError(f"its kind, {name}, is not known")
@@ -548,7 +545,7 @@ class EventCodec:
             raise ValueError(f"its {', '.join(places)}") from None
 
     def read_back(self, event: F) -> tuple[str, F]:
-        """Return the JSON, and the event as readers will decode it. Raises ValueError or TypeError."""
+        """Return the event's JSON, and the event decoded from it. Raises ValueError or TypeError."""
         body = self.dump(event)
         try:
             return body, cast(F, self._adapters[event.kind].validate_json(body, strict=True))
@@ -576,7 +573,6 @@ def _faults(error: ValidationError) -> Iterator[str]:
 
 
 def _check_class(each: type[Event]) -> None:
-    """Raise ValueError for a class without kind, or whose answers would rank as messages."""
     if not hasattr(each, "kind"):
         raise ValueError(f'{each.__qualname__} has no kind: give it one, `kind = "…"`')
     if issubclass(each, Input) and "answers" in _names(each):
@@ -595,13 +591,12 @@ def _adapter(kind: Any) -> TypeAdapter[Event]:
 
 @functools.cache
 def seq_fields(kind: Any) -> list[str]:
-    """Return the fields that name other entries."""
     hints = get_type_hints(kind, include_extras=True)
     return [field.name for field in dataclasses.fields(kind) if hints[field.name] == Seqs]
 
 
 def fingerprint(*asked: object) -> str:
-    """Return a hash of what a step asks: 16 hex digits, equal for equal JSON."""
+    """Hash the request of a step: 16 hex digits, equal for equal JSON."""
     text = json.dumps(asked, default=_plain, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
@@ -620,12 +615,11 @@ def _plain(value: object) -> Any:
 
 
 def digest(value: object) -> str:
-    """Return a JSON value's hash: 16 hex digits, independent of key order."""
+    """Hash a JSON value in 16 hex digits, independent of key order."""
     return digest_of_json(canonical_json(value))
 
 
 def canonical_json(value: object) -> bytes:
-    """Return JSON as bytes, independent of key order."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return text.encode(errors="surrogatepass")
 

@@ -7,58 +7,55 @@ from collections.abc import Sequence
 
 
 def recorded_name(error: BaseException) -> str:
-    """Return the name under which an error is recorded, and shown to a model: it outlives that of its class.
-
-    It stands in `recorded_name` of the class itself; a class without one goes by its own name.
+    """Return the name under which an error is recorded: its class's `recorded_name`, which outlives a
+    renaming, or else the name of its class.
     """
     kind = type(error)
     return str(vars(kind).get("recorded_name", kind.__name__))
 
 
 class EngineError(Exception):
-    """Base of the engine's errors."""
-
     recorded_name = "EngineError"
 
 
 class JournalError(EngineError):
-    """Failure to read or write the journal, with advice."""
+    """Failure to read or write the journal. The text says what to do."""
 
     recorded_name = "JournalError"
 
 
 class JournalLocked(JournalError):
-    """Journal in use by another process."""
+    """The journal is in use by another process."""
 
     recorded_name = "JournalHeld"
 
 
 class JournalVersionError(JournalError):
-    """Journal of an unsupported version."""
+    """The journal's version is not supported."""
 
     recorded_name = "JournalOther"
 
 
 class JournalDamaged(JournalError):
-    """Journal with damage that no restart repairs."""
+    """The journal is damaged; no restart helps."""
 
     recorded_name = "JournalDamaged"
 
 
 class KeyConflict(JournalError):
-    """Existing key, or thread id of another conversation."""
+    """The key exists, or the thread id belongs to another conversation."""
 
     recorded_name = "Conflict"
 
 
 class FencedError(EngineError):
-    """Loss of the lease to a later attempt: stop, without effects."""
+    """A later attempt has the lease: the attempt that gets this error must stop, without effects."""
 
     recorded_name = "Fenced"
 
 
 class Unavailable(EngineError):
-    """Unreachable service, for which the step waits; an empty `subject` means all."""
+    """A service cannot be reached. Steps that use `subject` wait (empty: all steps)."""
 
     recorded_name = "Unavailable"
 
@@ -69,23 +66,23 @@ class Unavailable(EngineError):
 
 
 class ControlFlow(BaseException):
-    """End of a run, not a failure: `except Exception` lets it pass."""
+    """End of a run without failure. `except Exception` does not catch it."""
 
 
 class ExecutionSuspended(ControlFlow):
-    """Suspension at the key in the text."""
+    """The execution waits at the key in the text."""
 
 
 class ReplayMismatch(ControlFlow):
-    """Difference between code and recorded steps."""
+    """The code no longer asks the same as the recorded steps."""
 
 
 class ReplayRequested(ControlFlow):
-    """Request of a test for a replay."""
+    """A test requests a replay."""
 
 
 def most_severe_error(results: Sequence[object]) -> BaseException | None:
-    """Return the most severe error by kind, not arrival, or None."""
+    """Return the most severe error, or None. Severity depends on the class."""
     errors = [result for result in results if isinstance(result, BaseException)]
     for kind in (
         asyncio.CancelledError,

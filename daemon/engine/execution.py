@@ -1,7 +1,7 @@
-"""One attempt at an execution: its inputs, lease, replay log, and entries on their way to disk.
+"""One attempt at an execution: its inputs, lease, recorded steps, and entries on their way to disk.
 
-An execution suspends at a wait, and replays from the top when the answer comes. A difference from the log is
-a ReplayMismatch.
+At a wait, an execution is suspended. When the input comes, it runs again from the top and reads its steps
+back; a difference raises ReplayMismatch.
 """
 
 from __future__ import annotations
@@ -60,19 +60,18 @@ from daemon.engine.outages import ExecutionServices, OutageWaiter
 from daemon.engine.retries import turn_failures
 
 Hold = Callable[[], None]
-"""Lease check before anything visible or billed; raises FencedError."""
+"""Check of the lease, called before anything visible or billed. Raises FencedError."""
 
 
 class ReplayLog:
-    """Recorded steps of an execution, and which of them this run has read.
+    """Recorded steps of an execution. Each is unread until this run reads it back.
 
-    `beside` is read back, but holds no steps: reports of outages and of the end, and work before a restart.
+    Entries in `beside` may be read, but need not.
     """
 
     def __init__(self, path: str, entries: Sequence[Entry[Any]], beside: Iterable[Entry[Any]] = ()) -> None:
         self.path = path
         self.log: Sequence[Entry[StepEvent]] = ()
-        """Steps of abandoned executions, in order."""
         self._entries = {entry.key: entry for entry in [*entries, *beside]}
         steps = of_kind(StepEvent, entries)
         self._unread = {entry.key for entry in steps if not is_renamed(entry.key)}
@@ -82,7 +81,7 @@ class ReplayLog:
 
     @property
     def is_replaying(self) -> bool:
-        """True if any recorded entry is still unread."""
+        """True if a recorded step is still unread."""
         return bool(self._unread)
 
     def add(self, entry: Entry[Any]) -> None:
@@ -92,11 +91,10 @@ class ReplayLog:
         self._claimed.add(path)
 
     def find(self, key: str) -> Entry[Any] | None:
-        """Return an entry, without marking it as read."""
         return self._entries.get(key)
 
     def read_back(self, key: str, fingerprint: str = "") -> Entry[Any] | None:
-        """Read back a step or part. Raises ReplayMismatch."""
+        """Read back an entry; None if there is none. Raises ReplayMismatch if its fingerprint differs."""
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -110,20 +108,19 @@ class ReplayLog:
         return entry
 
     def _read_parts(self, step: str, before: int | None = None) -> None:
-        """Mark a step's parts as read, or those written `before` a seq."""
         for key in self._parts.get(step, ()):
             if before is None or self._entries[key].seq < before:
                 self._unread.discard(key)
 
     def mark_repeatable(self, step: str) -> None:
-        """Mark parts of a repeated step as read: it need not use them."""
+        """Mark all parts of a step as read: a repetition need not read them."""
         self._read_parts(step_of(step))
 
     def begin_step(self, key: str) -> None:
-        """Begin an unrecorded step. Raises ReplayMismatch if a recorded one was skipped.
+        """Begin a new step. Raises ReplayMismatch if a recorded step was skipped.
 
-        In this context and its waiting parents, steps must be read, and contexts beside it claimed, unless
-        named by content.
+        Steps in this context and its parents must have been read, and contexts in them entered, unless named
+        by content.
         """
         self.mark_repeatable(key)
         if not self._unread:
@@ -138,7 +135,6 @@ class ReplayLog:
                 raise ReplayMismatch(f"{key} is new, and nobody came to {passed}")
 
     def _line(self, path: str) -> set[str]:
-        """Return this context and those above it, up to one named by content."""
         line = set[str]()
         for above in reversed(enclosing_contexts(path, self.path)):
             line.add(above)
@@ -147,20 +143,18 @@ class ReplayLog:
         return line
 
     def _unclaimed(self, path: str) -> str | None:
-        """Return the outermost context not yet reached."""
         for above in enclosing_contexts(path, self.path):
             if above not in self._claimed:
                 return above
         return None
 
     def check_all_read(self, path: str) -> None:
-        """End or suspend a context. Raises ReplayMismatch if steps are unread."""
+        """Raise ReplayMismatch if recorded steps of this context are unread."""
         left = [key for key in self._unread if key.startswith(f"{path}/")]
         if left:
             raise ReplayMismatch(f"{path} came to its end, and {min(left)} was not read")
 
     def take_over(self, fingerprint: str, finished: tuple[type[StepEvent], ...]) -> Entry[Any] | None:
-        """Return the next unused finished step of abandoned executions with this fingerprint."""
         for entry in self.log:
             fits = entry.event.fingerprint == fingerprint and isinstance(entry.event, finished)
             if fits and entry.key not in self._taken:
@@ -170,7 +164,6 @@ class ReplayLog:
 
 
 def _asks_else(entry: Entry[Any], fingerprint: str) -> bool:
-    """True if both fingerprints are known and differ."""
     return not entry.forgotten and entry.event.fingerprint not in (fingerprint, UNHASHED)
 
 
@@ -183,7 +176,7 @@ def _parts_by_step(keys: Iterable[str]) -> Mapping[str, Sequence[str]]:
 
 
 class AnswerMatcher:
-    """Matcher of inputs and questions of one attempt; each input answers once."""
+    """Matching of questions and inputs in one attempt. Each input answers once."""
 
     def __init__(
         self, journal: JournalReader, began: Entry[TurnBegan], answered: Iterable[Entry[AnswerReceived]]
@@ -193,7 +186,7 @@ class AnswerMatcher:
         self._used = {entry.event.input for entry in answered}
 
     def find_answer(self, waits: Entry[Any], inputs: Sequence[Entry[Input]]) -> Entry[Input] | None:
-        """Return the first input that answers this, or the equal question of an abandoned execution."""
+        """Return the first unused input that answers `waits`, or the same question before a restart."""
         for entry in inputs:
             if entry.seq not in self._used and self._answers(entry, waits):
                 self._used.add(entry.seq)
@@ -201,7 +194,7 @@ class AnswerMatcher:
         return None
 
     def unasked_answers(self, inputs: Sequence[Entry[Input]]) -> list[Entry[Input]]:
-        """Return the inputs whose question is no longer asked."""
+        """Return unused inputs whose question is closed."""
         found = []
         for entry in inputs:
             asked = self.question_answered_by(entry)
@@ -237,11 +230,11 @@ T = TypeVar("T")
 
 
 PATIENCE = 600
-"""Seconds of retries of a failed write."""
+"""Number of retries of a failed write, one a second."""
 
 
 async def retry_until_written(clock: Clock, write: Callable[..., Awaitable[T]], *what: object) -> T:
-    """Write, retrying; raise JournalError after ten minutes."""
+    """Call `write` until it succeeds. Raises JournalError after ten minutes of failures."""
     for _ in range(PATIENCE):
         try:
             return await write(*what)
@@ -252,16 +245,16 @@ async def retry_until_written(clock: Clock, write: Callable[..., Awaitable[T]], 
 
 @dataclass(slots=True, kw_only=True)
 class UnsavedEntry:
-    """Entry not yet on disk; `receipt_of` is the key of the intent that it closes."""
+    """Entry not on disk yet. It closes the intent with the key `receipt_of`."""
 
     draft: EntryDraft[Any]
     receipt_of: str
     seq: asyncio.Future[int] | None = None
-    """Future once it is sent."""
+    """Future seq, after the entry was sent to the writer."""
 
 
 class WriteBehind:
-    """Unawaited entries of one attempt; `saved` gets each that is on disk."""
+    """Entries of one attempt on their way to disk; `saved` is called with each that arrives."""
 
     def __init__(self, journal: Journal, record: ReplayLog, saved: Callable[[Entry[Any]], None]) -> None:
         self._journal = journal
@@ -271,13 +264,13 @@ class WriteBehind:
         self._sending: asyncio.Handle | None = None
 
     def add(self, draft: EntryDraft[Any], receipt_of: str = "") -> None:
-        """Queue an entry; those queued before the next await share a commit."""
+        """Queue an entry. Entries queued before the next await share a commit."""
         self._unsaved.append(UnsavedEntry(draft=draft, receipt_of=receipt_of))
         if self._sending is None:
             self._sending = asyncio.get_running_loop().call_soon(self._begin)
 
     async def wait_until_saved(self) -> None:
-        """Wait for the disk. Raises FencedError, or JournalError; the next call retries."""
+        """Wait until all entries are on disk. Raises FencedError, or JournalError; the next call retries."""
         while self._unsaved:
             self._send()
             first = self._unsaved[0]
@@ -289,10 +282,10 @@ class WriteBehind:
                 raise FencedError(first.draft.row.key) from None
             except JournalError:
                 if first.seq is sent:
-                    for one in self._unsaved:  # later ones were not written either
+                    for one in self._unsaved:  # later entries were not written either
                         one.seq = None
                 raise
-            if self._unsaved and self._unsaved[0] is first:  # unless a concurrent waiter removed it
+            if self._unsaved and self._unsaved[0] is first:  # a concurrent caller may have removed it
                 self._unsaved.popleft()
                 self._saved(self._entry(first, seq))
 
@@ -302,12 +295,10 @@ class WriteBehind:
         return replace(entry, cause=begun.seq, closes=(begun.seq,)) if begun else entry
 
     def _begin(self) -> None:
-        """Send; errors reach whoever waits."""
         with suppress(JournalError):
             self._send()
 
     def _send(self) -> None:
-        """Send unsent entries; each fails with its predecessor."""
         if self._sending:
             self._sending.cancel()
             self._sending = None
@@ -320,7 +311,7 @@ class WriteBehind:
 
 
 def _ignore_failure(seq: asyncio.Future[int]) -> None:
-    """Mark errors as retrieved."""
+    """Retrieve the error, or asyncio logs it."""
     if not seq.cancelled():
         seq.exception()
 
@@ -332,10 +323,10 @@ S = TypeVar("S", bound=StepEvent)
 
 
 class Execution:
-    """One attempt at an execution; `epoch`, the seq of its first entry, is its lease."""
+    """One attempt at an execution. `epoch`, the seq of its first entry, is its lease."""
 
     is_shown = False
-    """True once people may see something of this attempt."""
+    """True after people may have seen something of this attempt."""
 
     def __init__(
         self,
@@ -357,9 +348,9 @@ class Execution:
         self.turn = turn_id(began)
         self.first = self._beginning()
         self.inputs: list[Entry[Input]] = journal.entries_at(self._all_inputs())
-        """Inputs taken or accepted, in order."""
+        """Inputs that the execution took or accepted, in order."""
         self.stopping = asyncio.Event()
-        """Set to stop: calls in flight are cancelled, nothing new begins."""
+        """Set to stop the execution: running calls are cancelled, new ones refused."""
         self.latched: ReplayMismatch | None = None
         self.reached = self.id  # key of the latest step, where failures are recorded
         self.names = set[str]()  # ids taken for child threads
@@ -404,11 +395,10 @@ class Execution:
 
     @property
     def first_inputs(self) -> list[Entry[Input]]:
-        """Inputs of its first turn."""
         return self.inputs[: len(self.first.event.inputs)]
 
     def freeze_restart_log(self) -> None:
-        """Collect the steps of abandoned executions, once none is half done."""
+        """Collect the steps of abandoned executions, after their unfinished effects were settled."""
         log = list[Entry[StepEvent]]()
         for path in self.abandoned:
             log += of_kind(StepEvent, self.journal.entries_under(path))
@@ -416,27 +406,26 @@ class Execution:
 
     @property
     def restart_log(self) -> Sequence[Entry[StepEvent]]:
-        """Steps of abandoned executions."""
         return self.record.log
 
     @property
     def is_in_outage(self) -> bool:
-        """True during an outage: attempts are not shown."""
+        """True while a step waits for an unreachable service."""
         return self.outages.is_lasting
 
     @property
     def has_stale_answer(self) -> bool:
-        """True if begun by answers to questions that no longer wait."""
+        """True if begun only by answers to closed questions."""
         return self.turn == self.id and all(
             self._answers.question_answered_by(entry) for entry in self.first_inputs
         )
 
     def owns_context(self, path: str) -> bool:
-        """True for its own contexts; reports of outages never wait."""
+        """True for contexts of the execution itself; the report of an outage has its own."""
         return path == self.path or path.startswith(f"{self.path}/")
 
     def check_lease(self) -> None:
-        """Raise FencedError after a takeover. Call it before anything visible or billed."""
+        """Raise FencedError if a later attempt has the lease. Call it before anything visible or billed."""
         if not self.journal.holds_lease(self.thread, self.epoch):
             raise FencedError(f"another attempt at {self.thread} began after this one")
 
@@ -450,9 +439,9 @@ class Execution:
         closes: Sequence[int] = (),
         moot: Sequence[int] = (),
     ) -> Entry[E]:
-        """Append an entry after all unawaited ones; close `moot` entries if still pending.
+        """Append an entry after all queued ones; close those of `moot` that are pending.
 
-        Raises FencedError after a takeover.
+        Raises FencedError if a later attempt has the lease.
         """
         if cause is None:
             cause = self.began.seq
@@ -475,10 +464,9 @@ class Execution:
         return entry
 
     async def append_soon(self, event: S, key: str, *, receipt_of: str = "") -> S:
-        """Append repeatable work that nobody outside sees, without waiting; return the event as read back.
+        """Queue an entry of repeatable work that nobody outside sees; return the event as readers decode it.
 
-        It reaches the disk before anything awaited later. `receipt_of` is the key of the intent that it
-        closes.
+        Entries awaited later reach the disk after it. It closes the intent with the key `receipt_of`.
         """
         draft = self.journal.make_draft(
             self.thread,
@@ -495,7 +483,6 @@ class Execution:
         return draft.event
 
     async def wait_until_saved(self) -> None:
-        """Wait for unawaited entries. Raises FencedError or JournalError."""
         await self._unawaited.wait_until_saved()
 
     def _written(self, entry: Entry[Any]) -> None:
@@ -506,9 +493,9 @@ class Execution:
     # Inputs
 
     def has_new_inputs(self) -> list[Entry[Input]]:
-        """Return pending inputs not taken."""
+        """Return pending inputs that the execution has not taken."""
         arrived = self.journal.arrival_counter(self.thread)
-        if arrived == self._none_since:  # none until something arrives
+        if arrived == self._none_since:  # nothing has arrived since
             return []
         mine = set(seqs_of(self.inputs))
         found = [entry for entry in self.journal.pending_inputs(self.thread) if entry.seq not in mine]
@@ -517,7 +504,7 @@ class Execution:
         return found
 
     def new_inputs(self) -> list[Entry[Input]]:
-        """Return fresh stops and messages."""
+        """Return new stops and messages."""
         return [
             entry
             for entry in self.has_new_inputs()
@@ -525,29 +512,26 @@ class Execution:
         ]
 
     def unreceived_inputs(self) -> list[Entry[Input]]:
-        """Return those not yet received; empty during replay."""
+        """Return new stops and messages not yet received; none during replay."""
         if self.record.is_replaying:
             return []
         return [entry for entry in self.new_inputs() if entry.seq not in self._received]
 
     def mark_received(self, seqs: Sequence[int]) -> list[Entry[Input]]:
-        """Mark inputs as received; return them."""
         self._received |= {*seqs}
         return self.journal.entries_at(seqs)
 
     @property
     def last_seen_seq(self) -> int:
-        """Newest seq received; waits count later entries."""
+        """Seq of the newest input received; waits count later entries."""
         looked = [_seen_up_to(entry) for entry in self.inputs]
         return max([*looked, *self._received], default=0)
 
     def accept_inputs(self, entries: Sequence[Entry[Input]]) -> None:
-        """Add inputs, to end with its turn."""
         known = set(seqs_of(self.inputs))
         self.inputs += [entry for entry in entries if entry.seq not in known]
 
     def answer_to(self, waits: Entry[Any]) -> Entry[Input] | None:
-        """Return the input that answers this; each answers once."""
         return self._answers.find_answer(waits, self.inputs)
 
     def void_answers(self) -> list[Entry[Input]]:
@@ -557,7 +541,7 @@ class Execution:
 
     @property
     def recorded_paths(self) -> list[str]:
-        """Paths of its entries, one per restart."""
+        """Paths under which the execution has entries: one for each restart."""
         return list(dict.fromkeys([*self.abandoned, restarted_path(self.id, self.restarts), self.path]))
 
     @property
@@ -565,7 +549,7 @@ class Execution:
         return turn_failures(self.journal, self.began)
 
     def all_recorded(self) -> list[Entry[Event]]:
-        """Return all its entries in order, with turns, attempts and outages."""
+        """Return the execution's entries in order, with turns, attempts and outages."""
         if self._lifetime is None:
             self._lifetime = self._recorded_so_far()
         return self._lifetime
@@ -582,27 +566,25 @@ class Execution:
         return in_seq_order(found)
 
     def recorded_entries(self, *kinds: type[E]) -> list[Entry[E]]:
-        """Return its entries of these kinds (default: all)."""
         found = list[Entry[Any]]()
         for path in self.recorded_paths:
             found += self.journal.entries_under(path)
         return [entry for entry in found if isinstance(entry.event, kinds or Event)]
 
     async def append_result(self, event: E, key: str) -> Entry[E]:
-        """Record work that may have cost something, retrying for ten minutes."""
+        """Append the result of work that may have cost something; retry for ten minutes."""
         return await retry_until_written(self.clock, self.append, event, key)
 
     async def wait_until_all_saved(self) -> None:
-        """Wait for unawaited entries, retrying for ten minutes."""
+        """Wait until queued entries are on disk; retry for ten minutes."""
         await retry_until_written(self.clock, self.wait_until_saved)
 
     @property
     def parent_thread(self) -> str:
-        """Parent thread; empty for a root."""
         return parent_of(self.thread)
 
     def spawned_by(self) -> Entry[ThreadSpawned] | None:
-        """Return the pending entry that spawned this thread."""
+        """Return the entry that spawned this thread, unless it is closed."""
         for spawned in self.journal.pending_entries(ThreadSpawned, thread=self.parent_thread):
             if spawned.event.thread == self.thread:
                 return spawned
@@ -611,7 +593,7 @@ class Execution:
     # End
 
     async def restart(self, why: ReplayMismatch) -> None:
-        """Abandon recorded steps, questions and waits; the next run has a new path."""
+        """Abandon the recorded steps, questions and waits. The next run has a new path."""
         left = self._pending_under([self.path])
         withdrawn = [
             entry.seq for entry in left if isinstance(entry.event, AnswerAwaited | WaitBegan | OutageBegan)
@@ -619,14 +601,13 @@ class Execution:
         await self.append(ExecutionRestarted(why=str(why)), f"{self.path}/restarted", moot=withdrawn)
 
     def open_intents(self) -> list[Entry[Intent]]:
-        """Return abandoned intents of unknown outcome."""
+        """Return intents of abandoned executions without an outcome."""
         return of_kind(Intent, self.entries_left_open())
 
     def entries_left_open(self) -> list[Entry[Event]]:
         return self._pending_under(self.abandoned)
 
     def pending_about(self, key: str) -> list[Entry[Event]]:
-        """Return pending entries under this key."""
         return self._pending_under([key])
 
     def _pending_under(self, keys: Iterable[str]) -> list[Entry[Event]]:
@@ -637,9 +618,9 @@ class Execution:
         return [entry for entry in entries if entry.seq in still]
 
     async def end_turn(self, event: TurnEnded) -> Entry[TurnEnded]:
-        """End this turn: close its inputs and, after a failure, what it left pending.
+        """End this turn and close its inputs and, after a failure, its other pending entries.
 
-        New inputs, entries closed by others, and watches of the end's report stay pending.
+        Watches begun by the report of the failure stay pending.
         """
         closes = [self.began.seq, *self.journal.still_pending(seqs_of(self.inputs))]
         closes += self.journal.still_pending(seqs_of(self.outages.recorded))
@@ -659,17 +640,16 @@ class Execution:
 
 
 def closes_with_turn(entry: Entry[Any]) -> bool:
-    """True if a failed turn closes this entry."""
     return TurnEnded.kind in entry.event.closed_by and not isinstance(entry.event, Input)
 
 
 def is_watch_wait(entry: Entry[Any]) -> bool:
-    """True for a wait that no execution is suspended on."""
+    """True for a wait on which no execution is suspended."""
     return isinstance(entry.event, WaitBegan) and not entry.event.resumes
 
 
 def _seen_up_to(given: Entry[Input]) -> int:
-    """Return the seq up to which this input's execution had seen entries."""
+    """Return the seq up to which the input's sender had seen entries."""
     if isinstance(given.event, WaitEnded) and given.event.upto:
         return given.event.upto
     return given.seq

@@ -1,4 +1,4 @@
-"""Kinds that the engine writes; programs derive their own."""
+"""Kinds that the engine writes. Programs may derive their own from them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from daemon.engine.event import Date, Entry, Event, EventCodec, Input, InputRank
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerStarted(Event):
-    """A worker started after a stop or kill; `standings` are crash records."""
+    """A worker started. `after` says if the previous one was stopped or killed; `standings` has crash records
+    by turn.
+    """
 
     kind = "life-began"
     after: Literal["", "stop", "kill"]
@@ -23,7 +25,7 @@ class WorkerStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerStopped(Event):
-    """The worker was told to stop."""
+    """A worker was told to stop."""
 
     kind = "life-ended"
     life: int
@@ -31,7 +33,7 @@ class WorkerStopped(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerHeartbeat(Event):
-    """A worker has run so many seconds with a crash suspect."""
+    """A worker has run for `seconds` with this crash suspect, a turn."""
 
     kind = "lived"
     life: int
@@ -41,7 +43,7 @@ class WorkerHeartbeat(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrashControlPassed(Event):
-    """A worker has run so long without a crash suspect that its last kill counts."""
+    """A worker has run without this crash suspect long enough that the last kill counts against it."""
 
     kind = "controlled"
     life: int
@@ -50,7 +52,7 @@ class CrashControlPassed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockCorrected(Event):
-    """The machine's clock was ahead: the time `ahead` counts as `right`."""
+    """A wait began when the clock was ahead: the time `ahead` counts as `right`."""
 
     kind = "clock"
     ahead: float
@@ -59,9 +61,8 @@ class ClockCorrected(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntriesForgotten(Event):
-    """The words of these entries are forgotten, and their bodies blank.
-
-    Pending until erased from the file; closes entries that still waited.
+    """Entries were forgotten: their bodies are blank. This entry is pending until their words are erased from
+    the files.
     """
 
     kind = "forgotten"
@@ -92,10 +93,10 @@ class ThreadOpened(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnBegan(Event):
-    """A turn began: an execution starts over these inputs, or resumes with them.
+    """A turn began: an execution begins with these inputs, or is resumed by them.
 
-    `answers`: key of the answered question; `unfit`: inputs taken unread, to give up; `life`: seq of the
-    worker's start.
+    `answers` is the key of the answered question. `unfit`: the turn will be given up, its inputs unread.
+    `life` is the seq of the worker's start.
     """
 
     kind = "turn-began"
@@ -112,7 +113,7 @@ class TurnBegan(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnResumed(Event):
-    """A half turn got another attempt."""
+    """A new attempt at an unfinished turn began."""
 
     kind = "turn-resumed"
     attempt: int
@@ -121,9 +122,9 @@ class TurnResumed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnEnded(Event):
-    """A turn ended; a suspended execution goes on later.
+    """A turn ended. A suspended execution is resumed by a later turn.
 
-    `failed`: given up, and reported; `abandoned`: not even reported.
+    People were told of a "failed" turn, but not of an "abandoned" one.
     """
 
     kind = "turn-ended"
@@ -136,9 +137,9 @@ class TurnEnded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptFailed(Event):
-    """An attempt at a turn failed at this key.
+    """An attempt at a turn failed in the step with the key `at`.
 
-    `fault`: the turn's own; `final`: retries would fail, too.
+    `fault`: the turn itself is to blame; `final`: a retry would fail, too.
     """
 
     kind = "attempt-failed"
@@ -166,14 +167,14 @@ class TurnNotBegun(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnGivenUp(Event):
-    """A turn was given up or stopped: only its end is reported."""
+    """A turn was given up or stopped. Only the report of its end still runs."""
 
     kind = "last-words"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionRestarted(Event):
-    """An execution restarted: the code no longer fits its recorded steps."""
+    """An execution began again, since the code does not fit its recorded steps."""
 
     kind = "restarted"
     within_turn = True
@@ -193,7 +194,7 @@ class InputsReceived(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepResult(StepEvent):
-    """A step returned a JSON value."""
+    """A step returned this JSON value."""
 
     kind = "result"
     value: Any = None
@@ -201,10 +202,10 @@ class StepResult(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutageBegan(StepEvent):
-    """An execution waits within its turn for something unreachable.
+    """A service cannot be reached, and the execution waits within its turn.
 
-    `tries` counts retries, the next by `due`. A retry at its time is a new entry and closes the last; `since`
-    is the first (0: this one).
+    Each failed retry closes the last entry and adds one: `tries` counts the retries, `due` is the time of the
+    next, and `since` is the seq of the first entry (0: this one).
     """
 
     kind = "outage"
@@ -223,7 +224,7 @@ class OutageBegan(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutageEnded(StepEvent):
-    """An outage ended; `gave_up`: the execution stopped waiting."""
+    """An outage ended. `gave_up`: the service is still not reached."""
 
     kind = "outage-ended"
     gave_up: bool = False
@@ -231,7 +232,7 @@ class OutageEnded(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepGivenUp(StepEvent):
-    """A step was not done: something was unreachable too long."""
+    """A step was given up, since its service was not reached for too long."""
 
     kind = "given-up"
     reason: str
@@ -243,7 +244,7 @@ class StepGivenUp(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent(StepEvent):
-    """An effect is about to happen."""
+    """An effect is about to be tried."""
 
     kind = "intent"
     stays: ClassVar[tuple[str, ...]] = ("name",)
@@ -257,7 +258,7 @@ class Intent(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome(StepEvent):
-    """An effect has this outcome; `unknown`: nobody can tell if it happened."""
+    """The outcome of an effect. `unknown`: nobody knows if it happened."""
 
     kind = "outcome"
     receipt_of = "intent"
@@ -267,7 +268,7 @@ class Outcome(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerAwaited(StepEvent):
-    """A question awaits an input as its answer."""
+    """A question waits for an input that answers it."""
 
     kind = "asked"
     stays: ClassVar[tuple[str, ...]] = ("execution",)
@@ -279,9 +280,9 @@ class AnswerAwaited(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryMatch:
-    """Condition on entries after the seq `after` (None: after those received).
+    """Condition on entries after the seq `after` (None: after the inputs received).
 
-    An empty `thread` is the waiting one; `tree` adds descendants, `anywhere` all threads. The program judges
+    An empty `thread` is the waiting one. `tree` adds descendants, `anywhere` all threads. The program judges
     `about`.
     """
 
@@ -296,9 +297,9 @@ class EntryMatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitBegan(StepEvent):
-    """A wait began: for entries to be closed, a match, or a time.
+    """A wait began: for entries to be closed, a matching entry, or a time.
 
-    Becomes exactly one input, with its `note`. `resumes`: an execution is suspended on it.
+    It ends in one input, which has its `note`. `resumes`: an execution is suspended on it.
     """
 
     kind = "waiting"
@@ -321,7 +322,7 @@ class WaitBegan(StepEvent):
 class WaitEnded(Input):
     """A wait ended.
 
-    `missing` are awaited entries still pending; `matched` are matches up to the seq `upto`.
+    `missing` are entries that were not closed; `matched` are matching ones up to the seq `upto`.
     """
 
     kind = "woke"
@@ -336,7 +337,7 @@ class WaitEnded(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitReminder(WaitEnded):
-    """A wait ended on which no execution is suspended."""
+    """A watch ended: a wait that suspended no execution."""
 
     kind = "reminder"
     rank = InputRank.MESSAGE
@@ -344,7 +345,7 @@ class WaitReminder(WaitEnded):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerReceived(StepEvent):
-    """A question or wait was answered by this input."""
+    """An input answered a question or ended a wait."""
 
     kind = "answered"
     input: int
@@ -359,7 +360,7 @@ class QuestionWithdrawn(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelRequest(Input):
-    """The parent or program wants this thread to stop."""
+    """The parent thread or the program asks this thread to stop."""
 
     kind = "cancel"
     rank = InputRank.STOP
@@ -368,7 +369,7 @@ class CancelRequest(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputSent(StepEvent):
-    """An input was sent to a thread, unless that had ended."""
+    """An input was sent to a thread; `delivered` is false if the thread had ended."""
 
     kind = "sent"
     stays: ClassVar[tuple[str, ...]] = ("to",)
@@ -381,7 +382,7 @@ class InputSent(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadSpawned(StepEvent):
-    """A child thread was begun."""
+    """A child thread began."""
 
     kind = "thread-spawned"
     stays: ClassVar[tuple[str, ...]] = ("thread",)
@@ -396,7 +397,7 @@ class ThreadSpawned(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadEnded(StepEvent):
-    """A thread ended, with this result for its parent."""
+    """A thread ended, with a result for its parent."""
 
     kind = "thread-ended"
     stays: ClassVar[tuple[str, ...]] = ("status",)
@@ -452,11 +453,11 @@ ENGINE_KINDS: tuple[type[Event], ...] = (
 
 
 LEASES = (TurnBegan, TurnResumed)
-"""Kinds that take the lease."""
+"""Kinds of entries that take a thread's lease."""
 
 
 def with_engine_kinds(kinds: Iterable[type[Event]]) -> EventCodec:
-    """Return a codec of the program's kinds and the engine's others."""
+    """Return a codec for the program's kinds and those of the engine that it does not replace."""
     own = list(kinds)
     taken = {getattr(each, "kind", "") for each in own}
     return EventCodec([*own, *(each for each in ENGINE_KINDS if each.kind not in taken)])

@@ -1,8 +1,7 @@
-"""Outages: an execution waits within its turn while something is unreachable.
+"""Outages: an execution waits within its turn while a service cannot be reached.
 
-All its contexts share one wait; one probes for all. It ends at its time, when its subject is reached
-elsewhere, or once per message. Such successes are known in memory only, so each worker first probes each
-subject.
+One of its tasks tries again for all: when the time is due, after a message, or after another execution's
+success. Successes are not recorded, so each worker first tries each service at once.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ E = TypeVar("E", bound=Event)
 
 
 CHANCE = 0.2
-"""Largest jitter as a part of each wait, so that retries do not coincide."""
+"""Largest random addition to a wait, as a fraction of it, so that retries do not coincide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionServices:
-    """Services that an execution gets from its worker; `replays_always` is for tests."""
+    """Services of the worker for its executions. `replays_always` is for tests."""
 
     journal: Journal
     clock: Clock
@@ -42,12 +41,9 @@ class ExecutionServices:
     changed: Callable[[], None]
     replays_always: bool = False
     probed: set[str] = field(default_factory=set)
-    """Subjects tried by this worker."""
 
 
 class OutageHost(Protocol):
-    """Execution, as its outage needs it."""
-
     id: str
     thread: str
     path: str
@@ -62,40 +58,35 @@ class OutageHost(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class OutageWait:
-    """Outage of an execution; `seconds` is its current delay."""
+    """Outage of an execution. `seconds` is the time between the last try and the next."""
 
     entry: Entry[OutageBegan]
     seconds: float
     told: bool = False
     deaf: bool = False
-    """True after an early try failed: success elsewhere does not end it before its time."""
+    """True if a retry failed before it was due. Successes elsewhere are then ignored until it is due."""
     over: bool = False
     gave_up: Unavailable | None = None
 
     @property
     def first(self) -> int:
-        """Seq of its first entry."""
+        """Seq of the outage's first entry."""
         return self.entry.event.since or self.entry.seq
 
 
 class OutageWaiter:
-    """Handling of an execution's outages."""
-
     def __init__(
         self, execution: OutageHost, around: ExecutionServices, recorded: list[Entry[OutageBegan]]
     ) -> None:
         self._execution = execution
         self._around = around
         self.recorded = recorded
-        """Entries of its outages."""
         self._wait = self._unended()
         self._at_once = False
-        """True if the next try comes at once."""
         self._wanted = ""
         self._probing = asyncio.Lock()
         self._stirred = asyncio.Event()
         self._awoken = set[int]()
-        """Messages that have ended a sleep."""
         self.asleep = False
 
     def _unended(self) -> OutageWait | None:
@@ -112,8 +103,9 @@ class OutageWaiter:
     async def outlast(
         self, attempt: Callable[[], Awaitable[T]], subject: str, accepts: bool
     ) -> T | list[Entry[Input]]:
-        """Return the attempt's result, or inputs if the step `accepts` them. Raises Unavailable when the
-        program gives up.
+        """Return the result of `attempt`, or inputs if the step `accepts` them.
+
+        After each Unavailable, wait and try again. Raises Unavailable if the program gives up.
         """
         self._wanted = subject
         while True:
@@ -154,17 +146,15 @@ class OutageWaiter:
         return done
 
     async def _accepted(self, wait: OutageWait, accepts: bool) -> list[Entry[Input]]:
-        """Return accepted inputs; a stop is left to the step."""
         if not accepts or self._execution.stopping.is_set():
             return []
         came = self._execution.unreceived_inputs()
         if came:
-            await self._tell(wait)  # finish the report before receiving inputs
+            await self._tell(wait)  # finish the report before the inputs are received
             self._at_once = True
         return came
 
     async def _begin(self, error: Unavailable) -> None:
-        """Begin or join a wait."""
         async with self._probing:
             if self._wait is None:
                 self._at_once = False
@@ -175,7 +165,7 @@ class OutageWaiter:
                 await self._tell(self._wait)
 
     async def _failed(self, wait: OutageWait, error: Unavailable) -> None:
-        """Handle a failed try: ignore an early one, else wait again or give up."""
+        """Wait again, or give up. A failure before the due time is ignored."""
         await self._tell(wait)
         wait.deaf = True
         is_early = self._around.clock.now() < wait.entry.event.due
@@ -191,7 +181,7 @@ class OutageWaiter:
         wait.deaf = False
 
     def _patience(self, error: Unavailable, tries: int) -> float:
-        """Return seconds until the next try, or raise the error."""
+        """Return the seconds until the next try; raise the error if there is none."""
         if self._execution.stopping.is_set():
             raise error
         seconds = self._around.patience(error.reason, error.subject, tries)
@@ -227,14 +217,12 @@ class OutageWaiter:
         self._wait = None
 
     async def _tell(self, wait: OutageWait) -> None:
-        """Report the outage once per attempt; an earlier report is read back."""
         if not wait.told:
             wait.told = True
             first = self._around.journal.entry(wait.first)
             await self._around.went_down(self._execution.thread, first)
 
     async def settle(self) -> None:
-        """Finish a report that was interrupted by a kill."""
         if self._wait is None:
             return
         first = self._around.journal.entry(self._wait.first)
@@ -261,7 +249,6 @@ class OutageWaiter:
             alarm.cancel()
 
     def _is_first_probe(self, wait: OutageWait) -> bool:
-        """True for the worker's first try: one execution probes for all."""
         subject = ""
         if wait.entry.event.subject:
             subject = self._wanted
@@ -270,14 +257,14 @@ class OutageWaiter:
         return first
 
     def notice_input(self) -> None:
-        """End the sleep for a stop or a new message."""
+        """End the wait for a stop or a new message."""
         came = set(seqs_of(self._execution.unreceived_inputs()))
         if self.asleep and (self._execution.stopping.is_set() or came - self._awoken):
             self._awoken |= came
             self.try_now()
 
     def may_end(self, subject: str) -> bool:
-        """True if reaching this subject may end the outage."""
+        """True if a success with `subject` may end the outage."""
         wait = self._wait
         if wait is None or wait.deaf or not self.asleep:
             return False

@@ -1,4 +1,4 @@
-"""Program: what a worker runs. Everything but `run` has a default."""
+"""Program that a worker runs. All methods but `run` have a default."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from daemon.engine.kinds import (
 )
 
 PATIENCE = (60.0, 300.0, 1800.0)
-"""Seconds between retries; the last repeats."""
+"""Seconds until each retry of an unreachable service; the last repeats."""
 
 
 MOST_TRIES = 50
-"""Retries in about a day."""
+"""Retries until a service is given up, in about a day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputSelection:
-    """Inputs of a turn; `resumes` is the question or wait that they end."""
+    """Inputs for a turn. `resumes` is the question that one of them answers, or the wait that it ends."""
 
     inputs: Sequence[Entry[Input]]
     resumes: Entry[AnswerAwaited] | Entry[WaitBegan] | None = None
@@ -42,20 +42,20 @@ class InputSelection:
 
 class Program:
     author = "program"
-    """Author of the entries of executions."""
+    """Author of the entries that executions write."""
     lives = "worker"
-    """Thread of worker entries."""
+    """Thread of the worker's own entries."""
 
     async def run(self, ctx: Context) -> object:
-        """Process the inputs; `ended` gets the result."""
+        """Process the inputs. The result goes to `ended`."""
         raise NotImplementedError
 
     # Begin
 
     def take(self, journal: Journal, waiting: Sequence[Entry[Input]]) -> InputSelection | None:
-        """Choose inputs: the first by rank, all messages together, or everything with a stop.
+        """Choose the inputs of a turn: the first by rank, all messages, or with a stop, everything.
 
-        An answer to nothing pending gets its own, stale execution.
+        An answer to a closed question begins an execution of its own.
         """
         if not waiting:
             return None
@@ -69,78 +69,78 @@ class Program:
         return InputSelection(inputs=[first], resumes=question_answered_by(journal, first))
 
     async def began(self, taken: InputSelection, execution: str) -> TurnBegan:
-        """Return a turn's first entry."""
+        """Return the first entry of a turn."""
         return TurnBegan(execution=execution, inputs=tuple(seqs_of(taken.inputs)))
 
     def interrupts(self, execution: Execution, entry: Entry[Input]) -> bool:
-        """True if this input should stop the execution."""
+        """True if this input has to stop the execution."""
         return entry.event.rank is InputRank.STOP
 
     def overtakes(self, execution: Execution) -> bool:
-        """True if changed inputs should stop it."""
+        """True if changed inputs have to stop the execution."""
         return False
 
     # End
 
     def ended(self, ctx: Context, result: object) -> TurnEnded:
-        """Return a finished turn's last entry."""
+        """Return the last entry of a turn that has finished."""
         return TurnEnded(outcome="completed")
 
     def suspended(self, ctx: Context) -> TurnEnded:
-        """Return a suspended turn's last entry."""
+        """Return the last entry of a turn that is suspended."""
         return TurnEnded(outcome="suspended")
 
     def gave_up(self, ctx: Context) -> TurnEnded:
-        """Return a failed turn's last entry."""
+        """Return the last entry of a turn that has failed."""
         return TurnEnded(outcome="failed")
 
     async def failed(self, ctx: Context) -> None:
-        """Report that the turn was given up."""
+        """Report that the turn has failed for good."""
         await ctx.end_thread(status="failed")
 
     async def stopped(self, ctx: Context) -> None:
-        """Report the stop of a failed or suspected turn.
+        """Report that a turn was stopped after failures.
 
-        New inputs get another turn, unless accepted here.
+        New inputs begin another turn unless they are accepted here.
         """
 
     def is_fault(self, error: Exception) -> bool:
-        """True if the turn is at fault; other failures are retried for a day."""
+        """True if the turn is to blame. Other failures are retried for a day."""
         return True
 
     def ends(self, error: Exception) -> bool:
-        """True if retries would fail, too."""
+        """True if a retry would fail, too."""
         return isinstance(error, Unavailable)
 
     # Restarts
 
     async def settle(self, ctx: Context) -> None:
-        """Settle half-done effects before a restarted execution runs."""
+        """Settle unfinished effects before a restarted execution runs."""
         for intent in ctx.execution.open_intents():
             event = replace(self.unknown(intent), fingerprint=intent.event.fingerprint)
             key = part_key(intent.key, "done")
             await ctx.execution.append(event, key, cause=intent.seq, closes=[intent.seq])
 
     def unknown(self, intent: Entry[Intent]) -> StepEvent:
-        """Return the event for an intent of unknown outcome."""
+        """Return the outcome to record for an effect, if nobody knows if it happened."""
         return Outcome(unknown=True)
 
     async def void(self, ctx: Context, answers: Sequence[Entry[Input]]) -> None:
-        """Report that these answers' questions are gone; after a restart, also without answers."""
+        """Report that the questions of these answers are closed. After a restart, `answers` may be empty."""
 
     # Waiting
 
     def patience(self, reason: str, subject: str, tries: int) -> float | None:
-        """Return seconds until the next try; None raises Unavailable."""
+        """Return the seconds until the next try; None gives up."""
         if tries >= MOST_TRIES:
             return None
         return PATIENCE[min(tries, len(PATIENCE) - 1)]
 
     async def went_down(self, ctx: Context, outage: Entry[OutageBegan]) -> None:
-        """Report an outage, beside the execution's steps; again after a kill."""
+        """Report an outage; after a kill, once more."""
 
     def reminder(self, waiting: Entry[WaitBegan], woke: WaitEnded) -> Input:
-        """Return the input that a finished watch becomes."""
+        """Return the input that a watch sends at its end."""
         return WaitReminder(
             answers=waiting.key,
             missing=woke.missing,
@@ -150,7 +150,6 @@ class Program:
         )
 
     def fits(self, about: Any, entry: Entry[Any]) -> bool:
-        """True if the entry fits `about`."""
         return True
 
 

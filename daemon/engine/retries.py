@@ -1,7 +1,8 @@
-"""Retries: pauses between attempts at a turn, and detection of turns that crash the worker.
+"""Retries: pauses after failures, and detection of turns that crash the worker.
 
-Turns in flight at two kills in a row are crash suspects until they record a step. One suspect at a time runs
-beside all others; a kill counts only after a control: others ran three times as long without the suspect.
+Turns that run at two kills in a row, without a new step, become crash suspects. One suspect runs at a time,
+beside all other turns. A kill counts against it only after a control: the others have run three times as long
+without it.
 """
 
 from __future__ import annotations
@@ -34,27 +35,27 @@ LONGEST_PAUSE = 300.0
 
 
 SAME_PLACE = 3
-"""Failures at one key that end a turn."""
+"""Failures at one key after which a turn is given up."""
 
 
 MAX_FAILURES = 5
-"""Own failures, or counted deaths, that end a turn."""
+"""Failures (or counted kills) after which a turn is given up."""
 
 
 MAX_ATTEMPTS = 300
-"""Attempts at a turn without fault, in about a day."""
+"""Attempts at a turn that is not to blame, in about a day."""
 
 
 MORE_DEATHS = 2
-"""Further deaths until the end is not reported."""
+"""Counted kills, beyond MAX_FAILURES, after which the report of a failure is given up, too."""
 
 
 MOST_TRIES = 3
-"""Failed begins until inputs are taken unread."""
+"""Failures to begin a turn, after which its inputs are given up unread."""
 
 
 SPEAKING = frozenset({InputRank.MESSAGE, InputRank.ANSWER})
-"""Ranks of people's inputs, which cut a pause short."""
+"""Ranks of people's inputs, which end a pause."""
 
 
 Failed = Sequence[Entry[AttemptFailed | TurnNotBegun]]
@@ -69,7 +70,7 @@ def turn_resumptions(journal: JournalReader, began: Entry[TurnBegan]) -> list[En
 
 
 def failed_attempts(journal: JournalReader, thread: str) -> Failed:
-    """Return failed attempts at this thread's half turn, or to begin one."""
+    """Return the failures since a turn of this thread last began or ended."""
     began = journal.latest_of_kind(thread, TurnBegan)
     ended = journal.latest_of_kind(thread, TurnEnded)
     since = 0
@@ -83,17 +84,15 @@ def failed_attempts(journal: JournalReader, thread: str) -> Failed:
 
 
 def failed_begins(journal: JournalReader, thread: str) -> int:
-    """Count failures to begin or resume a turn."""
     if journal.latest_of_kind(thread, TurnNotBegun) is None:
         return 0
     return len(of_kind(TurnNotBegun, failed_attempts(journal, thread)))
 
 
 def pause_left(journal: JournalReader, thread: str, now: float) -> float:
-    """Return seconds for which this thread still rests.
+    """Return the seconds until this thread may be tried again.
 
-    A stop ends the rest. A message or answer cuts one pause short, but not two in a row: a flood only doubles
-    the attempts.
+    A stop ends the pause. Messages end only every second pause, so that a flood doubles the attempts at most.
     """
     found = failed_attempts(journal, thread)
     if not found:
@@ -103,7 +102,7 @@ def pause_left(journal: JournalReader, thread: str, now: float) -> float:
         return 0.0
     pause = _pause(len(found))
     left = last.at + pause - now
-    if not 0 < left <= pause:  # over, or the clock was set back
+    if not 0 < left <= pause:  # the pause is over, or the clock was set back
         return 0.0
     came = _pending_ranks(journal, thread, since=last.seq)
     if InputRank.STOP in came:
@@ -146,7 +145,7 @@ def is_superseded(journal: JournalReader, began: Entry[TurnBegan]) -> bool:
 
 
 def must_give_up(journal: JournalReader, began: Entry[TurnBegan], deaths: int) -> bool:
-    """True after too many failures or deaths, three at one key, or a final one."""
+    """True after too many failures or kills, three failures at one key, or a final failure."""
     if began.event.unfit or deaths >= MAX_FAILURES:
         return True
     found = turn_failures(journal, began)
@@ -158,7 +157,7 @@ def must_give_up(journal: JournalReader, began: Entry[TurnBegan], deaths: int) -
 
 
 def cannot_report_end(journal: JournalReader, began: Entry[TurnBegan], deaths: int) -> bool:
-    """True if reporting its end failed, too."""
+    """True if the report of the turn's failure has failed, too."""
     found = turn_failures(journal, began)
     own = sum(entry.event.fault for entry in found)
     final = sum(entry.event.final for entry in found)
@@ -171,11 +170,11 @@ log = logging.getLogger(__name__)
 
 
 IN_A_ROW = 2
-"""Kills in a row that make turns in flight suspects."""
+"""Kills in a row after which running turns are suspected."""
 
 
 TIMES = 3
-"""Length of a control, relative to the worker's time with the suspect."""
+"""Length of a control, as a multiple of the time with the suspect."""
 
 
 LONGEST = 300.0
@@ -183,12 +182,12 @@ LONGEST = 300.0
 
 
 FIRST_BEAT = 1.0
-"""Seconds until the first heartbeat; intervals double."""
+"""Seconds until the first heartbeat; each later one comes at twice the time."""
 
 
 class CrashRecord(NamedTuple):
-    """Crash record: `kills` in a row without a new step, `counted` ones, and seconds of `control` before the
-    last counts.
+    """Crash record: `kills` in a row without a new step, `counted` ones, and the seconds of `control` before
+    the last one counts.
     """
 
     kills: int = 0
@@ -209,7 +208,7 @@ class CrashSuspect(NamedTuple):
 
 
 async def record_worker_start(journal: Journal, clock: Clock, thread: str) -> CrashGuard:
-    """Record a worker's start, with the crash records."""
+    """Record the start of a worker, with the crash records of unfinished turns."""
     ours = False
     while not ours:
         last = journal.last_seq(thread, WorkerStarted)
@@ -233,7 +232,7 @@ def _life_after(journal: JournalReader, life: int) -> WorkerStarted:
 
 
 def crash_record(journal: JournalReader, life: int, began: Entry[TurnBegan]) -> CrashRecord:
-    """Return a half turn's crash record (`life` 0: none)."""
+    """Return the crash record of an unfinished turn. `life` is the seq of the worker's start."""
     known = None
     for this in of_kind(WorkerStarted, journal.readable_entries([life])):
         known = this.event.standings.get(str(began.seq))
@@ -254,12 +253,12 @@ def _standings(journal: JournalReader, life: int, killed: bool) -> dict[int, Cra
             if killed and _is_at_work(journal, life, began):
                 journal.execution_entries(began.event.execution)  # raises if damaged
                 at_work.append(began)
-        except JournalDamaged:  # not resumed, so it crashes nothing
+        except JournalDamaged:  # damaged turns do not run, so they crash nothing
             continue
         found[began.seq] = one
     if not killed:
         return found
-    if any(one.control for one in found.values()):  # killed without a suspect: none is to blame
+    if any(one.control for one in found.values()):  # killed without a suspected turn: none is to blame
         found = dict.fromkeys(found, INNOCENT)
     suspects = [began for began in at_work if found[began.seq].suspect]
     for began in at_work:
@@ -279,7 +278,6 @@ def _attempt(journal: JournalReader, began: Entry[TurnBegan]) -> Entry[TurnBegan
 
 
 def _is_at_work(journal: JournalReader, life: int, began: Entry[TurnBegan]) -> bool:
-    """True if that worker has an attempt that has not failed."""
     attempt = _attempt(journal, began)
     return attempt.event.life == life and not journal.seq_of(failure_key(began, attempt.seq))
 
@@ -297,7 +295,7 @@ def _has_come_further(journal: JournalReader, began: Entry[TurnBegan], since: in
 
 
 def _lived(journal: JournalReader, life: int, began: Entry[TurnBegan]) -> float:
-    """Return an upper bound of seconds with this suspect: its next heartbeat was not recorded."""
+    """Return the most seconds that the worker ran with this turn."""
     seconds = FIRST_BEAT
     for beat in journal.entries_of_kind(WorkerHeartbeat, since=life):
         if beat.event.life == life and beat.event.turn == began.seq:
@@ -318,7 +316,7 @@ def _never(_: str) -> bool:
 
 
 class CrashGuard:
-    """Guard over who may run: everybody, and one suspect at a time."""
+    """Choice of threads that may run: all without a crash suspect, and one with a suspect."""
 
     def __init__(self, journal: Journal, clock: Clock, began: Entry[WorkerStarted]) -> None:
         self.life = began.seq
@@ -326,16 +324,16 @@ class CrashGuard:
         self._journal = journal
         self._clock = clock
         self._named = set(map(int, began.event.standings))
-        """Possible suspects: others would first have to be killed."""
+        """Seqs of turns that may be suspected."""
         self._asked_at = 0
         self._suspected: Mapping[str, CrashSuspect] = {}
         self._uptime = 0.0
         self._seen: Counter[int] = Counter()
 
     def may_take_turn(self, thread: str, is_asleep: Callable[[str], bool] = _never) -> bool:
-        """True if this thread may run. A stopped suspect may: only its end is reported.
+        """True if this thread may take a turn. A stopped suspect may, to report its end.
 
-        `is_asleep` tells if a thread is idle within its turn.
+        `is_asleep` says if a thread waits within its turn.
         """
         suspects = self._suspects()
         half = suspects.get(thread)
@@ -357,7 +355,7 @@ class CrashGuard:
         return _is_at_work(self._journal, self.life, one.began)
 
     async def record_lifetime(self, seconds: float) -> None:
-        """Add uptime; record a passed control or, ever more rarely, a heartbeat."""
+        """Add seconds of uptime; record a passed control or a heartbeat."""
         self._uptime += seconds
         for one in self._suspects().values():
             if one.standing.control:
@@ -368,7 +366,7 @@ class CrashGuard:
                 await self._beat(one.began, seconds)
 
     async def end_life(self) -> None:
-        """Record the worker's stop, so that running turns do not count as killed."""
+        """Record that the worker stops, so that running turns are not suspected."""
         try:
             await self._write(WorkerStopped(life=self.life), _ended(self.life), self.life)
         except JournalError as error:
@@ -404,7 +402,9 @@ class CrashGuard:
         return found
 
     def _next(self, suspects: Sequence[CrashSuspect]) -> CrashSuspect | None:
-        """Return the suspect with fewest counted deaths, then fewest attempts, that does not rest."""
+        """Return the suspect that may run next: with the fewest counted kills, then
+        attempts, and no pause.
+        """
         now = self._clock.now()
         ready = [one for one in suspects if not pause_left(self._journal, one.began.thread, now)]
         return min(ready, key=self._rank, default=None)

@@ -1,6 +1,6 @@
-"""Waits: each becomes exactly one input when its conditions are met or its time comes.
+"""Waits: each becomes one input when its conditions are met or its time has come.
 
-They are indexed by what can end them, so that a check costs only as much as new entries.
+They are indexed by the entries that may end them, so that a check costs no more than new entries.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ K = TypeVar("K")
 
 
 SOME = 50
-"""Waits read or ended before other tasks run."""
+"""Waits that are read or ended before other tasks may run."""
 
 
 AGAIN = 10.0
-"""Seconds until a wait that failed to end is checked again."""
+"""Seconds until a failed check of a wait is repeated."""
 
 
 STALE = 1_000
-"""Due times of ended waits that trigger a cleanup."""
+"""Ended waits in the heap of due times that trigger a cleanup."""
 
 
 Place = tuple[str, str, bool]
-"""Kind and thread of an awaited entry; True includes descendants."""
+"""Kind and thread of an awaited entry. True includes descendants of the thread."""
 
 
 @dataclass(slots=True, kw_only=True)
 class KnownWait:
     """Conditions of a wait.
 
-    `at` and `due` are by a correct clock; `matched` covers entries up to `upto`.
+    `at` and `due` are corrected for a wrong clock. `matched` has the matches up to the seq `upto`.
     """
 
     at: float
@@ -59,9 +59,7 @@ class KnownWait:
     upto: int = 0
 
     def is_over(self, now: float, missing: Sequence[int], matched: Sequence[int]) -> bool:
-        """True if its time has come or its conditions are met: each closed entry is one,
-        the match another.
-        """
+        """True if its time has come, or all (with `want` "any": one) of its conditions are met."""
         if self.due is not None and self.due <= now:
             return True
         met = len(self.closed) - len(missing)
@@ -75,8 +73,9 @@ class KnownWait:
 
 
 class WaitScheduler:
-    """Scheduler of waits. `reminder` makes the input of a finished watch; `fits` judges matches beyond their
-    fields.
+    """Scheduler of waits.
+
+    `reminder` makes the input at the end of a watch; `fits` judges `about` of an EntryMatch.
     """
 
     def __init__(
@@ -96,19 +95,17 @@ class WaitScheduler:
         self._read_upto: int | None = None
         self._now = 0.0
         self._came = dict[str, None]()
-        """Threads with new inputs."""
         self._known = dict[int, KnownWait]()
         self._touched = set[int]()
-        """Waits that new entries may have ended."""
+        """Waits to check, since new entries may have ended them."""
         self._dues = list[tuple[float, int]]()
-        """Heap of times and waits."""
         self._closed = defaultdict[int, set[int]](set)
-        """Entry to waits for its closing."""
+        """Waits, by entry that they want closed."""
         self._places = defaultdict[Place, set[int]](set)
-        """Place to waits for its entries."""
+        """Waits, by place of the entry that they want."""
 
     async def end_finished_waits(self) -> list[str]:
-        """End finished waits; return threads with new inputs."""
+        """End the waits that are over; return the threads with new inputs."""
         async with self._one:
             if self._read_upto is None:
                 self._read_upto = await self._read_all()
@@ -126,7 +123,6 @@ class WaitScheduler:
     # Known waits
 
     async def _read_all(self) -> int:
-        """Read all pending waits in pieces."""
         upto = self._journal.last_seq_of_all()
         waiting = self._journal.pending_seqs(WaitBegan)
         right = {entry.cause: entry.event.right for entry in self._journal.entries_of_kind(ClockCorrected)}
@@ -139,7 +135,6 @@ class WaitScheduler:
         return upto
 
     def _read_on(self, upto: int) -> int:
-        """Read new entries; return the last seq."""
         heads = self._journal.heads_since(upto)
         while heads:
             for head in heads:
@@ -149,7 +144,6 @@ class WaitScheduler:
         return upto
 
     def _apply_entry(self, new: EntryHead) -> None:
-        """Apply a new entry, and mark waits that it may end."""
         if new.kind in self._inputs:
             self._came[new.thread] = None
         if new.kind in self._waitings:
@@ -178,7 +172,7 @@ class WaitScheduler:
         self._look_when_due(seq)
 
     def _correct_due_time(self, seq: int, right: float) -> None:
-        """Count its delay from `right`, since its clock was ahead."""
+        """Correct a wait that began with a clock ahead: it began at the time `right`."""
         known = self._known[seq]
         if known.due is not None:
             known.due = right + (known.due - known.at)
@@ -199,7 +193,7 @@ class WaitScheduler:
         if known.matching:
             for place in _places_of_match(known.matching):
                 _discard(self._places, place, seq)
-        if len(self._dues) > 2 * len(self._known) + STALE:  # mostly ended waits
+        if len(self._dues) > 2 * len(self._known) + STALE:  # most of them have ended
             self._dues = [due for due in self._dues if due[1] in self._known]
             heapq.heapify(self._dues)
 
@@ -216,7 +210,6 @@ class WaitScheduler:
     # Ending waits
 
     async def _end_all(self, now: float) -> None:
-        """End finished waits; failed ones are retried later."""
         failed = list[BaseException]()
         for some in in_chunks(sorted(self._touched), SOME):
             looks = [self._end(seq, now) for seq in some]
@@ -260,7 +253,7 @@ class WaitScheduler:
         if not waiting.event.resumes:
             event = self._reminder(waiting, woke)
             closes = [waiting.seq]
-        with suppress(FencedError):  # closed meanwhile
+        with suppress(FencedError):  # the wait was closed meanwhile
             await self._journal.append(
                 waiting.thread,
                 event,
@@ -272,14 +265,12 @@ class WaitScheduler:
         self._came[waiting.thread] = None
 
     def _has_woken(self, waiting: Entry[WaitBegan]) -> bool:
-        """True if its execution still has to read its end."""
         return waiting.event.resumes and self._journal.get(part_key(waiting.key, "woke")) is not None
 
     async def _ask_when_right(self, seq: int, known: KnownWait, now: float) -> None:
-        """Correct a wait from a clock that was ahead: it lasts from the first entry after it not of the
-        future.
+        """Correct a wait that began in the future: it counts from the next entry with a past time.
 
-        Recorded, so that no later worker extends it.
+        The correction is recorded, so that no later worker moves it again.
         """
         [waiting] = self._journal.entries_at([seq])
         right = self._journal.first_time_after(seq, now)
@@ -291,7 +282,6 @@ class WaitScheduler:
         self._correct_due_time(seq, found.event.right)
 
     def _matched(self, seq: int, known: KnownWait, upto: int) -> tuple[int, ...]:
-        """Return all matches; only new entries are searched."""
         match = known.matching
         if match is None:
             return ()
@@ -300,7 +290,7 @@ class WaitScheduler:
             known.upto = upto
         except EngineError:
             raise
-        except Exception as error:  # boundary of the program's `fits`: the time still counts
+        except Exception as error:  # boundary of the program's `fits`; the time still counts
             log.warning(
                 "The program failed to match entries for the wait %d; it is tried again.", seq, exc_info=error
             )
@@ -331,7 +321,6 @@ def _places_of_match(match: EntryMatch) -> list[Place]:
 
 
 def _places_of_entry(kind: str, thread: str) -> Iterator[Place]:
-    """Yield an entry's places: its thread, those above it, and anywhere."""
     yield kind, thread, False
     yield kind, "", True
     while thread:
@@ -346,7 +335,6 @@ def _discard(waits: dict[K, set[int]], key: K, seq: int) -> None:
 
 
 def _fits(match: EntryMatch, entry: Entry[Any]) -> bool:
-    """True if kind and fields match, compared as JSON."""
     if entry.kind not in match.kinds:
         return False
     for name, value in match.fields.items():

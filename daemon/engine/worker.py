@@ -1,6 +1,6 @@
-"""Worker: threads take turns concurrently, one at a time in each.
+"""Worker: runs the turns of all threads, one at a time in each thread.
 
-It has no state beyond the journal: a lost wake-up costs a second, never an entry.
+Its only state is the journal: a missed notice costs a second, but no entry is lost.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ from daemon.engine.waits import WaitScheduler
 
 
 def is_stale_wait(journal: JournalReader, entry: Entry[Input]) -> bool:
-    """True if no execution is suspended on the ended wait."""
+    """True if a wait has ended and no execution is suspended on it."""
     return type(entry.event) is WaitEnded and question_answered_by(journal, entry) is None
 
 
@@ -85,8 +85,6 @@ MAX_RESTARTS = 2
 
 
 class TurnRunner:
-    """Runner of turns; `life` is the seq of the worker's start."""
-
     def __init__(
         self,
         journal: Journal,
@@ -112,19 +110,18 @@ class TurnRunner:
             replays_always=replays_always,
         )
         self.running = dict[str, Execution]()
-        """Running executions by thread."""
 
     async def take_turn(self, thread: str) -> bool:
-        """Take a turn of this thread; False if nothing waits.
+        """Run the next turn of this thread; False if it has no inputs.
 
-        Raises FencedError and JournalError; records other errors.
+        Raises FencedError and JournalError. Other errors are recorded.
         """
         try:
             execution = await self._begin(thread)
             if execution is None:
                 return False
             await self._run(execution)
-        except Exception as error:  # turn boundary
+        except Exception as error:  # boundary of a turn
             if _is_of_the_journal(error):
                 raise
             await self._failed(thread, error)
@@ -133,7 +130,6 @@ class TurnRunner:
         return True
 
     def notice_input(self, thread: str) -> None:
-        """Notify the running execution of inputs."""
         execution = self.running.get(thread)
         if execution is None:
             return
@@ -178,7 +174,7 @@ class TurnRunner:
         return await self._program.began(taken, execution)
 
     def _unfit_inputs(self, thread: str) -> TurnBegan | None:
-        """Return a turn over all inputs, taken unread."""
+        """Return a turn over all pending inputs, unread."""
         kinds = self._journal.kinds.kind_names([Input])
         pending = self._journal.folded_rows()["pending"]
         seqs = [seq for seq, where, kind in pending if where == thread and kind in kinds]
@@ -187,7 +183,7 @@ class TurnRunner:
         return TurnBegan(execution=f"{thread}@{seqs[0]}", inputs=tuple(seqs), unfit=True)
 
     async def _deliverable_inputs(self, thread: str) -> list[Entry[Input]]:
-        """Return pending inputs; close undeliverable ones."""
+        """Return pending inputs; close those of ended threads and waits."""
         has_ended = bool(self._journal.thread_entries(thread, ThreadEnded))
         deliverable = list[Entry[Input]]()
         for entry in self._journal.pending_inputs(thread):
@@ -201,7 +197,7 @@ class TurnRunner:
         return deliverable
 
     async def _resume(self, began: Entry[TurnBegan]) -> Execution:
-        """Begin another attempt. Raises FencedError if the turn was ended."""
+        """Begin a new attempt. Raises FencedError if the turn has ended."""
         attempt = 2 + len(turn_resumptions(self._journal, began))
         resumed, ours = await self._journal.append(
             began.thread,
@@ -225,13 +221,13 @@ class TurnRunner:
     # Run
 
     async def _run(self, execution: Execution) -> None:
-        """Run until the turn ends, again from the top after a mismatch."""
+        """Run until the turn ends; after a mismatch, begin again."""
         while True:
             try:
                 ended = await self._outcome(execution)
                 await self.running[execution.thread].end_turn(
                     ended
-                )  # the execution that reported the end, if any
+                )  # another execution if the end was reported
                 return
             except ReplayMismatch as difference:
                 log.warning("Restarting the execution %s with its log: %s.", execution.id, difference)
@@ -241,7 +237,9 @@ class TurnRunner:
             execution = self._execution(execution.began, execution.epoch)
 
     async def _outcome(self, execution: Execution) -> TurnEnded:
-        """Return the turn's last entry. Nothing runs again once its end is being reported."""
+        """Return the last entry of the turn. After the report of a failure has begun, the program does not
+        run again.
+        """
         journal, began = self._journal, execution.began
         if execution.is_new and not began.event.unfit:
             return await self._run_program(execution)
@@ -279,29 +277,28 @@ class TurnRunner:
         return self._program.ended(ctx, result)
 
     async def _settle(self, execution: Execution) -> None:
-        """Finish what abandoned executions left half done."""
+        """Settle unfinished effects of abandoned executions, and stop their children."""
         if not execution.abandoned:
             return
         await self._program.settle(Context(execution, part_key(execution.path, "settle")))
         for entry in execution.entries_left_open():
             key = part_key(entry.key, "cancel")
             if isinstance(entry.event, ThreadSpawned) and self._journal.get(key) is None:
-                child = entry.event.thread  # nobody waits for it
+                child = entry.event.thread  # nobody waits for this child any more
                 await execution.append(CancelRequest(reason="restarted"), key, thread=child)
         execution.freeze_restart_log()
 
     async def _report_outage(self, thread: str, outage: Entry[OutageBegan]) -> None:
-        """Report an outage under its key, beside the steps."""
         await self._program.went_down(Context(self.running[thread], outage.key), outage)
 
     # Failure
 
     async def _failed(self, thread: str, error: Exception) -> None:
-        """Record the failure; pauses and giving up are computed from it."""
+        """Record a failure, from which pauses and giving up are computed."""
         execution = self.running.get(thread)
         name = recorded_name(error)
         if execution is None:
-            if not isinstance(error, JournalDamaged):  # logged by the journal
+            if not isinstance(error, JournalDamaged):  # the journal has logged it
                 log.warning("Could not begin a turn of %s; it is tried again.", thread, exc_info=error)
             number = len(self._journal.thread_entries(thread, TurnNotBegun)) + 1
             await self._journal.append(thread, TurnNotBegun(error=name), key=f"{thread}!unbegun#{number}")
@@ -354,7 +351,7 @@ class TurnRunner:
         return TurnEnded(outcome="abandoned")
 
     async def _end_unresumable(self, began: Entry[TurnBegan]) -> None:
-        """Close a half turn that cannot be resumed, and what it left pending."""
+        """End a turn that cannot be resumed, and close what it left pending."""
         log.error("Could not resume a turn of %s (%s); it is abandoned.", began.thread, began.key)
         closes = [began.seq, *began.event.inputs]
         with suppress(JournalDamaged):
@@ -373,7 +370,6 @@ class TurnRunner:
         )
 
     async def _end_child(self, began: Entry[TurnBegan]) -> None:
-        """End this thread for its parent, which waits."""
         parent = parent_of(began.thread)
         for spawned in self._journal.pending_entries(ThreadSpawned, thread=parent):
             if spawned.event.thread == began.thread:
@@ -392,14 +388,12 @@ def _last_words_key(execution: Execution, words: str) -> str:
 
 
 def _is_of_the_journal(error: Exception) -> bool:
-    """True unless the turn failed. Damage counts as its failure: others go on."""
     if isinstance(error, JournalDamaged):
         return False
     return isinstance(error, FencedError | JournalError)
 
 
 def _log_failure(execution: Execution, event: AttemptFailed, error: Exception) -> None:
-    """Log faults with a traceback, hindrances once."""
     if event.fault and not event.final:
         log.warning(
             "A turn of %s failed at %s; it is tried again.", execution.thread, event.at, exc_info=error
@@ -416,14 +410,13 @@ SWEEP = 1.0
 
 
 FEW = 5
-"""Executions that retry after a success elsewhere; each success wakes more."""
+"""Executions that retry after a success elsewhere. Each success lets more retry."""
 
 
 class Worker:
     """Worker that runs a program over a journal: an async context manager.
 
-    `grace`: seconds for running turns at exit; half turns are resumed at the next start. `replays_always` is
-    for tests.
+    At exit, running turns have `grace` seconds; others are resumed at the next start.
     """
 
     def __init__(
@@ -443,10 +436,10 @@ class Worker:
         self._waits = WaitScheduler(journal, clock, program.reminder, program.fits)
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._lost = set[str]()
-        """Threads taken over by another worker, until new inputs come."""
+        """Threads that another worker has taken over. New inputs remove them."""
         self._closing = False
         self._changed = asyncio.Event()
-        """Set when a task ends or an execution falls asleep."""
+        """Set when a thread's task ends, or waits for an unreachable service."""
 
     async def __aenter__(self) -> Self:
         self._suspects = await record_worker_start(self._journal, self._clock, self._program.lives)
@@ -478,7 +471,6 @@ class Worker:
 
     @property
     def is_busy(self) -> bool:
-        """True if any thread runs and is not asleep."""
         return any(not self.is_asleep(thread) for thread in self._busy)
 
     @property
@@ -490,7 +482,7 @@ class Worker:
         return thread in self._lost
 
     def wake(self, thread: str) -> None:
-        """Start a thread, or notify it while running."""
+        """Start the turns of a thread, or notify its running execution."""
         self._lost.discard(thread)
         if thread in self._busy:
             self._notice(thread)
@@ -498,13 +490,13 @@ class Worker:
             self._start(thread)
 
     def note_success(self, subject: str = "") -> None:
-        """Let a few executions that wait for this retry."""
+        """Let a few of the executions that wait for `subject` retry."""
         waiting = [one for one in self._turns.running.values() if one.outages.may_end(subject)]
         for execution in waiting[:FEW]:
             execution.outages.try_now()
 
     async def wait_until_idle(self) -> None:
-        """Wait until everything pending waits for inputs or times."""
+        """Run turns until all threads wait for inputs or times."""
         while True:
             self._changed.clear()
             await self.sweep()
@@ -513,7 +505,7 @@ class Worker:
             await self._changed.wait()
 
     async def sweep(self) -> None:
-        """End finished waits, and start threads with pending work."""
+        """End waits that are over, and start threads with inputs or unfinished turns."""
         await self._waits.end_finished_waits()
         for thread in self._journal.busy_threads():
             if thread in self._busy:
@@ -531,11 +523,11 @@ class Worker:
         try:
             await work
         except JournalError as error:
-            level = logging.INFO  # logged by the journal
+            level = logging.INFO  # the journal has logged it
             if self._journal.is_well:
                 level = logging.WARNING
             log.log(level, "%s waits for the journal. %s", name, error)
-        except Exception:  # task boundary
+        except Exception:  # boundary of a task
             log.exception("%s failed; it is tried again in a moment.", name)
 
     def _start(self, thread: str) -> None:
@@ -565,19 +557,19 @@ class Worker:
             )
 
     def _may_turn(self, thread: str) -> bool:
-        """True if it neither rests after a failure nor is held back as a suspect."""
+        """True if the thread is neither in a pause nor held back as a suspect."""
         try:
             if pause_left(self._journal, thread, self._clock.now()):
                 return False
             return self._suspects.may_take_turn(thread, self.is_asleep)
-        except JournalDamaged:  # logged by the journal
+        except JournalDamaged:  # the journal has logged it
             return False
 
     def _notice(self, thread: str) -> None:
-        with suppress(JournalError):  # the next sweep retries
+        with suppress(JournalError):  # the next sweep repeats it
             self._turns.notice_input(thread)
 
     def is_asleep(self, thread: str) -> bool:
-        """True if it sleeps in an outage."""
+        """True if the thread's execution waits for an unreachable service."""
         execution = self._turns.running.get(thread)
         return execution is not None and execution.outages.asleep

@@ -1,4 +1,4 @@
-"""Kinds of entries of the soul, one class each: Inputs reach it, StepEvents are its acts."""
+"""Kinds of journal entries that the soul writes, one class each."""
 
 from __future__ import annotations
 

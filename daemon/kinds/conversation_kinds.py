@@ -13,17 +13,19 @@ from daemon.engine.kinds import AnswerAwaited, AnswerReceived, Intent, ThreadOpe
 
 
 def thread_key(team: str, channel: str, root: str) -> str:
-    """Return the key of a conversation; empty without a thread."""
+    """Return the key of a conversation. `root` is the ts of its first message, or empty
+    for a whole channel.
+    """
     return f"thread:{team}:{channel}:{root}"
 
 
 def moment_of(ts: str) -> Decimal:
-    """Return a ts for comparison; a float loses digits."""
+    """Convert a ts to a number. A float would lose digits."""
     return Decimal(ts)
 
 
 TOO_LATE, ANSWERED, OWN_WORDS = "not answered", "answered before", "your own words"
-"""Notes: read too late, or handled or said by a soul whose journal is gone."""
+"""Notes on overheard messages: read too late, or handled or written by a soul whose journal is lost."""
 
 
 REMINDER = "reminder"
@@ -33,7 +35,7 @@ CONTEXT = "context:"
 
 
 def context_key(thread: str, ts: str) -> str:
-    """Return the key of a message above a call: context of that thread alone."""
+    """Return the key of a message that is only context of this thread."""
     return f"{CONTEXT}{thread}:{ts}"
 
 
@@ -43,10 +45,9 @@ def is_context(key: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationOpened(ThreadOpened):
-    """A conversation, the first entry of its thread, keyed by `thread_key`.
+    """A conversation: the first entry of its thread, under its `thread_key`.
 
-    `where`: Slack's type; `place`: name in sentences; `user`: first author; `called_by`: ts of the calling
-    message.
+    `place` is the channel's name in sentences; `called_by` is the ts of the message that called the soul.
     """
 
     stays: ClassVar[tuple[str, ...]] = (
@@ -67,7 +68,6 @@ class ConversationOpened(ThreadOpened):
 
     @property
     def begins_with_call(self) -> bool:
-        """True if the first message called the soul; earlier ones stand above it."""
         return self.ts == self.called_by
 
     def line(self) -> str:
@@ -76,7 +76,7 @@ class ConversationOpened(ThreadOpened):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AudienceChanged(Event):
-    """A channel's audience from now on."""
+    """A change of a channel's audience."""
 
     kind = "audience"
     stays: ClassVar[tuple[str, ...]] = ("team", "channel", "audience")
@@ -90,7 +90,7 @@ class AudienceChanged(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameTaken(Event):
-    """First use of a name in a workspace; its digest is in the key."""
+    """The first use of a person's name in a workspace. The entry's key contains the name's digest."""
 
     kind = "name-taken"
     stays: ClassVar[tuple[str, ...]] = ("user",)
@@ -102,10 +102,7 @@ class NameTaken(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedFile:
-    """Shared file, as Slack described it; models see only its `name`.
-
-    `size`: bytes or None; `url` needs the token; `mode`: hosted, snippet, external, tombstone, ….
-    """
+    """A file shared in Slack. Models see only its `name`; `url` needs the bot token."""
 
     name: str
     id: str = ""
@@ -119,10 +116,9 @@ class SharedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonMessage(Event):
-    """A person's message, dated by `ts`, with shared `files`.
+    """A message that somebody wrote at `ts`.
 
-    `name`: as displayed; `chosen`: the name they chose, if different. `owner`: by an owner. `note`: edited,
-    deleted, a reminder, or one above.
+    `name` is the displayed name; `chosen`, the one chosen by the author, if different.
     """
 
     stays: ClassVar[tuple[str, ...]] = ("user", "ts", "note")
@@ -142,7 +138,7 @@ class PersonMessage(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverheardMessage(PersonMessage):
-    """A message around the soul that needs no answer."""
+    """A message that the soul has read but need not answer."""
 
     kind = "heard"
 
@@ -152,12 +148,12 @@ class OverheardMessage(PersonMessage):
 
 
 MessageCommand = Literal["", "stop", "trace", "memory", "forget", "delete", "help", "unknown"]
-"""Commands that a message can be; "unknown" is any other word after a `!`."""
+"""Commands that a message can contain. "unknown" is any other word after a `!`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncomingMessage(PersonMessage, Input):
-    """A message to the soul, or in a place it listens to. A `command` is outside the conversation."""
+    """A message to the soul, or in a channel where it may join in."""
 
     kind = "message"
     stays: ClassVar[tuple[str, ...]] = ("address", "command")
@@ -167,7 +163,7 @@ class IncomingMessage(PersonMessage, Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopRequest(PersonMessage, Input):
-    """A person's stop request, `by` a word (empty), reaction, or button."""
+    """A person's request to stop, made `by` a word (empty), reaction or button."""
 
     kind = "stop"
     stays: ClassVar[tuple[str, ...]] = ("address", "by")
@@ -189,21 +185,19 @@ class ButtonPress(PersonMessage, Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReminderFired(PersonMessage, Input):
-    """A due reminder, set by the soul on a person's behalf."""
+    """A due reminder that the soul set for a person."""
 
     kind = "timer"
 
     @property
     def is_reminder(self) -> bool:
-        """True if shown as a reminder; older ones are not."""
         return self.note == REMINDER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchQuestion(Input):
-    """A question to people from a branch, which has no address.
-
-    `asks`: the question's key; `choices`: label, value, style.
+    """A question of a branch to people, passed on to the root thread. Each choice is (label, value, button
+    style).
     """
 
     kind = "wish"
@@ -223,7 +217,7 @@ class BranchQuestion(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchAnswer(Input):
-    """The answer to a branch's question; empty if none came."""
+    """The answer to a branch's question, empty if nobody answered."""
 
     kind = "relayed"
     stays: ClassVar[tuple[str, ...]] = ("answers", "by")
@@ -239,7 +233,7 @@ class BranchAnswer(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackgroundTask(Input):
-    """A task for this process in idle time."""
+    """A task for the mental process `process`, to be done in idle time."""
 
     kind = "afterthought"
     stays: ClassVar[tuple[str, ...]] = ("process",)
@@ -253,7 +247,7 @@ class BackgroundTask(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfCall(Input):
-    """A thought of the soul to itself."""
+    """A thought that the soul sends to itself."""
 
     kind = "self-call"
     text: str
@@ -261,9 +255,8 @@ class SelfCall(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InternalMessage(Input):
-    """An internal message from an action, a branch, or another thread of the tree.
-
-    Without `sender` it is the core's: `code` is the reason, `count` its repetitions.
+    """A message from an action, a branch, or another thread of the same tree. Without `sender` it is from the
+    daemon.
     """
 
     kind = "inner-message"
@@ -280,10 +273,7 @@ class InternalMessage(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoulTurnBegan(TurnBegan):
-    """The start of a turn in a process; `texts` is the digest of the owner's files.
-
-    `apart`: parameters of a side process, which leaves the thread's own unchanged.
-    """
+    """The start of a turn in a mental process. `apart` has the parameters of a background task."""
 
     stays: ClassVar[tuple[str, ...]] = ("process", "texts")
     process: str = ""
@@ -296,7 +286,7 @@ class SoulTurnBegan(TurnBegan):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoulTurnEnded(TurnEnded):
-    """The end of a turn; `keep` are the entries remembered. `process` None: unchanged."""
+    """The end of a turn. `keep` lists the entries to remember."""
 
     stays: ClassVar[tuple[str, ...]] = ("process",)
     keep: Seqs = ()
@@ -304,7 +294,7 @@ class SoulTurnEnded(TurnEnded):
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def without_words(self) -> Self:
-        """Copy without process: it cannot continue without parameters."""
+        """Return a copy without texts. If this removes parameters, the process is removed, too."""
         if self.params:
             return without_words(replace(self, process=""))
         return without_words(self)
@@ -312,7 +302,7 @@ class SoulTurnEnded(TurnEnded):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessChanged(StepEvent):
-    """A transition to another process; `now`: within this turn."""
+    """A transition to another mental process, within this turn if `now`."""
 
     kind = "transition"
     stays: ClassVar[tuple[str, ...]] = ("to",)
@@ -323,7 +313,7 @@ class ProcessChanged(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimMade(Event):
-    """A claim on something unique across threads."""
+    """A claim of an execution to something that only one may do."""
 
     kind = "claim"
     stays: ClassVar[tuple[str, ...]] = ("by",)
@@ -332,7 +322,7 @@ class ClaimMade(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartLog(StepEvent):
-    """Results of an execution that could not continue, for its successor."""
+    """Results of an execution that had to restart, for its next run."""
 
     kind = "log"
     text: str
@@ -340,7 +330,7 @@ class RestartLog(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierMessagesFetched(StepEvent):
-    """Messages from before the soul was called in; `whole`: all of them."""
+    """Messages from before the soul was called. `whole`: none is missing."""
 
     kind = "overheard"
     brings = True
@@ -350,7 +340,7 @@ class EarlierMessagesFetched(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DmContextImported(StepEvent):
-    """Messages imported from a DM's other conversations, all before `before`; unanswered ones are last."""
+    """Messages that a DM takes over from its other conversations, all older than the entry `before`."""
 
     kind = "carried-over"
     brings = True
@@ -360,7 +350,7 @@ class DmContextImported(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DmSummaryPlanned(StepEvent):
-    """The messages of a DM to summarize."""
+    """The messages of a DM that are to be summarized."""
 
     kind = "gathered"
     brings = True
@@ -369,9 +359,9 @@ class DmSummaryPlanned(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionAsked(AnswerAwaited):
-    """A question to `to`; those in `owners` only while they are owners.
+    """A question to the people in `to`, and to those in `owners` while they are owners.
 
-    Answered by `choices`, any message (`words`), or "go on" (`resumes`). `said`: receipts.
+    It accepts one of the `choices`, any message if `words`, or "go on" if `resumes`.
     """
 
     stays: ClassVar[tuple[str, ...]] = ("to", "owners")
@@ -388,9 +378,8 @@ class QuestionAsked(AnswerAwaited):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionAnswered(AnswerReceived):
-    """An answer by a person (empty: nobody): a choice or words.
-
-    `text`: remembered form; `meanwhile`: entries kept since.
+    """A person's answer to a question. `by` is empty if nobody answered; `text` is the
+    answer as remembered.
     """
 
     stays: ClassVar[tuple[str, ...]] = ("by",)
@@ -408,9 +397,9 @@ class QuestionAnswered(AnswerReceived):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitReached(StepEvent):
-    """A limit that blocks another call.
+    """A limit that forbids another model call.
 
-    `resets`: usage that an approval resets; `final`: none would help.
+    `resets` names the usage that an approval would reset. `final`: no approval would help.
     """
 
     kind = "limit"
@@ -427,7 +416,7 @@ class LimitReached(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeechBegan(StepEvent):
-    """The start of a message."""
+    """A message that the soul is about to post."""
 
     kind = "speech"
     pending = True
@@ -436,7 +425,7 @@ class SpeechBegan(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeechPosted(StepEvent):
-    """A posted message that still grows."""
+    """A message that is posted and still growing."""
 
     kind = "speech-started"
     stays: ClassVar[tuple[str, ...]] = ("ts",)
@@ -446,10 +435,9 @@ class SpeechPosted(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeechFinished(StepEvent):
-    """A final message in Slack; `upto` is its end in the text.
+    """A message that is complete in Slack. It ends at the position `upto` of the soul's text.
 
-    `refused`: Slack's error for all forms, so this stands instead. `replaces`: ts of a deleted, uneditable
-    message.
+    `refused` is Slack's error if this text replaces a refused one.
     """
 
     kind = "spoken"
@@ -464,7 +452,7 @@ class SpeechFinished(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeechDropped(StepEvent):
-    """A message that is not in Slack."""
+    """A message of the soul that did not get into Slack."""
 
     kind = "unsaid"
     receipt_of = "speech"
@@ -472,7 +460,7 @@ class SpeechDropped(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionStarted(Intent):
-    """An action about to change the world."""
+    """An action that is about to change the world."""
 
     kind = "action"
     closed_by = frozenset({"observation", "turn-ended"})

@@ -1,6 +1,6 @@
-"""Kinds for the inner life.
+"""Kinds of the inner life (HMP seed, sections 1 to 6).
 
-Notes, records and settings are projections of commands and messages. HMP seed, sections 1 to 6.
+Notes, records and settings are projected from commands and messages.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from daemon.engine.event import Event, Input, InputRank, Seqs, StepEvent
 from daemon.kinds.conversation_kinds import PersonMessage
 
 INNER = "sess-inner"
-"""Thread of the inner life, with a fixed id and no address."""
+"""Thread id of the inner life."""
 
 
 INNER_WAIT = "inner"
@@ -22,14 +22,14 @@ INNER_WAIT = "inner"
 FAMILIES = frozenset(
     {"notes", "diary", "concepts", "links", "llm_memory", "process", "cleanup", "cycle", "message", "mesh"}
 )
-"""Command families whose names survive forgetting."""
+"""Families of inner commands whose names stay in the journal after forgetting."""
 
 
 ABOUT = ("id", "ids", "read", "older_than_days")
 
 
 Status = Literal["pending", "in_progress", "ok", "warning", "error", "timeout", "offline", "close"]
-"""Status in the process log. `close`: handled and hidden."""
+"""Statuses in the process log. "close" hides a handled line."""
 
 
 Became = Literal["said", "declined", "unanswered", "refused"]
@@ -38,16 +38,14 @@ Became = Literal["said", "declined", "unanswered", "refused"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AmbientMessage(PersonMessage):
-    """A message where the soul only reads, known to its inner life alone; in its channel's thread, whose `ts`
-    is empty.
-    """
+    """A message in a channel where the soul only reads, seen by its inner life alone."""
 
     kind = "noticed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReactionChanged(Event):
-    """A person's emoji on the message `on`, added or removed."""
+    """A person's emoji, added to the message `on` or removed."""
 
     kind = "reaction"
     stays: ClassVar[tuple[str, ...]] = ("user", "on", "ts")
@@ -67,7 +65,7 @@ class ReactionChanged(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InnerLifeStarted(Input):
-    """A start of the daemon with an inner life, also in DMs if `reads_dms`."""
+    """A start of the daemon with an inner life, which reads DMs, too, if `reads_dms`."""
 
     kind = "inner-began"
     rank = InputRank.RESUME
@@ -89,11 +87,10 @@ class TickDue(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRan(StepEvent):
-    """A command of a tick, with its result: the source of notes, records and settings.
+    """An inner command and its result, `text`. Notes, records and settings are projected from these entries.
 
-    `name`: family and verb; `text`: result for the model; `shows`: notes and records for the next tick;
-    `view`: its conversation (empty: public). `stays_open`: a failure, visible until handled (in older daemons
-    one tick).
+    The next tick sees the notes and records in `shows`. `view` is the conversation of the tick (empty:
+    public). `stays_open`: a failure, shown until it is handled.
     """
 
     kind = "command"
@@ -113,7 +110,7 @@ class CommandRan(StepEvent):
         return f"{self.name}: {self.text}"
 
     def without_words(self) -> Self:
-        """Copy with ids of notes and records, so that deletions survive forgetting."""
+        """Return a copy without texts. Ids of notes and records stay, so that deleted ones stay deleted."""
         left = replace(self, cmd_id="", name="", args={}, description="", text="")
         if not self.ok or self.name.partition(".")[0] not in FAMILIES:
             return left
@@ -123,11 +120,10 @@ class CommandRan(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TickLogged(StepEvent):
-    """A log line of the inner life (the seed's agent_log): a tick, or an event during sleep.
+    """A line of the inner life's log (the seed's agent_log): a tick, or an event while it sleeps.
 
-    `outcome`: thought, `repeated`, `waiting`, no model, or `asleep`. `answer`: seq of the call (0: none);
-    `saw`: entries shown. `reflex`: strategy after a repetition, which adds `advice` and `shows` to the next
-    tick. `novelty`: 0 to 1.
+    `answer` is the seq of the model call (0: none); `saw` lists the entries in its prompt. A `reflex` gives
+    the next tick `advice` and the entries in `shows`.
     """
 
     kind = "tick"
@@ -153,9 +149,9 @@ class TickLogged(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramStarted(StepEvent):
-    """A program of the owner's list to be run, with values for slots.
+    """A program of the owner's list that is to be run, with values for its slots.
 
-    A supervisor starts it while pending; the key names its folder. `seconds`: limit in older daemons.
+    A supervisor runs it while this entry is pending, in a folder named by the entry's key.
     """
 
     kind = "process-started"
@@ -174,7 +170,7 @@ class ProgramStarted(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramStopRequested(StepEvent):
-    """A request to end this program (seq)."""
+    """A request to stop the program that the entry `process` started."""
 
     kind = "process-stop"
     process: int
@@ -182,7 +178,7 @@ class ProgramStopRequested(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramEnded(Input):
-    """The end of a program: `result` is its output, as shown."""
+    """The end of a program, with its output as `result`."""
 
     kind = "process-ended"
     stays: ClassVar[tuple[str, ...]] = ("name",)
@@ -200,8 +196,8 @@ class ProgramEnded(Input):
 class UnpromptedMessage(Input):
     """A message that the inner life wants to send in this conversation.
 
-    `by`: seq of the tick; `view`: the tick's. `leave`: only with an owner's approval, asked here; `to` is
-    then the target thread.
+    `by` is the seq of the tick. `leave`: an owner is asked here first, and the message is for the thread
+    `to`.
     """
 
     kind = "to-say"
@@ -217,7 +213,9 @@ class UnpromptedMessage(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnpromptedOutcome(Event):
-    """The fate of an unprompted message to `to`: sent, declined, unanswered for a day, or `refused`."""
+    """The outcome of an unprompted message to the thread `to`. "unanswered": no owner
+    decided within a day.
+    """
 
     kind = "said-out"
     by: int

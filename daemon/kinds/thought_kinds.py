@@ -1,4 +1,4 @@
-"""Kinds for a turn's steps and for readings; a sub-reading is under its cell's key."""
+"""Kinds of a turn's steps and of readings. The keys of a sub-reading begin with the key of its cell."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from daemon.engine.kinds import Intent
 from daemon.settings.limits import TokenUsage
 
 OUT_OF_TIME = "time"
-"""Failure of a call beyond its reading's time."""
+"""Failure of a model call: the time of its reading is over."""
 
 
 GAVE_WAY = "gave-way"
-"""Failure of a call cut off in favor of a person; it is repeated."""
+"""Failure of a model call: it made room for a person and will be repeated."""
 
 
 TOO_DEAR = "too-dear"
-"""Failure of a call dearer than a whole day's budget."""
+"""Failure of a model call: it would cost more than a whole day's budget."""
 
 
 def prompt_chunk_key(thread: str, seqs: Sequence[int]) -> str:
@@ -28,7 +28,7 @@ def prompt_chunk_key(thread: str, seqs: Sequence[int]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptChunk(Event):
-    """A chunk of a thread's prompts that calls refer to."""
+    """A list of entries that several prompts of a thread share."""
 
     kind = "stretch"
     seqs: Seqs
@@ -39,11 +39,11 @@ class PromptChunk(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall(StepEvent):
-    """A model call with its result; `saw` is its request's hash, without limits.
+    """A model call with its result.
 
-    The prompt consists of `texts`, `stretches`, `seqs`, `trailing`. `beginning` starts the answer; `wording`:
-    owner's texts read so far; `people`: authors it answers; `private`: earlier private sections were shown;
-    `reading`: it has limits of its own; `suffix`: of section tags, or empty.
+    The prompt consists of `texts`, `stretches` (PromptChunks), `seqs` and `trailing`; the model continues
+    `beginning`. `saw` is the request's hash. `wording` names the owner's texts used so far; `people` are the
+    authors whom the call answers.
     """
 
     kind = "model-call"
@@ -83,7 +83,7 @@ class ModelCall(StepEvent):
 
     @property
     def is_beyond_budget(self) -> Literal["", "day", "never"]:
-        """Budget that blocked it: the day's, or any day's."""
+        """Budget that the call exceeds: "day" (what is left today), "never" (that of any day), or empty."""
         if self.outcome != "over-budget":
             return ""
         if self.failure == TOO_DEAR:
@@ -100,7 +100,6 @@ class ModelCall(StepEvent):
 
     @property
     def is_too_long(self) -> bool:
-        """True if refused for its size, as it will be again."""
         return self.failure == "too-long"
 
     def line(self) -> str:
@@ -115,7 +114,7 @@ class ModelCall(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormChosen(StepEvent):
-    """A change of a model's answer form to plain words."""
+    """A model's change to answers in plain words."""
 
     kind = "form"
     stays: ClassVar[tuple[str, ...]] = ("form", "model")
@@ -128,7 +127,7 @@ class FormChosen(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoodChanged(StepEvent):
-    """The soul's mood in this thread from now on."""
+    """A change of the soul's mood in this thread."""
 
     kind = "mood"
     mood: str
@@ -136,7 +135,7 @@ class MoodChanged(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryNote(StepEvent):
-    """A note to remember, perhaps about a person."""
+    """A note of the soul, perhaps about a person."""
 
     kind = "remembered"
     text: str
@@ -145,7 +144,7 @@ class MemoryNote(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonModelWritten(StepEvent):
-    """The soul's knowledge of a person, built on the entry `since` (0: none)."""
+    """The soul's notes about a person; they continue the entry `since` (0: none)."""
 
     kind = "person"
     stays: ClassVar[tuple[str, ...]] = ("person",)
@@ -160,9 +159,9 @@ class PersonModelWritten(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextCleared(StepEvent):
-    """A summary of a conversation up to `last`; `kept` stays visible.
+    """A summary that replaces a conversation up to the entry `last`.
 
-    Without text, the soul cleared all but its `kept` last messages. With `seqs`, it replaces entries of a DM.
+    An empty `text` clears all but the last `kept` messages. In a DM, `seqs` are the summarized entries.
     """
 
     kind = "context-cleared"
@@ -175,10 +174,10 @@ class ContextCleared(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptShortened(StepEvent):
-    """A reduction of a prompt too long for its model.
+    """A prompt that was too long for its model, and was shortened.
 
-    `left_out`: positions from 0; memories above `longest` characters (0: none) lost their middle. `refused`:
-    by the server.
+    Memories at the positions `left_out` were omitted; those above `longest` characters (0: none) lost their
+    middle.
     """
 
     kind = "prompt-shortened"
@@ -196,9 +195,8 @@ class PromptShortened(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanState(StepEvent):
-    """A plan: until when it holds, and its steps ("open", "done" or "cancelled").
-
-    People see the `title`, the soul keeps the `condition`.
+    """A plan with its steps, which are "open", "done" or "cancelled". It is in force until the `condition` is
+    true.
     """
 
     condition: str
@@ -227,14 +225,14 @@ class PlanState(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanChanged(PlanState):
-    """A thread's plan from now on."""
+    """A change of a thread's plan."""
 
     kind = "plan"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemMessage(StepEvent):
-    """A message of the core about the fate of the soul's words."""
+    """A message from the daemon about what became of the soul's words."""
 
     kind = "system-message"
     text: str
@@ -265,7 +263,7 @@ class RunEnded(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardIntended(PlanState):
-    """A plan card about to be shown."""
+    """A plan card that is about to be shown in Slack."""
 
     kind = "card"
     pending = True
@@ -274,7 +272,7 @@ class CardIntended(PlanState):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardShown(PlanState):
-    """A plan card shown in Slack, as message `ts`."""
+    """A plan card in Slack, in the message `ts`."""
 
     kind = "card-shown"
     stays: ClassVar[tuple[str, ...]] = ("ts",)
@@ -284,7 +282,7 @@ class CardShown(PlanState):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardFailed(StepEvent):
-    """A failed card change; an earlier card stays."""
+    """A failure to show or change a plan card; the previous card stays."""
 
     kind = "card-missed"
     receipt_of = "card"
@@ -297,15 +295,15 @@ class CardFailed(StepEvent):
 Ending = Literal[
     "answered", "iterations", "calls", "money", "time", "stuck", "stopped", "failed", "unreadable"
 ]
-"""Reason of a reading's end: answer, a limit, circles or no code, a stop, no model, or a missing text."""
+"""Reasons for the end of a reading. "stuck": it repeated itself or wrote no code;
+"failed": no model replied.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingBegan(StepEvent):
-    """The start of a reading; the model sees only `shape` of its context.
-
-    `depth`: 0 for the root. `short` text is read in one call, and recorded whole. `fault`: why it is
-    unreadable.
+    """The start of a reading. The model sees only `shape`, a description of the text. `depth` is 0 for a root
+    reading.
     """
 
     kind = "reading"
@@ -321,7 +319,7 @@ class ReadingBegan(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellBegan(Intent):
-    """A cell of the model about to run."""
+    """A cell of a reading that is about to run."""
 
     kind = "cell"
     closed_by = frozenset({"cell-ran", "turn-ended"})
@@ -333,9 +331,8 @@ class CellBegan(Intent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellRan(StepEvent):
-    """The result of a cell: `text` for the model, `final` answer if given.
-
-    `variables`: all so far, with types; gone if `lost`.
+    """The result of a cell: `text` for the model, and the `final` answer if the cell gave one. `lost`: its
+    variables are gone.
     """
 
     kind = "cell-ran"
@@ -349,10 +346,7 @@ class CellRan(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingEnded(StepEvent):
-    """The end of a reading; `partial`: its answer is incomplete.
-
-    `calls` and `usd` include sub-readings. `beyond`: blocked by the budget of this "day", or any ("never").
-    """
+    """The end of a reading. `partial`: the answer is incomplete. `calls` and `usd` include sub-readings."""
 
     kind = "reading-ended"
     answer: str

@@ -12,7 +12,7 @@ from daemon.settings.limits import TokenUsage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptVersion(Event):
-    """A version of an owner's file, or a derived text; key `text:{sha256}`."""
+    """A version of an owner's file or of a text made from it, under the key `text:{sha256}`."""
 
     kind = "text"
     stays: ClassVar[tuple[str, ...]] = ("name", "text")
@@ -25,7 +25,7 @@ class PromptVersion(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSet(Event):
-    """The owner's texts of a turn, name to sha256; key `texts:{digest}`."""
+    """The sha256 of each owner's text in a turn, by name, under the key `texts:{digest}`."""
 
     kind = "texts"
     stays: ClassVar[tuple[str, ...]] = ("texts",)
@@ -37,7 +37,7 @@ class PromptSet(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuffixDrawn(Event):
-    """The suffix of section tags from now on (`<say-k7>`), under `tag-suffix`."""
+    """A new suffix of section tags, as in `<say-k7>`."""
 
     kind = "tag-suffix"
     stays: ClassVar[tuple[str, ...]] = ("suffix",)
@@ -49,7 +49,7 @@ class SuffixDrawn(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptFault(Event):
-    """A fault of an owner's file; `instead` says if the last good version, nothing, or the file is used."""
+    """A fault in an owner's file. `instead` says if its last good version is "kept"."""
 
     kind = "fault"
     stays: ClassVar[tuple[str, ...]] = ("name", "text")
@@ -60,7 +60,7 @@ class PromptFault(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookUpCall(Event):
-    """A probe of a model's abilities, with its cost."""
+    """A model call that tests a model's abilities."""
 
     kind = "look-up-call"
     stays: ClassVar[tuple[str, ...]] = ("question", "model", "outcome", "failure")
@@ -79,7 +79,7 @@ class LookUpCall(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackfillCompleted(Event):
-    """A completed backfill of a workspace up to a time, except channels `behind`."""
+    """A completed backfill: all channels were read up to `until`, those in `behind` less far."""
 
     kind = "caught-up"
     stays: ClassVar[tuple[str, ...]] = ("behind",)
@@ -89,7 +89,7 @@ class BackfillCompleted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackfillProgress(Event):
-    """A backfill's watermarks of channels and threads."""
+    """The watermarks of channels and threads during a backfill."""
 
     kind = "read-on"
     stays: ClassVar[tuple[str, ...]] = ("channels", "threads")
@@ -99,7 +99,7 @@ class BackfillProgress(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusCleared(Event):
-    """The removal of all statuses up to this attempt."""
+    """The removal of the statuses of all attempts up to the entry `upto`."""
 
     kind = "status-cleared"
     upto: int
@@ -116,7 +116,7 @@ class JournalNamed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelMoved(Event):
-    """A channel's new id in Slack; the journal keeps the first."""
+    """A new id that Slack gave to a channel. The journal keeps the first one."""
 
     kind = "channel-moved"
     stays: ClassVar[tuple[str, ...]] = ("team", "old", "new")
@@ -130,7 +130,7 @@ class ChannelMoved(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrowingMessageSeen(Event):
-    """Another bot's message that may grow; its final text is read from Slack."""
+    """A message that another bot may still be writing. Its final text will be read from Slack."""
 
     kind = "may-grow"
     pending = True
@@ -148,17 +148,14 @@ class GrowingMessageSeen(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageGrowthEnded(Event):
-    """The end of growth: taken, edited, or gone."""
+    """The end of a growing message: complete, edited, or gone."""
 
     kind = "grown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotesShown(StepEvent):
-    """Notes shown to a person, numbered from 1 in this order.
-
-    Not `listed`: versions of one note; `fixed`: it cannot be corrected.
-    """
+    """Notes shown to a person, numbered from 1. Unless `listed`, these are versions of one note."""
 
     kind = "notes-shown"
     stays: ClassVar[tuple[str, ...]] = ("person",)
@@ -174,7 +171,7 @@ class NotesShown(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteCorrected(StepEvent):
-    """A person's correction of the entry `of`, with its visibility."""
+    """A person's correction of the note `of`, which keeps its visibility."""
 
     kind = "corrected"
     stays: ClassVar[tuple[str, ...]] = ("person",)
@@ -189,9 +186,7 @@ class NoteCorrected(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetRequested(StepEvent):
-    """A request to forget these notes about a person (none: everything); `deletes`: and the soul's DM
-    messages.
-    """
+    """A request to forget these notes about a person (without `seqs`: everything)."""
 
     kind = "to-forget"
     pending = True
@@ -210,7 +205,7 @@ class ForgetRequested(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetCompleted(Input):
-    """A completed forget request; `deletes`: deletion from Slack follows."""
+    """A completed forget request. `deletes`: deletion in Slack follows."""
 
     kind = "forget-done"
     rank = InputRank.RESUME
@@ -240,7 +235,7 @@ class DeleteRequested(StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionListed(Event):
-    """The ts of messages to delete; `whole`: all of them."""
+    """The ts of messages to delete. `whole`: none is missing."""
 
     kind = "deletion-listed"
     stays: ClassVar[tuple[str, ...]] = ("messages",)
@@ -253,7 +248,7 @@ class DeletionListed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionProgress(Event):
-    """Progress of a deletion; `why` is Slack's error for the last one left."""
+    """Progress of a deletion. `why` is Slack's error for the last message that is left."""
 
     kind = "deleted-some"
     stays: ClassVar[tuple[str, ...]] = ("why",)

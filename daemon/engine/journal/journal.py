@@ -1,4 +1,4 @@
-"""The journal: append-only, and the only memory; all other state is projected from it.
+"""The journal: an append-only list of entries, from which all other state is projected.
 
 Reads are synchronous and small; long ones run in another thread. An awaited append is on disk, with all
 before it.
@@ -41,9 +41,9 @@ from daemon.engine.kinds import LEASES, EntriesErased, EntriesForgotten, with_en
 
 
 class BackgroundReader(JournalReader):
-    """Reader for another thread: a snapshot or, if `live`, current state. Skips damaged entries.
+    """Reader for another thread, which skips damaged entries.
 
-    An open snapshot prevents erasing.
+    It reads a snapshot or, if `live`, the current state. An open snapshot prevents erasing.
     """
 
     _leaves_out_damage = True
@@ -53,7 +53,7 @@ class BackgroundReader(JournalReader):
     ) -> None:
         store = open_readonly(path)
         if live:
-            store.rollback()  # the transaction would pin a snapshot
+            store.rollback()  # an open transaction would keep a snapshot
         super().__init__(store, kinds)
         self._hears = found
 
@@ -70,20 +70,19 @@ class BackgroundReader(JournalReader):
         limit: int = ALWAYS,
         newest: bool = False,
     ) -> list[int]:
-        """Return seqs between two others, in order: the first or newest `limit`.
+        """Return seqs between `since` and `before` in order: the first or `newest` ones up to `limit`.
 
-        Of `root` and its descendants, of keys under `path/`, or of all.
+        They are of `root` and its descendants, of keys under `path/`, or of all entries.
         """
         with self._question:
             return self._store.span(root, path, since, before, limit, newest=newest)
 
     def iterate_entries(self, seqs: Sequence[int], *, newest: bool = False) -> Iterator[Entry[Event]]:
-        """Yield these undamaged entries, oldest or newest first."""
         with self._question:
             yield from self._sound(self._store.each(seqs, newest=newest))
 
     def entries_like(self, patterns: Sequence[str], *, since: int, before: int) -> Iterator[Entry[Event]]:
-        """Yield entries whose body matches all LIKE patterns, newest first."""
+        """Yield entries whose body matches all these LIKE patterns, newest first."""
         with self._question:
             yield from self._sound(self._store.holding(patterns, since, before))
 
@@ -96,25 +95,24 @@ class BackgroundReader(JournalReader):
 
 
 MOST_RECENT_ENTRIES = 256
-"""Entries kept in memory."""
 
 
 class RecentEntries:
-    """Latest entries in memory."""
+    """Latest entries, kept in memory without gaps."""
 
     def __init__(self, kinds: EventCodec) -> None:
         self._kinds = kinds
         self._written = deque[WrittenRow](maxlen=MOST_RECENT_ENTRIES)
 
     def add(self, written: WrittenRow) -> None:
-        """Add the newest entry; drop others if it forgets words or follows another daemon's."""
+        """Add the newest entry. Earlier ones are dropped if there is a gap, or if the entry forgets words."""
         others = bool(self._written) and self._written[-1].seq + 1 != written.seq
         if others or written.row.kind == EntriesForgotten.kind:
             self._written.clear()
         self._written.append(written)
 
     def holds_all_after(self, since: int, upto: int) -> bool:
-        """True if it has the whole range."""
+        """True if all entries after `since` up to `upto` are kept."""
         written = self._written
         return bool(written) and written[0].seq <= since + 1 and written[-1].seq == upto
 
@@ -145,12 +143,12 @@ log = logging.getLogger(__name__)
 
 
 MOST_ARRIVED = 10_000
-"""Threads with a cached last input."""
+"""Threads whose latest input is cached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryDraft(Generic[E]):
-    """Checked entry, not written yet; `event` is as readers will decode it."""
+    """Entry that is checked but not written. `event` is what readers will decode."""
 
     row: EntryRow
     event: E
@@ -161,9 +159,9 @@ class EntryDraft(Generic[E]):
 
 
 class Journal(JournalReader):
-    """Open journal: an async context manager that holds its lock.
+    """The journal, open for writing: an async context manager that holds the journal's lock.
 
-    Engine kinds are added to the program's `kinds`, unless overridden.
+    `kinds` are the program's; the engine's are added.
     """
 
     _leaves_out_damage = True
@@ -182,25 +180,24 @@ class Journal(JournalReader):
         self._open = ExitStack()
         self._changed = asyncio.Event()
         self._arrived: dict[str, int] = {}
-        """Latest input by thread."""
+        """Seq of each thread's latest input."""
         self._arrived_before = 0
         self._newest: dict[str, int] = {}
-        """Latest entry by kind."""
+        """Seq of each kind's latest entry."""
         self._wrote_first, self._wrote_last = 0, -1
         self._at_hand = RecentEntries(self._kinds)
         self._inputs = frozenset(self._kinds.kind_names([Input]))
         self.damage = ""
-        """Damage found, with advice."""
+        """The first damage found, with advice; empty if none."""
 
     async def __aenter__(self) -> Self:
-        """Open the journal. Raises JournalError."""
         with ExitStack() as opening:
-            opening.enter_context(hold_lock(self._path))  # before the first connection
+            opening.enter_context(hold_lock(self._path))  # no connection without the lock
             written = open_store(self._path)
             opening.callback(written.close)
             try:
                 rebuild_folded_tables(written, self._kinds)
-            except JournalDamaged as damage:  # undamaged entries can still be read
+            except JournalDamaged as damage:  # readable entries can still be used
                 self._found(damage)
             self._finish_forgetting(written)
             self._add_digests(written)
@@ -217,7 +214,6 @@ class Journal(JournalReader):
         self._open.close()
 
     def _finish_forgetting(self, store: WritableTables) -> None:
-        """Finish interrupted erasures; on failure they stay pending."""
         try:
             finish_erasing(store, self._kinds, self._clock.now())
         except (sqlite3.Error, OSError, ValueError) as error:
@@ -225,7 +221,7 @@ class Journal(JournalReader):
             log.error("Could not finish erasing forgotten entries (%s); they stay pending.", error)
 
     def _add_digests(self, store: WritableTables) -> None:
-        """Add missing digests; on failure the next opening retries."""
+        """Add digests to older entries. If that fails, the next start continues."""
         try:
             add_digests(store, self._kinds)
         except (sqlite3.Error, OSError, ValueError) as error:
@@ -239,9 +235,9 @@ class Journal(JournalReader):
 
     @property
     def index_path(self) -> Path:
-        """Path of the search index, deleted by each erasure after blanking.
+        """Path of the search index. Each erasure blanks entries, and then deletes this file.
 
-        Open it before reading entries into it: then forgotten words are only in the deleted file.
+        Open the file before you read entries for it, or it may keep forgotten words.
         """
         return index_path(self._path)
 
@@ -251,17 +247,15 @@ class Journal(JournalReader):
 
     @property
     def died(self) -> asyncio.Future[None]:
-        """Future that fails when the writer dies."""
+        """Future that fails if the writer's thread ends."""
         return self._writer.died
 
     @property
     def is_writable(self) -> bool:
-        """True if the last append reached the disk."""
         return not (self.died.done() or self._writer.failing)
 
     @property
     def is_well(self) -> bool:
-        """True if writable and undamaged."""
         return self.is_writable and not self.damage
 
     async def append(
@@ -277,10 +271,11 @@ class Journal(JournalReader):
         fence: Fence | None = None,
         requires: int | None = None,
     ) -> tuple[Entry[E], bool]:
-        """Append an entry; return it once on disk, or the existing one under `key`; True if new.
+        """Append an entry; return it once it is on disk, and True, or the existing entry under `key`, and
+        False.
 
-        Closes `moot` entries if still pending. Raises FencedError after a takeover or if `requires` is not
-        pending, ValueError or TypeError for an invalid event, JournalError if it cannot be written.
+        Pending entries of `moot` are closed, too. Raises FencedError if `fence` fails or the entry `requires`
+        is not pending, ValueError or TypeError for an invalid event, JournalError if writing fails.
         """
         draft = self.make_draft(
             thread, event, key=key, author=author, cause=cause, closes=closes, moot=moot, fence=fence
@@ -308,7 +303,7 @@ class Journal(JournalReader):
         moot: Sequence[int] = (),
         fence: Fence | None = None,
     ) -> EntryDraft[E]:
-        """Check an entry. Raises ValueError or TypeError."""
+        """Check an entry, and return it as a draft. Raises ValueError or TypeError."""
         _check_names(thread, key, author)
         event = self.kinds.in_own_class(event)
         body, read = self.kinds.read_back(event)
@@ -330,10 +325,10 @@ class Journal(JournalReader):
     def submit(
         self, draft: EntryDraft[Any], *, after: str = "", receipt_of: str = "", opened_by: str = ""
     ) -> asyncio.Future[int]:
-        """Send a draft; the future of its seq fails with KeyConflict, FencedError or JournalError.
+        """Queue a draft. The future of its seq may fail with KeyConflict, FencedError or JournalError.
 
-        The key `after` must exist. `receipt_of` is the key of its cause, which it closes; `opened_by` that of
-        its thread's first entry, its cause.
+        An entry with the key `after` must exist. The cause is the entry with the key `receipt_of`, which is
+        closed, or `opened_by`, which opened the thread.
         """
         return self._writer.submit(draft.row, draft.fence, None, after, receipt_of, opened_by)
 
@@ -348,10 +343,10 @@ class Journal(JournalReader):
         cause: int | None = None,
         lets_go: Sequence[int] = (),
     ) -> Entry[EntriesForgotten]:
-        """Blank these entries, and return when none of their words are left in the file.
+        """Blank these entries; return when their words are gone from the file.
 
-        Closes `lets_go` entries if pending. Raises JournalError, also while a snapshot is open; `erase`
-        retries.
+        Pending entries of `lets_go` are closed. Raises JournalError, also while a snapshot is open; then
+        `erase` may be retried.
         """
         event = EntriesForgotten(seqs=tuple(seqs), why=why)
         forgotten, _ = await self.append(
@@ -361,7 +356,7 @@ class Journal(JournalReader):
         return forgotten
 
     async def erase(self, forgotten: Entry[EntriesForgotten]) -> None:
-        """Finish forgetting: blank bodies, clear the file, record the end."""
+        """Finish forgetting: blank the bodies, remove old bytes from the files, and record the end."""
         seqs, touched = forgotten.event.seqs, list[set[str]]()
         for some in in_chunks(seqs, CHUNK):
             await self._writer.run_job(partial(blank_bodies, kinds=self.kinds, seqs=some, by=forgotten.seq))
@@ -380,9 +375,9 @@ class Journal(JournalReader):
         )
 
     async def open_thread(self, key: str, event: E) -> tuple[Entry[E], bool]:
-        """Open a thread or return its first entry; True if new.
+        """Return the first entry of the thread with this key, and True if it was opened now.
 
-        On conflict its id gets more digits: eight collide at about nine thousand threads.
+        Thread ids have eight digits of a hash, or more if taken.
         """
         for thread in _candidate_thread_ids(key):
             try:
@@ -394,7 +389,7 @@ class Journal(JournalReader):
     async def open_with(
         self, key: str, event: E, first: F, *, first_key: str, author: str
     ) -> tuple[Entry[E], Entry[F]]:
-        """Open a thread with a `first` entry, in one commit."""
+        """Open a thread and append the entry `first`, in one commit."""
         thread = next(_candidate_thread_ids(key))
         opened = self.make_draft(thread, event, key=key, author="core")
         said = self.make_draft(thread, first, key=first_key, author=author)
@@ -409,7 +404,9 @@ class Journal(JournalReader):
         return there, found
 
     async def read_in_background(self, ask: Callable[[BackgroundReader], T]) -> T:
-        """Query a snapshot in another thread; repeat if words were forgotten meanwhile."""
+        """Call `ask` with a snapshot in another thread; again if words were forgotten meanwhile. Return its
+        result.
+        """
         while True:
             erasures = self.erasures
             found = await asyncio.to_thread(self._read_in_background, ask)
@@ -421,7 +418,7 @@ class Journal(JournalReader):
             return ask(past)
 
     async def follow_entries(self, since: int, limit: int = 1000) -> AsyncIterator[list[Entry[Event]]]:
-        """Yield entries after this seq as they come."""
+        """Yield all entries after `since`, and then new ones as they come."""
         while True:
             changed = self._changed
             entries = self.entries_since(since, limit)
@@ -433,33 +430,31 @@ class Journal(JournalReader):
 
     @property
     def next_change(self) -> asyncio.Event:
-        """Event of the next write only."""
+        """Event that is set at the next write."""
         return self._changed
 
     def arrival_counter(self, thread: str) -> int:
-        """Return a marker that changes with inputs of this thread, and sometimes of others."""
+        """Return a number that changes with each new input of this thread (and sometimes of others)."""
         return self._arrived.get(thread, self._arrived_before)
 
     def change_counter(self, *kinds: type[Event]) -> int:
-        """Return a marker that changes with these kinds."""
+        """Return a number that changes with each new entry of these kinds."""
         return max(self._newest.get(name, 0) for name in self.kinds.kind_names(kinds))
 
     def has_none(self, *kinds: type[Event], since: int, upto: int) -> bool:
-        """True if it is known without a query that this range has none."""
+        """True if memory shows that no entry of these kinds is after `since` up to `upto`."""
         mine = 0 < self._wrote_first <= since + 1 and self._wrote_last >= upto
         return mine and self.change_counter(*kinds) <= since
 
     def entries_of_kind(self, *kinds: type[E], since: int = 0, at: float = 0.0) -> list[Entry[E]]:
-        """Return entries of these kinds, from memory if possible."""
         if self._at_hand.holds_all_after(since, self.last_seq_of_all()):
             return self._at_hand.entries_after(since, self.kinds.kind_names(kinds), at)
         return super().entries_of_kind(*kinds, since=since, at=at)
 
     def _notify(self, written: Sequence[WrittenRow]) -> None:
-        """Update caches before awaited appends return."""
         for one in written:
             row, seq = one.row, one.seq
-            if seq != self._wrote_last + 1:  # another daemon wrote in between
+            if seq != self._wrote_last + 1:  # another daemon has written
                 self._wrote_first = seq
             self._at_hand.add(one)
             self._newest[row.kind] = self._wrote_last = seq
@@ -483,51 +478,48 @@ def _check_names(thread: str, key: str, author: str) -> None:
             raise ValueError(
                 f"an entry needs a thread, a key and an author; got {thread!r}, {key!r}, {author!r}"
             )
-        name.encode()  # fail here, not in the writer
+        name.encode()  # raises here, not in the writer
 
 
 Part = TypeVar("Part")
 
 
 PIECE = 100
-"""Entries applied while the loop is blocked: a few milliseconds."""
+"""Entries applied before other tasks may run."""
 
 
 class Projection:
-    """State projected from entries of `kinds`; derived classes clear it and apply one entry.
+    """State projected from entries of `kinds`. A derived class resets it, and applies an entry.
 
-    `fold` applies all at once; `update` works in pieces, for whoever can await.
+    `fold` applies all new entries at once; `update` lets other tasks run meanwhile.
     """
 
     kinds: ClassVar[tuple[type[Event], ...]] = ()
     holds_words: ClassVar[bool] = True
-    """True if it is rebuilt after forgetting."""
+    """True if the state has words, so that forgetting resets it."""
     far_behind: ClassVar[int] = 5_000
-    """Entries behind from which a thread looks up seqs; nearer, it costs more."""
+    """Number of new entries above which another thread looks up their seqs."""
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
         self.folded = 0
-        """Seq of its last entry."""
+        """Seq of the last entry applied."""
         self._upto = 0
-        """Seq up to which it is complete."""
+        """Seq up to which all entries were examined."""
         self._whole = False
         self._folding = asyncio.Lock()
-        """Held during updates, so that a burst of turns does one."""
+        """Held during an update, so that parallel calls share one."""
         self._erasures = journal.erasures
         self._reset()
 
     @property
     def entries_left(self) -> int:
-        """Entries not looked at."""
+        """Number of entries not examined yet."""
         self._reset_if_invalid(ALWAYS)
         return self.journal.last_seq_of_all() - self._upto
 
     async def update(self, before: int = ALWAYS) -> None:
-        """Update in pieces, to now or to when the entry `before` was written.
-
-        Going back rebuilds everything; only replays do.
-        """
+        """Apply all entries before the seq `before`. If later ones were applied already, begin anew."""
         async with self._folding:
             last = self._last(before)
             while last - self._upto > PIECE:
@@ -545,7 +537,6 @@ class Projection:
         self._whole = True
 
     async def _fold_in_pieces(self, last: int) -> None:
-        """Apply entries unless words are forgotten meanwhile."""
         erasures = self.journal.erasures
         if last - self._upto > self.far_behind:
             found = await self.journal.read_in_background(partial(self._to_fold, last=last))
@@ -571,7 +562,6 @@ class Projection:
             self.folded = self._upto = entry.seq
 
     def _reset_if_invalid(self, before: int) -> None:
-        """Clear it if it is past `before` or holds forgotten words."""
         forgotten = self.holds_words and self._erasures != self.journal.erasures
         if forgotten or self.folded >= before:
             self.folded = self._upto = 0
@@ -586,9 +576,9 @@ class Projection:
 
 
 class PartialProjection(Projection):
-    """Projection that reads only requested parts of history.
+    """Projection that reads old entries only for the parts that are asked for.
 
-    It begins at the journal's end; new entries go to existing parts.
+    It begins at the end of the journal; new entries are added to the parts it has.
     """
 
     def _last(self, before: int) -> int:
@@ -600,9 +590,10 @@ class PartialProjection(Projection):
     async def _read_in_thread(
         self, new: Callable[[], Part], add: Callable[[Part, JournalReader, int, int], None]
     ) -> Part:
-        """Read a part in another thread; `add` adds the entries after one seq, up to another.
+        """Make a part with `new`, and read it in another thread; `add` adds the entries after one seq up to
+        another.
 
-        Store it before the next await, to miss nothing.
+        Store the part before the next await, or it misses entries.
         """
         self.fold()
         while self._upto > self.far_behind:

@@ -1,4 +1,4 @@
-"""Journal file: opening, version, and the lock, which dies with its process."""
+"""The journal's file: opening, versions, and the lock, which ends with its process."""
 
 from __future__ import annotations
 
@@ -20,39 +20,32 @@ from daemon.engine.journal.writer import WritableTables
 from daemon.engine.kinds import LEASES
 
 VERSION = 4
-"""Version of the tables; other versions are not touched."""
 
 
 UNDIGESTED = 3
-"""Version without digests; opening it to write upgrades it.
-
-Older programs, which write and forget without digests, cannot open it then.
-"""
+"""Version without digests. Opening it for writing upgrades it, and older programs then refuse it."""
 
 
 DAMAGE = frozenset(
     {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FORMAT}
 )
-"""SQLite codes of a damaged file or disk."""
+"""SQLite's codes for a damaged file or disk."""
 
 
 RESTORE = (
     "put a copy of the journal back, without the -wal and -shm of this one,"
     " or move it away to begin a new one"
 )
-"""Advice on a damaged journal; ends a sentence."""
 
 
 NO_JSON = "malformed JSON"
-"""SQLite's error for a damaged `closes` column."""
 
 
 HELD = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL})
-"""SQLite codes of a file in use."""
 
 
 LOG_BYTES = 4 * 2**20
-"""Bytes of the write-ahead log after a checkpoint; snapshots let it grow."""
+"""Size in bytes to which a checkpoint cuts the write-ahead log."""
 
 
 log = logging.getLogger(__name__)
@@ -78,19 +71,19 @@ def damage_error(why: str) -> JournalDamaged:
 
 
 def open_store(path: Path) -> WritableTables:
-    """Open the tables, creating or upgrading them. Raises JournalError."""
+    """Open the tables for writing; create or upgrade them if necessary. Raises JournalError."""
     mend = " Make it this user's, make room on its disk, put a copy back, or move it away to begin a new one."
     with _as_journal(path, "opened", mend):
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=2.0)
         connection.text_factory = _text
-        version = _version_of(connection)  # before writing to a foreign file
+        version = _version_of(connection)  # before anything is written to a file of others
         for pragma in ("journal_mode = wal", "synchronous = full", f"journal_size_limit = {LOG_BYTES}"):
             connection.execute(f"pragma {pragma}")
         connection.execute("begin immediate")
         if version == 0:
             _create(connection, TABLES)
         else:
-            _create(connection, FOLDED_TABLES)  # missing ones are rebuilt
+            _create(connection, FOLDED_TABLES)  # missing tables are filled later
         if version == UNDIGESTED:
             _create(connection, DIGESTS)
         if version != VERSION:
@@ -100,9 +93,9 @@ def open_store(path: Path) -> WritableTables:
 
 
 def open_readonly(path: Path, *, snapshot: bool = True) -> JournalTables:
-    """Open the tables read-only. Raises JournalError.
+    """Open the tables for reading. Raises JournalError.
 
-    A `snapshot` keeps the log from being emptied: not for readers that pause.
+    A `snapshot` lets the write-ahead log grow: not for readers that pause.
     """
     if not os.path.isfile(path):  # noqa: PTH113  Path.is_file raises where a folder is closed to us
         raise JournalError(f"There is no journal at {path}. Name the file, or start the daemon to make one.")
@@ -118,7 +111,7 @@ def open_readonly(path: Path, *, snapshot: bool = True) -> JournalTables:
 
 
 def rebuild_folded_tables(store: WritableTables, kinds: EventCodec) -> None:
-    """Rebuild projections that differ from the entries. Raises JournalDamaged, without changes."""
+    """Rebuild tables of projections that differ from the entries. Raises JournalDamaged, without changes."""
     for table, names in folded_kinds(kinds).items():
         with as_journal_errors():
             stored, replayed = set(store.folded(table)), set(store.replay(table, names))
@@ -133,13 +126,12 @@ def rebuild_folded_tables(store: WritableTables, kinds: EventCodec) -> None:
 
 
 def folded_kinds(kinds: EventCodec) -> Mapping[str, Sequence[str]]:
-    """Return the kinds of each projection."""
+    """Return the kinds of entries by table of a projection."""
     return {"pending": [each.kind for each in kinds if each.pending], "lease": kinds.kind_names(LEASES)}
 
 
 @contextmanager
 def _as_journal(path: Path, done: str, hint: str) -> Iterator[None]:
-    """Name the file in errors."""
     try:
         yield
     except sqlite3.Error as error:
@@ -151,7 +143,7 @@ def _as_journal(path: Path, done: str, hint: str) -> Iterator[None]:
 
 
 def _version_of(connection: sqlite3.Connection) -> int:
-    """Return the version; 0 for a new file."""
+    """Return the file's version; 0 if it is new. Raises JournalError for a file of another program."""
     [version] = connection.execute("pragma user_version").fetchone()
     tables = [name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")]
     if version not in (0, UNDIGESTED, VERSION):
@@ -172,23 +164,25 @@ def _create(connection: sqlite3.Connection, tables: str) -> None:
 
 
 PRIVATE = 0o600
-"""Mode of the files, which hold private thoughts, whatever the umask."""
+"""Mode of the journal's files, which contain private thoughts."""
 
 
 MOMENT = 0.05
-"""Seconds for which a mere check may hold it."""
+"""Seconds before a second try for the lock, since a check of the lock holds it for a moment."""
 
 
 @contextmanager
 def hold_lock(journal: Path) -> Iterator[None]:
-    """Hold the lock file. Raises JournalLocked if another process does, JournalError if none can."""
+    """Hold the journal's lock. Raises JournalLocked if another process has it, JournalError if it cannot be
+    used.
+    """
     path = journal.with_name(journal.name + ".lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         for made in (path, journal):
             if not made.exists():
-                made.touch(mode=PRIVATE)  # SQLite gives its other files this mode
-        file = path.open("a+b", buffering=0)  # unbuffered: closing must not write again to a full disk
+                made.touch(mode=PRIVATE)  # SQLite's other files get this mode, too
+        file = path.open("a+b", buffering=0)  # unbuffered, so that closing does not write to a full disk
     except OSError as error:
         raise _useless(path, error) from error
     with file:
@@ -229,7 +223,7 @@ def _useless(path: Path, error: OSError) -> JournalError:
 
 
 def lock_holder(journal: Path) -> str:
-    """Return the process that holds `journal`; empty if none does."""
+    """Return the id of the process that has the journal's lock; empty if none has."""
     try:
         with journal.with_name(journal.name + ".lock").open() as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,6 +1,6 @@
-"""Reading a journal, also while another program writes it.
+"""Reader of a journal, which another program may write at the same time.
 
-Queries take classes of events and include derived kinds. Reads are synchronous and small.
+Queries for an event class also find its subclasses. Damaged entries raise JournalDamaged, or are skipped.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ E = TypeVar("E", bound=Event)
 
 
 ALWAYS = 2**62
-"""Seq after every other."""
+"""Seq beyond all others."""
 
 
 class EntryHead(NamedTuple):
@@ -40,22 +40,20 @@ class EntryHead(NamedTuple):
 
 
 class JournalReader:
-    """Queries on entries and projections.
-
-    They raise JournalError, or JournalDamaged if content is not what was written.
-    """
+    """Queries on entries and projections. They raise JournalError, or JournalDamaged for damaged entries."""
 
     _leaves_out_damage = False
-    """True if queries over threads skip damaged entries."""
+    """True if queries over several threads skip damaged entries."""
 
     def __init__(self, store: JournalTables, kinds: EventCodec) -> None:
         self._store = store
         self._question = QueryGuard(self._found)
         self.kinds = kinds
         self._first: tuple[int, int, float | None, float] = (0, 0, None, 0.0)
-        """Cached range, result and time of `first_after`."""
+        """First and last seq (excluded) for which `first_time_after` has an answer, the answer, and its
+        `now`.
+        """
         self.erasures = 0
-        """Erasures since opening, to be checked before using cached words."""
 
     def get(self, key: str) -> Entry[Event] | None:
         with self._question:
@@ -65,16 +63,15 @@ class JournalReader:
             return self._entry(found)
 
     def seq_of(self, key: str) -> int:
-        """Return the seq of an entry, even if damaged, or 0."""
+        """Return the seq of the entry with this key, which may be damaged; 0 if there is none."""
         with self._question:
             return self._store.seq_of(key) or 0
 
     def entry(self, seq: int) -> Entry[Any]:
-        """Return an entry. Raises KeyError."""
         return self.entries_at([seq])[0]
 
     def entries_at(self, seqs: Sequence[int]) -> list[Entry[Any]]:
-        """Return entries in this order. Raises KeyError."""
+        """Return the entries with these seqs, in the same order. Raises KeyError."""
         if not seqs:
             return []
         with self._question:
@@ -82,12 +79,12 @@ class JournalReader:
         return [found[seq] for seq in seqs]
 
     def entries_under(self, path: str) -> list[Entry[Event]]:
-        """Return entries with keys under `path/`."""
+        """Return the entries with keys under `path/`."""
         with self._question:
             return self._entries(self._store.under(path))
 
     def entries_of_step(self, key: str) -> list[Entry[Event]]:
-        """Return the parts of this key."""
+        """Return the entries that are parts of the step with this key."""
         with self._question:
             return self._entries(self._store.parts(key))
 
@@ -98,7 +95,7 @@ class JournalReader:
         return found
 
     def execution_entries(self, execution: str) -> list[Entry[Event]]:
-        """Return the execution's entries, except the report of its end."""
+        """Return the entries of an execution and its restarts, without the report of its end."""
         found = list[Entry[Event]]()
         for path in self.execution_paths(execution):
             found += self.entries_under(path)
@@ -107,15 +104,13 @@ class JournalReader:
     def thread_entries(
         self, thread: str, *kinds: type[E], since: int = 0, most: int | None = None
     ) -> list[Entry[E]]:
-        """Return a thread's entries of these kinds (default: all) after a seq; at most the first `most`, for
-        named kinds.
-        """
+        """Return a thread's entries of these kinds (default: all) after `since`, at most the first `most`."""
         names = self.kinds.kind_names(kinds)
         with self._question:
             return self._entries(self._store.of(thread, names, since, most))
 
     def tree_entries(self, root: str, *kinds: type[E], since: int = 0) -> list[Entry[E]]:
-        """Return entries of a thread and its descendants, in the same way."""
+        """Return entries of these kinds (default: all) after `since`, of a thread and its descendants."""
         names = self.kinds.kind_names(kinds)
         with self._question:
             rows = [*self._store.of(root, names, since), *self._store.below(root, names, since)]
@@ -133,7 +128,7 @@ class JournalReader:
             return self._store.count(thread, self.kinds.kind_names(kinds), before)
 
     def latest_first(self, thread: str, kind: type[E], before: int = ALWAYS) -> Iterator[Entry[E]]:
-        """Yield a thread's entries of this kind, newest first."""
+        """Yield the thread's entries of this kind before the seq `before`, newest first."""
         with self._question:
             found = self._latest(thread, kind, before)
             while found:
@@ -141,7 +136,9 @@ class JournalReader:
                 found = self._latest(thread, kind, before=found[0])
 
     def last_seq(self, thread: str, kind: type[Event]) -> int:
-        """Return the seq of the last entry, even if damaged, or 0."""
+        """Return the seq of the thread's last entry of this kind, which may be damaged; 0
+        if there is none.
+        """
         with self._question:
             found = self._latest(thread, kind)
         if found is None:
@@ -157,17 +154,17 @@ class JournalReader:
         return last
 
     def entries_of_kind(self, *kinds: type[E], since: int = 0, at: float = 0.0) -> list[Entry[E]]:
-        """Return entries of these kinds after a seq, from a time on."""
+        """Return the entries of these kinds after `since`, dated `at` or later."""
         names = self.kinds.kind_names(kinds)
         with self._question:
             return self._of_all(self._store.kind(names, since, at))
 
     def change_counter(self, *kinds: type[Event]) -> int:
-        """Return a marker that changes with these kinds."""
+        """Return a number that changes with each new entry of these kinds."""
         return self.last_seq_of_all()
 
     def seqs_of_kind(self, *kinds: type[Event], since: int = 0, upto: int = ALWAYS) -> list[int]:
-        """Return seqs after `since`, up to `upto`, to read in parts."""
+        """Return the seqs of the entries of these kinds after `since` up to `upto`."""
         if upto == ALWAYS:
             upto = self.last_seq_of_all()
         with self._question:
@@ -182,10 +179,9 @@ class JournalReader:
         upto: int = ALWAYS,
         at: float = 0.0,
     ) -> list[tuple[Any, ...]]:
-        """Return (seq, thread, kind, at, JSON list of the values under `paths`) of these kinds.
+        """Return (seq, thread, kind, at, values) of entries of these kinds after `since` up to `upto`.
 
-        `paths` are two or more, like `$.usage.input`. Many times faster than decoding, but damage goes
-        unnoticed.
+        `values` is a JSON list, for at least two `paths` like `$.usage.input`. Damage is not noticed.
         """
         if upto == ALWAYS:
             upto = self.last_seq_of_all()
@@ -195,17 +191,17 @@ class JournalReader:
     def fields_opened_under(
         self, prefix: str, kinds: Sequence[type[Event]], paths: Sequence[str], since: int, upto: int
     ) -> list[tuple[Any, ...]]:
-        """Return such rows of threads opened under a key with this prefix, by index."""
+        """Return rows as `fields_of_kind` does, of threads that were opened under a key with this prefix."""
         with self._question:
             return self._store.fields_below(prefix, self.kinds.kind_names(kinds), paths, since, upto)
 
     def threads_opened_under(self, prefix: str) -> list[str]:
-        """Return threads opened under a key with this prefix, latest first."""
+        """Return the threads that were opened under a key with this prefix, latest first."""
         with self._question:
             return self._store.threads_below(prefix)
 
     def last_entry_under(self, prefix: str, before: int = ALWAYS) -> Entry[Any] | None:
-        """Return the last entry with this key prefix before a seq."""
+        """Return the last entry before the seq `before` whose key has this prefix."""
         with self._question:
             while found := self._store.last_below(prefix, before):
                 for entry in self._of_all([found]):
@@ -216,9 +212,8 @@ class JournalReader:
     def entries_containing(
         self, text: str, *kinds: type[E], since: int = 0, upto: int = ALWAYS
     ) -> list[Entry[E]]:
-        """Return entries of these kinds that contain this string.
-
-        Scans all their rows, but decodes only matches.
+        """Return the entries of these kinds after `since` up to `upto` that contain this text as a JSON
+        string.
         """
         if upto == ALWAYS:
             upto = self.last_seq_of_all()
@@ -227,12 +222,12 @@ class JournalReader:
             return self._of_all(self._store.naming(names, json.dumps(text), since, upto))
 
     def readable_entries(self, seqs: Sequence[int]) -> list[Entry[Any]]:
-        """Return existing entries; a live journal skips damaged ones."""
+        """Return the entries with these seqs, in ascending order. Missing ones are left out."""
         with self._question:
             return self._of_all(self._store.many(seqs))
 
     def entries_between(self, since: int, upto: int, *kinds: type[Event]) -> list[Entry[Any]]:
-        """Return entries after `since`, up to `upto`, to read in parts."""
+        """Return the entries of these kinds after `since` up to `upto`."""
         names = self.kinds.kind_names(kinds)
         with self._question:
             return self._of_all(self._store.between(since, upto, names))
@@ -240,9 +235,10 @@ class JournalReader:
     def recently_active(
         self, root: type[E], said: Sequence[type[Event]], at: float
     ) -> Iterator[tuple[Entry[E], float]]:
-        """Yield `root` entries of threads with `said` entries since `at`, with their last time, latest first.
+        """Yield the `root` entry and latest time of each thread that has `said` entries since `at`, latest
+        first.
 
-        Reads everything said since then: use a background reader.
+        The query reads all entries since `at`: use a background reader.
         """
         roots, names = self.kinds.kind_names([root]), self.kinds.kind_names(said)
         with self._question:
@@ -251,7 +247,7 @@ class JournalReader:
                     yield entry, last
 
     def pending_entries(self, *kinds: type[E], thread: str | None = None) -> list[Entry[E]]:
-        """Return pending entries of these kinds (default: all), of one or all threads."""
+        """Return the pending entries of these kinds (default: all), in this thread or (None) in all."""
         names = self.kinds.kind_names(kinds or [Event])
         with self._question:
             rows = self._store.pending(names, thread)
@@ -260,7 +256,7 @@ class JournalReader:
             return self._entries(rows)
 
     def pending_seqs(self, *kinds: type[Event]) -> list[int]:
-        """Return pending seqs, to read in parts."""
+        """Return the seqs of the pending entries of these kinds."""
         with self._question:
             return self._store.pending_seqs(self.kinds.kind_names(kinds))
 
@@ -268,15 +264,15 @@ class JournalReader:
         return self.pending_entries(Input, thread=thread)
 
     def threads_with_pending(self, *kinds: type[Event]) -> list[str]:
-        """Return threads with pending entries of these kinds, longest waiting first.
+        """Return the threads with pending entries of these kinds, longest waiting first.
 
-        Reads no bodies: damage in one thread cannot block others.
+        No bodies are read, so damage in one thread does not block others.
         """
         with self._question:
             return self._store.waiting(self.kinds.kind_names(kinds))
 
     def busy_threads(self) -> list[str]:
-        """Return threads with pending inputs or a half turn."""
+        """Return the threads with pending inputs or an unfinished turn."""
         return self.threads_with_pending(Input, TurnBegan)
 
     def is_pending(self, seq: int) -> bool:
@@ -290,21 +286,21 @@ class JournalReader:
             return self._store.still_pending(seqs)
 
     def holds_lease(self, thread: str, epoch: int) -> bool:
-        """True if the attempt `epoch` has the lease."""
+        """True if the attempt that began with the entry `epoch` has the thread's lease."""
         return self.lease_epoch(thread) == epoch
 
     def lease_epoch(self, thread: str) -> int | None:
-        """Return the seq of the attempt with the lease."""
+        """Return the seq of the first entry of the attempt that has the thread's lease; None without any."""
         with self._question:
             return self._store.epoch(thread)
 
     def latest_attempts(self, since: int) -> list[tuple[str, int]]:
-        """Return threads and seqs of latest attempts after a seq."""
+        """Return the threads that an attempt has leased after `since`, each with the attempt's seq."""
         with self._question:
             return self._store.attempted(since)
 
     def entries_since(self, seq: int, limit: int = 1000) -> list[Entry[Event]]:
-        """Return entries after this seq; damaged ones must not hide the rest."""
+        """Return up to `limit` entries after this seq, without damaged ones."""
         with self._question, closing(self._store.since(seq)) as rows:
             return list(islice(self._sound(rows), limit))
 
@@ -314,14 +310,14 @@ class JournalReader:
         return [EntryHead(seq, thread, kind, parse_seqs(closes) or ()) for seq, thread, kind, closes in rows]
 
     def last_seq_of_all(self) -> int:
-        """Return the newest seq; 0 if empty."""
+        """Return the newest seq; 0 in an empty journal."""
         with self._question:
             return self._store.last()
 
     def first_time_after(self, seq: int, now: float) -> float | None:
-        """Return the time of the first entry after a seq not dated after `now`.
+        """Return the time of the first entry after `seq` not dated later than `now`, or None.
 
-        Ask for the lowest seq first: the answer is cached for higher ones.
+        Ask for the lowest seq first: the result is cached for higher ones.
         """
         since, until, at, then = self._first
         lasts = at is not None and at <= now
@@ -335,7 +331,6 @@ class JournalReader:
         return at
 
     def all_rows(self, upto: int = ALWAYS) -> Iterator[Stored]:
-        """Yield rows, few in memory."""
         with self._question:
             yield from self._store.rows(upto)
 
@@ -344,24 +339,22 @@ class JournalReader:
             yield from self._store.rows_and_digests()
 
     def undigested_span(self) -> tuple[int, int] | None:
-        """Return the range of seqs (first excluded) that may lack digests, or None."""
         with self._question:
             return self._store.undigested()
 
     def all_entries(self, upto: int = ALWAYS) -> Iterator[Entry[Event]]:
-        """Yield entries. Raises JournalDamaged."""
         for row in self.all_rows(upto):
             yield self._entry(row)
 
     def check_pages(self) -> None:
-        """Check each page of the file, but no entries. Raises JournalDamaged."""
+        """Check the pages of the file, but not its entries. Raises JournalDamaged."""
         with self._question:
             problems = self._store.problems(quick=True)
         if problems:
             raise damage_error(problems[0])
 
     def database_problems(self) -> list[tuple[int, str, str]]:
-        """Return SQLite's findings: (seq or 0, rule, text)."""
+        """Return the problems that SQLite finds, as (seq or 0, rule, text)."""
         with self._question:
             found = [(0, "file", text) for text in self._store.problems()]
             for seq, key in self._store.doubled():
@@ -396,14 +389,13 @@ class JournalReader:
                 f" `python -m daemon verify` names all that is damaged; {RESTORE}."
             ) from error
 
-    def _found(self, damage: JournalDamaged) -> None:
-        """Note damage in a live journal."""
+    def _found(self, damage: JournalDamaged) -> None: ...
 
 
 class QueryGuard:
-    """Context manager that turns errors of a query into JournalError.
+    """Context manager that turns SQLite's errors into JournalError.
 
-    Not a generator, which costs as much as a small query.
+    A class, since a generator costs as much as a small query.
     """
 
     __slots__ = ("_found",)
@@ -429,10 +421,9 @@ class QueryGuard:
 def open_reader(
     path: Path, kinds: Iterable[type[Event]], *, snapshot: bool = True
 ) -> Iterator[JournalReader]:
-    """Open a journal read-only, without a lock: others may write it.
+    """Open a journal for reading, without the lock. Raises JournalError.
 
-    Reads see the moment of opening or, without `snapshot`, of each query, for readers that pause. Raises
-    JournalError.
+    With `snapshot`, all queries see the moment of opening; without it, each sees its own.
     """
     store = open_readonly(path, snapshot=snapshot)
     try:

@@ -1,7 +1,7 @@
-"""Tables of the journal in SQLite: statements, rows and digests.
+"""The journal's tables in SQLite: statements, rows and digests.
 
-`entry` is the journal; `pending` and `lease` are projections, updated in the same transaction. Digests reveal
-accidents, not intent: whoever writes the file can write digests.
+The table `entry` is the journal; `pending` and `lease` are projections, written in the same transaction.
+Digests show accidental damage only: whoever can write the file can write digests.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ create index entry_by_thread on entry(thread, kind, seq);
 create index entry_by_kind on entry(kind, at);
 create unique index entry_opens_thread on entry(thread) where kind = 'thread';
 {FOLDED_TABLES}"""
-"""The last index keeps thread ids unique."""
+"""Tables of a new journal. The last index keeps thread ids unique."""
 
 
 DIGESTS = """
@@ -42,7 +42,7 @@ alter table entry add column digest blob;
 create table undigested(since integer not null, upto integer not null);
 insert into undigested select 0, coalesce(max(seq), 0) from entry
 """
-"""Upgrade from version 3, which had no digests; while `undigested` exists, its range may lack them."""
+"""Upgrade of version 3. While the table `undigested` exists, entries in its range may lack digests."""
 
 
 REPLAYS: Mapping[str, str] = {
@@ -51,7 +51,7 @@ REPLAYS: Mapping[str, str] = {
     "lease": "select thread, max(seq) from entry where kind in (select value from json_each(?))"
     " group by thread order by 1",
 }
-"""Each projection as a query over all entries."""
+"""Query over all entries for the rows of each projection."""
 
 
 ROW = "seq, thread, kind, author, body, key, cause, closes, at"
@@ -59,7 +59,7 @@ ROW = "seq, thread, kind, author, body, key, cause, closes, at"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryRow:
-    """Row to be written. `pending` and `leases` say how it changes projections."""
+    """Row to be written. `pending` and `leases` say if it is added to these projections."""
 
     thread: str
     kind: str
@@ -69,14 +69,12 @@ class EntryRow:
     cause: int | None
     closes: tuple[int, ...]
     moot: tuple[int, ...]
-    """Seqs that it also closes, if still pending."""
     at: float
     pending: bool
     leases: bool
 
 
 Stored = tuple[int, str, str, str, str, str, int | None, str, float]
-"""Row as read, in the order of ROW."""
 
 
 E = TypeVar("E", bound=Event)
@@ -99,7 +97,7 @@ def entry_from_written(row: EntryRow, seq: int, event: E) -> Entry[E]:
 
 
 def entry_from_row(row: Stored, kinds: EventCodec) -> Entry[Any]:
-    """Decode a row. Raises ValueError naming the damaged columns."""
+    """Decode a row. Raises ValueError with the names of damaged columns."""
     seq, thread, kind, author, body, key, cause, closes, at = row
     closed = parse_seqs(closes)
     if closed is None or not _looks_right(row):
@@ -120,7 +118,6 @@ def entry_from_row(row: Stored, kinds: EventCodec) -> Entry[Any]:
 
 
 def _looks_right(row: Stored) -> bool:
-    """True if columns have their usual types: a fast check."""
     _, thread, kind, author, body, key, cause, _, at = row
     return (
         type(thread) is type(kind) is type(author) is type(body) is type(key) is str
@@ -132,7 +129,7 @@ def _looks_right(row: Stored) -> bool:
 
 
 def _strays(row: Stored) -> Iterator[str]:
-    """Yield damaged columns: SQLite stores any type anywhere."""
+    """Yield the names of damaged columns, since SQLite stores any type in any column."""
     _, thread, kind, author, body, key, cause, closes, at = row
     texts = {"thread": thread, "kind": kind, "author": author, "body": body, "key": key}
     for name, text in texts.items():
@@ -147,7 +144,7 @@ def _strays(row: Stored) -> Iterator[str]:
 
 
 def parse_seqs(text: str) -> tuple[int, ...] | None:
-    """Parse the `closes` column; None if damaged."""
+    """Parse the column `closes`; return None if it is damaged."""
     if text == "[]":
         return ()
     try:
@@ -157,18 +154,18 @@ def parse_seqs(text: str) -> tuple[int, ...] | None:
 
 
 DIGEST_BYTES = 16
-"""Bytes of a digest: safe against collisions, at 17 bytes a row."""
+"""Bytes of a digest, enough against collisions."""
 
 
 def digest_of_row(row: Stored) -> bytes:
-    """Return a row's digest, with its seq, so that swapped rows are found.
+    """Return the digest of a row and its seq.
 
-    Lengths precede texts, so that nothing can move between columns. Damaged cells count as their `repr`.
+    The lengths of texts precede them, so that no text can move to the next column unnoticed.
     """
     seq, thread, kind, author, body, key, cause, closes, at = row
     try:
         lengths = f"{len(thread)} {len(kind)} {len(author)} {len(key)} {len(closes)}"
-    except TypeError:  # not a text
+    except TypeError:  # a damaged column is not a text
         return digest_of_row(
             (seq, repr(thread), repr(kind), repr(author), body, repr(key), cause, repr(closes), at)
         )
@@ -177,39 +174,38 @@ def digest_of_row(row: Stored) -> bytes:
 
 
 PART = 500
-"""Rows per query."""
+"""Rows read at once."""
 
 
 FEW = 200
-"""Entries that are scanned faster than looked up."""
+"""Number of entries below which a scan is faster than the kind index."""
 
 
 SPAN = 20_000
-"""Entries of a range that are scanned faster than a whole kind."""
+"""Number of entries in a range up to which a scan is faster than the kind index."""
 
 
 THESE = "(select value from json_each(?))"
-"""Values of a JSON list parameter."""
 
 
 def index_path(journal: Path) -> Path:
-    """Return the path of a search index. It may be deleted any time, and is by erasing."""
+    """Return the path of a journal's search index, which erasing deletes."""
     return journal.with_name(f"{journal.stem}.index{journal.suffix}")
 
 
 def delete_database(file: Path) -> None:
     """Delete a database and its side files. Raises OSError.
 
-    The log goes first, so that a kill leaves no log to a new file.
+    The write-ahead log is deleted first, so that a new database never finds an old log.
     """
     for made in ("-wal", "-shm", "-journal", ""):
         file.with_name(f"{file.name}{made}").unlink(missing_ok=True)
 
 
 class JournalTables:
-    """Queries over a connection to the tables in `path`; methods raise sqlite3.Error.
+    """Connection to the tables of a journal. Methods raise sqlite3.Error.
 
-    `digested`: `entry` has a digest column; a read-only one may lack it.
+    `digested`: the table `entry` has a column for digests.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path, *, digested: bool = True) -> None:
@@ -265,29 +261,25 @@ class JournalTables:
         return found[0] if found else None
 
     def seq_of(self, key: str, thread: str = "") -> int | None:
-        """Return the seq under this key, if any (in `thread`)."""
         return self._number("select seq from entry where key = ? and ? in ('', thread)", key, thread)
 
     def many(self, seqs: Sequence[int]) -> list[Stored]:
         return self._rows(f"seq in {THESE}", _json(seqs))
 
     def under(self, path: str) -> list[Stored]:
-        """Return rows with keys under `path/`."""
         return self._rows("key >= ? and key < ?", f"{path}/", f"{path}0")  # "0" follows "/"
 
     def parts(self, key: str) -> list[Stored]:
-        """Return rows with keys under `key!`."""
         return self._rows("key >= ? and key < ?", f"{key}!", f'{key}"')  # '"' follows "!"
 
     def beginning_with(self, name: str) -> list[Stored]:
-        """Return an execution's or turn's rows, over all restarts."""
+        """Return the rows of an execution and its restarts, or of a turn, by the beginning of their keys."""
         found = list[Stored]()
         for sign in "!/~":
             found += self._rows("key >= ? and key < ?", *_range(f"{name}{sign}"))
         return found
 
     def of(self, thread: str, kinds: Iterable[str], since: int, most: int | None = None) -> list[Stored]:
-        """Return a thread's rows of these kinds (default: all); `most` limits reading, too."""
         names = list(kinds)
         where = "thread = ? and seq > ?"
         values: list[object] = [thread, since]
@@ -300,10 +292,10 @@ class JournalTables:
         return self._rows(where, *values)
 
     def below(self, thread: str, kinds: Iterable[str], since: int) -> list[Stored]:
-        """Return rows of a thread's descendants, of these kinds (default: all).
+        """Return the rows of a thread's descendants.
 
-        `+` keeps SQLite on the thread index, since few have descendants; other indexes read the whole
-        journal.
+        `+` keeps SQLite on the thread index: few threads have descendants, and other indexes would read
+        everything.
         """
         names = list(kinds)
         where = "thread > ? and thread < ? and +seq > ?"
@@ -316,8 +308,7 @@ class JournalTables:
     def latest(self, thread: str, kind: str, before: int) -> Stored | None:
         """Return a thread's last row of this kind.
 
-        With `kind = ?`, SQLite would prepare anew each time, as a value may allow the partial index. `(select
-        ?)` avoids that.
+        `(select ?)` instead of `?` spares SQLite from preparing the query again for each kind.
         """
         found: Stored | None = self._db.execute(
             f"select {ROW} from entry where thread = ? and kind = (select ?) and seq < ?"
@@ -335,15 +326,13 @@ class JournalTables:
         return self._rows(where, _json(kinds), since, at)
 
     def seqs(self, kinds: Iterable[str], since: int, upto: int) -> list[int]:
-        """Return seqs after `since`, up to `upto`."""
         where = f"{_kind(upto - since)} in {THESE} and seq > ? and seq <= ?"
         return self._column(f"select seq from entry where {where} order by seq", _json(kinds), since, upto)
 
     def span(self, root: str, path: str, since: int, before: int, limit: int, *, newest: bool) -> list[int]:
-        """Return the first or newest seqs between two others.
+        """Return the seqs that `seqs_between` asks for.
 
-        Of a thread and its descendants, of keys under `path/`, or of all. `+` keeps SQLite on the thread or
-        key index; by seq it might read the whole journal.
+        `+` keeps SQLite on the thread or key index; by seq, it might read everything.
         """
         text = "select seq from entry where +seq > ? and +seq < ?"
         values: list[object] = [since, before]
@@ -361,14 +350,12 @@ class JournalTables:
         return sorted(self._column(f"{text} limit ?", *values, limit))
 
     def each(self, seqs: Sequence[int], *, newest: bool) -> Iterator[Stored]:
-        """Yield existing rows, few in memory."""
         query = f"select {ROW} from entry where seq in {THESE} order by seq"
         if newest:
             query += " desc"
         return self._one_by_one(query, _json(seqs))
 
     def holding(self, patterns: Sequence[str], since: int, before: int) -> Iterator[Stored]:
-        """Yield rows whose body matches all LIKE patterns (escape `~`), newest first."""
         return self._holding("seq > ? and seq < ?", [since, before], patterns)
 
     def holding_of(self, patterns: Sequence[str], seqs: Sequence[int]) -> Iterator[Stored]:
@@ -380,14 +367,15 @@ class JournalTables:
         return self._one_by_one(query, *values, *patterns)
 
     def between(self, since: int, upto: int, kinds: Iterable[str]) -> list[Stored]:
-        """Return rows after `since`, up to `upto`. `+` avoids the kind index, which reads everything."""
+        """Return the rows after `since` up to `upto`. `+` keeps SQLite off the kind index, which would read
+        everything.
+        """
         return self._rows(f"seq > ? and seq <= ? and +kind in {THESE}", since, upto, _json(kinds))
 
     def fields(
         self, kinds: Iterable[str], paths: Sequence[str], since: int, upto: int, at: float
     ) -> list[tuple[Any, ...]]:
-        """Return (seq, thread, kind, at, JSON list of the values under `paths`); skip invalid JSON."""
-        # `+` avoids the kind index if the range is shorter than a whole kind
+        # `+` keeps SQLite off the kind index if the range is short
         kind = "+kind" if 0 < upto - since <= SPAN else "kind"
         where = f"{kind} in {THESE} and seq > ? and seq <= ? and at >= ? and json_valid(body)"
         row = f"seq, thread, kind, at, json_extract(body, {', '.join('?' * len(paths))})"
@@ -397,7 +385,6 @@ class JournalTables:
     def fields_below(
         self, prefix: str, kinds: Iterable[str], paths: Sequence[str], since: int, upto: int
     ) -> list[tuple[Any, ...]]:
-        """Return such rows of threads with this key prefix, by key and thread index."""
         row = f"seq, thread, kind, at, json_extract(body, {', '.join('?' * len(paths))})"
         threads = "select thread from entry where key >= ? and key < ?"
         where = f"thread in ({threads}) and kind in {THESE} and +seq > ? and +seq <= ? and json_valid(body)"
@@ -409,18 +396,15 @@ class JournalTables:
         return self._column(query, *_range(prefix))
 
     def last_below(self, prefix: str, before: int) -> Stored | None:
-        """Return the last row with this key prefix, by the key index alone."""
         last = "select max(seq) from entry where key >= ? and key < ? and +seq < ?"
         found = self._rows(f"seq = ({last})", *_range(prefix), before)
         return found[0] if found else None
 
     def naming(self, kinds: Iterable[str], text: str, since: int, upto: int) -> list[Stored]:
-        """Return rows with this text in their body."""
         where = f"{_kind(upto - since)} in {THESE} and seq > ? and seq <= ? and instr(body, ?)"
         return self._rows(where, _json(kinds), since, upto, text)
 
     def lately(self, roots: Iterable[str], said: Iterable[str], at: float) -> Iterator[tuple[Stored, float]]:
-        """Yield `roots` rows of threads with `said` rows since `at`, with their last time, latest first."""
         found = self._db.execute(
             f"select {ROW}, last from entry join (select thread as lively, max(at) as last from entry"
             f" where kind in {THESE} and at >= ? group by thread)"
@@ -438,7 +422,6 @@ class JournalTables:
             yield from rows
 
     def rows(self, upto: int) -> Iterator[Stored]:
-        """Yield rows, few in memory, and no statement open between parts."""
         part = self._part(0, upto)
         while part:
             yield from part
@@ -453,7 +436,7 @@ class JournalTables:
             since = part[-1][0]
 
     def _part(self, since: int, upto: int, *more: str) -> list[Any]:
-        """Return some rows. SQLite itself decodes texts faster, but fails on damaged ones."""
+        """Return the next rows. SQLite decodes texts itself, which is faster, unless one is damaged."""
         columns = ", ".join([ROW, *more])
         query = f"select {columns} from entry where seq > ? and seq <= ? order by seq limit {PART}"
         careful = self._db.text_factory
@@ -467,13 +450,11 @@ class JournalTables:
             self._db.text_factory = careful
 
     def heads(self, seq: int, limit: int) -> list[tuple[int, str, str, str]]:
-        """Return (seq, thread, kind, closes) after a seq."""
         return self._db.execute(
             "select seq, thread, kind, closes from entry where seq > ? order by seq limit ?", (seq, limit)
         ).fetchall()
 
     def first_after(self, seq: int, now: float) -> tuple[int, float] | None:
-        """Return seq and time of the first entry after a seq not dated after `now`."""
         found: tuple[int, float] | None = self._db.execute(
             "select seq, at from entry where seq > ? and at <= ? order by seq limit 1", (seq, now)
         ).fetchone()
@@ -498,7 +479,6 @@ class JournalTables:
     # Checks
 
     def problems(self, *, quick: bool = False) -> list[str]:
-        """Return SQLite's findings; `quick`: the first, without checking indexes."""
         check = "integrity_check"
         if quick:
             check = "quick_check(1)"
@@ -506,11 +486,9 @@ class JournalTables:
         return [text for text in found if text != "ok"]
 
     def doubled(self) -> list[tuple[int, str]]:
-        """Return duplicate keys, each with its last seq."""
         return self._db.execute("select max(seq), key from entry group by key having count(*) > 1").fetchall()
 
     def undigested(self) -> tuple[int, int] | None:
-        """Return the range of seqs (first excluded) that may lack digests, or None."""
         if not self._digested:
             return 0, self.last()
         if self._number("select 1 from sqlite_master where name = 'undigested'") is None:
@@ -522,22 +500,18 @@ class JournalTables:
         return self._db.execute(f"select * from {table} order by 1").fetchall()
 
     def replay(self, table: str, kinds: Iterable[str]) -> list[tuple[Any, ...]]:
-        """Rebuild a projection's rows: about a second per million entries.
-
-        `kinds` are the pending or the leasing ones.
-        """
+        """Return the rows that a projection should have. `kinds` are those of its entries."""
         return self._db.execute(REPLAYS[table], (_json(kinds),)).fetchall()
 
 
 def _kind(entries: int) -> str:
-    """Return the kind column, without index for few entries."""
+    """Return the column `kind`, with `+` against its index if there are few entries."""
     if entries < FEW:
         return "+kind"
     return "kind"
 
 
 def _range(prefix: str) -> tuple[str, str]:
-    """Return the first key with this prefix, and the first after all."""
     return prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)
 
 
@@ -546,7 +520,7 @@ def _json(values: Iterable[object]) -> str:
 
 
 def _text(raw: bytes) -> str | bytes:
-    """Decode a text; damaged ones stay bytes, to hide no others."""
+    """Decode a text. A damaged one stays bytes, so that the rest of the row can be read."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -555,7 +529,5 @@ def _text(raw: bytes) -> str | bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenRow:
-    """Row on disk, with its seq."""
-
     seq: int
     row: EntryRow

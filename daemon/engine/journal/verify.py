@@ -1,6 +1,6 @@
-"""Verification of a journal: rules for each entry, and projections compared with rebuilt ones.
+"""Verification of a journal by rules for each entry. Projections are compared with rebuilt ones.
 
-It changes nothing. A rule sees the state before its entry, and yields (seq, sentence).
+A rule sees the state before its entry, and yields (seq, sentence) for each violation.
 """
 
 from __future__ import annotations
@@ -50,35 +50,34 @@ class OpenTurn:
     execution: str
     inputs: Sequence[int]
     paths: tuple[str, ...]
-    """Prefixes of its keys."""
     attempt: int = 1
 
 
 class ReplayState:
-    """State rebuilt from entries: threads, pending entries, leases."""
+    """State rebuilt from the entries so far: threads, pending entries, leases."""
 
     def __init__(self, kinds: EventCodec) -> None:
         self.kinds = kinds
         self.pending: defaultdict[str, dict[int, str]] = defaultdict(dict)
-        """Thread to pending seqs and their kinds."""
+        """Kinds of pending entries, by thread and seq."""
         self.leases: dict[str, int] = {}
         self.halves: dict[str, OpenTurn] = {}
         self.seen: defaultdict[str, set[int]] = defaultdict(set)
-        """Execution to inputs taken or received."""
+        """Inputs that an execution took or received, by execution."""
         self.woken = set[int | None]()
         self.children: dict[int, str] = {}
-        """Spawn to its thread."""
+        """Child threads, by the seq of the entry that spawned them."""
         self.blank: dict[int, int] = {}
-        """Blank entry to the one that forgot it."""
+        """Seq of the forgetting entry, by the seq of each blank entry."""
         self.forgotten: dict[int, Sequence[int]] = {}
-        """Forgetting entry to the forgotten ones."""
+        """Seqs that an entry forgets, by its own seq."""
         self.brought: defaultdict[str, set[int]] = defaultdict(set)
-        """Root thread to entries of other trees that it may name."""
+        """Entries of other trees that a tree of threads may name, by root thread."""
         self.last = 0
         self._there: dict[int, tuple[str, str]] = {}
         self._leasing = frozenset(kinds.kind_names(LEASES))
         self.owing = frozenset(each.receipt_of for each in kinds)
-        """Kinds that require a receipt."""
+        """Kinds that must be closed by a receipt."""
 
     @property
     def entry_count(self) -> int:
@@ -91,7 +90,6 @@ class ReplayState:
         return self.kinds.class_of_kind(self.kind_of(seq)) or Event
 
     def thread_of(self, seq: int) -> str:
-        """Return an entry's thread, or empty."""
         return self._there.get(seq, NOTHING)[1]
 
     @property
@@ -102,7 +100,6 @@ class ReplayState:
         return seq in self.pending[self.thread_of(seq)]
 
     def add_row(self, seq: int, thread: str, kind: str, closes: Sequence[int]) -> None:
-        """Apply a row's columns, even if its body is damaged."""
         event = self.kinds.class_of_kind(kind) or Event
         self.last = seq
         self._there[seq] = intern(kind), intern(thread)
@@ -142,7 +139,6 @@ class ReplayState:
             self.children[entry.seq] = event.thread
 
     def is_tree_busy(self, thread: str) -> bool:
-        """True if anything is pending here or below."""
         for name, waiting in self.pending.items():
             if waiting and (name == thread or name.startswith(f"{thread}.")):
                 return True
@@ -155,7 +151,7 @@ def _beginnings(name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class JournalRule:
-    """Check, and a filter of the classes that it concerns."""
+    """Rule for entries whose event class `concerns` accepts."""
 
     name: str
     check: Callable[[ReplayState, Entry[Any]], RuleFindings]
@@ -171,7 +167,6 @@ def _names_others(event: Any) -> bool:
 
 
 def _owes_a_receipt(event: type[Event]) -> bool:
-    """True for receipts and turn ends, where one may be missing."""
     return bool(event.receipt_of) or issubclass(event, TurnEnded)
 
 
@@ -188,13 +183,13 @@ class KindFilter:
 
 
 def cause(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
-    """Check that the cause exists."""
+    """Check that the cause of an entry exists."""
     if entry.cause is not None and not ledger.kind_of(entry.cause):
         yield entry.seq, f"its cause, {entry.cause}, is not there"
 
 
 def closes(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
-    """Check that closed entries are pending kinds that this kind may close."""
+    """Check that closed entries exist, and that an entry of this kind may close them."""
     for seq in entry.closes:
         kind = ledger.kind_of(seq)
         if not kind:
@@ -204,14 +199,14 @@ def closes(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
 
 
 def may_close(entry: Entry[Any], closed: type[Event]) -> bool:
-    """True if the entry may close this class. Any input may close a wait: the program chooses its kind."""
+    """True if the entry may close an entry of the class `closed`. Any input may close a wait."""
     if issubclass(closed, WaitBegan) and isinstance(entry.event, Input):
         return True
     return entry.kind in closed.closed_by
 
 
 def doubled(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
-    """Check that each pending entry is closed once."""
+    """Check that no entry is closed twice."""
     for n, seq in enumerate(entry.closes):
         again = seq in entry.closes[:n] or not ledger.is_pending(seq)
         if ledger.event_class_of(seq).pending and again:
@@ -219,7 +214,7 @@ def doubled(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
 
 
 def refers(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
-    """Check that named entries are in the same tree or brought into it; forgetting ones may be anywhere."""
+    """Check that entries named by an entry's fields are in its tree of threads, or were brought into it."""
     root = root_of(entry.thread)
     for field, seq in ledger.kinds.referenced_seqs(entry.event):
         there = ledger.thread_of(seq)
@@ -234,7 +229,7 @@ def refers(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
 
 
 def turn(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
-    """Check that turns take pending inputs, one turn at a time."""
+    """Check that a thread has one turn at a time, and that its inputs were pending."""
     half, event = ledger.halves.get(entry.thread), entry.event
     if isinstance(event, TurnBegan):
         if half:
@@ -254,7 +249,7 @@ def turn(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
 
 
 def answered(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
-    """Check that a turn closes all inputs it took, and no others."""
+    """Check that the end of a turn closes the inputs it took, and no others."""
     half = ledger.halves.get(entry.thread)
     if half is None:
         return
@@ -267,7 +262,7 @@ def answered(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
 
 
 def receipt(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
-    """Check that receipts close their cause, and that a turn's end misses none."""
+    """Check that receipts close their cause, and that no receipt is missing at the end of a turn."""
     event, told = entry.event, entry.event.receipt_of
     copied = isinstance(event, StepEvent) and event.taken_from  # its intent is in the abandoned execution
     if told and not copied:
@@ -282,7 +277,7 @@ def receipt(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
 
 
 def woke(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
-    """Check that a wait ends once, closed by its end or its execution."""
+    """Check that a wait ends once, and that the right entry closes it."""
     event = entry.event
     waits = issubclass(ledger.event_class_of(entry.cause), WaitBegan)
     if isinstance(event, WaitEnded) and not waits:
@@ -294,14 +289,13 @@ def woke(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
 
 
 def step(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
-    """Check that steps are written by their thread's half turn."""
+    """Check that a step is written during the turn that its key names."""
     half = ledger.halves.get(entry.thread)
     if half is None or not entry.key.startswith(half.paths):
         yield entry.seq, f"a {entry.kind} outside of the turn that its key names"
 
 
 def blank(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
-    """Check that forgotten entries are blank; no hash of their content is kept."""
     if entry.forgotten and entry.event != entry.event.without_words():
         yield entry.seq, f"it is marked as forgotten with {entry.forgotten}, and still holds words"
 
@@ -325,7 +319,7 @@ FileFindings = Iterator[tuple[int, str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleViolation:
-    """Rule that an entry breaks; seq 0 is the file."""
+    """Violation of a rule by an entry (seq 0: by the file)."""
 
     seq: int
     rule: str
@@ -337,8 +331,6 @@ class RuleViolation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingCount:
-    """Pending entries of a kind: work, not a fault."""
-
     kind: str
     state: str
     count: int
@@ -349,7 +341,7 @@ class PendingCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyResult:
-    """Result of verification; `undigested` counts older entries without digest."""
+    """Result of a verification. `undigested` entries have no digest yet."""
 
     entries: int
     violations: Sequence[RuleViolation]
@@ -375,7 +367,7 @@ def _counted(number: int, one: str, many: str) -> str:
 
 
 def verify(reading: JournalReader, rules: Iterable[JournalRule] = ()) -> VerifyResult:
-    """Check the whole journal, also with these rules. Raises JournalError."""
+    """Check a journal, also by these `rules`. Raises JournalError."""
     ledger, digests = ReplayState(reading.kinds), DigestCheck(reading.undigested_span())
     findings = sorted(_findings(reading, ledger, digests, [*RULES, *rules]), key=itemgetter(0))
     violations = [RuleViolation(seq=seq, rule=rule, text=text) for seq, rule, text in findings]
@@ -388,14 +380,14 @@ def verify(reading: JournalReader, rules: Iterable[JournalRule] = ()) -> VerifyR
 
 
 class DigestCheck:
-    """Check of digests; counts missing ones `between` two seqs."""
+    """Check of digests. Only entries `between` two seqs may lack one; they are counted."""
 
     def __init__(self, between: tuple[int, int] | None) -> None:
         self._since, self._upto = between or (0, 0)
         self.missing = 0
 
     def check(self, row: Stored, digest: object) -> FileFindings:
-        """Compare a row with its digest, which may be None."""
+        """Yield a finding if a row does not fit its digest (None: missing)."""
         seq = row[0]
         if digest is None and self._since < seq <= self._upto:
             self.missing += 1
@@ -415,7 +407,7 @@ def _findings(
     for row, digest in reading.all_rows_with_digests():
         seq = row[0]
         missing = ledger.last + 1
-        if missing < seq:  # seqs leave no gap
+        if missing < seq:  # a seq is never left out
             gone = "this entry is gone"
             if missing < seq - 1:
                 gone = f"gone up to {seq - 1}"
@@ -449,7 +441,7 @@ def _look_at(row: Stored, ledger: ReplayState, asked: Mapping[str, Sequence[Jour
 
 
 def _forgotten(ledger: ReplayState) -> FileFindings:
-    """Check that exactly the forgotten entries are blank."""
+    """Check that all forgotten entries are blank, and no others."""
     named = {by: set(seqs) for by, seqs in ledger.forgotten.items()}
     for seq, by in ledger.blank.items():
         if seq not in named.get(by, ()):

@@ -1,7 +1,6 @@
-"""The writer: one thread that commits appends in order, and erases forgotten words.
+"""The journal's writer: a thread that commits appends in order, and erases forgotten words.
 
-An awaited append is on disk, with all before it. Erasing and adding digests run in small, repeatable
-transactions: after a kill, the next opening continues.
+Erasing uses small, repeatable transactions: after a kill, the next start continues.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ log = logging.getLogger(__name__)
 
 
 GROUP = 256
-"""Appends in one commit, at most."""
+"""Most appends in one commit."""
 
 
 class WritableTables(JournalTables):
@@ -58,9 +57,9 @@ class WritableTables(JournalTables):
         self._db.execute("commit")
 
     def insert(self, row: EntryRow) -> int | None:
-        """Insert a row and update projections; return its seq, or None if its key or thread exists."""
+        """Insert a row and update projections. Return its seq, or None if its key or thread exists."""
         seq = self.last() + 1
-        closes, at = json.dumps(row.closes), float(row.at)  # as read back
+        closes, at = json.dumps(row.closes), float(row.at)  # in the form in which they are read
         stored = (seq, row.thread, row.kind, row.author, row.body, row.key, row.cause, closes, at)
         inserted = self._db.execute(
             f"insert into entry({ROW}, digest) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
@@ -80,7 +79,7 @@ class WritableTables(JournalTables):
             self._db.execute("delete from pending where seq = ?", (closed,))
 
     def overwrite(self, row: Stored, *, key: str, body: str) -> None:
-        """Replace a forgotten row's key, body and digest."""
+        """Replace the key and body of a forgotten row, and its digest."""
         seq, thread, kind, author, _, _, cause, closes, at = row
         digest = digest_of_row((seq, thread, kind, author, body, key, cause, closes, at))
         self._db.execute(
@@ -88,7 +87,7 @@ class WritableTables(JournalTables):
         )
 
     def digest_some(self, most: int) -> bool:
-        """Add up to `most` digests in one transaction; True if any were missing."""
+        """Add up to `most` missing digests in one transaction; return True if any were missing."""
         between = self.undigested()
         if between is None:
             return False
@@ -105,16 +104,16 @@ class WritableTables(JournalTables):
         return bool(rows)
 
     def scrub(self) -> None:
-        """Erase overwritten bytes: vacuum, empty the log, delete the search index.
+        """Remove overwritten bytes: rebuild the file, empty the write-ahead log, delete the search index.
 
-        The index goes last: from then on only blank bodies are read into it. Raises sqlite3.OperationalError
-        while an old snapshot is open or the disk is too small; OSError.
+        The index is deleted last, since words could be read into it before. Raises OSError, and
+        sqlite3.OperationalError while a snapshot is open or the disk is full.
         """
-        self._empty_log()  # fails early: with a snapshot open, vacuum would only fill the log
+        self._empty_log()  # raises if a snapshot is open
         try:
             self._db.execute("vacuum")
         finally:
-            self._empty_log()  # frees a disk that was too small
+            self._empty_log()  # frees the disk if vacuum filled it
         delete_database(index_path(self.path))
 
     def _empty_log(self) -> None:
@@ -132,7 +131,7 @@ class WritableTables(JournalTables):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fence:
-    """Condition that this attempt still has the lease; None: that nobody ever had."""
+    """Condition that the attempt `epoch` still has the thread's lease (None: that nobody ever had it)."""
 
     thread: str
     epoch: int | None
@@ -140,11 +139,7 @@ class Fence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingAppend:
-    """Row on its way to disk; the entry `requires` must still be pending.
-
-    The key `after` must exist: unawaited entries fail with their predecessor. `receipt_of` is the key of its
-    cause, which it closes; `opened_by` is the key of its thread's first entry, its cause.
-    """
+    """Row to be written, under conditions that are described at `Journal.append` and `submit`."""
 
     row: EntryRow
     fence: Fence | None
@@ -157,8 +152,6 @@ class PendingAppend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriterJob:
-    """Other work on the tables, between commits."""
-
     do: Callable[[WritableTables], object]
     done: asyncio.Future[int]
 
@@ -167,7 +160,7 @@ Result = WrittenRow | None | Exception
 
 
 class JournalWriter:
-    """Thread that commits appends from the event loop, and resolves their futures there."""
+    """Thread that commits rows; their futures are resolved in the event loop."""
 
     def __init__(self, store: WritableTables, committed: Callable[[Sequence[WrittenRow]], None]) -> None:
         self._store = store
@@ -175,11 +168,10 @@ class JournalWriter:
         self._loop = asyncio.get_running_loop()
         self._waiting: queue.SimpleQueue[PendingAppend | WriterJob | None] = queue.SimpleQueue()
         self._next_work: WriterJob | None = None
-        """Job found behind the current appends."""
+        """Job to run after the rows that are being committed."""
         self._thread = threading.Thread(target=self._run, name="journal-writer", daemon=True)
         self.died: asyncio.Future[None] = self._loop.create_future()
         self.failing = False
-        """True if the last append failed."""
 
     def start(self) -> None:
         self._thread.start()
@@ -197,7 +189,7 @@ class JournalWriter:
         receipt_of: str = "",
         opened_by: str = "",
     ) -> asyncio.Future[int]:
-        """Queue a row; the future of its seq fails with KeyConflict, FencedError or JournalError."""
+        """Queue a row. The future of its seq may fail with KeyConflict, FencedError or JournalError."""
         if self.died.done():
             raise JournalError("The journal's writer has died; see the log and restart the daemon.")
         append = PendingAppend(
@@ -213,7 +205,7 @@ class JournalWriter:
         return append.done
 
     def run_job(self, do: Callable[[WritableTables], object]) -> asyncio.Future[int]:
-        """Run a job after everything submitted so far; fails with JournalError."""
+        """Queue a job after everything queued so far. Its future may fail with JournalError."""
         if self.died.done():
             raise JournalError("The journal's writer has died; see the log and restart the daemon.")
         work = WriterJob(do=do, done=self._loop.create_future())
@@ -251,7 +243,7 @@ class JournalWriter:
             one = self._waiting.get()
             if one is None:
                 if batch:
-                    self._waiting.put(None)  # read again after this batch
+                    self._waiting.put(None)  # the end, to be read again after this batch
                 break
             if isinstance(one, WriterJob):
                 if not batch:
@@ -262,7 +254,6 @@ class JournalWriter:
         return None, batch
 
     def work(self, work: WriterJob) -> Result:
-        """Run a job, or roll it back."""
         try:
             work.do(self._store)
         except (sqlite3.Error, OSError) as error:
@@ -271,7 +262,7 @@ class JournalWriter:
         return None
 
     def commit(self, batch: Sequence[PendingAppend]) -> list[Result]:
-        """Commit a batch; if that fails, row by row, so that a bad row fails alone."""
+        """Commit rows together or, if that fails, one by one, so that only bad ones fail."""
         try:
             self._store.begin()
             results = [self._insert(append) for append in batch]
@@ -319,7 +310,6 @@ class JournalWriter:
         return WrittenRow(seq=seq, row=row)
 
     def _report_fault(self, reason: BaseException) -> None:
-        """Log the first failure of a series as an error."""
         level = logging.DEBUG if self.failing else logging.ERROR
         self.failing = True
         log.log(
@@ -366,15 +356,15 @@ def erased_key(key: str) -> str:
 
 
 CHUNK = 200
-"""Bodies blanked while other commits wait."""
+"""Bodies blanked in one transaction."""
 
 
 FEW_EXECUTIONS = 20
-"""Executions cleared while other commits wait."""
+"""Executions whose hashes are cleared before other commits may run."""
 
 
 def blank_bodies(store: WritableTables, kinds: EventCodec, seqs: Sequence[int], by: int) -> None:
-    """Blank these bodies under the entry `by`. Raises sqlite3.Error, without changes."""
+    """Blank these bodies; `by` is the seq of the forgetting entry. Raises sqlite3.Error, without changes."""
     store.begin()
     for row in store.many(seqs):
         _, _, kind, _, body, key, *_ = row
@@ -384,9 +374,9 @@ def blank_bodies(store: WritableTables, kinds: EventCodec, seqs: Sequence[int], 
 
 
 def find_executions(store: WritableTables, kinds: EventCodec, seqs: Sequence[int]) -> list[set[str]]:
-    """Find executions that recorded or took one of these entries: hashes may be made from its words.
+    """Find executions that wrote or took one of these entries: their hashes may be made from its words.
 
-    Each is the set of its id and its turns' ids, which begin its keys.
+    Each is a set of ids (its own and its turns') with which its keys begin.
     """
     wanted, found = set(seqs), set[str]()
     first = dict[str, int]()
@@ -418,9 +408,9 @@ def readable_rows(rows: Sequence[Stored], kinds: EventCodec) -> Iterator[tuple[S
 
 
 def clear_hashes(store: WritableTables, kinds: EventCodec, executions: Sequence[set[str]]) -> None:
-    """Clear all hashes of these executions, also in context names.
+    """Clear the hashes of these executions, also in names of contexts.
 
-    Raises sqlite3.Error; executions before the failing one stay cleared.
+    Raises sqlite3.Error; executions before the failure stay cleared.
     """
     for names in executions:
         store.begin()
@@ -429,7 +419,7 @@ def clear_hashes(store: WritableTables, kinds: EventCodec, executions: Sequence[
         keys = [without_content_names(row[5], row[0], contexts) for row in rows]
         for row, key in zip(rows, keys, strict=True):
             body = row[4]
-            if isinstance(body, str):  # bytes if damaged
+            if isinstance(body, str):  # a damaged body is bytes
                 body = _without_names(kinds.unhash(row[2], body), row[0], names, contexts)
             if (key, body) != (row[5], row[4]):
                 store.overwrite(row, key=key, body=body)
@@ -437,14 +427,13 @@ def clear_hashes(store: WritableTables, kinds: EventCodec, executions: Sequence[
 
 
 def _without_names(body: str, seq: int, names: set[str], contexts: dict[str, str]) -> str:
-    """Replace renamed contexts in keys that the body contains."""
     if not CONTENT.search(body):
         return body
     for name in names:
         told = re.escape(_in_json(name)) + r'[/~!][^"]*' + CONTENT.pattern + r"#\d+"
         for key in re.findall(told, body):
             without_content_names(str(json.loads(f'"{key}"')), seq, contexts)
-    for old in sorted(contexts, key=len, reverse=True):  # inner ones first
+    for old in sorted(contexts, key=len, reverse=True):  # the innermost first
         body = body.replace(_in_json(old), _in_json(contexts[old]))
     return body
 
@@ -454,7 +443,7 @@ def _in_json(text: str) -> str:
 
 
 def finish_erasing(store: WritableTables, kinds: EventCodec, now: float) -> None:
-    """Finish interrupted erasures, before anybody reads. Raises sqlite3.Error."""
+    """Finish interrupted erasures, before anything is read. Raises sqlite3.Error."""
     for row in store.pending([EntriesForgotten.kind]):
         seq, thread, kind, author, body, key, *_ = row
         forgotten = kinds.load(kind, body)
@@ -487,7 +476,7 @@ MIGRATION_PIECE = 1_000
 
 
 def add_digests(store: WritableTables, kinds: EventCodec) -> None:
-    """Add missing digests. Raises sqlite3.Error or OSError; the next opening continues."""
+    """Add missing digests. Raises sqlite3.Error or OSError; the next start continues."""
     between = store.undigested()
     if between is None:
         return
@@ -507,7 +496,6 @@ def add_digests(store: WritableTables, kinds: EventCodec) -> None:
 
 
 def _clear_hashes(store: WritableTables, kinds: EventCodec) -> None:
-    """Clear hashes left by older versions."""
     seqs = list[int]()
     for _, event in readable_rows(store.kind([EntriesForgotten.kind], 0, 0.0), kinds):
         if isinstance(event, EntriesForgotten):
