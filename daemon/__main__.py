@@ -37,13 +37,13 @@ Command = Callable[[argparse.Namespace], int]
 Add = Callable[[str, Command, str], argparse.ArgumentParser]
 
 MISCONFIGURED = 78
-"""EX_CONFIG of sysexits.h: the owner must change something."""
+"""EX_CONFIG of sysexits.h: the owner has to change something."""
 UNWRITABLE = 74
-"""EX_IOERR: the journal failed; a restart may help."""
+"""EX_IOERR of sysexits.h: the journal failed; a restart may help."""
 INTERRUPTED = 128 + signal.SIGINT
-"""Exit status after Ctrl-C, as in a shell."""
+"""Exit status after Ctrl-C, as shells report it."""
 UNREAD = 128 + signal.SIGPIPE
-"""Exit status after a broken pipe, as in a shell."""
+"""Exit status after a broken pipe, as shells report it."""
 
 
 def main() -> int:
@@ -54,11 +54,11 @@ def main() -> int:
     begin_log("warning", "text")
     try:
         status: int = asked.command(asked)
-        print(end="", flush=True)  # raise a broken pipe here, not at exit
+        print(end="", flush=True)  # raises a broken pipe here, not at exit
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes stdout at exit
         return UNREAD
     except ConfigError as error:
         print(escaped_lines(str(error)), file=sys.stderr)
@@ -138,7 +138,7 @@ def _journal(asked: argparse.Namespace) -> Path:
 
 def _run(_: argparse.Namespace) -> int:
     settings = _settings()
-    gc.disable()  # spares passes over imported modules
+    gc.disable()  # the collector would go over the imported modules
     with _loading():
         from daemon import lifetime
         from daemon.app.daemon import run_daemon
@@ -188,7 +188,6 @@ def _link(_: argparse.Namespace) -> int:
 
 
 def _rehearsal(settings: Settings, *, slack: bool, claude: bool) -> RehearsalMount:
-    """Return rehearsed services, imported only on demand."""
     from daemon.app.discovery import CurrentSoulName
     from daemon.engine.clock import SystemClock
     from rehearsal.rehearsed import RehearsalServers
@@ -198,7 +197,6 @@ def _rehearsal(settings: Settings, *, slack: bool, claude: bool) -> RehearsalMou
 
 
 def _toured(settings: Settings) -> tuple[Settings, Path]:
-    """Return settings and sample actions for the tour; set ones are kept."""
     from daemon.settings.home import project_root
     from rehearsal.tour import FILES, OWNER, SAMPLES
 
@@ -213,7 +211,6 @@ def _toured(settings: Settings) -> tuple[Settings, Path]:
 
 
 def _settings() -> Settings:
-    """Load the settings; log unknown keys and values."""
     settings = load()
     begin_log(settings.log_level, settings.log_format)
     for said in (*misspelt(), *unreadable_lines(), *taken_for_false()):
@@ -227,7 +224,7 @@ def _doctor(asked: argparse.Namespace) -> int:
     with _loading():
         from daemon.app.doctor import examine_installation
 
-    logging.disable()  # failures are findings
+    logging.disable()  # the findings report failures
     return asyncio.run(examine_installation(SystemClock(), asked.json))
 
 
@@ -239,7 +236,7 @@ def _check(asked: argparse.Namespace) -> int:
 
     folder = asked.folder or project_root()
     has_owner, sandbox = True, ""
-    with suppress(ConfigError):  # left to the doctor
+    with suppress(ConfigError):  # the doctor reports this error
         settings = load()
         has_owner, sandbox = has_known_owner(settings), settings.rlm_sandbox
     return check_texts(folder, find_owner_code(folder, owned=has_owner, sandbox=sandbox))
@@ -310,7 +307,7 @@ def _verify(asked: argparse.Namespace) -> int:
 def _export(asked: argparse.Namespace) -> int:
     from daemon.engine.event import entry_as_json
 
-    # No snapshot: a paused pager would keep the daemon's log from truncation.
+    # no snapshot: while a pager waits, it would keep the daemon's log from truncation
     with _reading(asked, snapshot=False) as journal, _written(asked.out) as out:
         for entry in journal.all_entries(upto=journal.last_seq_of_all()):
             print(json.dumps(entry_as_json(entry)), file=out)
@@ -326,7 +323,6 @@ def _backup(asked: argparse.Namespace) -> int:
 
 @contextmanager
 def _loading() -> Iterator[None]:
-    """Import modules inside; raise ConfigError for a missing package or broken file."""
     try:
         yield
     except UNLOADED as error:
@@ -345,7 +341,6 @@ def _loading() -> Iterator[None]:
 
 @contextmanager
 def _reading(asked: argparse.Namespace, *, snapshot: bool = True) -> Iterator[JournalReader]:
-    """Open the journal. Print nothing during a snapshot."""
     from daemon.engine.journal.reader import open_reader
     from daemon.kinds import SOUL_KINDS
 
@@ -366,7 +361,6 @@ def _written(path: Path | None) -> Iterator[TextIO]:
 
 
 def _like_a_filter() -> None:
-    """End silently on a closed pipe."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 

@@ -26,13 +26,13 @@ class DaemonError(EngineError):
 
 
 class PostFailed(DaemonError):
-    """Failed or uncertain post to Slack: check before a retry."""
+    """A post to Slack that failed, or may have: check for the message before a retry."""
 
     recorded_name = "SpeechFailed"
 
 
 class PostRefused(PostFailed):
-    """Refusal of any post in this conversation: it is archived, or the soul was removed."""
+    """Refusal of every post in a conversation: it is archived, or the soul was removed."""
 
     recorded_name = "SpeechRefused"
 
@@ -48,7 +48,7 @@ class ContentRefused(PostFailed):
 
 
 class CardRefused(DaemonError):
-    """Permanent refusal of a card or its change."""
+    """Permanent refusal of a plan card or its change."""
 
     recorded_name = "CardRefused"
 
@@ -58,19 +58,21 @@ class CardDeleted(CardRefused):
 
 
 class FileUnavailable(DaemonError):
-    """Shared file that cannot be read: reason and remedy for the requester."""
+    """A shared file that cannot be read: reason and remedy for the person who asked."""
 
     recorded_name = "FileRefused"
 
 
 class FileTemporarilyUnavailable(FileUnavailable):
-    """File that may be available later: Slack is unreachable, slow, or limits requests."""
+    """A file that may be available later: Slack cannot be reached, is slow, or limits requests."""
 
     recorded_name = "FileAway"
 
 
 def describe_error(error: BaseException, label: Callable[[str], str]) -> str:
-    """Return an error's name and text; `label` replaces an empty one ("timed out" or "no reason given")."""
+    """Return an error's name and text. For an error without text, `label` translates "timed out" or "no
+    reason given".
+    """
     name = recorded_name(error)
     said = str(error).strip()
     if not said:
@@ -80,7 +82,7 @@ def describe_error(error: BaseException, label: Callable[[str], str]) -> str:
 
 
 IN_ASCII = {"✓": "ok", "✗": "X", "…": "...", "·": "-", "→": "->", "█": "#", "░": "."}
-"""ASCII substitutes for terminals."""
+"""Replacements for characters that some terminals cannot show."""
 
 
 def escaped_line(text: str) -> str:
@@ -104,7 +106,7 @@ def json_line(value: object) -> str:
 
 
 def never_fail(stream: TextIO | None) -> None:
-    """Make a stream substitute characters outside its encoding; None is a closed stream."""
+    """Make a stream replace characters outside of its encoding; None is a closed stream."""
     if isinstance(stream, io.TextIOWrapper):
         codecs.register_error("substitute", _substitute)
         stream.reconfigure(errors="substitute")

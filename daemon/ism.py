@@ -1,4 +1,4 @@
-"""Implicit Semantic Machine: a loop in which a model chooses actions until its goal is reached.
+"""Implicit Semantic Machine: a loop in which a model chooses actions until a goal is reached.
 
 It knows only its arguments. Public names follow the seed.
 """
@@ -168,7 +168,7 @@ KNOWN = (*WORKING, *INTERNAL)
 
 @dataclass(frozen=True, slots=True)
 class RunContinuation:
-    """Return value of a handler whose run continues; None keeps a memory. Awaiting it changes nothing."""
+    """Return value of a handler whose run goes on; None keeps a memory. Awaiting it does nothing."""
 
     working: str | WorkingMemory | None = None
     internal: tuple[str, ...] = ()
@@ -180,8 +180,6 @@ class RunContinuation:
 
 @dataclass(frozen=True, slots=True)
 class FinalMemory:
-    """Working memory, as text, that ended a run."""
-
     memory: str
 
 
@@ -189,14 +187,14 @@ class RecurseFunction:
     """`recurse` of the seed's first example: `return recurse({"workingMemory": memory, "internalMemory":
     memory})`.
 
-    Keyword and positional memories work, too. `asked` is the last request.
+    Keyword and positional memories work, too. `asked` is the last result.
     """
 
     def __init__(self) -> None:
         self.asked: RunContinuation | None = None
 
     def __call__(self, *memories: Any, **named: Any) -> RunContinuation:
-        """Continue the run. Raises TypeError for an invalid memory."""
+        """Return the request to continue the run. Raises TypeError for an invalid memory."""
         given = dict(named)
         if len(memories) == 1 and isinstance(memories[0], Mapping):
             given |= memories[0]
@@ -241,7 +239,9 @@ def memory_as_text(memory: str | WorkingMemory) -> str:
 
 
 def added_memory(before: str | WorkingMemory, now: str | WorkingMemory) -> tuple[str, bool]:
-    """Return the added part of a memory, and True if the old part is unchanged."""
+    """Return the text that `now` adds to `before`, and True; if `now` has another beginning, all of `now`,
+    and False.
+    """
     old, new = memory_as_text(before), memory_as_text(now)
     if new.startswith(old):
         return new.removeprefix(old).strip(), True
@@ -256,10 +256,10 @@ class Action:
     """Action for the model to choose. Raises ValueError for a reserved name.
 
     `await handler(prompt_context, internal_log)`, plus `args=` if declared, returns None, a str (a finding),
-    ISMResult, FinishRun, a WorkingMemory (ends the run), or `[memory, process, {"executeNow": True}]`. Lines
-    appended to `internal_log` reach the chooser. `terminal` ends the run; `exclusive` runs alone.
+    ISMResult, FinishRun, a WorkingMemory (ends the run), or `[memory, process, {"executeNow": True}]`. The
+    chooser sees lines added to `internal_log`. `terminal` ends the run; `exclusive` runs alone.
 
-    A handler with a third argument, or `recurse`, continues only by `recurse(…)`.
+    A handler with a third argument, or `recurse`, continues the run only by `recurse(…)`.
     """
 
     name: str
@@ -277,22 +277,21 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class FinishRun:
-    """Return value of a handler that ends the run."""
-
     response: str | None = None
 
 
 class ActionRefused(Exception):
-    """Reason, for the chooser, to refuse an action; handlers may raise it."""
+    """Refusal of an action, with the reason for the chooser; handlers may raise it."""
 
     recorded_name = "Refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionOutcome:
-    """Outcome of an action, as told to the chooser. `ok`: it was carried out.
+    """Outcome of an action; the chooser sees `note`. `ok`: it was carried out.
 
-    `next`: process of a transition; `memory`: new working memory, or None; `internal`: lines for the log.
+    `next` is the process of a transition; `memory` the new working memory, if any; `internal` are lines for
+    the log.
     """
 
     note: str
@@ -309,7 +308,7 @@ async def carry_out_action(
 ) -> ActionOutcome:
     """Carry out an action; `lines` are the run's log.
 
-    The chooser is told its exceptions, except ActionRefused, EngineErrors and BaseExceptions.
+    The chooser sees exceptions as notes, except ActionRefused, EngineErrors and BaseExceptions.
     """
     before = len(lines)
     recurse = RecurseFunction()
@@ -338,7 +337,7 @@ async def carry_out_action(
 
 
 def settle_outcome(outcome: object, recurse: RecurseFunction) -> object:
-    """Return a recursing handler's outcome; by default it ends the run."""
+    """Return the outcome of a handler with `recurse`; None without a call of `recurse` ends the run."""
     if outcome is None:
         return recurse.asked or FinishRun()
     if isinstance(outcome, str):
@@ -347,7 +346,6 @@ def settle_outcome(outcome: object, recurse: RecurseFunction) -> object:
 
 
 def _came_of(outcome: object, action: Action, memory: str | WorkingMemory) -> ActionOutcome:
-    """Return the meaning of a handler's return value. Raises TypeError."""
     end: StopReason | None = None
     if action.terminal:
         end = "finished"
@@ -393,10 +391,9 @@ def _new_lines(came: ActionOutcome, memory: str | WorkingMemory, lines: list[str
 def _recursing(
     handler: Callable[..., Any], recurse: RecurseFunction
 ) -> tuple[list[RecurseFunction], dict[str, RecurseFunction]]:
-    """Return `recurse` as a positional or keyword argument, as the handler accepts it."""
     try:
         parameters = [*inspect.signature(handler).parameters.values()]
-    except (TypeError, ValueError):  # a builtin
+    except (TypeError, ValueError):
         return [], {}
     if any(one.name == "recurse" and one.kind is not Parameter.POSITIONAL_ONLY for one in parameters):
         return [], {"recurse": recurse}
@@ -408,7 +405,6 @@ def _recursing(
 
 
 def action_introduction(action: Action, wording: ChooserTexts) -> str:
-    """Return the chooser's description of an action."""
     text = fill_placeholders(wording.action, name=action.name, description=action.description)
     if action.exclusive and wording.alone:
         text += f" {wording.alone}"
@@ -420,7 +416,6 @@ def action_introduction(action: Action, wording: ChooserTexts) -> str:
 
 
 def _arguments(action: Action, given: object, wording: ChooserTexts) -> dict[str, BaseModel]:
-    """Validate the arguments. Raises ActionRefused."""
     if action.args is None:
         return {}
     if given is None:
@@ -473,11 +468,12 @@ async def run_ism(
 ) -> ISMResult:
     """Let a model choose actions until the goal, an action or a limit ends the run.
 
-    `check_interrupt` is called before and after each choice, and before each action and DONE. New context
-    makes the rest of a choice stale: the chooser is asked again. Unreadable answers are retried three times.
+    `check_interrupt` is called before and after each choice, and before each action and DONE. After new
+    context, the rest of a choice is dropped and the chooser asked again; after an unreadable answer, up to
+    three times.
 
-    Raises ValueError for duplicate names, TypeError for an invalid `invoke_llm`, errors of callables, and of
-    handlers only EngineErrors and BaseExceptions.
+    Raises ValueError for duplicate names, TypeError for an invalid `invoke_llm`, errors of the functions and,
+    of handlers, EngineErrors and BaseExceptions.
     """
     run = _RunLoop(
         context=prompt_context,
@@ -485,7 +481,7 @@ async def run_ism(
         actions=_by_name(actions),
         schema=choice_schema(
             {action.name: action.args for action in actions},
-            described="schema" in placeholder_names(wording.arguments),  # otherwise the prompt describes them
+            described="schema" in placeholder_names(wording.arguments),
         ),
         chooser=_chooser(invoke_llm, check_interrupt),
         rounds=max_loops,
@@ -497,7 +493,6 @@ async def run_ism(
 
 
 def _chooser(invoke_llm: Invoke | Chooser, check_interrupt: CheckInterrupt | None) -> Chooser:
-    """Return the chooser. Raises TypeError if a Chooser gets `check_interrupt`."""
     if not isinstance(invoke_llm, Chooser):
         return FunctionChooser(invoke_llm, check_interrupt)
     if check_interrupt:
@@ -506,7 +501,6 @@ def _chooser(invoke_llm: Invoke | Chooser, check_interrupt: CheckInterrupt | Non
 
 
 def _by_name(actions: Sequence[Action]) -> Mapping[str, Action]:
-    """Return actions by name. Raises ValueError for duplicates."""
     named: dict[str, Action] = {}
     for action in actions:
         if action.name in named:
@@ -518,9 +512,8 @@ def _by_name(actions: Sequence[Action]) -> Mapping[str, Action]:
 @dataclass(slots=True, kw_only=True)
 class _RunLoop:
     context: str
-    """Beginning of each prompt."""
+    """Text with which each prompt begins."""
     memory: str | WorkingMemory
-    """Working memory for the actions."""
     actions: Mapping[str, Action]
     schema: Mapping[str, Any]
     chooser: Chooser
@@ -528,12 +521,12 @@ class _RunLoop:
     wording: ChooserTexts
     most_actions: int
     done: int = 0
-    """Rounds since the beginning or last continuation."""
+    """Rounds since the begin or the last continuation."""
     loops: int = 0
     calls: int = 0
     parts: list[PromptPart] = field(default_factory=list)
     news: list[PromptPart] = field(default_factory=list)
-    """Parts not yet shown to the chooser."""
+    """Parts that no prompt has shown yet."""
     log: list[str] = field(default_factory=list)
     responses: list[str] = field(default_factory=list)
     next: ProcessReturn | None = None
@@ -546,7 +539,6 @@ class _RunLoop:
         )
 
     async def run_rounds(self) -> ISMResult:
-        """Run until a round ends it and the chooser does not continue."""
         while True:
             reason = await self.run_round()
             if reason is None:
@@ -557,7 +549,7 @@ class _RunLoop:
             self.done = 0
 
     async def run_round(self) -> StopReason | None:
-        """Run a round; return a stop reason or None."""
+        """Run a round; return a reason if the run ends."""
         if await self.is_stopped():
             return "interrupted"
         self.append_to_prompt()
@@ -583,13 +575,12 @@ class _RunLoop:
         return end
 
     async def is_stopped(self) -> bool:
-        """Return True if stopped; keep new context for the next prompt."""
+        """Return True after a stop; keep new context for the next prompt."""
         came = await self.chooser.interrupt()
         self.news += [part for part in came.parts if part.text]
         return came.stopped
 
     def append_to_prompt(self, text: str = "") -> None:
-        """Add a text and new context to the prompt."""
         if text:
             self.parts.append(PromptPart("user", text))
         if self.news:
@@ -598,7 +589,7 @@ class _RunLoop:
             self.news.clear()
 
     async def choose(self) -> ActionChoice | StopReason:
-        """Return a choice or stop reason."""
+        """Return a choice, or the reason to end the run."""
         for _ in range(1 + REASKS):
             reason = await self.chooser.reached_limit()
             if reason:
@@ -633,7 +624,7 @@ class _RunLoop:
         )
 
     async def carry_out_choice(self, choice: ActionChoice) -> list[ActionOutcome]:
-        """Carry out chosen actions once each, in order, then DONE, until one ends the run."""
+        """Carry out the chosen actions in order, then DONE, until one ends the run."""
         once = choice.without_repeats()
         came: list[ActionOutcome] = []
         for chosen in once[: self.most_actions]:
@@ -672,9 +663,9 @@ class _RunLoop:
         return came
 
     def remember(self, memory: str | WorkingMemory) -> None:
-        """Keep an action's working memory.
+        """Keep the working memory that an action returned.
 
-        If it does not extend the old one, prompts begin with all of it.
+        If it does not begin with the old one, prompts begin with all of it.
         """
         _, grown = added_memory(self.memory, memory)
         if not grown:
@@ -682,7 +673,7 @@ class _RunLoop:
         self.memory = memory
 
     async def is_overtaken(self, name: str) -> ActionOutcome | None:
-        """Refuse the action if the run was stopped or has new context."""
+        """Return a refusal of the action if there is a stop or new context."""
         if await self.is_stopped():
             return self.observe_refusal(name, self.wording.stopped, end="interrupted")
         if self.news:
@@ -690,7 +681,7 @@ class _RunLoop:
         return None
 
     def available_action(self, name: str, *, alone: bool) -> Action:
-        """Return the action. Raises ActionRefused."""
+        """Return the action. Raises ActionRefused if it is unknown, or exclusive and not `alone`."""
         action = self.actions.get(name)
         if action is None:
             raise ActionRefused(
@@ -706,7 +697,7 @@ class _RunLoop:
         return ActionOutcome(note=note, ok=False, end=end)
 
     async def end_by_done(self, beside: Sequence[ActionOutcome]) -> ActionOutcome:
-        """End by DONE, unless overtaken or another action failed."""
+        """End the run, unless there is a stop, new context or a failed action."""
         overtaken = await self.is_overtaken(DONE)
         if overtaken:
             return overtaken

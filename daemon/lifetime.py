@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 async def run_until_failure(*needs: asyncio.Future[None]) -> None:
-    """Wait until cancelled, or until one of `needs` fails."""
+    """Wait until one of `needs` ends; raise its error."""
     done, _ = await asyncio.wait(needs, return_when=asyncio.FIRST_COMPLETED)
     for end in done:
         end.result()
@@ -20,7 +20,7 @@ async def run_until_failure(*needs: asyncio.Future[None]) -> None:
 
 @asynccontextmanager
 async def in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run work in the background inside the block; its errors are dropped, since its users meet them, too."""
+    """Run work in the background of the block; drop its errors, which its users meet, too."""
     task = asyncio.create_task(work)
     try:
         yield
@@ -30,7 +30,7 @@ async def in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 
 
 async def run_until_signal(work: Coroutine[Any, Any, T]) -> T | None:
-    """Run work; SIGTERM or SIGINT cancels it and gives None."""
+    """Run work; SIGTERM or SIGINT cancels it, and the result is None."""
     task = asyncio.create_task(work)
     for sent in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(sent, task.cancel)

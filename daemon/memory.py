@@ -1,4 +1,4 @@
-"""Working memory of a model call: immutable memories in regions. Terms of Open Souls."""
+"""Working memory of a model call: immutable memories in regions, named as in Open Souls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CORE = "core"
 
 
 FORM = "form"
-"""Abilities and answer form; hidden from a chooser of actions."""
+"""Region with abilities and answer form; hidden from a chooser of actions."""
 
 
 DEFAULT = "default"
@@ -25,15 +25,15 @@ TICK = (
     "llm_memory",
     "anti_stagnation",
 )
-"""Numbered contexts of an inner-life tick."""
+"""Regions with the numbered contexts of an inner-life tick."""
 
 
 TRAILING = ("person", "playbook", "findings", *TICK, "mood", "time", "instruction")
-"""Regions that change between calls, after the conversation, in order."""
+"""Regions after the conversation, in order; they change between calls."""
 
 
 BEGINNING = "beginning"
-"""Region of the answer's beginning, for models that continue it."""
+"""Region with the first words of the answer, for models that can continue them."""
 
 
 ORDER = (CORE, FORM, DEFAULT, *TRAILING, BEGINNING)
@@ -41,7 +41,7 @@ ORDER = (CORE, FORM, DEFAULT, *TRAILING, BEGINNING)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """Item of a working memory. `seq`: its entry (None if trailing); `key`: that of an
+    """Item of a working memory. `seq` is None in trailing regions; `key` is that of an
     entry not yet on disk.
     """
 
@@ -61,11 +61,10 @@ class WorkingMemory:
         return replace(self, memories=self.memories + more)
 
     def heard_since(self, before: WorkingMemory) -> tuple[Memory, ...]:
-        """Return the conversation added since `before`."""
         return self.conversation[len(before.conversation) :]
 
     def with_region(self, region: str, content: str) -> WorkingMemory:
-        """Replace a trailing region, or remove it if empty."""
+        """Replace a trailing region; an empty `content` removes it."""
         if region not in TRAILING:
             raise ValueError(f"{region!r} is not a trailing region; choose from {', '.join(TRAILING)}")
         memories = [memory for memory in self.memories if memory.region != region]
@@ -83,7 +82,6 @@ class WorkingMemory:
         return working_memory(rest)
 
     def of(self, *regions: str) -> tuple[Memory, ...]:
-        """Return memories of these regions in prompt order."""
         found: list[Memory] = []
         for region in ORDER:
             if region in regions:
@@ -104,12 +102,11 @@ class WorkingMemory:
 
     @property
     def beginning(self) -> str:
-        """Required beginning of the answer, or empty."""
+        """Words with which the answer must begin, if any."""
         return "".join(m.content for m in self.of(BEGINNING))
 
     @property
     def seqs(self) -> tuple[int, ...]:
-        """Entries of the conversation in order."""
         return tuple(m.seq for m in self.conversation if m.seq is not None)
 
 

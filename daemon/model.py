@@ -1,6 +1,4 @@
-"""Interface and reply of a model call; faults of the provider account, after which work
-waits for the owner.
-"""
+"""Interface and reply of a model call; faults of the provider account, which the owner must mend."""
 
 from __future__ import annotations
 
@@ -14,11 +12,11 @@ from daemon.memory import WorkingMemory
 from daemon.settings.limits import TokenUsage
 
 ENDED = "stop_sequence"
-"""Stop reason of an answer at its end, also if ended by us."""
+"""Stop reason of an answer at its end, even if the daemon cut the stream there."""
 
 
 REPEATING = "repetition"
-"""Stop reason of ours for repeated text."""
+"""Stop reason of an answer that the daemon cut for repeated text."""
 
 
 Oddity = Literal["endless", "too-long", "repeating", "unspoken", "private"]
@@ -36,13 +34,13 @@ class ModelReply:
     """Result of a model call.
 
     `ok`: complete. `cut`: at max_tokens. `refused`: by the model's safety classifier. `over-budget`: never
-    sent. `cancelled`: the soul was stopped, its reading ran out of time (failure `time`), or a person needed
-    the model (`gave-way`). `failed`: `failure` is unreachable, overloaded, rate-limited, bad-request,
-    too-long, broken-stream or server-error; account faults are unauthorized, no-credit, forbidden,
-    unknown-model. `cause` is for the owner; `after` the requested pause in seconds.
+    sent. `cancelled`: the soul was stopped, the reading's time was over (failure `time`), or a person's call
+    came first (`gave-way`). `failed`: `failure` is unreachable, overloaded, rate-limited, bad-request,
+    too-long, broken-stream or server-error; of the account: unauthorized, no-credit, forbidden,
+    unknown-model. `cause` is for the owner; `after` is the requested pause in seconds.
 
-    US dollars: `cost` billed (0 if rehearsed), `worth` its price. `first_text` (None without text) and
-    `seconds` count from the request. Tokens and money cover all `tries`.
+    `cost` is billed dollars, `worth` the list price. `first_text` and `seconds` count from the request.
+    Tokens and money cover all `tries`.
     """
 
     outcome: Literal["ok", "cut", "refused", "over-budget", "cancelled", "failed"]
@@ -61,15 +59,15 @@ class ModelReply:
 
 
 Hear = Callable[[str], Awaitable[bool | None]]
-"""Receiver of text deltas; True ends the answer."""
+"""Function that gets each piece of an answer; True ends the answer."""
 
 
 Role = Literal["speak", "fast", "fallback", "expert"]
-"""Role of a model: speaks, chooses and checks, replaces a refusal, knows best."""
+"""Role of a model: to speak; to choose and check; to replace a refusal; to solve hard problems."""
 
 
 class LLM(Protocol):
-    """Model called once; faults are replies, not exceptions."""
+    """A language model; failed calls are replies, not exceptions."""
 
     def request(
         self,
@@ -80,9 +78,9 @@ class LLM(Protocol):
         max_tokens: int | None = None,
         stop_sequences: Sequence[str] = (),
     ) -> Mapping[str, Any]:
-        """Return a request to send; without limits a pure JSON function, hashed into the entry.
+        """Return the request to send; without limits, its arguments alone determine it.
 
-        `role` may be a model name; `schema` is used if supported.
+        `role` may be a model's name; `schema` is used if supported.
         """
 
     def bounded_request(
@@ -93,18 +91,18 @@ class LLM(Protocol):
         *,
         likeliest: bool = False,
     ) -> Mapping[str, Any]:
-        """Limit the request's answer tokens, besides thinking, and add stop sequences.
+        """Limit the answer's tokens, besides thinking, and add stop sequences.
 
-        `likeliest`: greedy sampling for unlisted models.
+        `likeliest` asks models not listed for the likeliest answer.
         """
 
     def highest_cost(self, request: Mapping[str, Any], size: int) -> float:
-        """Return the maximal cost in dollars of a request of `size` bytes."""
+        """Return the most dollars that the request of `size` bytes can cost."""
 
     def window(self, role: Role | str) -> int: ...
 
     def excess_tokens(self, request: Mapping[str, Any], size: int, *, refused: bool = False) -> int:
-        """Return tokens to cut from a prompt of `size` bytes, or 0.
+        """Return the number of tokens by which a prompt of `size` bytes is too long, or 0.
 
         `refused`: the server refused it.
         """
@@ -112,10 +110,9 @@ class LLM(Protocol):
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
     ) -> ModelReply:
-        """Send a request. `hold` is called before each attempt, `hear` with each delta.
+        """Send a request. `hold` is called before each attempt, `hear` with each piece of the answer.
 
-        If `hear` returns True, the connection is closed and the answer complete; after `stop` it is
-        `cancelled`.
+        If `hear` returns True, the answer counts as complete; after `stop` it is `cancelled`.
         """
 
 
@@ -123,11 +120,11 @@ WHOLE_ACCOUNT_FAULTS = frozenset({"unauthorized", "no-credit"})
 
 
 ACCOUNT = WHOLE_ACCOUNT_FAULTS | {"forbidden", "unknown-model"}
-"""Account faults for the owner; those not WHOLE concern one model."""
+"""Faults of the account; some concern only one model."""
 
 
 EVERYWHERE = WHOLE_ACCOUNT_FAULTS | {"unreachable"}
-"""Failures disproved by any model's answer."""
+"""Failures that an answer of any model disproves."""
 
 
 SETTINGS: Mapping[Role, str] = {
@@ -140,7 +137,9 @@ SETTINGS: Mapping[Role, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderAccount:
-    """Provider: server, its two settings, and sites to mend faults (`keys`, `billing`, `site` for both)."""
+    """Provider account: server, its two settings, and pages to mend faults (`keys`, `billing`, `site` for
+    both).
+    """
 
     server: str
     key: str
@@ -182,18 +181,17 @@ class AccountFault:
         return f"{self.failure}:{self.model}"
 
     def is_mended_by(self, model: str) -> bool:
-        """True if this model's answer disproves it."""
+        """True if an answer of this model shows that the fault is over."""
         return self.failure in WHOLE_ACCOUNT_FAULTS or model == self.model
 
 
 def settings_naming_model(model: str, models: Mapping[Role, str]) -> Sequence[str]:
-    """Return settings that name the model; an unset fallback is the speaking model."""
+    """Return the settings that name the model; an unset fallback is the speaking model."""
     found = [name for role, name in SETTINGS.items() if models.get(role) == model]
     return [name for name in found if name != SETTINGS["fallback"]] or found
 
 
 def account_advice(fault: AccountFault, settings: Sequence[str], account: ProviderAccount = ANTHROPIC) -> str:
-    """Return what happened and its remedy, for an owner."""
     named = " and ".join(settings) or "the setting that names it"
     match fault.failure:
         case "unauthorized":

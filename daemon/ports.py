@@ -14,7 +14,7 @@ from daemon.settings.limits import ReadingLimits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostedMessage:
-    """Own message in Slack. `key`: from its metadata, if any."""
+    """Message of the soul in Slack; `key` is from its metadata, if any."""
 
     ts: str
     text: str
@@ -23,7 +23,7 @@ class PostedMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessagePage:
-    """Page of a text, with its end position."""
+    """Part of a text for one message, ending at `end`."""
 
     text: str
     upto: int
@@ -38,7 +38,7 @@ class Button:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ButtonRow:
-    """Buttons of the question with key `asked`; `question` makes them unique to its content."""
+    """Buttons of the question with the key `asked`; `question` is a digest of its content."""
 
     asked: str
     choices: tuple[Button, ...]
@@ -46,12 +46,14 @@ class ButtonRow:
 
 
 class Speaker(Protocol):
-    """Speech in Slack. `thread` is ours (sess-…); texts are complete."""
+    """Slack for the soul's messages. `thread` is one of the journal (sess-…), `text` always whole; `hold`
+    raises if the lease is lost.
+    """
 
     def pages(
         self, text: str, cuts: Sequence[int] = (), ended: Sequence[MessagePage] = ()
     ) -> Sequence[MessagePage]:
-        """Split a text into Slack messages; pure. The first end at `cuts`.
+        """Split a text into pages, one per message; pure. The first end at `cuts`.
 
         No page is empty. In a growing text only the last changes; `ended` pages are reused. An open code
         fence or table continues on the next page.
@@ -61,16 +63,16 @@ class Speaker(Protocol):
         """Return the best end of a page that began at `since`."""
 
     def status(self, thread: str, text: str, hold: Hold) -> None:
-        """Show a status ("is musing…"), or clear it ("").
+        """Show a status ("is musing…"); an empty text clears it.
 
-        It appears eventually, while the thread is held; never blocks or raises.
+        Returns at once, never raises; the status follows while the lease is held.
         """
 
     async def start(self, thread: str, text: str, key: str, hold: Hold) -> str:
-        """Start a streamed message; return its ts."""
+        """Start a streamed message; return its timestamp (ts)."""
 
     async def extend(self, thread: str, ts: str, text: str, hold: Hold) -> None:
-        """Update a streamed message, perhaps later; return at once."""
+        """Show more text in a streamed message; return at once, perhaps before the text is sent."""
 
     async def finish(
         self,
@@ -84,10 +86,10 @@ class Speaker(Protocol):
         *,
         plain: bool = False,
     ) -> str:
-        """Set a message's final text by a post (ts None), stream end, or edit; return its ts.
+        """Post a message (`ts` None), end its stream or edit it, with its final text; return its ts.
 
-        Without `choices` buttons are removed. Slack keeps the `answers` (ts). After ContentRefused, `plain`
-        sends up to 3,500 characters without Markdown.
+        Without `choices`, buttons are removed. Slack stores `answers`, the ts of messages answered. After
+        ContentRefused, `plain` sends up to 3,500 characters without Markdown.
         """
 
     async def leave_message(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
@@ -107,28 +109,27 @@ class Speaker(Protocol):
         *,
         plain: bool = False,
     ) -> str:
-        """Replace a message that cannot be edited; return the new ts."""
+        """Delete a message that cannot be edited, and post another; return its ts."""
 
-    async def retract(self, thread: str, ts: str, key: str, hold: Hold) -> None:
-        """Delete a message. Raises PostFailed."""
+    async def retract(self, thread: str, ts: str, key: str, hold: Hold) -> None: ...
 
     def report_left_out(self, thread: str, word: str) -> None:
-        """Report a message refused in each form; `word` is Slack's."""
+        """Report a message that Slack refused in every form, with the error code `word`."""
 
     async def show_card(self, thread: str, ts: str | None, plan: PlanState, key: str, hold: Hold) -> str:
-        """Post a plan card (ts None) or update it; return its ts.
+        """Post a plan card (`ts` None) or update it; return its ts.
 
-        `key` identifies the message. Raises PostFailed (check for the message), CardRefused, CardDeleted.
+        `key` identifies the message. Raises PostFailed (it may be in Slack), CardRefused, CardDeleted.
         """
 
     async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
         """Post a message that only this person sees. Raises PostFailed, ContentRefused."""
 
     async def open_dm(self, person: str, hold: Hold) -> str:
-        """Return the DM for unprompted messages. Raises PostFailed."""
+        """Return the person's DM thread for unprompted messages. Raises PostFailed."""
 
     async def name(self, person: str) -> str:
-        """Return a name; empty after a second without answer."""
+        """Return a name; empty after a second without an answer."""
 
     async def own_messages(self, thread: str, since: float) -> Sequence[PostedMessage]: ...
 
@@ -142,9 +143,9 @@ class EarlierMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierMessages:
-    """Messages from before the soul joined: of others (`heard`), its own (seqs).
+    """Messages from before the soul joined a thread: `heard` from others, `own` by seq.
 
-    `called`: seqs of inputs that called it earlier, but came late.
+    `called` are seqs of messages that called it earlier, but arrived late.
     """
 
     heard: Sequence[EarlierMessage] = ()
@@ -154,45 +155,46 @@ class EarlierMessages:
 
 class EarlierMessageSource(Protocol):
     async def earlier_messages(self, thread: str) -> EarlierMessages | None:
-        """Return messages before the call; none if present from the start, None if unavailable."""
+        """Return messages before the soul was called; none if there are none, None if they cannot be read."""
 
 
 class FileSource(Protocol):
-    """Shared files. Callers must have checked the visibility of the entry."""
+    """Shared files. The caller must have checked that the file's entry is visible."""
 
     async def fetch(self, file: SharedFile) -> bytes:
-        """Return a file, limited in size and time. Raises FileUnavailable, FileTemporarilyUnavailable."""
+        """Return a file, within limits of size and time. Raises FileUnavailable,
+        FileTemporarilyUnavailable.
+        """
 
 
 class Library(Protocol):
     async def search(self, query: str, is_new: Callable[[str], bool] = bool) -> str:
-        """Return the best new passages as lines `path:line: text`, or empty.
+        """Return the best passages that `is_new` accepts, as lines `path:line: text`, or an empty text.
 
         A passage is a paragraph or several short ones; "…" marks cuts.
         """
 
     async def unsearched(self, query: str) -> Sequence[str]:
-        """Return files that a search knows by name only (too large, no text), and unreadable ones with
+        """Return files whose text searches do not cover (too large, no text), and unreadable ones with
         reasons.
 
-        Limited to those that the query names, if any.
+        If the query names any of them, return only these.
         """
 
     async def read(self, path: str, first: int = 1, most: int = 200) -> Sequence[str]:
-        """Return up to `most` lines; empty if there are none."""
+        """Return up to `most` lines from line `first` on."""
 
-    async def load(self, path: str) -> bytes:
-        """Return a file's bytes. Raises FileUnavailable."""
+    async def load(self, path: str) -> bytes: ...
 
 
 Open = Callable[[Mapping[str, Function]], Awaitable[Sandbox]]
-"""Opener of a sandbox for these functions. Raises SandboxError."""
+"""Function that opens a sandbox with the given functions. Raises SandboxError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingSetup:
-    """Setup of readings. `models` by depth, the last for all deeper; `windows`: prompt bytes by role or name;
-    `names`: of the `models`.
+    """Setup of readings. `models` by depth, the last for all deeper ones; `names` are those of the `models`;
+    `windows` are prompt bytes by role or name.
     """
 
     limits: ReadingLimits
@@ -205,5 +207,4 @@ class ReadingSetup:
         return self.models[min(depth, len(self.models) - 1)]
 
     def most_prompt_bytes(self, model: str) -> int:
-        """Return prompt bytes, 0 if unknown."""
         return self.windows.get(model, 0)

@@ -1,7 +1,8 @@
-"""The seven contexts of a tick (HMP seed) as regions of working memory; the inner life for the console.
+"""The seven contexts of a tick (HMP seed) as regions of working memory, and the inner life as JSON for the
+console.
 
-A tick sees only what its view may know, as of its start. The console shows an owner everything, from its own
-state: reading a page must not move that of the ticks.
+A tick sees only what its view may know, as of the tick's start. The console shows an owner everything, from
+separate projections.
 """
 
 from __future__ import annotations
@@ -52,15 +53,15 @@ LONGEST_FAILURE = 1_000
 
 
 MOST_FAILURES = 20
-"""Failed commands in view: the newest ones."""
+"""Most failed commands in a context, the newest ones."""
 
 
 LONGEST_LIST = 50_000
-"""Characters of one region's list."""
+"""Most characters of the list in one region."""
 
 
 LONGEST_MEMORY = 12_000
-"""Characters, newest records first."""
+"""Most characters of llm_memory; the newest records are kept."""
 
 
 ELSEWHERE = "set elsewhere"
@@ -68,7 +69,9 @@ ELSEWHERE = "set elsewhere"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TickMoment:
-    """A tick's start (Unix seconds), cause and view; `unseen`: DM notes that no tick has seen."""
+    """The start of a tick (Unix seconds), its cause and its view. `unseen` are DM notes that no tick has
+    shown.
+    """
 
     tick: int
     at: float
@@ -84,21 +87,20 @@ class TickMoment:
 
 @dataclass(slots=True, kw_only=True)
 class TickContexts:
-    """The seven contexts; `saw` collects the entries shown."""
+    """The seven contexts of a tick; `saw` collects the seqs of the entries that they show."""
 
     state: InnerLifeState
     now: TickMoment
     said: Callable[[int], str]
-    """Function from a model call's seq to its answer."""
+    """Function from the seq of a model call to its text."""
     saw: list[int] = field(default_factory=list)
     knows: VisibilityCheck = field(init=False)
-    """True if content of a view may be shown."""
 
     def __post_init__(self) -> None:
         self.knows = self.state.views.make_check(self.now.view, self.now.tick)
 
     def regions(self) -> Mapping[str, str]:
-        """Return the regions by name, framed and numbered as in the seed."""
+        """Return the contexts by name; each is framed and numbered as in the seed."""
         made = {
             "llm_recent_responses": self._responses(),
             "process_log": self._processes(),
@@ -114,11 +116,10 @@ class TickContexts:
         return regions
 
     def owners(self) -> Sequence[str]:
-        """Names of the owners, or else ids."""
         return [clean_name_text(self.state.notes.names.get(owner, owner)) for owner in self.now.owners]
 
     def new_notes(self) -> Sequence[int]:
-        """Notes since the last answered tick began."""
+        """Ids of the notes since the last answered tick began."""
         return self.state.notes.new_since(self.state.log.last.tick.tick)
 
     def has_news(self) -> bool:
@@ -129,18 +130,16 @@ class TickContexts:
         return any(process.ended_by > last for process in self.state.processes.all())
 
     def previous_answer(self) -> str:
-        """The previous answer; empty if invisible here."""
         last = self.state.log.last
         if not last.tick.answer or not self.knows(last.tick.view, last.seq):
             return ""
         return self.said(last.tick.answer)
 
     def thoughts(self) -> Sequence[TickRecord]:
-        """Answered ticks visible here, in order."""
         return [line for line in self.state.log.thoughts if self.knows(line.tick.view, line.seq)]
 
     def advice(self) -> str:
-        """The advice of the last reflex, if visible here."""
+        """Advice of the last reflex; only the reflex's name if this tick may not know the advice."""
         last = self.state.log.last
         if last.tick.outcome != "repeated":
             return ""
@@ -150,7 +149,6 @@ class TickContexts:
         return f"reflex: {last.tick.reflex}\n{words}"
 
     def _responses(self) -> str:
-        """Show the last replies; a repeat is only mentioned."""
         log = self.state.log
         shown = [line for line in self.thoughts() if line.seq > log.cleared]
         first = max(0, len(shown) - int(log.settings.responses.value))
@@ -165,7 +163,6 @@ class TickContexts:
         return f'<reply tick="{tick.tick}" at="{minute_text(line.at)}">\n{escape_tags(text)}\n</reply>'
 
     def _processes(self) -> str:
-        """Show programs, open failures, last results and outcomes of messages."""
         processes = self.state.processes.processes(self.knows)
         self.saw += [process.id for process in processes]
         lines = _fitting([_process(process) for process in processes])
@@ -185,7 +182,7 @@ class TickContexts:
 
     def _result(self, command: Entry[CommandRan], longest: int = LONGEST_RESULT) -> str:
         ran = command.event
-        if not self.knows(ran.view, command.seq):  # its name and cmd_id belong to that view, too
+        if not self.knows(ran.view, command.seq):  # the name and the cmd_id also belong to the command's view
             return "<result>in sight of another conversation</result>"
         self.saw.append(command.seq)
         text = ran.text
@@ -201,7 +198,6 @@ class TickContexts:
         return f"{head}{escape_tags(truncate(text, longest))}</result>"
 
     def _first(self, command: Entry[CommandRan]) -> int:
-        """Return a command's original id, from before restarts."""
         while command.event.taken_from:
             before = self.state.records.journal.get(command.event.taken_from)
             if before is None or not isinstance(before.event, CommandRan):
@@ -217,14 +213,12 @@ class TickContexts:
         return "\n".join(_fitting([record_element(record) for record in shown]))
 
     def _asked(self, *names: str) -> list[int]:
-        """Return ids requested by commands with such a prefix."""
         asked = list[int]()
         for ran in successful_commands(self.state.log.last.commands, *names):
             asked += ran.shows
         return asked
 
     def _notes(self) -> str:
-        """Show counts and, by mode, ids or matching notes; then new DMs in view and notes to read."""
         notes = self.state.notes
         settings = self.state.log.settings
         counts = [f"{priority}: {count}" for priority, count in notes.counts().items()]
@@ -247,7 +241,6 @@ class TickContexts:
         return "\n".join(lines)
 
     def _said_here(self, shown: Sequence[int]) -> list[int]:
-        """Return unseen notes of the DM in view."""
         here = []
         for id in self.now.unseen:
             note = self.state.notes.get(id)
@@ -310,7 +303,6 @@ class TickContexts:
 
 
 def _fitting(lines: Sequence[str]) -> list[str]:
-    """Cut a list to the limit, with a count of the rest."""
     size = 0
     for place, one in enumerate(lines):
         size += len(one)
@@ -335,26 +327,24 @@ def _process(process: ProgramRun) -> str:
 
 
 PAGE = 20
-"""Ticks in one page."""
+"""Ticks on one page."""
 
 
 NEWEST = 20
-"""Most notes, programs, and records of a family."""
+"""Most notes, programs, and records of each family."""
 
 
 LONGEST = 2_000
-"""Characters of one text."""
 
 
 CALLS = 4
-"""Calls read at once; most ticks have one."""
 
 
 Told = Mapping[str, Any]
 
 
 class InnerLifeView:
-    """The inner life as JSON; `limits` is None if it is off, `spent` returns today's dollars."""
+    """The inner life as JSON. `limits` is None if it is off; `spent` returns the dollars of today."""
 
     def __init__(
         self,
@@ -375,14 +365,14 @@ class InnerLifeView:
 
     @property
     def has_content(self) -> bool:
-        """True if the inner life is on or has ever run."""
+        """True if the inner life is on or has ticked before."""
         return self.limits is not None or self.journal.latest_of_kind(INNER, TickLogged) is not None
 
     async def close(self) -> None:
         await self._reading.close()
 
     async def overview_as_json(self) -> Told:
-        """Return its state and last ticks, and its knowledge once the journal is read."""
+        """Return settings and last ticks; also notes, programs and records once the journal is read."""
         left = await self._reading.entries_left()
         told: Told = {
             "still_reading": left,
@@ -403,14 +393,12 @@ class InnerLifeView:
         }
 
     def ticks_as_json(self, before: int = ALWAYS) -> Told:
-        """Return ticks before an entry, newest first."""
+        """Return a page of ticks before the entry `before`, newest first."""
         entries = [*islice(self.journal.latest_first(INNER, TickLogged, before), PAGE)]
         older = 0
         if entries:
             older = self.journal.count_before(INNER, TickLogged, before=entries[-1].seq)
         return {"ticks": [self._tick(entry) for entry in entries], "older": older}
-
-    # State
 
     def _next(self) -> Told | None:
         waits = self.journal.pending_entries(WaitBegan, thread=INNER)
@@ -447,8 +435,6 @@ class InnerLifeView:
             "pause": pause,
         }
 
-    # Ticks
-
     def _tick(self, entry: Entry[TickLogged]) -> Told:
         tick = entry.event
         return {
@@ -469,7 +455,6 @@ class InnerLifeView:
         }
 
     def _place(self, view: str) -> str:
-        """Return a conversation's name; empty until read."""
         if self.state.views.entries_left:
             return ""
         return self.state.views.place(view)
@@ -494,8 +479,6 @@ class InnerLifeView:
             "ok": ran.ok,
             "text": truncated(ran.text, LONGEST),
         }
-
-    # Knowledge
 
     def _notes(self) -> Told:
         notes = self.state.notes
@@ -548,7 +531,7 @@ def _call(entry: Entry[ModelCall]) -> Told:
     call = entry.event
     cost = call.cost
     worth = call.worth
-    if call.taken_from:  # paid before a restart
+    if call.taken_from:  # the call was paid before a restart
         cost = worth = 0.0
     return {
         "seq": entry.seq,
@@ -587,8 +570,6 @@ def _words(event: Event) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InnerLifeSetup:
-    """All parts of the inner life; `help` has a line for each command, cached: slow to make."""
-
     state: InnerLifeState
     definitions: Mapping[str, ActionDefinition]
     help: str

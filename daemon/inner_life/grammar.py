@@ -1,8 +1,8 @@
 """Parser of the commands in an answer of the inner life (HMP seed, section 4).
 
-Pure and linear; never raises; whatever cannot be read becomes a fault with its position. Commands stand in
-sections, else in fenced JSON blocks. After broken JSON, parsing resumes at a line that can begin an object;
-deeper indented lines count as its parts.
+Pure; linear time; never raises: unreadable text becomes a fault. Commands stand in sections or, without
+sections, in fenced JSON blocks. After broken JSON, parsing resumes at a line that can begin an object and is
+not indented deeper.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from daemon.actions.registry import ALIASES, help_line, suggest_command
 from daemon.engine.event import REPLACEMENT_CHARACTER, storable_text, storable_value
 
 DEEPEST = 20
-"""Nested objects and lists."""
+"""Most levels of nested objects and lists."""
 
 
 MOST_DIGITS = 18
@@ -33,7 +33,6 @@ LONGEST_NUMBER = 40
 
 
 SPACE = re.compile(r"(?:[\s,]++|\[\s*+\])*+")
-"""White space, commas and empty lists."""
 
 
 BULLET = re.compile(r"(?:[-*+•]|\d{1,9}[.)])[^\S\n]++")
@@ -43,11 +42,10 @@ FENCE = re.compile(r"(?:`{3,}+|~{3,}+)[^\n]*+")
 
 
 OPENING = re.compile(rf"^([^\S\n]*+)(?:{BULLET.pattern})?+[{{\[]", re.MULTILINE)
-"""A line that can begin an object or list; the group is its indentation."""
+"""Beginning of an object or list on a new line; the group is its indentation."""
 
 
 AFTER = re.compile(r"[^\S\n]*+(?:,[^\S\n]*+)?+(?=[\n{\]]|\Z)")
-"""Allowed after an object on its line."""
 
 
 TOKEN = re.compile(r'"(?:[^"\\\n]++|\\.)*+"?|[{}\[\]]')
@@ -77,7 +75,7 @@ class FoundObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableJson:
-    """A fault in the JSON at `position`; `begin` to `upto` is skipped unless `repaired`."""
+    """A fault at `position`. The text from `begin` to `upto` is skipped, unless the fault is `repaired`."""
 
     begin: int
     position: int
@@ -87,7 +85,6 @@ class UnreadableJson:
 
     @property
     def left_out(self) -> int:
-        """Number of skipped characters."""
         if self.repaired:
             return 0
         return self.upto - self.begin
@@ -103,7 +100,6 @@ class JsonObjectReader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._faults: list[str] = []
-        """Faults in the current, otherwise valid value."""
         self._decoder = json.JSONDecoder(
             object_pairs_hook=self._object,
             parse_int=self._integer,
@@ -112,7 +108,7 @@ class JsonObjectReader:
         )
 
     def objects(self, start: int, end: int) -> Iterator[FoundObject | UnreadableJson]:
-        """Yield objects and faults in order."""
+        """Yield objects and faults between two positions, in order."""
         at = self._past_space(start, end)
         opened = -1
         while at < end:
@@ -141,7 +137,6 @@ class JsonObjectReader:
         return found.end()
 
     def _decoration(self, at: int, end: int) -> int:
-        """Return the end of a bullet or fence; 0 if there is none."""
         mark = BULLET.match(self._text, at, end) or FENCE.match(self._text, at, end)
         if mark is None or self._text[self._line(at) : at].strip():
             return 0
@@ -171,15 +166,11 @@ class JsonObjectReader:
         return FoundObject(value=storable_value(value), position=at, upto=upto)
 
     def _unread(self, at: int, wrong: int, what: str, end: int) -> UnreadableJson:
-        """Skip to a line that may begin another object or list.
-
-        Deeper indented lines do not count.
-        """
+        """Return a fault; the skipped text ends at the next line that may begin an object or list."""
         upto = self._next(at, max(wrong, at + 1), end)
         return UnreadableJson(begin=at, position=wrong, upto=upto, what=what)
 
     def _begins_line(self, at: int, wrong: int, end: int) -> bool:
-        """True if parsing failed where a line can begin an object."""
         line = self._line(wrong)
         if line <= at or self._text[line:wrong].strip():
             return False
@@ -242,7 +233,7 @@ class JsonObjectReader:
 
 
 def quoted_start(text: str, most: int = 40) -> str:
-    """Quote the start of a text on one line."""
+    """Quote the first `most` characters of a text on one line."""
     cut = text
     if len(text) > most:
         cut = f"{text[:most]}…"
@@ -250,7 +241,6 @@ def quoted_start(text: str, most: int = 40) -> str:
 
 
 def _not_json(message: str) -> str:
-    """Translate a message of the JSON parser into advice."""
     if message.startswith("Invalid control character"):
         return "This is not JSON: in a string, a line break is written as \\n and a tabulator as \\t"
     if message.startswith("Unterminated string"):
@@ -267,7 +257,7 @@ MARK = re.compile(
     )$""",
     re.MULTILINE | re.IGNORECASE | re.VERBOSE,
 )
-"""A fence or section heading; possessive quantifiers prevent backtracking."""
+"""A fence or the heading of a section. Possessive quantifiers prevent backtracking."""
 
 
 HIDDEN = "This heading of commands stands in a code fence that is never closed, so nothing under it was read"
@@ -278,9 +268,9 @@ UNOPENED = "Here commands end that have not begun: write `# Commands:` on a line
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionSpan:
-    """A part that may hold commands: from `start` to `end`, with headings `begin` to `upto`.
+    """A part of an answer that may hold commands: `start` to `end`, or `begin` to `upto` with headings.
 
-    If not `closed`, it ends at the next section or the answer's end.
+    A section that is not `closed` ends at the next section or at the answer's end.
     """
 
     begin: int
@@ -292,7 +282,7 @@ class SectionSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerLayout:
-    """Sections, JSON blocks outside them, and stray headings with faults."""
+    """The sections of an answer, the JSON blocks outside of them, and faults for stray headings."""
 
     sections: Sequence[SectionSpan]
     blocks: Sequence[SectionSpan]
@@ -300,12 +290,11 @@ class AnswerLayout:
 
 
 def scan_layout(text: str) -> AnswerLayout:
-    """Find the sections and blocks of an answer in linear time."""
     return _LayoutScanner(text).layout()
 
 
 def cut_spans(text: str, spans: Sequence[SectionSpan]) -> str:
-    """Remove sorted spans from a text."""
+    """Remove sorted parts from a text."""
     return "".join(_kept(text, spans)).strip()
 
 
@@ -328,9 +317,7 @@ class _LayoutScanner:
         self._section: re.Match[str] | None = None
         self._fence: re.Match[str] | None = None
         self._hidden: list[int] = []
-        """Section headings hidden in the open fence."""
         self._left = -1
-        """End of a section whose fence may still close."""
 
     def layout(self) -> AnswerLayout:
         for mark in MARK.finditer(self._text):
@@ -369,7 +356,6 @@ class _LayoutScanner:
         self._section = mark
 
     def _end(self, mark: re.Match[str]) -> None:
-        """End a section even in an open fence: no JSON contains this line."""
         if self._section:
             self._close(self._section, mark.start(), mark.end(), closed=True)
             self._section = None
@@ -392,29 +378,27 @@ def _closes(fence: re.Match[str], mark: re.Match[str]) -> bool:
 
 
 LONGEST = 1_000_000
-"""Characters."""
+"""Most characters of an answer that are parsed."""
 
 
 MOST_COMMANDS = 20
 
 
 MOST_ITEMS = 50
-"""Most commands and faults together; the rest becomes one fault."""
 
 
 MOST_BLOCKS = 50
 
 
 MOST_SAID = 3
-"""Most argument faults reported."""
 
 
 NEAR = 60
-"""Characters of a quoted fault."""
+"""Most characters that a fault quotes."""
 
 
 PEEK = 500
-"""Characters searched for a broken command's name."""
+"""Characters of a broken command in which its name is searched."""
 
 
 FIELDS = ("cmd_id", "type", "args", "description")
@@ -430,7 +414,7 @@ MEANT_NAME = re.compile(r'"type"\s*+:\s*+"([\w.]{1,60})"')
 
 
 BEGINS = re.compile(r'"(?:type|commands)"\s*+:')
-"""A sign that broken JSON was meant as commands."""
+"""Keys that show that broken JSON was meant as a command."""
 
 
 UNCLOSED = "The commands are not closed, so they were read to the end: write `# End of commands` after them"
@@ -449,12 +433,12 @@ TOO_LONG = f"The answer is longer than {LONGEST} characters: what follows was no
 
 
 Known = Mapping[str, type[BaseModel] | None]
-"""Argument models by command name; None: no arguments."""
+"""Argument model by the name of a command; None if it has no arguments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedCommand:
-    """A valid command; `args` are validated, `given` are the original ones."""
+    """A valid command; `given` are its arguments as written."""
 
     cmd_id: str
     name: str
@@ -466,10 +450,10 @@ class ParsedCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandFault:
-    """A fault in the answer, with advice.
+    """A fault in an answer, with advice.
 
-    `near`: the faulty text's start. `left_out`: skipped characters. `help`: usage of the intended command, if
-    known. `repaired`: only a warning.
+    `near`: start of the faulty text. `left_out`: number of skipped characters. `help`: usage of the command
+    that was probably meant.
     """
 
     position: int
@@ -497,7 +481,7 @@ class CommandFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedCommands:
-    """Commands and faults, in order; `thought`: the remaining text."""
+    """Commands and faults in the answer's order; `thought` is the text outside of them."""
 
     commands: Sequence[ParsedCommand]
     faults: Sequence[CommandFault]
@@ -505,7 +489,7 @@ class ParsedCommands:
 
 
 def parse_commands(answer: str, known: Known) -> ParsedCommands:
-    """Parse the commands in an answer. Deterministic; never raises."""
+    """Parse the commands in an answer, by the argument models in `known`. Deterministic; never raises."""
     text = answer[:LONGEST]
     found = scan_layout(text)
     reader = JsonObjectReader(text)
@@ -525,7 +509,6 @@ def parse_commands(answer: str, known: Known) -> ParsedCommands:
 
 
 def _holds_commands(text: str, reader: JsonObjectReader, block: SectionSpan) -> bool:
-    """True if a JSON block is meant as commands, not mere data."""
     broken = False
     for one in islice(reader.objects(block.start, block.end), MOST_ITEMS):
         if isinstance(one, UnreadableJson):
@@ -538,7 +521,6 @@ def _holds_commands(text: str, reader: JsonObjectReader, block: SectionSpan) -> 
 def _items(
     text: str, reader: JsonObjectReader, found: AnswerLayout, blocks: Sequence[SectionSpan]
 ) -> Iterator[FoundObject | UnreadableJson]:
-    """Yield commands and faults; JSON blocks count only without sections."""
     for span in found.sections or blocks:
         for one in reader.objects(span.start, span.end):
             if isinstance(one, FoundObject) and one.value.keys() == {"commands"}:
@@ -566,8 +548,7 @@ def _listed(text: str, reader: JsonObjectReader, one: FoundObject) -> Iterator[F
         yield unreadable_at(one.position, one.upto, 'In {"commands": …} stands a list of commands')
 
 
-class _InvalidCommand(Exception):
-    """A command that cannot run; the text gives reason and advice."""
+class _InvalidCommand(Exception): ...
 
 
 def _commands(
@@ -597,7 +578,6 @@ def _commands(
 
 
 def _cmd_ids(objects: Sequence[FoundObject]) -> Sequence[str]:
-    """Return command ids: as written, numbered if missing, empty if invalid."""
     written = [_cmd_id(one.value.get("cmd_id")) for one in objects]
     taken = set(written)
     names: list[str] = []
@@ -613,7 +593,6 @@ def _cmd_ids(objects: Sequence[FoundObject]) -> Sequence[str]:
 
 
 def _cmd_id(value: object) -> str | None:
-    """Return None if it is missing, empty if invalid."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -651,7 +630,6 @@ def _command(one: FoundObject, cmd_id: str, known: Known) -> ParsedCommand:
 
 
 def _name(written: object, args: Mapping[str, Any], known: Known) -> str:
-    """Return the intended command. Raises _InvalidCommand if unknown or ambiguous."""
     if not isinstance(written, str) or not written.strip():
         raise _InvalidCommand('Its type is missing: write which command it is, as in "type": "notes.list"')
     name = _meant(written, args)
@@ -668,7 +646,6 @@ def _name(written: object, args: Mapping[str, Any], known: Known) -> str:
 
 
 def _meant(written: object, args: object) -> str:
-    """Resolve an alias by its arguments; return it if ambiguous."""
     if not isinstance(written, str):
         return ""
     name = written.strip()

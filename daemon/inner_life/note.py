@@ -1,7 +1,7 @@
-"""A note: an incoming message, reaction or branch result; its filters, and its form for the model.
+"""A note: an incoming message, reaction or branch result, with filters of notes and their text for the model.
 
-One entry makes a note, so that a wait can match a new entry alone. People's text is fenced: it is no
-instruction (HMP seed, section 2, context 4).
+A note is made from its entry alone, so that a wait can match a new entry. Texts of people are fenced, since
+they are no instructions (HMP seed, section 2, context 4).
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ Source = Literal["dm", "mention", "channel", "reaction", "bot", "branch"]
 
 
 PRIORITIES: tuple[Priority, ...] = ("low", "normal", "important", "urgent")
-"""From lowest to highest."""
 
 
 PRIORITY_OF: Mapping[Source, Priority] = {
@@ -47,7 +46,7 @@ PRIORITY_OF: Mapping[Source, Priority] = {
     "reaction": "low",
     "bot": "low",
 }
-"""Initial priority by source; others are normal."""
+"""Initial priority by source; other sources are normal."""
 
 
 HASHTAG = re.compile(r"(?<![\w#&/])#(?=[\w-]*[^\W\d_])([\w-]{1,40})(?![\w-])")
@@ -57,7 +56,7 @@ MOST_HASHTAGS = 10
 
 
 COLLECTED = "fan-out-complete"
-"""The code of a message with the results of several branches."""
+"""Code of the internal message that holds the results of several branches."""
 
 
 CHANGES = ("edited", "deleted")
@@ -65,7 +64,7 @@ CHANGES = ("edited", "deleted")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteTag:
-    """A tag with the view and entry that set it; `written`: a hashtag in the text."""
+    """A tag, with the view and the entry that set it. `written` tags are hashtags in the note's text."""
 
     name: str
     view: str
@@ -75,9 +74,9 @@ class NoteTag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A note; `id` is its entry's seq, `said` that of its present text.
+    """A note. `id` is the seq of its entry, `said` the seq of the entry with its present text.
 
-    `in_hand`: its conversation works on it. `answered`: that is finished.
+    `in_hand`: a turn works on it. `answered`: that turn has ended.
     """
 
     id: int
@@ -98,20 +97,19 @@ class Note:
 
     @property
     def set_by_commands(self) -> list[NoteTag]:
-        """Tags from commands, not from the text."""
         return [tag for tag in self.tags if not tag.written]
 
     def tagged(self, knows: VisibilityCheck) -> tuple[str, ...]:
-        """Return the tags that may be known."""
+        """Return the tags that are visible by the check `knows`."""
         return tuple(dict.fromkeys(tag.name for tag in self.tags if knows(tag.view, tag.wrote)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteFilter:
-    """A filter of notes; all conditions must hold.
+    """A filter of notes; a note must match all conditions.
 
-    `priority`: at least this. `since`, `until`: Unix seconds. `unread`: excludes read, hidden and answered
-    notes.
+    `priority` is the lowest that matches; `since` and `until` are Unix seconds. `unread` excludes read,
+    hidden and answered notes.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -125,7 +123,9 @@ class NoteFilter:
 
     @classmethod
     def of(cls, about: Mapping[str, Any]) -> NoteFilter:
-        """Parse a JSON filter; null means not given. Raises ValueError, naming bad fields."""
+        """Parse a filter in JSON form; null means no condition. Raises ValueError, which names the bad
+        fields.
+        """
         given = {name: value for name, value in about.items() if value is not None}
         try:
             read = _reader().validate_python(given)
@@ -142,7 +142,6 @@ class NoteFilter:
         return not self.priority or PRIORITIES.index(priority) >= PRIORITIES.index(self.priority)
 
     def fits(self, note: Note, knows: VisibilityCheck) -> bool:
-        """True if the note matches, by what may be known of it."""
         if not self.covers(note.source, note.priority, is_open=note.is_open):
             return False
         if self.since is not None and note.at < self.since:
@@ -154,14 +153,15 @@ class NoteFilter:
 
 @cache
 def _reader() -> TypeAdapter[NoteFilter]:
-    """Cached: slow to make."""
+    """Return the parser, cached since it is slow to make."""
     return TypeAdapter(NoteFilter)
 
 
 def note_of(entry: Entry[Any], where: str) -> Note | None:
-    """Make an entry's note; None if it is none. `where`: dm, channel or group.
+    """Make the note of an entry in a conversation of type `where` (dm, channel or group); None if it is no
+    note.
 
-    Edits, removals and message commands are no notes.
+    Edits, deletions and message commands are no notes.
     """
     source = source_of(entry, where)
     if source is None:
@@ -179,7 +179,6 @@ def note_of(entry: Entry[Any], where: str) -> Note | None:
 
 
 def source_of(entry: Entry[Any], where: str) -> Source | None:
-    """Return a note's source; None if the entry is no note."""
     match entry.event:
         case OverheardMessage() as heard if is_context(entry.key) or heard.is_own:
             return None
@@ -210,17 +209,16 @@ def tags_in_words(entry: Entry[Any]) -> tuple[NoteTag, ...]:
 
 
 def find_hashtags(text: str) -> list[str]:
-    """Return the distinct hashtags in a text."""
     return list(dict.fromkeys(map(normalized_tag, HASHTAG.findall(text))))[:MOST_HASHTAGS]
 
 
 def normalized_tag(text: str) -> str:
-    """Normalize a tag: no `#`, case folded."""
+    """Return a tag in its compared form: without `#`, case folded."""
     return text.strip().removeprefix("#").casefold()
 
 
 LETTERS = 8_000
-"""Characters of one note."""
+"""Most characters of one note."""
 
 
 def note_in_words(
@@ -228,7 +226,7 @@ def note_in_words(
 ) -> str:
     """Render a note for the model, framed with sender, place and UTC time.
 
-    `on`: the note that a reaction is on. `call`: the soul's mention, removed.
+    `on` is the note to which a reaction was added. `call`, the soul's mention, is removed.
     """
     when = entry.at
     who = text = owner = ""

@@ -1,6 +1,6 @@
-"""Projection of all notes and their states (HMP seed, section 2, context 4).
+"""Projection of all notes (HMP seed, section 2, context 4).
 
-Texts stay in the journal. An index by place, source, priority and openness finds the newest fast.
+Texts are read from the journal. An index finds the newest notes fast.
 """
 
 from __future__ import annotations
@@ -52,14 +52,10 @@ class SuspendedNotes:
 
 
 class HandledNotes:
-    """Unended turns, to tell when their notes are done."""
-
     def __init__(self) -> None:
         self._turns: dict[int, str] = {}
-        """Executions of unended turns."""
         self._suspended: dict[str, SuspendedNotes] = {}
         self._stops: set[int] = set()
-        """Stops that no turn has taken."""
 
     def begin_turn(self, began: Entry[SoulTurnBegan]) -> None:
         self._turns[began.seq] = began.event.execution
@@ -68,7 +64,7 @@ class HandledNotes:
         self._stops.add(asked.seq)
 
     def end_turn(self, ended: Entry[SoulTurnEnded], notes: Sequence[int]) -> Sequence[int]:
-        """End a turn with its notes; return all that are now done."""
+        """End a turn that handled `notes`; return the notes that are now done, none if it is suspended."""
         execution = ""
         for seq in ended.closes:
             execution = self._turns.pop(seq, execution)
@@ -80,7 +76,7 @@ class HandledNotes:
         if ended.event.outcome == "suspended":
             self._suspended[execution] = SuspendedNotes(thread=ended.thread, notes=over)
             return ()
-        if stopped:  # all waits in this thread have ended, too
+        if stopped:  # a stop also ends all waits in its thread
             for other, suspended in list(self._suspended.items()):
                 if suspended.thread == ended.thread:
                     over += self._suspended.pop(other).notes
@@ -88,8 +84,6 @@ class HandledNotes:
 
 
 class NoteGroup(NamedTuple):
-    """Notes with equal attributes."""
-
     place: str
     source: Source
     priority: Priority
@@ -97,13 +91,10 @@ class NoteGroup(NamedTuple):
 
 
 class NoteIndex:
-    """Index of note ids."""
-
     def __init__(self, at: Callable[[int], float]) -> None:
         self._at = at
         self._ids = defaultdict[NoteGroup, list[int]](list)
         self.open = Counter[Priority]()
-        """Number of open notes."""
 
     def put(self, shelf: NoteGroup, id: int) -> None:
         insort(self._ids[shelf], id)
@@ -118,9 +109,9 @@ class NoteIndex:
     def newest(
         self, wanted: Callable[[NoteGroup], bool], since: float | None = None, until: float | None = None
     ) -> Iterator[int]:
-        """Yield ids in matching groups and times, newest first.
+        """Yield ids in the groups that `wanted` accepts and in a time range, newest first.
 
-        Other times may be included if the clock has jumped.
+        Later or earlier notes may be among them if the clock has jumped.
         """
         chosen = list[Iterator[int]]()
         for shelf, ids in self._ids.items():
@@ -145,7 +136,7 @@ GAVE_UP = ("failed", "abandoned")
 
 
 GONE = 0
-"""Replaces a deleted text's seq."""
+"""Seq that stands for a deleted text."""
 
 
 MOST_LISTED_NOTES = 50
@@ -153,7 +144,7 @@ MOST_LISTED_NOTES = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteListing:
-    """Open notes, highest priority first; `more`: number left out."""
+    """Open notes, highest priority first; `more` counts the notes left out."""
 
     ids: tuple[tuple[int, Priority], ...]
     more: int
@@ -166,7 +157,7 @@ class _NotePlace(NamedTuple):
 
 
 class Notes(Projection):
-    """All notes. Ids and priorities are public; the rest is filtered."""
+    """All notes. Ids and priorities are public; the rest is shown only to views that may know it."""
 
     kinds: ClassVar[tuple[type[Event], ...]] = (
         ConversationOpened,
@@ -182,24 +173,19 @@ class Notes(Projection):
     )
 
     def __init__(self, journal: Journal, call: str = "") -> None:
-        """Create the projection; `call` is the soul's mention, removed from texts."""
+        """Create the projection; `call` is the soul's mention, which is removed from texts."""
         super().__init__(journal)
         self._call = call
 
     def _reset(self) -> None:
         self._notes: dict[int, Note] = {}
         self._also: dict[int, int] = {}
-        """Note ids by a message's later entries."""
+        """Id of a note by the seq of a later entry of its message."""
         self.names: dict[str, str] = {}
-        """Names by user id."""
         self._places: dict[str, _NotePlace] = {}
-        """By thread."""
         self._a_thread: dict[str, str] = {}
-        """Any thread, by channel."""
         self._messages: dict[str, int] = {}
-        """Note ids by position in Slack."""
         self._versions: dict[str, tuple[str, int]] = {}
-        """Latest version and its entry, by message."""
         self._shelves = NoteIndex(self._at)
         self._tagged = defaultdict[str, list[int]](list)
         self._taken = HandledNotes()
@@ -209,7 +195,7 @@ class Notes(Projection):
         return {priority: self._shelves.open[priority] for priority in reversed(PRIORITIES)}
 
     def list_open(self, most: int = MOST_LISTED_NOTES) -> NoteListing:
-        """List open notes by priority, newest first."""
+        """List the open notes by priority, and by age among equals, newest first."""
         ids = list[tuple[int, Priority]]()
         for priority in reversed(PRIORITIES):
             newest = islice(self._shelves.newest(_open_of(priority)), most - len(ids))
@@ -217,13 +203,13 @@ class Notes(Projection):
         return NoteListing(ids=tuple(ids), more=self._shelves.open.total() - len(ids))
 
     def get(self, id: int) -> Note | None:
-        """Return the note of any entry of its message."""
+        """Return the note of a message, by the seq of any of the message's entries."""
         return self._notes.get(self._also.get(id, id))
 
     def matching(
         self, wanted: NoteFilter, knows: VisibilityCheck, most: int = MOST_LISTED_NOTES
     ) -> list[int]:
-        """Return visible notes that match, newest first."""
+        """Return ids of matching notes that are visible by `knows`, newest first."""
         found = list[int]()
         for id in self._candidates(wanted, knows):
             if len(found) == most:
@@ -233,10 +219,6 @@ class Notes(Projection):
         return found
 
     def fits(self, about: Mapping[str, Any], entry: Entry[Any]) -> bool:
-        """True if an entry is a new note that matches a JSON filter; False if that is invalid.
-
-        Needs no update.
-        """
         try:
             wanted = NoteFilter.of(about)
         except ValueError:
@@ -249,7 +231,7 @@ class Notes(Projection):
         return note is not None and wanted.fits(note, always_visible)
 
     def new_since(self, seq: int) -> list[int]:
-        """Return ids of later notes, in order."""
+        """Return the ids of notes after the entry `seq`, oldest first."""
         found = list[int]()
         for id in reversed(self._notes):
             if id <= seq:
@@ -258,7 +240,7 @@ class Notes(Projection):
         return found[::-1]
 
     def words(self, note: Note, knows: VisibilityCheck) -> str:
-        """Render a note for the model; its visibility must be checked before."""
+        """Render a note for the model. The caller must have checked that the note is visible."""
         entry = self.journal.entry(note.said)
         place = self._place(note.thread)
         on = None
@@ -267,7 +249,9 @@ class Notes(Projection):
         return note_in_words(note, entry, place=place.name, tags=note.tagged(knows), on=on, call=self._call)
 
     def outdated(self, before: float | None = None) -> list[int]:
-        """Return notes to clean up: older than `before`, or else not open."""
+        """Return the ids of notes older than `before` (Unix seconds); by default, of
+        notes that are not open.
+        """
         notes = self._notes.values()
         if before is None:
             return [note.id for note in notes if not note.is_open]
@@ -327,7 +311,7 @@ class Notes(Projection):
 
     def _come(self, message: str, version: str, note: Note) -> None:
         later, said = self._versions.get(message, ("", note.said))
-        if later > version:  # its change arrived first
+        if later > version:  # the entry of the change came first
             if said == GONE:
                 return
             note = _reworded(note, self.journal.entry(said))
@@ -339,7 +323,6 @@ class Notes(Projection):
             self._come_again(known, note)
 
     def _come_again(self, old: Note, new: Note) -> None:
-        """Upgrade a noticed message that became part of a conversation."""
         self._also[new.id] = old.id
         highest = max(old.priority, new.priority, key=PRIORITIES.index)
         changed = replace(
@@ -365,7 +348,6 @@ class Notes(Projection):
             self._set(_reworded(note, self.journal.entry(said)))
 
     def _end(self, ended: Entry[SoulTurnEnded]) -> None:
-        """Settle the notes of an ended turn, unless it is suspended."""
         notes = [note.id for note in map(self.get, ended.closes) if note]
         for id in self._taken.end_turn(ended, notes):
             self._settle(id, ended.event.outcome)
@@ -411,7 +393,6 @@ class Notes(Projection):
         self._also = {seq: id for seq, id in self._also.items() if id in self._notes}
 
     def _tag(self, id: int, names: Collection[str], entry: Entry[CommandRan]) -> None:
-        """Replace the tags set in this view."""
         note = self.get(id)
         if note is None:
             return
@@ -419,8 +400,6 @@ class Notes(Projection):
         others = [tag for tag in note.tags if tag.written or tag.view != view]
         mine = [NoteTag(name=normalized_tag(name), view=view, wrote=entry.seq) for name in names]
         self._set(replace(note, tags=tuple(dict.fromkeys([*others, *mine]))))
-
-    # Index
 
     def _set(self, note: Note) -> None:
         self._take_away(self._notes[note.id])
@@ -453,7 +432,6 @@ class Notes(Projection):
         return self._notes.get(self._messages.get(message, GONE))
 
     def _message(self, entry: Entry[Any]) -> str:
-        """Return a message's key, the same in all threads."""
         channel = self._place(entry.thread).channel
         match entry.event:
             case ReactionChanged() as reacted:
@@ -468,7 +446,6 @@ def _reworded(note: Note, entry: Entry[Any]) -> Note:
 
 
 def _change_by(event: Event) -> str:
-    """Return "edited" or "deleted"; empty for new text."""
     if isinstance(event, ReactionChanged) and event.removed:
         return "deleted"
     if isinstance(event, PersonMessage):
@@ -477,7 +454,6 @@ def _change_by(event: Event) -> str:
 
 
 def _version(entry: Entry[Any]) -> str:
-    """Return a sort key of a message's versions."""
     match entry.event:
         case ReactionChanged() as reacted:
             return reacted.ts.zfill(24)

@@ -1,6 +1,6 @@
 """Recipients of the inner life's messages, and its records about people.
 
-Most is known from the journal; only conversations to open, shared channels and missing names need Slack.
+Slack is asked only to open conversations, and for shared channels and missing names.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ PERSON = re.compile(r"<?@?([UW](?=[A-Z]*\d)[A-Z0-9]{7,})(?:\|[^>]*)?>?")
 
 
 CHANNEL = re.compile(r"<?#?([CG](?=[A-Z]*\d)[A-Z0-9]{7,})(?:\|[^>]*)?>?")
-"""A Slack id, bare or in a mention; uppercase names have no digit."""
+"""A channel id, bare or in a mention."""
 
 
 NEIGHBOUR = re.compile(r"(.*?)(?:\s+(?:in\s+)?(<?#\S+))?", re.IGNORECASE | re.DOTALL)
-"""A bot, and optionally a channel."""
+"""Name of a bot, optionally with a channel."""
 
 
 MOST_NAMED = 20
-"""Most people or channels suggested."""
+"""Most people or channels that an error suggests."""
 
 
 MOST_ASKED = 10
-"""Most channels checked in Slack."""
+"""Most channels whose members Slack is asked for."""
 
 
 SEND_COMMAND = "message.send"
@@ -55,22 +55,19 @@ class ConversationOpener(Protocol):
         """Return a person's DM thread; empty if there is none."""
 
     async def channel_thread(self, channel: str) -> str:
-        """Return a channel's top thread; empty if there is none."""
+        """Return a channel's top-level thread; empty if there is none."""
 
     async def record_readers(self, thread: str) -> None:
-        """Record a conversation's present audience."""
+        """Record who can read a conversation at present."""
 
     async def are_in(self, channel: str, user: str) -> bool:
-        """True if user and soul are in the channel."""
+        """True if both the user and the soul are members of the channel."""
 
-    async def name(self, user: str) -> str:
-        """Return a user's name; empty if unknown."""
+    async def name(self, user: str) -> str: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareableRecord:
-    """A record's text, with its view and entry."""
-
     id: int
     text: str
     view: str
@@ -78,11 +75,11 @@ class ShareableRecord:
 
 
 BringShared = Callable[[Sequence[int]], Awaitable[Sequence[ShareableRecord]]]
-"""Function from ids to existing records, except links."""
+"""Function that returns the existing records with these ids, except links."""
 
 
 class AddressBook(Projection):
-    """People, bots and channels seen in the journal."""
+    """People, bots and channels that appear in the journal."""
 
     kinds: ClassVar[tuple[type[Event], ...]] = (
         ConversationOpened,
@@ -96,11 +93,10 @@ class AddressBook(Projection):
         self.bots: dict[str, str] = {}
         self.channels: dict[str, str] = {}
         self.threads: dict[str, str] = {}
-        """A thread by channel."""
         self.met: dict[str, dict[str, None]] = {}
-        """Channels by bot, latest last."""
+        """Channels of each bot, the latest last."""
         self.heard: dict[str, dict[str, str]] = {}
-        """Threads by channel, by person."""
+        """For each person, their threads by channel."""
         self._channel_of: dict[str, str] = {}
 
     def _fold_entry(self, entry: Entry[Any]) -> None:
@@ -125,7 +121,9 @@ class AddressBook(Projection):
 
 
 class RecipientDirectory:
-    """Lookup of recipients, and counts of messages; `neighbours`: user ids of the bots that are answered."""
+    """Lookup of recipients, and counts of messages. `neighbours` are user ids of bots that the owner has
+    named.
+    """
 
     def __init__(
         self,
@@ -143,7 +141,7 @@ class RecipientDirectory:
         self._addresses = AddressBook(journal)
 
     async def thread(self, to: str) -> str:
-        """Return the thread of a conversation, person or channel; empty if unknown or a bot."""
+        """Return the thread of a conversation, channel or person; empty if unknown or a bot."""
         known = await self._known()
         if to.startswith("sess-"):
             return await self._conversation(to)
@@ -166,8 +164,8 @@ class RecipientDirectory:
         return await self._doors.open_dm(person)
 
     async def shared_channel_thread(self, to: str) -> str:
-        """Return the top thread of a channel shared with a neighbour, by default any;
-        empty if there is none.
+        """Return the top-level thread of a channel that the soul shares with a neighbour; empty if there is
+        none.
         """
         neighbour = await self.neighbour(to)
         if not neighbour:
@@ -183,7 +181,7 @@ class RecipientDirectory:
         return ""
 
     async def neighbour(self, to: str) -> str:
-        """Return the id of the neighbour in "Echo" or "Echo in #general"; empty if unknown."""
+        """Return the user id of the bot named in "Echo" or "Echo in #general"; empty if unknown."""
         known = await self._known()
         called, _ = _parts(to)
         id = _id_in(PERSON, called)
@@ -197,7 +195,6 @@ class RecipientDirectory:
         return _only(names, called.removeprefix("@"))
 
     async def recipients_in_words(self, views: Visibility, view: str) -> str:
-        """List recipients that may be known in this view, for a sentence."""
         known = await self._known()
         knows = views.make_check(view)
         places = {name for id, name in known.channels.items() if knows(known.threads[id])}
@@ -211,7 +208,7 @@ class RecipientDirectory:
         )
 
     async def place_in_words(self, thread: str) -> str:
-        """Describe a conversation: "#general", "a direct message with Bob"."""
+        """Describe a conversation in words: "#general", "a direct message with Bob"."""
         opened = self._journal.latest_of_kind(thread, ConversationOpened)
         assert opened
         if opened.event.where != "dm":
@@ -222,7 +219,7 @@ class RecipientDirectory:
         return f"{opened.event.place} with {name}"
 
     def person(self, thread: str) -> str:
-        """Return a DM's user; empty elsewhere."""
+        """Return the other person's id in a DM; empty elsewhere."""
         opened = self._journal.latest_of_kind(thread, ConversationOpened)
         if opened is None or opened.event.where != "dm":
             return ""
@@ -232,25 +229,25 @@ class RecipientDirectory:
         return any(f"<@{bot}" in text for bot in self._neighbours)
 
     def was_already_requested(self, thread: str, text: str) -> bool:
-        """True if the same text, except spaces and case, was sent there."""
+        """True if the same text was requested there before; spaces and case do not count."""
         wanted: list[Entry[UnpromptedMessage]] = self._journal.entries_of_kind(UnpromptedMessage)
         plain = _plain(text)
         return any(one.event.to == thread and _plain(one.event.text) == plain for one in wanted)
 
     def sent_today(self) -> int:
-        """Count messages of this UTC day."""
+        """Count the messages sent on this UTC day."""
         today = midnight(self._clock.now())
         found: list[Entry[CommandRan]] = self._journal.entries_of_kind(CommandRan, at=today)
         sent = 0
         for entry in found:
             ran = entry.event
-            of_today = entry.at < today + DAY  # else the clock was ahead
+            of_today = entry.at < today + DAY  # an entry after midnight: the clock was ahead
             if of_today and ran.name == SEND_COMMAND and ran.ok and not ran.taken_from:
                 sent += 1
         return sent
 
     def met_today(self) -> int:
-        """Count messages with bots of this UTC day."""
+        """Count the messages to and from bots on this UTC day."""
         return self._meetings.today()
 
     async def _known(self) -> AddressBook:
@@ -278,7 +275,6 @@ def _id_in(form: re.Pattern[str], to: str) -> str:
 
 
 def _only(names: Mapping[str, str], called: str) -> str:
-    """Return the only id with this name; empty if not unique."""
     called = called.strip().casefold()
     found = [id for id, name in names.items() if name and name.casefold() == called]
     if len(found) != 1:
@@ -301,7 +297,7 @@ CHANGE = ".change"
 
 
 class PersonRecords:
-    """Records about people, for `!memory` and `!forget`."""
+    """Records of the inner life about people, for `!memory` and `!forget`."""
 
     def __init__(self, journal: Journal, places: KnownChannels, records: InnerRecords) -> None:
         self._journal = journal
@@ -309,12 +305,12 @@ class PersonRecords:
         self._records = records
 
     async def notes_about(self, names: Sequence[str], thread: str) -> Sequence[PersonNote]:
-        """Return records about a person that their DM may know."""
+        """Return the records about a person that the conversation `thread` may know."""
         found = await self._records.about(names, thread)
         return [self._known(one) for one in found]
 
     async def versions(self, seq: int) -> Sequence[int]:
-        """Return all entries of an entry's record; empty if it has none."""
+        """Return the seqs of all entries of a record, given one of them; empty if there is no record."""
         entry = self._journal.entry(seq)
         ran = entry.event
         if not isinstance(ran, CommandRan):
@@ -346,7 +342,7 @@ def _changes(ran: CommandRan, record: int) -> bool:
 
 
 def make_record_sharer(records: InnerRecords) -> BringShared:
-    """Make a function that returns records without tags, flags and links; it does not check visibility."""
+    """Make a function that returns records without tags, flags and links; visibility is not checked."""
 
     async def brought(ids: Sequence[int]) -> Sequence[ShareableRecord]:
         await records.update()

@@ -1,7 +1,6 @@
-"""Projection and index of the records: diary, concepts, links and llm_memory (HMP seed, contexts 3 and 6).
+"""Projection and search of the records: diary, concepts, links and llm_memory (HMP seed, contexts 3 and 6).
 
-A record is shown only where it may be known. Texts are read from the journal; the index may keep old words,
-which lead to no record.
+Only views that may know a record see it. The search index may keep outdated words, which lead to no record.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ RECORD_TEXT: Mapping[str, str] = {
     LINKS: "relation",
     LLM_MEMORY: "text",
 }
-"""Argument with the text, by family."""
+"""Name of the argument with the text, by family."""
 
 
 BRIEF = 120
@@ -43,10 +42,10 @@ BRIEF = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InnerRecord:
-    """A record; `id` is its first seq, `wrote` that of its present text.
+    """A record. `id` is the seq of its first entry, `wrote` the seq of the entry with its present text.
 
-    `text` is a concept's description or a link's relation. `source`, `target` are a link's concepts, `ends`
-    their names. `view` is that of the present text; times are Unix seconds.
+    `source` and `target` are the concepts of a link, `ends` their names. `view` belongs to the present text;
+    times are Unix seconds.
     """
 
     id: int
@@ -65,7 +64,7 @@ class InnerRecord:
 
 
 def record_change(ran: CommandRan) -> tuple[str, str]:
-    """Return family and verb of a change ("diary", "add"), or empty."""
+    """Return family and verb of a command that changes a record ("diary", "add"), else empty texts."""
     family, _, verb = ran.name.partition(".")
     if not ran.ok or ran.taken_from or family not in RECORD_TEXT:
         return "", ""
@@ -152,13 +151,11 @@ WORDS = "insert into record_words (rowid, name, text, tags) values (:wrote, :nam
 
 
 class RecordSearch:
-    """Search of records by present words, in the index part RECORDS."""
-
     def __init__(self, index: FullTextIndex) -> None:
         self._index = index
 
     async def find(self, family: str, query: str, views: Iterable[str], most: int) -> list[int]:
-        """Return a family's records in these views, best match first."""
+        """Return the ids of a family's records in these views, best match first."""
         asked = fts_query(query)
         if not asked:
             return []
@@ -166,7 +163,7 @@ class RecordSearch:
         return await self._numbers(FIND, values)
 
     async def naming(self, names: Collection[str]) -> list[int]:
-        """Return records with one of these names, in any view, unordered."""
+        """Return the ids of records with one of these names, in any view and in no order."""
         phrases = [" ".join(re.findall(r"\w+", as_indexed(name))) for name in names]
         asked = " OR ".join(f'"{phrase}"' for phrase in phrases if phrase)
         if not asked:
@@ -198,7 +195,6 @@ def _fold(database: Connection, entry: Entry[CommandRan], _: JournalReader) -> N
 
 
 def _end(database: Connection, said: str) -> str:
-    """Return a concept's name when the link was added."""
     for name, _tags in database.execute(KNOWN, (said, CONCEPTS)):
         return str(name)
     return as_indexed(said)
@@ -207,7 +203,7 @@ def _end(database: Connection, said: str) -> str:
 def _put(database: Connection, entry: Entry[CommandRan], number: int, name: str, tags: str) -> None:
     family, _ = record_change(entry.event)
     text = entry.event.args.get(RECORD_TEXT[family])
-    if not text:  # forgotten
+    if not text:  # the entry was forgotten
         return
     view = entry.event.view
     row = {"wrote": entry.seq, "id": number, "family": family, "view": view, "name": name, "tags": tags}
@@ -222,16 +218,16 @@ HITS = 8
 
 
 LOOKED_AT = 1_000
-"""Most hits examined; some may be hidden though their view is not."""
+"""Most matches whose visibility one search checks."""
 
 
 PAGE = 50
 
 
 class InnerRecords(Projection):
-    """All records as of an entry, by view; searches see the present.
+    """All records up to an entry of the journal; searches see present texts.
 
-    Call `update` before synchronous methods. Missing and invisible records are indistinguishable.
+    Call `update` before methods that are not async. Invisible records look like missing ones.
     """
 
     kinds: ClassVar[tuple[type[Event], ...]] = (CommandRan,)
@@ -253,21 +249,20 @@ class InnerRecords(Projection):
         return found[0]
 
     def records_of_ids(self, numbers: Iterable[int], view: str) -> Sequence[InnerRecord]:
-        """Return visible records, distinct, in the given order."""
+        """Return the visible records with these ids, in order, without duplicates."""
         return self._those(numbers, self._knows(view))
 
     def records_in_all_views(self, numbers: Iterable[int]) -> Sequence[InnerRecord]:
-        """Return records regardless of visibility."""
+        """Return the records with these ids, even invisible ones."""
         return self._those(numbers, always_visible)
 
     def shown(self, asked: Iterable[int], view: str) -> Sequence[InnerRecord]:
-        """Return context 3: requested records, then pinned ones."""
+        """Return the records of context 3: those asked for, then pinned ones."""
         knows = self._knows(view)
         pinned = [number for number in sorted(self._pinned) if self._is_pinned(number, knows)]
         return self._those([*asked, *pinned], knows)
 
     def of(self, family: str, view: str, most: int) -> Sequence[InnerRecord]:
-        """Return a family's newest visible records."""
         knows = self._knows(view)
         found = list[InnerRecord]()
         for record in reversed(self._records[family].values()):
@@ -278,13 +273,15 @@ class InnerRecords(Projection):
         return self._shown(found, knows)
 
     def newest(self, family: str, most: int) -> tuple[int, Sequence[InnerRecord]]:
-        """Return a family's size and newest records, regardless of visibility."""
+        """Return the number of a family's records and the newest ones, even invisible ones."""
         records = self._records[family]
         newest = islice(reversed(records.values()), most)
         return len(records), self._shown(newest, always_visible)
 
     def concept(self, said: str | int, view: str, before: int = 0) -> int | None:
-        """Return a visible concept's id by name, else by id, as of the entry `before` if given."""
+        """Return the id of a visible concept with the name or id `said`, as of the entry
+        `before` if given.
+        """
         if isinstance(said, str):
             known = self.concept_named(said, view, before)
             if known is not None or not said.isdecimal():
@@ -296,16 +293,14 @@ class InnerRecords(Projection):
         return concept.id
 
     def concept_named(self, name: str, view: str, before: int = 0) -> int | None:
-        """Return the oldest visible concept of this name; several are visible if channels
-        were opened later.
-        """
+        """Return the oldest visible concept with this name; channels opened later may show several."""
         knows = self._views.make_check(view, before or self._as_of)
         concepts = self._records[CONCEPTS]
         same = [concepts[number] for number in self._names.get(_folded(name), ())]
         return min([one.id for one in same if self._seen_by(one, knows)], default=None)
 
     def neighbours(self, concept: int, view: str) -> Sequence[tuple[InnerRecord, InnerRecord]]:
-        """Return a concept's links and their other ends, oldest first."""
+        """Return the links of a concept, each with the concept at its other end, oldest first."""
         links = self.records_of_ids(sorted(self._links.get(concept, ())), view)
         found = list[tuple[InnerRecord, InnerRecord]]()
         for link in links:
@@ -318,7 +313,9 @@ class InnerRecords(Projection):
         return found
 
     def llm_memory(self, view: str, most_chars: int) -> tuple[str, Sequence[InnerRecord]]:
-        """Return context 6 as text and records; the oldest are dropped if it is too long."""
+        """Return context 6 as text and records; if it is longer than `most_chars`, the
+        oldest are left out.
+        """
         knows = self._knows(view)
         known = self._known(LLM_MEMORY, knows)
         lines = list[str]()
@@ -341,28 +338,25 @@ class InnerRecords(Projection):
             yield from self._shown(reversed(page), knows)
 
     def spread_of_older(self, view: str, before: int, most: int) -> Sequence[InnerRecord]:
-        """Return diary entries before the entry `before`, evenly spread, oldest first."""
+        """Return diary entries from before the entry `before`, evenly spread, oldest first."""
         knows = self._knows(view)
         old = [record for record in self._known(DIARY, knows) if record.id < before]
         if len(old) > most:
             old = [old[number * len(old) // most] for number in range(most)]
         return self._shown(old, knows)
 
-    # Search
-
     async def search(self, family: str, query: str, view: str) -> Sequence[InnerRecord]:
-        """Return visible matches, best first."""
         await self.update()
         knows = self._knows(view)
         views = [there for there in self._written_in if knows(there)]
         found = await self._words.find(family, query, views, LOOKED_AT)
-        knows = self._knows(view)  # may have changed
+        knows = self._knows(view)  # the view may have changed during the search
         records = self._records[family]
         known = [number for number in found if number in records and self._seen_by(records[number], knows)]
         return self._those(known[:HITS], knows)
 
     async def about(self, names: Collection[str], view: str) -> Sequence[InnerRecord]:
-        """Return visible records that were written at `view` or contain a name, oldest first."""
+        """Return visible records that were written in `view` or contain a name, oldest first."""
         await self.update()
         numbers = set(await self._words.naming(names))
         here = {other for other in self._written_in if self._views.are_in_one_channel(view, other)}
@@ -372,14 +366,11 @@ class InnerRecords(Projection):
                     numbers.add(record.id)
         return self.records_of_ids(sorted(numbers), view)
 
-    # Projection
-
     def _reset(self) -> None:
         self._records: dict[str, dict[int, InnerRecord]] = {family: {} for family in RECORD_TEXT}
         self._pinned = defaultdict[int, set[str]](set)
-        """Views that pinned a record."""
+        """Views that pinned each record."""
         self._names = defaultdict[str, list[int]](list)
-        """Concepts by name; several if hidden from each other's views."""
         self._links = defaultdict[int, list[int]](list)
         self._written_in: set[str] = set()
 
@@ -396,7 +387,7 @@ class InnerRecords(Projection):
 
     def _add(self, family: str, entry: Entry[CommandRan]) -> None:
         args = entry.event.args
-        if not args.get(RECORD_TEXT[family]):  # forgotten
+        if not args.get(RECORD_TEXT[family]):  # the entry was forgotten
             return
         record = InnerRecord(
             id=entry.seq,
@@ -423,7 +414,7 @@ class InnerRecords(Projection):
         former = self._records[family].get(args.get("id", 0))
         if former is None:
             return
-        if not args.get(RECORD_TEXT[family]):  # forgotten; the former text is outdated
+        if not args.get(RECORD_TEXT[family]):  # the entry was forgotten, and the former text is outdated
             self._delete(former)
             return
         name = args.get("name") or former.name
@@ -466,7 +457,6 @@ class InnerRecords(Projection):
         return [record for record in self._records[family].values() if self._seen_by(record, knows)]
 
     def _seen_by(self, record: InnerRecord, knows: VisibilityCheck) -> bool:
-        """True if visible; a link needs both its concepts."""
         if not knows(record.view, record.wrote):
             return False
         if record.family != LINKS:
@@ -487,7 +477,6 @@ class InnerRecords(Projection):
         return self._shown(found, knows)
 
     def _shown(self, records: Iterable[InnerRecord], knows: VisibilityCheck) -> Sequence[InnerRecord]:
-        """Return visible records with texts, except blanked ones."""
         seen = [record for record in records if self._seen_by(record, knows)]
         entries = self.journal.entries_at([record.wrote for record in seen])
         shown = list[InnerRecord]()
@@ -506,5 +495,4 @@ class InnerRecords(Projection):
 
 
 def _folded(name: str) -> str:
-    """Fold names that look the same to a reader."""
     return normalize("NFKC", name).casefold()

@@ -1,7 +1,7 @@
-"""The reflex against repetition: detects an answer that says nothing new and picks a strategy for the next
+"""The reflex against repetition: detects an answer that says nothing new and chooses a strategy for the next
 tick.
 
-Judging and choosing are pure (HMP seed, section 5; acceptance rows H18, H19, H22).
+Detection and choice are pure (HMP seed, section 5; acceptance rows H18, H19, H22).
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from daemon.turn.model_calls import call_model
 from daemon.turn.turn import Turn
 
 COMPARE_PROMPT = "prompts/inner/compare"
-"""The comparison prompt; placeholders `before` and `now`, both fenced."""
+"""Prompt that compares two answers; its placeholders `before` and `now` hold them, fenced."""
 
 
 ADVICE = "prompts/inner/reflex/"
-"""Prefix of advice texts."""
+"""Prefix of the names of the advice texts."""
 
 
 WAITS = frozenset({"cycle.idle", "cycle.pause"})
 
 
 ALIKE = 0.6
-"""Above this similarity, a new command does not make an answer new."""
+"""Similarity above which even an answer with a new command is not new."""
 
 
 SURELY = 0.95
-"""Above this similarity, an answer is a repetition if the model gave no verdict."""
+"""Similarity of a repetition if the model's comparison was unclear."""
 
 
 FRUITLESS = 3
-"""Ticks without new content, after which the model is always asked."""
+"""Number of ticks in a row without new content after which a model always compares."""
 
 
 OWNER_EVERY = 6 * 3600.0
@@ -55,15 +55,15 @@ OWNER_EVERY = 6 * 3600.0
 
 
 SHORTEST = 60.0
-"""Seconds: the least pause before doubling."""
+"""Least pause in seconds, before it is doubled."""
 
 
 RECENT = 12
-"""Attempts in which each source has a maximum, so that none dominates."""
+"""Number of recent attempts in which a strategy's maximum applies."""
 
 
 LONGEST_REPLY = 4_000
-"""Characters of the model's verdict."""
+"""Most characters of the model's comparison."""
 
 
 LOOSE = re.compile(r"""\bnew\b["']?\s*[:=]\s*["']?(true|false|yes|no)\b(?!\s+or\b)""", re.IGNORECASE)
@@ -78,12 +78,9 @@ GIST = 300
 Verdict = Literal["new", "repeat", "ask"]
 
 
-# Detection
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepetitionVerdict:
-    """A verdict; `similarity` is that to `before`, the previous answer. "ask": a model compares both."""
+    """A decision on an answer; "ask" means that a model must compare it with `before`."""
 
     verdict: Verdict
     similarity: float = 0.0
@@ -91,12 +88,12 @@ class RepetitionVerdict:
 
     @property
     def novelty(self) -> float:
-        """From 0 (the same words) to 1."""
+        """Novelty from 0 (the same words) to 1."""
         return 1.0 - self.similarity
 
 
 def is_only_waiting(commands: Collection[str]) -> bool:
-    """True if all commands only wait: no repetition."""
+    """True if all commands only wait; such an answer is no repetition."""
     return bool(commands) and WAITS.issuperset(commands)
 
 
@@ -109,10 +106,10 @@ def judge_answer(
     commands: bool = False,
     fruitless: int = 0,
 ) -> RepetitionVerdict:
-    """Compare an answer with the previous one (empty: none), without a model.
+    """Compare an answer with the previous one (empty if there is none), without a model.
 
-    `waits`: it only waits. `news`: something came since. `commands`: it has a new one. `fruitless`: ticks in
-    a row without new content, including this one.
+    `waits`: the answer only waits. `news`: notes or results came since. `commands`: it has a new command.
+    `fruitless`: number of ticks in a row without new content, this one included.
     """
     if not before:
         return RepetitionVerdict(verdict="new")
@@ -138,7 +135,7 @@ def read_comparison(reply: str | None) -> bool | None:
 
 
 def verdict_from_reply(reply: str | None, similarity: float) -> bool:
-    """True for a repetition, by the reply or else by similarity."""
+    """True for a repetition, by the reply or, if it is unclear, by the similarity."""
     new = read_comparison(reply)
     if new is None:
         return similarity > SURELY
@@ -167,13 +164,8 @@ def _said(words: Iterable[object]) -> set[bool]:
     return said
 
 
-# Strategies
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReflexCandidate:
-    """A diary entry or an open task; `at` is in Unix seconds."""
-
     id: int
     text: str
     at: float = 0.0
@@ -181,10 +173,10 @@ class ReflexCandidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReflexSituation:
-    """Material for a reflex, all visible in the next tick.
+    """Material for the choice of a strategy, visible in the next tick.
 
-    `repeated` is the answer, `seed` (the tick's id) picks at random. `diary` and `tasks` would not be shown
-    otherwise. `owner_asked`: time of the last question to an owner.
+    `repeated` is the repeated answer; `seed` decides random choices. `diary` and `tasks` are not in the
+    contexts. `owner_asked`: time of the last question to an owner.
     """
 
     repeated: str
@@ -200,7 +192,7 @@ class ReflexSituation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriedStrategy:
-    """A tried strategy; `worked`: the next answer was new."""
+    """A strategy that was tried; it `worked` if the next answer was new."""
 
     strategy: str
     worked: bool
@@ -224,9 +216,9 @@ class StrategyEffect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReflexStrategy:
-    """A strategy; `rung` is its cost, `most` its maximum in recent attempts (0: none).
+    """A strategy; lower `rung`s are cheaper. `most` is its maximum in recent attempts (0: none).
 
-    `change` gets the tries since the last success; it returns None without material.
+    `change` takes the number of tries since the last success; it returns None without material.
     """
 
     name: str
@@ -263,7 +255,9 @@ def _neighbour(around: ReflexSituation, tried: int) -> StrategyEffect | None:
 
 def _owner(around: ReflexSituation, tried: int) -> StrategyEffect | None:
     asked = around.owner_asked
-    if asked is not None and 0 <= around.now - asked < OWNER_EVERY:  # a later date is a wrong clock
+    if (
+        asked is not None and 0 <= around.now - asked < OWNER_EVERY
+    ):  # a time in the future comes from a wrong clock
         return None
     return _one_of("owner", around.owners, around)
 
@@ -275,7 +269,6 @@ def _one_of(name: str, people: Sequence[str], around: ReflexSituation) -> Strate
 
 
 def _pause(around: ReflexSituation, tried: int) -> StrategyEffect:
-    """Double the pause each time."""
     base = max(around.pause, SHORTEST)
     pause = min(base * 2.0 ** min(tried + 1, 32), max(DAY, around.pause))
     return StrategyEffect(name="pause", words={"minutes": str(round(pause / 60))}, pause=pause)
@@ -296,8 +289,8 @@ LADDER: Sequence[ReflexStrategy] = (
 
 
 def choose_strategy(history: Sequence[TriedStrategy], around: ReflexSituation) -> ReflexStrategy:
-    """Choose the cheapest strategy untried since the last success, preferring high success rates; else an
-    ever longer pause.
+    """Choose the cheapest strategy not tried since the last success, of equals the more successful; if all
+    were tried, double the pause.
     """
     tried = _tried_since_new(history)
     recently = [one.strategy for one in history[-RECENT:]]
@@ -324,13 +317,13 @@ def strategy_effect(
 
 
 def success_rate(name: str, history: Iterable[TriedStrategy]) -> float:
-    """Return a smoothed rate from 0 to 1; 0.5 if never tried."""
+    """Return the share of successes, smoothed; 0.5 for a strategy never tried."""
     worked = [one.worked for one in history if one.strategy == name]
     return (sum(worked) + 1) / (len(worked) + 2)
 
 
 def tried_strategies(ticks: Iterable[TickLogged]) -> list[TriedStrategy]:
-    """Return tried strategies, judged by the next answered tick; without one, as failed."""
+    """Return the strategies tried, judged by the next answered tick; without one, as failed."""
     found: list[TriedStrategy] = []
     trying = ""
     for tick in ticks:
@@ -351,7 +344,6 @@ def first_words(text: str) -> str:
 
 
 def _tried_since_new(history: Iterable[TriedStrategy]) -> Sequence[str]:
-    """Return the strategies since one last worked."""
     tried = list[str]()
     for one in history:
         tried.append(one.strategy)
@@ -361,7 +353,7 @@ def _tried_since_new(history: Iterable[TriedStrategy]) -> Sequence[str]:
 
 
 FAR = 20
-"""Diary entries to choose from."""
+"""Diary entries from which a strategy chooses."""
 
 
 TASKS = 10
@@ -378,9 +370,9 @@ class TickReflex:
     async def judge_answer(
         self, answer: str, written: ParsedCommands, waits: bool
     ) -> tuple[bool, RepetitionVerdict]:
-        """Return True for a repetition, and the verdict.
+        """Return True for a repetition, and the decision.
 
-        Unclear cases ask a small model. A command for new content makes a tick fruitful.
+        Unclear cases ask a small model. A command for new content makes an answer new.
         """
         names = [one.name for one in written.commands]
         news = self.contexts.has_news()
@@ -407,7 +399,6 @@ class TickReflex:
         return verdict_from_reply(reply, found.similarity), found
 
     def choose_effect(self, answer: str, pause: float) -> tuple[StrategyEffect, str]:
-        """Return the next tick's changes and advice."""
         history = tried_strategies([line.tick for line in self.contexts.state.log.lines])
         around = self._around(answer, pause)
         chosen = strategy_effect(choose_strategy(history, around), history, around)

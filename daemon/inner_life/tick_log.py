@@ -1,7 +1,7 @@
 """Projections of the inner life (HMP seed): ticks, settings, outcomes of messages, programs, failed commands.
 
-Each tick has at most one DM in view, so that texts of two never mix. Unseen DMs need the owner's permission
-(INNER_LIFE_READS_DMS).
+A tick has at most one DM in view, so that the texts of two DMs never mix. Unseen DMs need the owner's
+permission (INNER_LIFE_READS_DMS).
 """
 
 from __future__ import annotations
@@ -34,14 +34,13 @@ from daemon.kinds import (
 from daemon.knowledge.visibility import Visibility
 
 MOST_TICKS = 200
-"""Most ticks kept."""
+"""Most ticks that are kept in memory."""
 
 
 ASKS_OWNER = "owner"
 
 
 RESPONSES = 5
-"""Default number of own replies in view."""
 
 
 NEW_CONTENT_COMMANDS = frozenset(
@@ -52,8 +51,6 @@ NEW_CONTENT_COMMANDS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleSetting:
-    """A setting, with the view and entry that set it."""
-
     value: Any
     view: str = ""
     wrote: int = ALWAYS
@@ -61,8 +58,6 @@ class CycleSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleSettings:
-    """Settings of the cycle, with defaults."""
-
     responses: CycleSetting = CycleSetting(value=RESPONSES)
     mode: CycleSetting = CycleSetting(value="auto")
     filter: CycleSetting = CycleSetting(value={})
@@ -71,7 +66,7 @@ class CycleSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TickRecord:
-    """A tick and its commands; `seq` and `at` are those of its end."""
+    """A tick and its commands; `seq` and `at` belong to the entry that ended it."""
 
     seq: int = 0
     at: float = 0.0
@@ -80,42 +75,32 @@ class TickRecord:
 
 
 NOTHING = TickRecord(tick=TickLogged(tick=0, outcome="asleep"))
-"""Placeholder for a missing last tick."""
 
 
 @dataclass(slots=True, kw_only=True)
 class DailyCost:
-    """Cost since midnight (UTC), up to an entry."""
-
     midnight: float = 0.0
     upto: int = 0
     usd: float = 0.0
 
 
 class TickLog(Projection):
-    """The last ticks, and the settings of the cycle."""
-
     kinds = (TickLogged, CommandRan, InnerLifeStarted)
 
     def _reset(self) -> None:
         self.lines = deque[TickRecord](maxlen=MOST_TICKS)
         self.thoughts = deque[TickRecord](maxlen=MOST_TICKS)
-        """Answered ticks, in order."""
         self.dms_since = ALWAYS
-        """The seq since which DMs may be read without a break; ALWAYS: not allowed."""
+        """Seq since which an owner has allowed DMs without a break; ALWAYS if forbidden."""
         self.last_at = 0.0
         """End of the last waking tick, or the daemon's start."""
         self.owner_asked: float | None = None
         """Time of the reflex's last question to an owner."""
         self.settings = CycleSettings()
         self.cleared = 0
-        """The seq up to which own replies are hidden."""
         self._under_way = list[Entry[CommandRan]]()
-        """Commands of the current tick."""
         self._day = 0.0
-        """UTC day of the last entry."""
         self._messages = 0
-        """Messages of that day."""
         self._paid = DailyCost()
 
     def _fold_entry(self, entry: Entry[Any]) -> None:
@@ -134,11 +119,10 @@ class TickLog(Projection):
                 self._command(entry)
 
     def _end(self, line: TickRecord) -> None:
-        """Add a tick, or an event between two."""
         tick = line.tick
         for kept in (self.lines, self.thoughts):
             if kept and kept[-1].tick.tick == tick.tick:
-                kept.pop()  # interrupted: only the last result counts
+                kept.pop()  # the tick was interrupted: only its last entry counts
         self.lines.append(line)
         if tick.answer:
             self.thoughts.append(line)
@@ -184,26 +168,24 @@ class TickLog(Projection):
             if one.seq >= before:
                 break
             paid.upto = one.seq
-            of_today = one.at < began + DAY  # else the clock was ahead
+            of_today = one.at < began + DAY  # an entry after midnight: the clock was ahead
             if of_today and root_of(one.thread) == INNER and not one.event.taken_from:
                 paid.usd += one.event.cost
         return paid.usd
 
     def messages(self, now: float) -> int:
-        """Count messages of this UTC day."""
+        """Count the messages sent on this UTC day."""
         if now // DAY != self._day:
             return 0
         return self._messages
 
     @property
     def last(self) -> TickRecord:
-        """The last answered tick."""
         if not self.thoughts:
             return NOTHING
         return self.thoughts[-1]
 
     def count_fruitless(self) -> int:
-        """Count the last ticks without new content."""
         count = 0
         for line in reversed(self.thoughts):
             if successful_commands(line.commands, *NEW_CONTENT_COMMANDS):
@@ -213,13 +195,13 @@ class TickLog(Projection):
 
 
 def successful_commands(commands: Iterable[Entry[CommandRan]], *names: str) -> list[CommandRan]:
-    """Return successful commands with these name prefixes."""
+    """Return the successful commands whose name begins with one of `names`."""
     events = [command.event for command in commands]
     return [event for event in events if event.ok and event.name.startswith(names)]
 
 
 class DeliveryLog(Projection):
-    """Outcomes of messages, each shown to one answered tick."""
+    """Outcomes of sent messages, each shown until an answered tick has shown it."""
 
     kinds = (UnpromptedOutcome, TickLogged)
 
@@ -229,11 +211,10 @@ class DeliveryLog(Projection):
     def _fold_entry(self, entry: Entry[Any]) -> None:
         if isinstance(entry.event, UnpromptedOutcome):
             self._new.append(entry)
-        elif entry.event.answer:  # a tick without an answer may not have asked the model
+        elif entry.event.answer:  # a tick without an answer may not have shown them
             self._new = [one for one in self._new if one.seq > entry.event.tick]
 
     def lines(self) -> Sequence[str]:
-        """Return a line for each outcome."""
         return [f'<sent by="{one.event.by}">{one.event.outcome}</sent>' for one in self._new]
 
 
@@ -249,9 +230,9 @@ MOST_FAILED = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramRun:
-    """A program or branch; `id` is its first entry.
+    """A program or branch; `id` is the seq of its first entry.
 
-    `ended_by` is a seq. A branch's view is its own hidden thread until its command is recorded.
+    `ended_by` is a seq. A branch's view is its own thread, invisible to ticks, until its command is recorded.
     """
 
     id: int
@@ -268,7 +249,7 @@ class ProgramRun:
 
 
 class ProgramLog(Projection):
-    """Programs until cleanup, and failed commands until marked, equal ones once."""
+    """Programs until cleaned up, and failed commands until marked; equal failures are kept once."""
 
     kinds: ClassVar[tuple[type[Event], ...]] = (
         ProgramStarted,
@@ -280,15 +261,13 @@ class ProgramLog(Projection):
     )
 
     def processes(self, knows: Callable[[str, int], bool]) -> Sequence[ProgramRun]:
-        """Return visible programs that are not marked, in order."""
         return [one for one in self._all.values() if one.status != "close" and knows(one.view, one.id)]
 
     def failed(self, knows: Callable[[str, int], bool]) -> Sequence[Entry[CommandRan]]:
-        """Return visible failed commands, in order."""
         return [one for one in self._failed.values() if knows(one.event.view, one.seq)]
 
     def get(self, id: int) -> ProgramRun | None:
-        """Return a program, also if marked; None if gone."""
+        """Return a program, even a marked one; None if cleaned up."""
         return self._all.get(id)
 
     def all(self) -> Sequence[ProgramRun]:
@@ -297,7 +276,6 @@ class ProgramLog(Projection):
     def _reset(self) -> None:
         self._all: dict[int, ProgramRun] = {}
         self._unplaced: dict[str, list[int]] = {}
-        """Branches without a view yet, by execution."""
         self._failed: dict[int, Entry[CommandRan]] = {}
 
     def _fold_entry(self, entry: Entry[Any]) -> None:
@@ -362,7 +340,6 @@ class ProgramLog(Projection):
             self._failed.pop(min(self._failed))
 
     def _mark(self, id: object) -> None:
-        """Close an ended program or a failed command; ignore other ids."""
         if isinstance(id, int):
             self._failed.pop(id, None)
         if isinstance(id, int) and id in self._all and self._all[id].ended is not None:
@@ -379,8 +356,6 @@ def _alike(one: CommandRan, other: CommandRan) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InnerLifeState:
-    """All projections of the inner life, kept at the same entry."""
-
     log: TickLog
     notes: Notes
     records: InnerRecords
@@ -389,7 +364,7 @@ class InnerLifeState:
     views: Visibility
 
     async def update(self, before: int = ALWAYS) -> None:
-        """Bring all to the state before an entry; by default, the present."""
+        """Apply entries before the seq `before` (default: all) to all projections."""
         await self.views.update()
         await self.log.update(before)
         await self.notes.update(before)
@@ -399,15 +374,14 @@ class InnerLifeState:
 
     @property
     def unread_entries(self) -> int:
-        """Unread entries of the slowest projection."""
         folds = (self.log, self.notes, self.records, self.processes, self.said)
         return max(*[fold.entries_left for fold in folds], self.views.entries_left)
 
 
 def unseen_dms(state: InnerLifeState) -> Sequence[Note]:
-    """Return DM notes that no answered tick has shown, in order.
+    """Return DM notes that no answered tick has shown, oldest first.
 
-    Excludes those before permission or the oldest kept tick.
+    Notes before the owner's permission or the oldest kept tick are left out.
     """
     log = state.log
     if log.dms_since == ALWAYS:

@@ -1,4 +1,4 @@
-"""Files of the daemon: private home, project root, owner's texts and code, and the table of settings."""
+"""Files of the daemon: private home, project root, owner's texts, and the table of settings."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from daemon import __file__
 from daemon.settings.parse import ConfigError
 
 TOKEN = "console-token"
-"""Token file of the page."""
+"""File with the console page's access token."""
 
 
 JOURNALS = ("*.db", "*.db-wal", "*.db-shm", "*.db-journal", "*.db.lock", "*.db.part")
-"""Patterns of journals and files beside them."""
+"""Patterns of journals and of the files beside them."""
 
 
 CAPABILITIES = "model-capabilities.json"
@@ -67,20 +67,20 @@ def journals(home: Path) -> list[Path]:
 
 
 def daemon_files(home: Path) -> list[Path]:
-    """Return the daemon's entries directly in its home."""
+    """Return the daemon's files and folders in its home."""
     patterns = (*PAGE, f"{CAPABILITIES}*")
     return [*journals(home), *sorted(path for pattern in patterns for path in home.glob(pattern))]
 
 
 def journal_files(home: Path) -> list[Path]:
-    """Return the daemon's entries, and the files in its folders."""
+    """Return these files and folders, and the files in the folders."""
     own = daemon_files(home)
     return own + [path for folder in own if folder.is_dir() for path in sorted(folder.iterdir())]
 
 
 def restrict_permissions(home: Path) -> None:
-    """Make the daemon's files private, and the folder, too, if it holds nothing else. The token's mode is
-    kept until it is read, so that its exposure can be reported.
+    """Make the daemon's files private; its home, too, if it holds nothing else. The token's mode stays until
+    it is read, so that its exposure can be reported.
     """
     for path in daemon_files(home):
         if path.name != TOKEN:
@@ -96,16 +96,16 @@ def _close(path: Path) -> None:
 
 
 MOST_BYTES = 1_000_000
-"""Longest text in bytes, above most models' context windows."""
+"""Most bytes of a text, above most models' context windows."""
 
 
 def read_text_file(path: Path) -> str:
-    """Return the text; raise ValueError with fault and remedy, as the end of a sentence."""
+    """Return the text. Raises ValueError with fault and remedy, as the end of a sentence."""
     try:
         found = path.stat()
         if stat.S_ISDIR(found.st_mode):
             raise ValueError("a folder stands in its place: put the file back")
-        if not stat.S_ISREG(found.st_mode):  # reading a pipe would block
+        if not stat.S_ISREG(found.st_mode):  # opening a pipe would block
             raise ValueError("it is no ordinary file: put one in its place")
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
@@ -136,18 +136,17 @@ SHORT = 12
 
 
 def project_root() -> Path:
-    """Return the folder of soul.md and prompts/."""
     return Path(__file__).resolve().parent.parent
 
 
 def version() -> str:
-    """Return the version, in a checkout with the commit: `0.1.0 (47eb9e38)`."""
+    """Return the version; in a checkout with the commit: `0.1.0 (47eb9e38)`."""
     git = project_root() / ".git"
     try:
         commit = (git / "HEAD").read_text().strip()
         if commit.startswith("ref: "):
             commit = (git / commit.removeprefix("ref: ")).read_text().strip()
-    except (OSError, UnicodeDecodeError):  # image, linked work tree, packed references
+    except (OSError, UnicodeDecodeError):  # no checkout, a linked work tree, or packed references
         return VERSION
     return f"{VERSION} ({commit[:SHORT]})"
 
@@ -180,7 +179,7 @@ def settings_table() -> str:
 
 
 def setting_lines(example: str) -> Iterator[SettingLine]:
-    """Yield each `#NAME=default` with the comment above."""
+    """Yield each `#NAME=default` with the comment above it."""
     said: list[str] = []
     for line in example.splitlines():
         name, equals, default = line.removeprefix("#").partition("=")
@@ -213,11 +212,11 @@ UNLOADED = (
     RuntimeError,
     SystemExit,
 )
-"""Errors of importing a broken file."""
+"""Errors that the import of a broken file can raise."""
 
 
 def unloadable_reason(error: BaseException, file: Path) -> str:
-    """Return the reason and line of a failed import."""
+    """Return the reason and the line of a failed import."""
     lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == str(file)]
     where = f" at line {lines[-1]}" if lines else ""
     return f"it cannot be read ({type(error).__name__}{where}: {error})"

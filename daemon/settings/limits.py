@@ -1,6 +1,6 @@
 """Limits of the soul, prices of models, and programs that the soul may run.
 
-A slot's value comes from a model, and so from people: it is one argument, and never one that is read as code.
+A slot's value comes from a model, and so from people: it is one argument, and never run as code.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenUsage:
-    """Tokens of a call; `input` without cache reads and writes."""
+    """Tokens of a call; `input` excludes cache reads and writes."""
 
     input: int = 0
     cache_read: int = 0
@@ -29,7 +29,7 @@ class TokenUsage:
 
     @property
     def prompt(self) -> int:
-        """Input tokens, with cached ones."""
+        """Input tokens, including cached ones."""
         return self.input + self.cache_read + self.cache_write
 
     @property
@@ -46,12 +46,12 @@ CONTINUE = "continue"
 
 
 ITERATIONS = "iterations"
-"""Limit of self-calls for one message of a person."""
+"""Name of the limit on self-calls for one message of a person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits of calls, tokens, dollars and seconds; None: unlimited."""
+    """Most calls, tokens, dollars and seconds; None: unlimited."""
 
     calls: int | None = None
     tokens: int | None = None
@@ -66,15 +66,15 @@ THREAD = Limits(calls=400, tokens=6_000_000, usd=5.0)
 
 
 PERSON = Limits(calls=1_000, usd=3.0)
-"""Default limits; a person's count by UTC day."""
+"""Default limits of a person per UTC day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingLimits:
-    """Limits of a reading, shared by its whole tree.
+    """Limits of a reading and of all readings below it together.
 
-    `depth`: levels below; `iterations`: of each reading; `concurrency`: simultaneous calls. Texts below
-    `threshold` estimated tokens are read in one call.
+    `depth`: levels below the first. `iterations`: rounds of each. `concurrency`: simultaneous calls. Texts
+    below `threshold` estimated tokens are read in one call.
     """
 
     depth: int = 1
@@ -91,9 +91,7 @@ READING = ReadingLimits()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InnerLimits:
-    """Limits of the inner life: seconds between ticks, dollars and messages by UTC day,
-    and reading of DMs.
-    """
+    """Limits of the inner life: seconds between ticks, dollars and messages per UTC day, reading of DMs."""
 
     pause: float = 60.0
     usd: float = 1.0
@@ -106,7 +104,7 @@ INNER = InnerLimits()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamLimits:
-    """Timeouts in seconds: `first_event` from the request (None: by model), `stall` between parts of a
+    """Timeouts in seconds: `first_event` after the request (None: by model), `stall` between parts of a
     stream.
     """
 
@@ -115,12 +113,12 @@ class StreamLimits:
 
     @property
     def events(self) -> float:
-        """Longest time without an event, despite comments and pings."""
+        """Most seconds without an event, despite comments and pings."""
         return max(WITHOUT_EVENT, self.first_event or 0.0)
 
 
 WITHOUT_EVENT = 600.0
-"""Seconds that comments and pings keep a stream alive."""
+"""Seconds for which comments and pings keep a stream open."""
 
 
 STREAM = StreamLimits()
@@ -140,7 +138,7 @@ RUNNERS = re.compile(
     """,
     re.VERBOSE,
 )
-"""Programs that may run any argument: none may be a slot."""
+"""Programs that run what their arguments say, so that no argument may be a slot."""
 
 
 RUN_BY_FIND = re.compile("-(exec|ok)(dir)?")
@@ -151,10 +149,10 @@ END_OF_OPTIONS = "--"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpreter:
-    """Family of interpreters.
+    """A family of interpreters.
 
-    Letters of options: `flags` take no value, `code` take code. `inline`: without code options, the first
-    operand is code.
+    `flags` are option letters without a value, `code` those that take code. `inline`: without code options,
+    the first operand is code.
     """
 
     names: re.Pattern[str]
@@ -186,7 +184,6 @@ class Interpreter:
         return False
 
     def _expected_after(self, option: str, expected: str) -> str:
-        """Return the next argument's meaning: `code`, `value`, or `expected`."""
         if re.fullmatch(f"-[{self.flags}]*[{self.code}]", option):
             return "code"
         if re.fullmatch(f"[-+][{self.flags}]+", option) or (option.startswith("--") and "=" in option):
@@ -229,18 +226,19 @@ def would_run_slot(argv: Sequence[str], is_slot: IsSlot) -> bool:
 
 
 def _is_started(argv: Sequence[str]) -> bool:
-    """True for an interpreter with an option; alone it may be any word."""
     name = argv[0].rpartition("/")[2]
     return len(argv) > 1 and argv[1][:1] == "-" and any(one.names.fullmatch(name) for one in INTERPRETERS)
 
 
 CACHE_WRITE_FACTOR = 1.25
-"""Price of cache writes relative to input: Anthropic's five-minute cache."""
+"""Price of a cache write relative to input, for Anthropic's five-minute cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelPrice:
-    """Price in US dollars for a million tokens, five-minute cache writes. `seen`: source and date."""
+    """Prices in US dollars for a million tokens; cache writes are five-minute ones. `seen` is source and
+    date.
+    """
 
     input: float
     output: float
@@ -262,11 +260,11 @@ FREE_PRICE = ModelPrice(input=0, output=0, cache_read=0, cache_write=0)
 
 
 SLOT = re.compile(r"\{([a-z][a-z0-9_]*)\}")
-"""Slot; other braces are literal."""
+"""A slot; other braces are plain text."""
 
 
 LONGEST_SLOT_VALUE = 2_000
-"""Most characters of a value."""
+"""Most characters of a slot's value."""
 
 
 MOST_SLOTS = 10
@@ -274,7 +272,7 @@ MOST_SLOTS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowedProgram:
-    """Program as the owner wrote it, with slots; the first argument is none."""
+    """A program as the owner wrote it; the first argument has no slots."""
 
     argv: tuple[str, ...]
 
@@ -288,16 +286,15 @@ class AllowedProgram:
 
     @property
     def has_partial_slot(self) -> bool:
-        """True if a slot is part of an argument."""
         return any(SLOT.search(argument) and not is_slot(argument) for argument in self.argv)
 
     @property
     def runs_slot(self) -> bool:
-        """True if a slot would be read as code or command."""
+        """True if a slot would be read as code or a command."""
         return would_run_slot(self.argv, is_slot)
 
     def fill(self, values: Mapping[str, str]) -> tuple[str, ...]:
-        """Fill the slots; raise ValueError for the soul."""
+        """Fill the slots. Raises ValueError, worded for the soul."""
         self._check(values)
         filled = []
         for place, argument in enumerate(self.argv):
@@ -329,7 +326,6 @@ def is_slot(argument: str) -> bool:
 
 
 def _is_encodable(text: str) -> bool:
-    """False for lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -338,8 +334,6 @@ def _is_encodable(text: str) -> bool:
 
 
 class AllowedPrograms(Mapping[str, AllowedProgram]):
-    """Immutable programs by name."""
-
     def __init__(self, named: Mapping[str, AllowedProgram] | None = None) -> None:
         self._named = dict(named or {})
 
@@ -353,5 +347,5 @@ class AllowedPrograms(Mapping[str, AllowedProgram]):
         return len(self._named)
 
     def __hash__(self) -> int:
-        # Settings, a frozen dataclass, need hashable defaults.
+        # the frozen dataclass Settings needs hashable defaults
         return hash(frozenset(self._named.items()))

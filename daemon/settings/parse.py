@@ -1,7 +1,7 @@
-"""Parsers of settings; detection of unknown keys.
+"""Parsers of settings; detection of unknown names.
 
-A parser raises ValueError with the end of a sentence that begins with the key. No error shows a value: it may
-be a misplaced secret.
+A parser raises ValueError with the end of a sentence that begins with the setting's name. No error shows a
+value: it may be a misplaced secret.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 SECRETS = ("xoxb-", "xoxp-", "xoxe", "xapp-", "sk-", "gsk_", "xai-", "AIza")
-"""Prefixes of known secrets, the only part that errors show."""
+"""Prefixes of known secrets, the only part of a value that errors show."""
 
 
 UNSENDABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -53,11 +53,11 @@ UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
 LONGEST = 100 * 366 * UNITS["d"]
-"""Longest duration in seconds: due times need a date."""
+"""Longest duration in seconds: its end must be a valid date."""
 
 
 ENTRY = re.compile(r"""(?:[^;'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""", re.DOTALL)
-"""Entry between semicolons outside of quotes and escapes."""
+"""A program in the list: text up to a semicolon that is not quoted or escaped."""
 
 
 CLASS = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*[.:][^\W\d]\w*(?:\.[^\W\d]\w*)*")
@@ -67,7 +67,7 @@ TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0":
 
 
 def unlike_message(text: str, wanted: str) -> str:
-    """Return an error: the length of a value, and a known secret's prefix."""
+    """Return an error text: what was `wanted`, and the length of the value found or a secret's prefix."""
     kind = _kind(text)
     if kind:
         return f"is a secret that begins with {kind}, not {wanted}"
@@ -82,7 +82,7 @@ def _kind(text: str) -> str:
 
 
 def read_name(text: str) -> str:
-    """Parse a display name, never a secret."""
+    """Parse a display name; refuse a secret."""
     if text.startswith(SECRETS):
         raise ValueError(unlike_message(text, "a name"))
     return text
@@ -96,7 +96,7 @@ def read_names(text: str) -> tuple[str, ...]:
 
 
 def read_secret(text: str) -> str:
-    """Parse a secret, without line breaks for the request header."""
+    """Parse a secret; line breaks are invalid in request headers."""
     if UNSENDABLE.search(text):
         raise ValueError("holds a line break or another character that cannot be sent")
     return text
@@ -116,8 +116,6 @@ def token_reader(kind: str) -> Callable[[str], str]:
 
 
 def password_reader(least: int) -> Callable[[str], str]:
-    """Return a parser of secrets of at least `least` characters."""
-
     def read(text: str) -> str:
         if len(text) < least:
             raise ValueError(f"is shorter than {least} characters, so that others could guess it")
@@ -140,7 +138,7 @@ def read_url(text: str) -> str:
 
 
 def read_model_url(text: str) -> str:
-    """Parse the URL of a Messages API, without /v1, which the SDK adds."""
+    """Parse the URL of a Messages API; /v1 is an error, since the SDK adds it."""
     if re.search("/v1(/messages)?/*$", urlsplit(read_url(text)).path):
         raise ValueError("ends with /v1, and the SDK adds /v1/messages to it by itself")
     return text
@@ -152,7 +150,7 @@ def read_chat_url(text: str) -> str:
 
 
 def needs_key(text: str) -> bool:
-    """True if a server needs a key: https on another machine."""
+    """True if the server needs a key: https on another machine."""
     try:
         parts = urlsplit(text)
     except ValueError:
@@ -161,7 +159,7 @@ def needs_key(text: str) -> bool:
 
 
 def read_port(text: str) -> int:
-    """Parse a TCP port; 0: any free one."""
+    """Parse a TCP port; 0 is any free one."""
     if not re.fullmatch("[0-9]{1,5}", text) or int(text) > 65535:
         raise ValueError(unlike_message(text, "a port"))
     return int(text)
@@ -178,7 +176,7 @@ def read_dollars(text: str) -> float:
 
 
 def read_folder(text: str) -> Path:
-    """Parse a folder, which may not exist yet."""
+    """Parse a folder, which need not exist."""
     try:
         path = Path(read_name(text)).expanduser()
     except RuntimeError:
@@ -192,7 +190,7 @@ def read_folder(text: str) -> Path:
 
 
 def read_folders(text: str) -> tuple[Path, ...]:
-    """Parse comma-separated existing folders, without duplicates."""
+    """Parse existing folders, separated by commas."""
     found = dict.fromkeys(map(read_folder, _comma_parts(text)))
     for place, path in enumerate(found, 1):
         if not path.is_dir():
@@ -237,7 +235,7 @@ def one_of_reader(*choices: str) -> Callable[[str], str]:
 
 
 def one_of_or_class_reader(*choices: str) -> Callable[[str], str]:
-    """Return a parser of these words or a class: package.module.Class, package.module:Class."""
+    """Return a parser of one of these words or of a class: package.module.Class, package.module:Class."""
 
     def read(text: str) -> str:
         if text.lower() in choices:
@@ -250,7 +248,7 @@ def one_of_or_class_reader(*choices: str) -> Callable[[str], str]:
 
 
 def read_duration(text: str) -> float:
-    """Parse a duration like 90s, 30m, 24h or 7d to seconds."""
+    """Parse a duration like 90s, 30m, 24h or 7d into seconds."""
     found = re.fullmatch(r"([0-9]{1,9})([smhd])", text)
     if not found:
         raise ValueError(unlike_message(text, "a number with a unit of time"))
@@ -261,12 +259,12 @@ def read_duration(text: str) -> float:
 
 
 def read_seconds(text: str) -> float:
-    """Parse seconds without unit, or a duration."""
+    """Parse seconds without a unit, or a duration."""
     return float(text) if re.fullmatch(r"[0-9]{1,9}", text) else read_duration(text)
 
 
 def span_reader(least: float, most: float) -> Callable[[str], float]:
-    """Return a parser of durations in a range of seconds."""
+    """Return a parser of durations from `least` to `most` seconds."""
 
     def read(text: str) -> float:
         found = read_seconds(text)
@@ -284,12 +282,12 @@ def read_truth(text: str) -> bool:
 
 
 def read_only_true(text: str) -> bool:
-    """True for the word true alone, in any case, as in the ISM seed."""
+    """True for the word true in any case, as in the ISM seed."""
     return text.lower() == "true"
 
 
 def limits_reader(usual: Limits) -> Callable[[str], Limits]:
-    """Return a parser of limits, `calls=30 tokens=400000 usd=0.50 time=10m`, over `usual`.
+    """Return a parser of limits like `calls=30 tokens=400000 usd=0.50 time=10m`; missing ones are `usual`.
 
     `usd=none` removes a limit, `none` all.
     """
@@ -335,7 +333,7 @@ FREELY = "free"
 
 
 PRICED = (2, 3)
-"""Amounts of a price; the third, for cache reads, defaults to the first."""
+"""Numbers of amounts in a price; the third, for cache reads, defaults to the first."""
 
 
 WINDOW = (4_000, 100_000_000)
@@ -347,14 +345,13 @@ def read_prices(text: str) -> tuple[tuple[str, ModelPrice], ...]:
 
 
 def read_windows(text: str) -> tuple[tuple[str, int], ...]:
-    """Parse windows `NAME=TOKENS`; the default has name ""."""
+    """Parse context windows `NAME=TOKENS`; the default has the name ""."""
     return _read_by_model(text, count_reader(*WINDOW), default=True)
 
 
 def _read_by_model(
     text: str, read: Callable[[str], T], *, default: bool = False
 ) -> tuple[tuple[str, T], ...]:
-    """Parse values by model; with `default`, one may lack a name."""
     parts = _comma_parts(text)
     found: dict[str, T] = {}
     for place, part in enumerate(parts, 1):
@@ -385,7 +382,7 @@ def _read_price(text: str) -> ModelPrice:
 
 
 OWN = ("think", "read")
-"""Reserved names: processes of the soul itself."""
+"""Names of the soul's own programs, which the owner's cannot have."""
 
 
 def read_allowed_programs(text: str) -> AllowedPrograms:
@@ -440,7 +437,6 @@ def _read_program(entry: str) -> tuple[str, AllowedProgram]:
 
 
 def is_loopback(host: str) -> bool:
-    """True if only this machine can reach the host."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -452,7 +448,7 @@ ALIKE = 0.8
 
 
 PLAIN = re.compile("[A-Z][A-Z0-9_]{0,40}", re.IGNORECASE)
-"""Form of a setting's name; others may be secrets."""
+"""Form of a setting's name; other texts may be secrets."""
 
 
 WORD = re.compile(r"\w+")
@@ -460,7 +456,7 @@ WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownSetting:
-    """Unknown key, its place, and the likely setting."""
+    """Unknown name, its place, and the setting probably meant."""
 
     name: str
     place: str
@@ -476,7 +472,7 @@ class UnknownSetting:
 def unknown_settings(
     written: Iterable[str], environ: Iterable[str], known: Collection[str]
 ) -> Iterator[UnknownSetting]:
-    """Yield unknown keys of `.env`, and similar ones of the environment."""
+    """Yield unknown names in `.env`, and those in the environment that resemble a setting."""
     there = {*environ}
     for name in written:
         if name not in known and name not in there:
@@ -491,7 +487,7 @@ def unknown_settings(
 def malformed_lines(text: str, known: Collection[str]) -> Iterator[str]:
     """Yield a sentence for each invalid line of `.env`.
 
-    Only a known name is shown: the rest may be secret.
+    It shows only a known name: the rest may be secret.
     """
     for line in parse_stream(StringIO(text)):
         if line.error:
@@ -504,5 +500,5 @@ def malformed_lines(text: str, known: Collection[str]) -> Iterator[str]:
 
 
 def closest_name(name: str, known: Collection[str]) -> str:
-    """Return the most similar name, or empty."""
+    """Return the most similar name, or an empty text."""
     return next(iter(get_close_matches(name.upper(), known, 1, ALIKE)), "")

@@ -1,7 +1,7 @@
-"""Log on stderr, as text or JSON.
+"""Log on stderr, as text or JSON, with a line for each ended turn.
 
-A repeated warning is written once a minute, to protect the disk. `LOG_LEVEL` applies to our loggers only:
-libraries may log messages and keys. No message or thought is logged.
+A repeated warning is written once a minute, to protect the disk. `LOG_LEVEL` applies to this project's
+loggers only, as libraries may log messages and keys. No message or thought is logged.
 """
 
 from __future__ import annotations
@@ -19,19 +19,17 @@ MINUTE = 60.0
 
 
 ALIKE = 10
-"""Different lines a minute from one place in the code."""
+"""Most different warnings a minute from one place in the code."""
 
 
 KEPT = 1_000
-"""Most lines remembered."""
 
 
 OURS = ("daemon", "rehearsal")
-"""Names of our loggers."""
 
 
 def begin_log(level: str, form: str) -> None:
-    """Start the log: our lines of this level, others' warnings; `form` is text or json."""
+    """Start the log: our lines of this level, warnings of libraries. `form` is "text" or "json"."""
     handler = DedupHandler()
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
@@ -40,9 +38,9 @@ def begin_log(level: str, form: str) -> None:
 
 
 class TextFormatter(logging.Formatter):
-    """`2026-11-23T20:30:08Z WARNING daemon.soul: …` in UTC.
+    """Lines like `2026-11-23T20:30:08Z WARNING daemon.soul: …` in UTC.
 
-    Each record is one line, tracebacks are indented: outside text cannot forge lines.
+    Each record is one line, with its traceback indented, so that no text can forge log lines.
     """
 
     def __init__(self) -> None:
@@ -60,7 +58,7 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(TextFormatter):
-    """JSON lines: time, level, logger, message, extra fields, traceback."""
+    """JSON lines with time, level, logger, message, extra fields and traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {
@@ -76,7 +74,7 @@ class JsonFormatter(TextFormatter):
 
 
 FIELDS = "fields"
-"""Key of `extra` with more JSON fields."""
+"""Key of `extra` for more JSON fields."""
 
 
 @dataclass(slots=True)
@@ -87,7 +85,7 @@ class SeenLine:
 
 
 class DedupHandler(logging.StreamHandler[TextIO]):
-    """Writer of each warning once a minute. `now` is monotonic."""
+    """Writer of each warning at most once a minute; `now` is monotonic."""
 
     def __init__(self, stream: TextIO | None = None, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__(stream)
@@ -96,7 +94,7 @@ class DedupHandler(logging.StreamHandler[TextIO]):
         self._places = defaultdict[object, list[float]](list)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a new line, and counts of old ones. Never raises."""
+        """Write a new line; count repeated ones, and write the count later. Never raises."""
         try:
             self._write(record)
         except (TypeError, ValueError, KeyError, OSError):
@@ -119,12 +117,10 @@ class DedupHandler(logging.StreamHandler[TextIO]):
             super().emit(record)
 
     def close(self) -> None:
-        """Write the remaining counts."""
         self._write_old_counts(everything=True)
         super().close()
 
     def _is_crowded(self, place: object) -> bool:
-        """True if this place reached its limit of lines."""
         recent = self._places[place] = [at for at in self._places[place] if self._now() - at < MINUTE]
         if len(recent) >= ALIKE:
             return True
@@ -135,7 +131,7 @@ class DedupHandler(logging.StreamHandler[TextIO]):
         ends = self._now() - MINUTE
         for line, seen in list(self._lines.items()):
             if not everything and seen.at > ends and len(self._lines) <= KEPT:
-                break  # the rest is younger
+                break  # all later ones are younger
             del self._lines[line]
             if seen.more:
                 self._write_count(seen)
@@ -150,7 +146,6 @@ def _indented(text: str) -> str:
 
 
 def _cause(record: logging.LogRecord) -> object:
-    """Return the error's identity."""
     if not record.exc_info or not record.exc_info[1]:
         return None
     trace = record.exc_info[2]

@@ -20,15 +20,15 @@ from daemon.engine.journal.journal import Journal
 from daemon.kinds import ModelCall, SoulTurnEnded
 
 Samples = Iterable[tuple[Sequence[str], float]]
-"""Label values with their value."""
+"""Values of a metric, each with its label values."""
 
 
 COUNTED_AT_ONCE = 200
-"""Entries in a batch; other tasks run in between."""
+"""Entries counted before other tasks may run."""
 
 
 class Metrics:
-    """Metrics: the journal's state, counts since the start, and values of others."""
+    """Metrics: the journal's state, counts since the start, values of other parts."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -60,7 +60,7 @@ class Metrics:
         Gauge(name, help, registry=self._registry).set_function(shown)
 
     def counter(self, name: str, help: str, label: str, kept: Mapping[str, float]) -> None:
-        """Add an external counter with one label."""
+        """Add a counter with one label; other code changes the counts in `kept`."""
         self._registry.register(ExternalCounter(name, help, label, kept))
 
     def samples(self, name: str, help: str, labels: Sequence[str], read: Callable[[], Samples]) -> None:
@@ -68,7 +68,7 @@ class Metrics:
         self._registry.register(LabelledGauge(name, help, labels, read))
 
     def mount(self, app: web.Application) -> None:
-        """Add the route; the console's guard protects it."""
+        """Add the route; the console checks access."""
         app.router.add_get("/metrics", self._scrape)
 
     async def _scrape(self, request: web.Request) -> web.Response:
@@ -80,7 +80,6 @@ class Metrics:
         return Counter(name, help, labels, registry=self._registry)
 
     async def _count(self) -> None:
-        """Count the new entries."""
         while True:
             entries = self._journal.entries_since(self._seq, limit=COUNTED_AT_ONCE)
             if not entries:

@@ -18,7 +18,7 @@ log = logging.getLogger("daemon.turn_lines")
 
 @asynccontextmanager
 async def log_ended_turns(journal: Journal) -> AsyncIterator[None]:
-    """Log a line for each turn that ends inside the block, except damaged ones."""
+    """Log a line for each turn that ends during the block, except damaged ones."""
     if not log.isEnabledFor(logging.INFO):
         yield
         return

@@ -1,4 +1,4 @@
-"""Execution of inner commands: each runs once, and its result is recorded."""
+"""Execution of inner commands: each command runs once, and its result is recorded."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def command(name: str, description: str, perform: Perform, args: type[ActionArgu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandResult:
-    """The result of a command; `shows`: notes and records for the next tick.
+    """Result of a command. The next tick shows the notes and records with the ids `shows`.
 
-    `text` may be private to the view of the tick.
+    `text` may be private to the tick's view.
     """
 
     text: str
@@ -50,7 +50,7 @@ class TickContext(Protocol):
 
     @property
     def view(self) -> str:
-        """The thread in view; empty: public content only."""
+        """The thread whose private content the tick may use; empty if the tick uses public content only."""
 
     @property
     def views(self) -> Visibility: ...
@@ -75,7 +75,7 @@ class TickCommands:
     definitions: Mapping[str, ActionDefinition]
 
     async def carry_out(self, command: ParsedCommand) -> Entry[CommandRan]:
-        """Run a command and record its result; an unexpected error fails only the command."""
+        """Run a command and record its result. An unexpected error is recorded as the command's failure."""
         args = dict[str, Any]()
         if command.args:
             args = command.args.model_dump(mode="json", by_alias=True, exclude_unset=True)
@@ -105,7 +105,7 @@ class TickCommands:
         return await self.turn.step("command", asks, do, CommandRan)
 
     async def refuse(self, fault: CommandFault) -> Entry[CommandRan]:
-        """Record a fault for the next tick to see; a mere warning counts as done."""
+        """Record a fault, which the next tick shows; a mere warning counts as done."""
         name = fault.name
         if fault.repaired:
             name = ""

@@ -99,7 +99,9 @@ def _pause(min_pause: float) -> Perform:
 
 
 def cycle_commands(min_pause: float, programs: ProgramLog) -> Sequence[ActionDefinition]:
-    """Return the cycle commands; `min_pause`: least seconds between two ticks."""
+    """Return the commands that control ticks; `min_pause` is the least number of seconds
+    between two ticks.
+    """
     return (
         command(
             "cycle.responses",

@@ -1,7 +1,7 @@
 """Inner commands for notes and records.
 
-No command writes: projections apply the recorded command. Unknown and invisible records are refused in the
-same words.
+Projections apply the recorded commands. A missing record and one that the view may not know are refused in
+the same words.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from daemon.knowledge.visibility import VisibilityCheck
 from daemon.prompts.elements import clean_name_text
 
 AT_ONCE = 50
-"""Most notes in one command."""
 
 
 PAGE = 50
@@ -32,7 +31,7 @@ MOST_TAGS = 10
 
 
 LAST_INSTANT = 253_402_300_799
-"""Unix seconds at the end of 9999, the last year of a date."""
+"""Unix seconds at the end of the year 9999."""
 
 
 OLDEST = 36_600
@@ -117,7 +116,7 @@ class NoteCommands:
         self._notes = notes
 
     async def list(self, tick: TickContext, which: ListNotesArguments) -> CommandResult:
-        """List matching notes that the view may know, without their words."""
+        """List matching notes that the view may know, without their texts."""
         await self._notes.update()
         knows = tick.views.make_check(tick.view)
         wanted = NoteFilter.of(which.model_dump(exclude={"more"}, exclude_none=True))
@@ -132,7 +131,7 @@ class NoteCommands:
         return CommandResult(text="\n".join(lines))
 
     async def read(self, tick: TickContext, these: NoteIds) -> CommandResult:
-        """Show notes in the next tick, in the view of the last one."""
+        """Show notes in the next tick, if that tick has the same view."""
         found = await self._found(these)
         last = found[-1]
         shown, withheld = list[int](), list[int]()
@@ -150,23 +149,20 @@ class NoteCommands:
         return CommandResult(text=text, shows=shown)
 
     async def hide(self, tick: TickContext, these: NoteIds) -> CommandResult:
-        """Hide notes; they can still be listed and read."""
         return CommandResult(text=f"Hidden: {await self._named(these)}.")
 
     async def tag(self, tick: TickContext, tags: TagNotesArguments) -> CommandResult:
-        """Replace the tags that this view set."""
         names = " ".join(f"#{normalized_tag(name)}" for name in tags.tags)
         return CommandResult(text=f"{await self._named(tags)}: {names or 'no tags of yours'}.")
 
     async def mark(self, tick: TickContext, mark: MarkNotesArguments) -> CommandResult:
-        """Mark notes as read, or reopen them."""
         found = await self._named(mark)
         if mark.read:
             return CommandResult(text=f"Read: {found}.")
         return CommandResult(text=f"Not read: {found}.")
 
     async def clean_up(self, tick: TickContext, older: CleanUpNotesArguments) -> CommandResult:
-        """Remove old notes; the journal keeps them."""
+        """Remove old notes from the list; the journal keeps their entries."""
         await self._notes.update()
         before = None
         if older.older_than_days is not None:
@@ -177,7 +173,6 @@ class NoteCommands:
         return ids_in_words(note.id for note in await self._found(these))
 
     async def _found(self, these: NoteIds) -> Sequence[Note]:
-        """Return distinct notes. Raises ActionRefused if one does not exist."""
         await self._notes.update()
         found, unknown = self._those(these.ids)
         if unknown:
@@ -187,7 +182,6 @@ class NoteCommands:
         return found
 
     def _those(self, ids: Sequence[int]) -> tuple[Sequence[Note], Sequence[int]]:
-        """Return distinct notes, and the unknown ids."""
         found = dict[int, Note]()
         unknown = []
         for id in ids:
@@ -418,7 +412,7 @@ def _delete(records: InnerRecords, family: str, also: str = "") -> ActionDefinit
 
 
 def _done(records: InnerRecords, family: str, verb: str, done: str, description: str) -> ActionDefinition:
-    """Make a command that only checks that its records exist."""
+    """Make a command that only checks its records: the recorded command is the change."""
 
     async def perform(tick: TickContext, these: RecordIds) -> CommandResult:
         await _there(records, tick, family, these.ids)
@@ -441,7 +435,6 @@ async def _added(_tick: TickContext, _args: _RecordArguments) -> CommandResult:
 
 
 async def _there(records: InnerRecords, tick: TickContext, family: str, ids: Sequence[int]) -> None:
-    """Raise ActionRefused if a record is missing or invisible."""
     await records.update()
     seen = {record.id for record in records.records_of_ids(ids, tick.view) if record.family == family}
     missing = [number for number in ids if number not in seen]
@@ -450,7 +443,6 @@ async def _there(records: InnerRecords, tick: TickContext, family: str, ids: Seq
 
 
 async def _check_name(records: InnerRecords, tick: TickContext, name: str, own: int) -> None:
-    """Raise ActionRefused if another visible concept has this name."""
     if not name:
         return
     await records.update()

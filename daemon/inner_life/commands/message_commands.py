@@ -1,7 +1,7 @@
-"""Inner commands that send messages to people and neighbours (bots that the owner has named).
+"""Inner commands that send messages to people and to neighbours (bots that the owner has named).
 
-The target conversation posts the message. An owner approves it, except in the view, to an owner, or to a
-neighbour. Lookups and decisions are recorded for replays.
+The target conversation posts the message. An owner must approve it, unless it goes to the view, to an owner
+or to a neighbour. Lookups and decisions are recorded for replays.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ from daemon.kinds import UnpromptedMessage
 from daemon.knowledge.person_notes import MESH_COMMANDS
 
 Find = Callable[[], Awaitable[str]]
-"""A lookup whose result is recorded."""
 
 
 LONGEST_MESSAGE = 2_000
-"""Characters: an owner who approves a message reads all of it."""
+"""Most characters: an owner who approves a message must read all of it."""
 
 
 LONGEST_RECIPIENT = 200
@@ -81,7 +80,6 @@ def message_commands(reach: RecipientDirectory, *, daily_messages: int) -> Seque
 
 
 async def _addressed(tick: TickContext, reach: RecipientDirectory, to: str) -> str:
-    """Return the recipient's thread. Raises ActionRefused if there is none."""
     thread = await record_lookup(tick, "address", {"to": to}, partial(reach.thread, to))
     if not thread:
         can = await reach.recipients_in_words(tick.views, tick.view)
@@ -92,7 +90,6 @@ async def _addressed(tick: TickContext, reach: RecipientDirectory, to: str) -> s
 async def _with_leave(
     tick: TickContext, reach: RecipientDirectory, wanted: UnpromptedMessage
 ) -> CommandResult:
-    """Ask an owner who may know the view. Raises ActionRefused if there is none."""
     if not tick.turn.owners:
         raise ActionRefused("an owner would have to agree to that, and none is set")
 
@@ -110,11 +107,7 @@ async def _with_leave(
     return CommandResult(text=f"an owner is asked whether it may be said: {wanted.place}")
 
 
-# Shared
-
-
 def speakable_text(text: str) -> str:
-    """Return the text to post. Raises ActionRefused if it is empty or too long."""
     fit = spoken_text(text)
     if not fit:
         raise ActionRefused("there is nothing in it to be said aloud: write plain words, without a thought")
@@ -124,7 +117,6 @@ def speakable_text(text: str) -> str:
 
 
 def refusal_reason(tick: TickContext, reach: RecipientDirectory, thread: str, text: str) -> str:
-    """Return the reason why a text may not be posted; empty if it may."""
     if not tick.views.may_know(thread, tick.view):
         return UNKNOWN_READERS
     if reach.was_already_requested(thread, text):
@@ -138,19 +130,19 @@ async def to_say(tick: TickContext, reach: RecipientDirectory, thread: str, text
 
 
 def as_quotation(text: str) -> str:
-    """Quote a text; any line separator begins a new quoted line."""
+    """Quote a text, including lines that begin after an unusual line separator."""
     return "\n".join(f"> {line}" for line in text.splitlines())
 
 
 async def record_decision(tick: TickContext, name: str, thread: str, judged: Find) -> None:
-    """Record a decision. Raises ActionRefused with its reason, if any."""
+    """Record a decision. Raises ActionRefused with the text that forbids the action, unless it is empty."""
     why = await record_lookup(tick, name, {"thread": thread}, judged)
     if why:
         raise ActionRefused(why)
 
 
 async def record_lookup(tick: TickContext, name: str, args: dict[str, str], do: Find) -> str:
-    """Look up a text once; a replay reads it back."""
+    """Look up a text once and record it; a replay reads the recorded text."""
     done = await tick.turn.effect(name, args, do, repeatable=True)
     return done.event.text
 
@@ -220,7 +212,6 @@ def mesh_commands(
 
 
 async def _met(tick: TickContext, reach: RecipientDirectory, to: str) -> tuple[str, str]:
-    """Return a neighbour's mention and a shared thread. Raises ActionRefused if there is none."""
     neighbour = await record_lookup(tick, "neighbour", {"to": to}, partial(reach.neighbour, to))
     if not neighbour:
         raise ActionRefused(
@@ -249,7 +240,6 @@ async def _call(
 
 
 def _kept_back(tick: TickContext, thread: str, ids: Sequence[int], found: Sequence[ShareableRecord]) -> str:
-    """Return the reason why records may not be shared; empty if they may."""
     known = [one.id for one in found if tick.views.may_know(tick.view, one.view, wrote=one.wrote)]
     unknown = [id for id in ids if id not in known]
     if unknown:
@@ -261,7 +251,6 @@ def _kept_back(tick: TickContext, thread: str, ids: Sequence[int], found: Sequen
 
 
 def _calling_nobody(text: str) -> str:
-    """Disarm all mentions in a text."""
     return MENTION.sub(r"@\1", text)
 
 

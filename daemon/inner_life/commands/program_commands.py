@@ -1,6 +1,6 @@
-"""Inner commands for the owner's programs and branches of open thought.
+"""Inner commands for the owner's programs and for branches of open thought.
 
-An entry requests a program; the supervisor runs it. Results appear in the process log.
+A command only records a request for a program; the supervisor runs it.
 """
 
 from __future__ import annotations
@@ -30,18 +30,15 @@ from daemon.settings.limits import LONGEST_SLOT_VALUE, AllowedProgram
 from daemon.turn.branches import Branches
 
 LONGEST = 8_000
-"""Characters of a branch's slots."""
+"""Most characters that all slots of a branch may hold together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchProgram:
-    """A kind of branch: its slots, and its first input made from them."""
-
     slots: Sequence[str]
     first: Callable[[Mapping[str, str]], str]
 
     async def start(self, tick: TickContext, name: str, slots: Mapping[str, str]) -> CommandResult:
-        """Spawn the branch. Raises ActionRefused if it cannot be."""
         if set(slots) != set(self.slots):
             raise ActionRefused(f"{name} has the slots {', '.join(self.slots)}, and needs a value for each.")
         if not all(value.strip() for value in slots.values()):
@@ -70,7 +67,7 @@ def _reading(slots: Mapping[str, str]) -> str:
 
 
 def make_branch_programs(*, folders: bool) -> Mapping[str, BranchProgram]:
-    """Return the branch programs by name; `read` needs the owner's folders."""
+    """Return the kinds of branches by name; `read` needs folders of the owner."""
     own = {"think": BranchProgram(slots=("task",), first=_task)}
     if folders:
         own["read"] = BranchProgram(slots=("question", "path"), first=_reading)
@@ -78,11 +75,11 @@ def make_branch_programs(*, folders: bool) -> Mapping[str, BranchProgram]:
 
 
 MOST_RUNNING = 16
-"""Most programs running or queued when another starts."""
+"""Most programs that run or wait while another may start."""
 
 
 MOST_KEPT = 100
-"""Most programs in the log when another starts: each has a folder."""
+"""Most programs in the log while another may start: each keeps a folder."""
 
 
 SHOWN = 300
@@ -140,7 +137,6 @@ def _start(
 
 
 def _check_program(recipes: Mapping[str, AllowedProgram], args: StartProgramArguments) -> None:
-    """Raise ActionRefused if the program is unknown or its slots do not fit."""
     recipe = recipes.get(args.name)
     if recipe is None:
         raise ActionRefused(f"There is no program {args.name!r:.60}. There are: {_programs(recipes)}.")
@@ -151,7 +147,6 @@ def _check_program(recipes: Mapping[str, AllowedProgram], args: StartProgramArgu
 
 
 async def _check_room(log: ProgramLog, tick: TickContext) -> None:
-    """Raise ActionRefused if no more may start, counted as of the tick's start for replays."""
     pending = log.journal.pending_entries(ProgramStarted, thread=INNER)
     running = [one for one in pending if one.seq < tick.id]
     if len(running) >= MOST_RUNNING:
@@ -166,7 +161,9 @@ async def _check_room(log: ProgramLog, tick: TickContext) -> None:
 
 
 def _begun(log: ProgramLog, tick: TickContext, wanted: ProgramStarted) -> Entry[ProgramStarted] | None:
-    """Find a request by an interrupted command of this tick: a restarted tick has other keys."""
+    """Find the request of the same command in an interrupted attempt at this tick: a restarted tick uses
+    other keys.
+    """
     for one in log.journal.thread_entries(INNER, ProgramStarted, since=tick.id):
         same = one.event.name == wanted.name and one.event.slots == wanted.slots
         if same and log.journal.get(step_of(context_of(one.key))) is None:
@@ -192,9 +189,6 @@ def _stop(log: ProgramLog) -> ActionDefinition:
 
 
 def _started(log: ProgramLog, tick: TickContext, id: int) -> Entry[ProgramStarted]:
-    """Return a program's request. Raises ActionRefused if it is unknown or invisible; the
-    same in a replay.
-    """
     try:
         found = log.journal.entry(id)
     except KeyError:

@@ -1,7 +1,7 @@
-"""The folder of a program's run, and its output as text for the model.
+"""The folder of a program's run, and the program's output as text for the model.
 
-The program can write there, so reads are bounded and of plain files only. Control characters are removed,
-then secrets masked, then the text cut: no partial secret may pass.
+The program can write there, so only plain files are read, up to a limit. Control characters are removed, then
+secrets masked, then the text cut, so that no part of a secret remains.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ from daemon.engine.event import Entry, storable_text
 from daemon.kinds import ProgramStarted, Status
 
 LONG = 2**16
-"""Bytes of a status file."""
+"""Most bytes of a status file."""
 
 
 NAME = re.compile("[0-9a-f]{32}")
 
 
 CLAIM = re.compile("[0-9a-f]{32}[.][0-9a-f]{16}")
-"""A folder whose wrapper died before moving it in place."""
+"""Name of a folder whose wrapper has not yet renamed it."""
 
 
 WRAPPER_LATE_SECONDS = 30.0
-"""Seconds within which a wrapper must start."""
+"""Seconds after which a wrapper that has not started does not run its program."""
 
 
 FOLDER_KEPT_SECONDS = 2 * WRAPPER_LATE_SECONDS
-"""Seconds that a folder stays for a late wrapper."""
+"""Seconds for which a folder is kept, since a late wrapper may look for it."""
 
 
 ENDS = 5.0
-"""Seconds to wait after SIGTERM."""
+"""Seconds that a wrapper may take to end after SIGTERM."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramExit:
-    """The end of a run; `why`: `exited`, `late`, `stopped`, `full` or `unstartable`.
+    """The end of a run; `why` is `exited`, `late`, `stopped`, `full` or `unstartable`.
 
-    `exit` is the status, or minus the signal; `stdout` and `stderr` count bytes.
+    `exit` is the exit status or a negative signal; `stdout` and `stderr` count bytes.
     """
 
     why: str
@@ -65,7 +65,7 @@ class ProgramExit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapturedOutput:
-    """Kept output; `lost` bytes are missing before the tail."""
+    """Kept output; `lost` bytes between head and tail were not kept."""
 
     head: bytes
     tail: bytes = b""
@@ -73,14 +73,14 @@ class CapturedOutput:
 
 
 def program_folder_of(home: Path, started: Entry[ProgramStarted]) -> Path:
-    """Return the run's folder, unique across journals."""
+    """Return the folder of a run; its name is unique across journals."""
     return home / hashlib.sha256(f"{started.key} {started.at!r}".encode()).hexdigest()[:32]
 
 
 def wrapper_pid(folder: Path) -> int | None:
-    """Return the live wrapper's pid; None if there is none or it is invalid.
+    """Return the pid of a running wrapper; None if no wrapper runs or the file is invalid.
 
-    The program can write that file: pids below 1 address groups, 1 is init.
+    The program can write the pid file. A pid below 1 would address a process group, and 1 is init.
     """
     try:
         held = os.open(folder / "wrapper", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -99,7 +99,7 @@ def wrapper_pid(folder: Path) -> int | None:
 
 
 def read_exit(folder: Path) -> ProgramExit | None:
-    """Return the run's end; None without a valid status."""
+    """Return the end of a run; None without a valid status file."""
     try:
         said: Any = json.loads(_read(folder / "status", LONG))
     except (OSError, ValueError, RecursionError):
@@ -120,7 +120,7 @@ def read_exit(folder: Path) -> ProgramExit | None:
 
 
 def read_output(folder: Path, name: str, total: int, most: int) -> CapturedOutput:
-    """Return a stream's kept output; it wrote `total` bytes."""
+    """Return the kept output of the stream `name`, `total` bytes long."""
     head = tail = b""
     with suppress(OSError):
         head = _read(folder / name, most)
@@ -133,7 +133,6 @@ def read_output(folder: Path, name: str, total: int, most: int) -> CapturedOutpu
 
 
 def end_and_remove(folder: Path) -> None:
-    """Stop the wrapper, then remove its folder."""
     pid = wrapper_pid(folder)
     if pid is not None:
         with suppress(ProcessLookupError, PermissionError):
@@ -145,13 +144,14 @@ def end_and_remove(folder: Path) -> None:
 
 
 def _take_down(folder: Path) -> None:
-    """Remove a folder that may be unwritable, or nested too deeply for Python."""
     for tool in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
         subprocess.run([*tool, "--", folder], check=False, stderr=subprocess.DEVNULL)
 
 
 def remove_old_folders(home: Path, needed: Collection[str]) -> bool:
-    """Remove folders not `needed`, except young or live ones; True if none is left."""
+    """Remove folders that are not `needed`, unless recent or of a running wrapper. True if no such folder is
+    left.
+    """
     gone = True
     for path in _folders(home):
         if path.name not in needed:
@@ -162,7 +162,6 @@ def remove_old_folders(home: Path, needed: Collection[str]) -> bool:
 
 
 def folder_age(folder: Path) -> float:
-    """Seconds since the program's start."""
     return time.time() - _made(folder)
 
 
@@ -184,7 +183,6 @@ def _folders(home: Path) -> Iterator[Path]:
 
 
 def _read(path: Path, most: int) -> bytes:
-    """Read a plain file's start. Raises OSError for any other."""
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(file, "rb") as opened:
         if not stat.S_ISREG(os.fstat(file).st_mode):
@@ -196,11 +194,10 @@ MASK = "[masked]"
 
 
 SHORTEST = 6
-"""Characters: masking shorter secrets would hide ordinary text."""
+"""Least characters of a masked secret: shorter ones would hide ordinary text."""
 
 
 LONGEST_WORD = 16_384
-"""Characters of the longest secret."""
 
 
 BLANK = re.compile(r"\s")
@@ -226,11 +223,11 @@ SHAPES = tuple(
         r"(?<=://)[^\s/:@]*:[^\s/]+(?=@)",
     )
 )
-"""Tokens, keys and passwords; each linear, since programs write anything."""
+"""Forms of tokens, keys and passwords; each pattern takes linear time."""
 
 
 KEY_ENDS = re.compile(r"\A(?:(?!-----BEGIN ).)*?-----END [A-Z ]{0,40}PRIVATE KEY-----", re.DOTALL)
-"""The rest of a private key."""
+"""The rest of a private key whose beginning was cut off."""
 
 
 SEQUENCES = re.compile(r"\x1b(?:\[[0-9;:<=>?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
@@ -241,7 +238,6 @@ UNSEEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
-"""Control and invisible characters."""
 
 
 def strip_control_characters(raw: bytes) -> str:
@@ -252,7 +248,7 @@ def strip_control_characters(raw: bytes) -> str:
 
 
 def mask_secrets(text: str, secrets: Collection[str]) -> str:
-    """Mask the given secrets and similar texts."""
+    """Mask the given secrets and texts that look like secrets."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= SHORTEST:
             text = text.replace(secret, MASK)
@@ -262,13 +258,13 @@ def mask_secrets(text: str, secrets: Collection[str]) -> str:
 
 
 def mask_head(text: str, secrets: Collection[str]) -> str:
-    """Mask a cut text, without its last word: it may be part of a secret."""
+    """Mask the head of a cut text and drop its last word, which may be a part of a secret."""
     whole = max(text.rfind(" "), text.rfind("\n"), len(text) - LONGEST_WORD)
     return mask_secrets(text[:whole], secrets)
 
 
 def mask_tail(text: str, secrets: Collection[str]) -> str:
-    """Mask a cut text, without its first word."""
+    """Mask the tail of a cut text and drop its first word, which may be a part of a secret."""
     begins = BLANK.search(text, 0, LONGEST_WORD)
     whole = text[LONGEST_WORD:]
     if begins:
@@ -277,7 +273,7 @@ def mask_tail(text: str, secrets: Collection[str]) -> str:
 
 
 def head_and_tail(text: str, most: int) -> tuple[str, str]:
-    """Return `most` characters of head and tail; no tail if the text fits."""
+    """Return head and tail of a text, `most` characters together; the tail is empty if the text fits."""
     if len(text) <= most:
         return text, ""
     half = most // 2
@@ -285,11 +281,11 @@ def head_and_tail(text: str, most: int) -> tuple[str, str]:
 
 
 MOST_KEPT = 2 * 2**20
-"""Bytes kept of a stream."""
+"""Most bytes kept of each stream."""
 
 
 MOST = {"stdout": 4_000, "stderr": 2_000}
-"""Characters shown of a stream."""
+"""Most characters shown of each stream."""
 
 
 STOPPED = "It was stopped, as you wanted."
@@ -307,7 +303,7 @@ UNSTARTED = "It was not started: its folder cannot be made."
 async def outcome_in_words(
     folder: Path, end: ProgramExit, secrets: Collection[str], *, stopped: bool
 ) -> tuple[Status, str]:
-    """Return a run's status and text; `stopped`: as the inner life wanted."""
+    """Return status and text of a run; `stopped` means that the inner life stopped it."""
     if end.why == "unstartable":
         error = mask_secrets(strip_control_characters(end.error.encode(errors="replace")), secrets)
         return "error", f"It was not started: {error}."
@@ -356,7 +352,7 @@ def _signal(number: int) -> str:
 
 
 def output_in_words(kept: CapturedOutput, secrets: Collection[str], most: int, place: str) -> str:
-    """Return a stream, or its head and tail; `place` tells owners where the rest is."""
+    """Return the output, or its head and tail; `place` names the file with the rest for owners."""
     head, tail = strip_control_characters(kept.head), strip_control_characters(kept.tail)
     if kept.lost:
         head, tail = mask_head(head, secrets), mask_tail(tail, secrets)

@@ -62,9 +62,9 @@ EMPTY = "/dev/null"
 
 
 def isolated_argv(tool: str, argv: Sequence[str], home: Path, work: Path) -> list[str]:
-    """Wrap a command in bwrap: no network, read-only files; `work` is writable.
+    """Wrap a command in bwrap: no network; only the folder `work` is writable.
 
-    A tmpfs hides the soul's folder, even a journal created later.
+    An empty file system covers `home`, so that even a journal made later is hidden.
     """
     soul_home = home.parent.absolute()
     ours = {*daemon_files(soul_home), soul_home / READS, home.absolute()}
@@ -83,7 +83,7 @@ def isolated_argv(tool: str, argv: Sequence[str], home: Path, work: Path) -> lis
 
 
 async def find_bwrap() -> tuple[str, str]:
-    """Return a working bwrap, tried with a run's own arguments; else "" and the reason."""
+    """Return a bwrap that could run with the arguments of a run; otherwise "" and the reason."""
     tool = shutil.which(TOOL)
     if not tool:
         return "", f"{TOOL} is not there"
@@ -128,21 +128,19 @@ TRIES = 3
 
 
 AT_ONCE = 8
-"""Programs run at once."""
+"""Most programs that run at the same time."""
 
 
 NEARLY = 1.0
-"""Seconds of tolerance between measured run times."""
+"""Seconds by which a measured run time may differ from the limit."""
 
 
 PAUSE = 1.0
-"""Seconds between retries, and between checks of a program that cannot report its end."""
+"""Seconds between retries, and between checks of a program whose end is not reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramLimits:
-    """Limits of one program: seconds, bytes, files, processes."""
-
     seconds: float = PROCESS_TIMEOUT
     memory: int = 4 * 2**30
     room: int = 100 * 2**20
@@ -152,9 +150,9 @@ class ProgramLimits:
 
 
 class ProgramSupervisor:
-    """Runner of the programs of `recipes` below `home`; an async context manager.
+    """Runner of the owner's programs `recipes` in folders below `home`; an async context manager.
 
-    `secrets` are masked; `wake` gets the thread of a result.
+    `secrets` are masked in output; `wake` gets the thread of a result.
     """
 
     def __init__(
@@ -177,14 +175,12 @@ class ProgramSupervisor:
         self._bounds = bounds or ProgramLimits()
         self._log = ProgramLog(journal)
         self._watched: dict[int, Flag] = {}
-        """Stop flags of the runs in progress."""
+        """Flag of each run in progress; setting it stops the run."""
         self._tasks = set[asyncio.Task[None]]()
         self._tidying: asyncio.Task[None] | None = None
         self._again = False
-        """True if another cleanup was requested."""
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._tool = ""
-        """A working bwrap; empty if there is none."""
 
     async def __aenter__(self) -> Self:
         if self._recipes:
@@ -203,10 +199,7 @@ class ProgramSupervisor:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    # Journal
-
     async def _follow(self) -> None:
-        """Handle pending and new entries; restart if the journal cannot be read."""
         while True:
             try:
                 since = self._journal.last_seq_of_all()
@@ -225,7 +218,7 @@ class ProgramSupervisor:
         if isinstance(event, ProgramStarted):
             self._watch(entry)
         elif isinstance(event, ProgramStopRequested | ProgramEnded) and event.process in self._watched:
-            self._watched[event.process].set()  # ended by others: forgotten
+            self._watched[event.process].set()  # ended by something else, such as forgetting
         elif isinstance(event, CommandRan) and event.name == CLEANUP_COMMAND and event.ok:
             self._tidy()
 
@@ -273,10 +266,7 @@ class ProgramSupervisor:
             said = "A task of the supervisor failed: %s. Restart the daemon."
             log.critical(said, task.get_name(), exc_info=error)
 
-    # Runs
-
     async def _see_through(self, started: Entry[ProgramStarted], stop: Flag) -> None:
-        """Run a program and record its end, unless recorded."""
         async with self._turns:
             while True:
                 try:
@@ -290,7 +280,7 @@ class ProgramSupervisor:
 
     async def _write(self, started: Entry[ProgramStarted], status: Status, result: str) -> None:
         ended = ProgramEnded(process=started.seq, name=started.event.name, status=status, result=result)
-        with suppress(FencedError):  # its request was dropped
+        with suppress(FencedError):  # the request is no longer pending
             await self._journal.append(
                 started.thread,
                 ended,
@@ -303,16 +293,16 @@ class ProgramSupervisor:
         self._wake(started.thread)
 
     async def _end_of(self, started: Entry[ProgramStarted], stop: Flag) -> tuple[Status, str]:
-        """Return a run's status and result; start it only if its folder is missing."""
+        """Return status and text of a run. The program starts only if its folder does not exist."""
         folder = program_folder_of(self._home, started)
         tries = 0
         while True:
-            claimed = folder.exists()  # in this order: each read relies on the one before
+            claimed = folder.exists()  # the order matters: each check relies on the one before
             pid = wrapper_pid(folder)
             end = read_exit(folder)
             if end:
                 if end.why == "stopped" and not stop.is_set() and end.seconds > self._bounds.seconds - NEARLY:
-                    end = replace(end, why="late")  # stopped by a supervisor at its time limit
+                    end = replace(end, why="late")  # a supervisor stopped it at its time limit
                 return await outcome_in_words(folder, end, self._secrets, stopped=stop.is_set())
             if pid is not None:
                 await self._wait(pid, stop, self._bounds.seconds - folder_age(folder))
@@ -350,7 +340,6 @@ class ProgramSupervisor:
         return isolated_argv(self._tool, argv, self._home, folder / "work")
 
     def _start(self, folder: Path, argv: list[str]) -> int:
-        """Start a wrapper; return its pid. Raises OSError."""
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
         order = {
             "argv": argv,
@@ -371,9 +360,9 @@ class ProgramSupervisor:
         )
 
     async def _wait(self, pid: int, stop: Flag, left: float = math.inf) -> None:
-        """Wait for a wrapper; stop it on request or after `left` seconds.
+        """Wait for the end of a wrapper; stop it when `stop` is set or after `left` seconds.
 
-        An earlier supervisor's wrapper may have another limit.
+        An earlier daemon's wrapper may have another limit.
         """
         gone = asyncio.create_task(self._gone(pid))
         stopped = asyncio.create_task(stop.wait())
@@ -392,7 +381,6 @@ class ProgramSupervisor:
             await asyncio.gather(*ends, return_exceptions=True)
 
     async def _gone(self, pid: int) -> None:
-        """Wait for any process, child or not."""
         if sys.platform == "linux":
             try:
                 watched = os.pidfd_open(pid)
@@ -413,7 +401,7 @@ class ProgramSupervisor:
 
 
 def has_ended(pid: int) -> bool:
-    """True if the process has ended; reaps a child."""
+    """True if the process has ended; a child is also reaped."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
@@ -428,7 +416,6 @@ def has_ended(pid: int) -> bool:
 
 
 def program_path(recipe: AllowedProgram) -> str | None:
-    """Return the program's path; None if it cannot run here."""
     return shutil.which(recipe.program)
 
 

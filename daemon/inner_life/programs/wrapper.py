@@ -1,7 +1,7 @@
-"""Wrapper of an owner's program: claims a folder, limits the run, writes its status.
+"""Wrapper of an owner's program: it claims a folder, limits the run and writes its status.
 
-It makes the folder first and moves the status in place last: nothing starts twice, and a restarted daemon
-finds the result. Runs as `python -I`, standard library only.
+The folder is claimed first and the status written last, so that no program starts twice and a restarted
+daemon finds the result. Runs as `python -I`, standard library only.
 """
 
 from __future__ import annotations
@@ -26,18 +26,16 @@ CHUNK = 2**16
 
 
 TAIL = 2**16
-"""Bytes kept of a long stream's end."""
+"""Bytes kept of the end of a long output."""
 
 
 GRACE = 2.0
-"""Seconds between SIGTERM and SIGKILL."""
 
 
 LOOK = 1.0
 
 
 DEEP = 3_800
-"""Bytes of the longest path searched."""
 
 
 DRAIN = 1.0
@@ -47,9 +45,9 @@ PARENT_DEATH_SIGNAL, CHILD_SUBREAPER = 1, 36
 
 
 def main(place: str, text: str) -> None:
-    """Carry out an order, unless it is claimed or late."""
+    """Run the program as ordered, unless another wrapper has claimed the folder or the order is too old."""
     os.umask(0o077)
-    with suppress(PermissionError):  # already a session leader
+    with suppress(PermissionError):  # the process leads a session already
         os.setsid()
     order = json.loads(text)
     folder = Path(place)
@@ -63,7 +61,7 @@ def main(place: str, text: str) -> None:
             asked.append(number)
 
     signal.signal(signal.SIGTERM, hear)
-    signal.signal(signal.SIGCHLD, hear)  # only wakes the loop
+    signal.signal(signal.SIGCHLD, hear)  # the signal only needs to wake the event loop
     if asked or time.time() > order["until"] or not claim(folder):
         return
     status = ProgramProcess(folder, order, asked, wakes).end()
@@ -76,7 +74,7 @@ def main(place: str, text: str) -> None:
 
 
 def claim(folder: Path) -> bool:
-    """Claim the folder atomically; False if it exists. A lock marks the wrapper as alive."""
+    """Make the folder atomically; False if it exists. A lock shows that the wrapper runs."""
     mine = folder.with_name(f"{folder.name}.{os.urandom(8).hex()}")
     mine.mkdir(mode=0o700, parents=True)
     (mine / "work").mkdir()
@@ -92,8 +90,6 @@ def claim(folder: Path) -> bool:
 
 
 class OutputCapture:
-    """Captured output: start in a file, end in memory."""
-
     def __init__(self, source: IO[bytes], path: Path, most: int) -> None:
         self.source = source
         self._path = path
@@ -103,18 +99,18 @@ class OutputCapture:
         self._total = 0
 
     def take(self) -> bool:
-        """Read what is available; False at the end."""
+        """Read the available bytes; False at the end of the output."""
         data = os.read(self.source.fileno(), CHUNK)
         self._total += len(data)
         if data and self._room:
-            with suppress(OSError):  # disk full: counted, not kept
+            with suppress(OSError):  # the disk is full: the bytes are counted, but not kept
                 self._file.write(data[: self._room])
         self._tail = (self._tail + data[self._room :])[-TAIL:]
         self._room = max(0, self._room - len(data))
         return bool(data)
 
     def close(self) -> int:
-        """Write the end; return the total bytes."""
+        """Write the kept end; return the bytes of the whole output."""
         self._file.close()
         if self._tail:
             with suppress(OSError):
@@ -135,9 +131,11 @@ class ProgramProcess:
         self._looked = self._began
 
     def end(self) -> dict[str, Any]:
-        """Run it; return its status."""
+        """Run the program to its end; return its status as JSON."""
         with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(CHILD_SUBREAPER, 1, 0, 0, 0)  # adopt orphaned descendants
+            ctypes.CDLL(None).prctl(
+                CHILD_SUBREAPER, 1, 0, 0, 0
+            )  # orphaned descendants become children of this process
         work = self._folder / "work"
         environment = {"PATH": self._order["path"], "HOME": str(work), "LANG": "C.UTF-8"}
         try:
@@ -205,7 +203,6 @@ class ProgramProcess:
         return self._why != "exited"
 
     def _bound(self) -> None:
-        """Set limits in the child before exec; it dies with the wrapper."""
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
         limits = {
@@ -220,7 +217,7 @@ class ProgramProcess:
             hard = resource.getrlimit(limit)[1]
             if hard != resource.RLIM_INFINITY:
                 most = min(most, hard)
-            with suppress(ValueError, OSError):  # macOS has no limit of the address space
+            with suppress(ValueError, OSError):  # macOS cannot limit the address space
                 resource.setrlimit(limit, (most, most))
 
 
@@ -230,7 +227,7 @@ def signal_group(leader: int, number: signal.Signals) -> None:
 
 
 def end_children(but: int = 0) -> None:
-    """Kill all children in any session, except `but`."""
+    """Kill all children in any session, except the pid `but`."""
     until = time.monotonic() + GRACE
     while time.monotonic() < until:
         left = [pid for pid in children() if pid != but]
@@ -254,7 +251,7 @@ def children() -> list[int]:
 
 
 def tasks() -> int:
-    """Count this user's tasks: RLIMIT_NPROC includes them all."""
+    """Count the user's processes and threads, which RLIMIT_NPROC limits together."""
     count = 0
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -264,7 +261,7 @@ def tasks() -> int:
 
 
 def grown(folder: Path, most: int) -> bool:
-    """True if a folder exceeds `most` bytes (one block per entry at least) or is too deep."""
+    """True if the folder takes more than `most` bytes (at least a block per file) or a path is too long."""
     total = 0
     places = [str(folder)]
     for place in places:
