@@ -1,8 +1,8 @@
-"""What the crash harnesses try, in one vocabulary.
+"""Vocabulary of the crash harnesses.
 
-A *scenario* is told in *phases*, between which time goes by. In a phase one *life* follows another: a process
-that takes what the world brings and goes on until nothing is left to do, or until it is cut off at one of its
-*boundaries* (tests/lives.py). A *case* tells a scenario in one Way, and comes to nothing or to a problem.
+A *scenario* has *phases*, between which time passes. In a phase *lives* (processes) follow each other until
+nothing is left to do; each may be stopped at a *boundary*. A *case* runs a scenario in one Way and returns a
+problem or None.
 """
 
 from __future__ import annotations
@@ -21,18 +21,17 @@ from typing import Generic, Literal, Protocol, TypeVar
 from tests.lives import LIVES, Boundary, ended, fork, lives_in, note, paused, read, wake
 
 MANY_LIVES = 60
-"""A phase that takes more makes no progress."""
 TRIES = 5
-"""How often a case is tried until it comes to its boundary: what is committed together may differ."""
+"""Tries until a case reaches its boundary: batches of commits differ."""
 UNREACHED = "its boundary was never reached"
 Way = Literal["kill", "stutter", "pause", "meeting", "replay"]
-"""How a case goes:
+"""Ways of a case:
 
-- *kill*: a life is killed at a boundary, and the next one goes on;
-- *stutter*: each life is killed at every so-manieth boundary;
-- *pause*: a life is stopped at a boundary, another one takes over, and then the first one wakes up;
-- *meeting*: the other one is stopped, too, and both go on at once;
-- *replay*: none is killed, and each execution runs again from the top after each of its steps.
+- *kill*: a life is killed at a boundary; the next one continues;
+- *stutter*: each life is killed at every n-th boundary;
+- *pause*: a life is stopped, another takes over, then the first wakes up;
+- *meeting*: the other is stopped, too, and both continue at once;
+- *replay*: no kill; each execution runs again after each step.
 """
 
 
@@ -41,10 +40,10 @@ Place = TypeVar("Place", int, str)
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Case(Generic[Place]):
-    """A way to tell a scenario, and where.
+    """Way and boundary of a run.
 
-    `at` is the name of a boundary, or its number in this phase; in a stutter, each so-manieth one of all
-    lives. `other` is where the second life of a meeting is stopped.
+    `at`: name or number of a boundary, or the interval of a stutter. `other`: boundary of a meeting's second
+    life.
     """
 
     scenario: str
@@ -55,28 +54,23 @@ class Case(Generic[Place]):
 
 
 def replay(name: str) -> Case[int]:
-    """The case in which no life is killed, and all is read back at once."""
     return Case(scenario=name, way="replay", at=0)
 
 
-class Unreached(Exception):
-    """This time no life came to the boundary of its case."""
+class Unreached(Exception): ...
 
 
 class Scenario(Protocol):
-    """What every harness has to know of a scenario."""
-
     @property
-    def phases(self) -> int:
-        """How many there are."""
+    def phases(self) -> int: ...
 
     @property
     def stutters(self) -> Sequence[int]:
-        """Every how many boundaries all lives may be killed, so that each still gets somewhere."""
+        """Intervals of kills that still allow progress."""
 
     @property
     def pausable(self) -> bool:
-        """Whether a second life may take over from one that is stopped."""
+        """True if a second life may take over from a stopped one."""
 
 
 Told = TypeVar("Told", bound=Scenario)
@@ -84,43 +78,37 @@ Tried = TypeVar("Tried")
 
 
 class Harness(ABC, Generic[Told]):
-    """Scenarios by name, the cases of each, and what a case comes to."""
-
     scenarios: Mapping[str, Told]
 
     def __init__(self) -> None:
         self._boundaries: dict[str, Sequence[tuple[int, int]]] = {}
 
-    # What one harness does otherwise than another
+    # Differences between harnesses
 
     @abstractmethod
-    def home_for(self, name: str) -> AbstractContextManager[Path]:
-        """A folder in which a scenario is told once."""
+    def home_for(self, name: str) -> AbstractContextManager[Path]: ...
 
     @abstractmethod
     async def live(self, home: Path, scenario: Told, phase: int, *, replays: bool) -> None:
-        """One life."""
+        """Run one life."""
 
     @abstractmethod
     def after_kill(self, home: Path, scenario: Told) -> None:
-        """What happens outside before the next life."""
+        """Change the outside before the next life."""
 
     @abstractmethod
-    def after_meeting(self, home: Path) -> str | None:
-        """What is wrong as soon as two that met have ended."""
+    def after_meeting(self, home: Path) -> str | None: ...
 
     @abstractmethod
-    def verdict(self, home: Path, scenario: Told) -> str | None:
-        """What is wrong in the end."""
+    def verdict(self, home: Path, scenario: Told) -> str | None: ...
 
     @abstractmethod
-    def meetings(self, name: str) -> list[Case[int]]:
-        """Meetings in the first phase."""
+    def meetings(self, name: str) -> list[Case[int]]: ...
 
-    # Which cases there are
+    # Cases
 
     def boundaries(self, name: str) -> Sequence[tuple[int, int]]:
-        """The phase and the number of each, from a telling without a crash, which is checked, too."""
+        """Return (phase, number) of each boundary of a checked run without crash."""
         if name not in self._boundaries:
             scenario = self.scenarios[name]
             phases = range(scenario.phases)
@@ -132,33 +120,30 @@ class Harness(ABC, Generic[Told]):
         return self._boundaries[name]
 
     def kills(self, name: str) -> list[Case[int]]:
-        """A kill at each boundary, and then the stutters that a phase is long enough for."""
+        """Return a kill at each boundary, then the stutters."""
         kills = [Case(scenario=name, way="kill", phase=phase, at=at) for phase, at in self.boundaries(name)]
         longest = max(at for _, at in self.boundaries(name))
         stutters = [every for every in self.scenarios[name].stutters if every <= longest]
         return kills + [Case(scenario=name, way="stutter", at=every) for every in stutters]
 
     def pauses(self, name: str) -> list[Case[int]]:
-        """A pause at each boundary."""
         if not self.scenarios[name].pausable:
             return []
         return [Case(scenario=name, way="pause", phase=phase, at=at) for phase, at in self.boundaries(name)]
 
     def cases(self, name: str) -> list[Case[int]]:
-        """All that there are to be tried."""
         return [*self.kills(name), *self.pauses(name), *self.meetings(name)]
 
-    # What a case comes to
+    # Outcomes
 
     def scenario_of(self, case: Case[int]) -> Told:
-        """The scenario of a case."""
         return self.scenarios[case.scenario]
 
     def outcome(self, case: Case[int]) -> str | None:
-        """Tell it. Returns what went wrong."""
+        """Return the problem of a case or None."""
         wrong = tried(case, self._told)
         if wrong == UNREACHED and (case.phase, case.at) in self.boundaries(case.scenario):
-            return None  # the last ones are there only where commits are made singly
+            return None  # the last boundaries exist only if commits are single
         return wrong
 
     def _told(self, case: Case[int]) -> str | None:
@@ -207,7 +192,7 @@ class Harness(ABC, Generic[Told]):
     def _phase(
         self, home: Path, scenario: Told, phase: int, at: int = 0, every: int = 0, *, replays: bool = False
     ) -> str | None:
-        """Lives, up to one that is not killed; only the first one is killed `at` a boundary."""
+        """Run lives until one ends; only the first is killed `at` a boundary."""
         for _ in range(MANY_LIVES):
             status = self.life(home, scenario, phase, at, every, replays=replays)
             if status != -signal.SIGKILL:
@@ -219,12 +204,11 @@ class Harness(ABC, Generic[Told]):
     def life(
         self, home: Path, scenario: Told, phase: int, at: int = 0, every: int = 0, *, replays: bool = False
     ) -> int:
-        """A whole life; returns its exit status, negative for the signal that ended it."""
+        """Run a life; return its exit status."""
         Boundary.set(at, every)
         return ended(self.fork(home, scenario, phase, replays=replays))
 
     def fork(self, home: Path, scenario: Told, phase: int, *, replays: bool = False) -> int:
-        """A life in a process of its own, whose boundary is set. Returns its pid."""
         note(home / LIVES, phase)
 
         async def life() -> None:
@@ -235,7 +219,7 @@ class Harness(ABC, Generic[Told]):
 
 
 def tried(case: Case[Place], tell: Callable[[Case[Place]], str | None]) -> str | None:
-    """What went wrong in a case, which is told again where this time it did not come to its boundary."""
+    """Retry a case that missed its boundary."""
     for _ in range(TRIES):
         with contextlib.suppress(Unreached):
             return tell(case)
@@ -243,7 +227,6 @@ def tried(case: Case[Place], tell: Callable[[Case[Place]], str | None]) -> str |
 
 
 def problems(cases: Sequence[Tried], outcome: Callable[[Tried], str | None]) -> dict[Tried, str]:
-    """What went wrong in these cases."""
     assert cases, "there is nothing to try"
     return {case: wrong for case in cases if (wrong := outcome(case))}
 
@@ -251,7 +234,7 @@ def problems(cases: Sequence[Tried], outcome: Callable[[Tried], str | None]) -> 
 def soak(
     names: Iterable[str], cases: Callable[[str], Sequence[Tried]], outcome: Callable[[Tried], str | None]
 ) -> int:
-    """Try all cases of these scenarios, and print a line for each. Returns how many went wrong."""
+    """Run and print all cases; return the number of failures."""
     wrong = 0
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         for name in names:

@@ -1,4 +1,4 @@
-"""A clock that stands still until a test moves it. For every test that waits for something."""
+"""Clock that stands still until a test moves it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from itertools import count
 from tests.attention import AttentiveLoop
 
 PASSES = 50
-"""Passes of the event loop after each wake: enough for a chain of tasks, not a wait for a socket."""
+"""Passes of the loop after each wake: enough for a chain of tasks, not a socket."""
 
 
 class TrueClock:
-    """The time of those whose clock is right, while that of a FakeClock is ahead."""
+    """Correct time while a FakeClock is ahead."""
 
     def __init__(self, clock: FakeClock) -> None:
         self._clock = clock
@@ -29,8 +29,6 @@ class TrueClock:
 
 
 class FakeClock:
-    """The Clock port for tests: `sleep` ends only when `advance` has moved the time far enough."""
-
     def __init__(self, now: float = 1_790_000_000.0) -> None:
         self._now = now
         self._ahead = 0.0
@@ -44,12 +42,11 @@ class FakeClock:
         return self._now
 
     def set_ahead(self, seconds: float) -> None:
-        """The machine's time is ahead of the true one by this much from now on; nobody wakes for that."""
+        """Set the wall clock ahead; nobody wakes."""
         self._ahead = seconds
 
     @property
     def sleepers(self) -> int:
-        """How many are asleep: lets a test see that something waits before it moves the time."""
         return sum(not future.done() for _, _, future in self._sleepers)
 
     async def sleep(self, seconds: float) -> None:
@@ -61,10 +58,7 @@ class FakeClock:
         await future
 
     async def advance(self, seconds: float) -> None:
-        """Move the time, stopping at each sleeper whose time has come, in order, to let it run.
-
-        What it does then, including new sleeps that end within the span, belongs to the same advance.
-        """
+        """Move the time, stopping at each due sleeper, also one that begins meanwhile."""
         await self._settle()
         end = self._now + seconds
         while self._sleepers and self._sleepers[0][0] <= end:
@@ -77,12 +71,12 @@ class FakeClock:
         await self._settle()
 
     async def skip(self, seconds: float) -> None:
-        """It is so much later at once, as when a machine has slept: whoever is due wakes late, and once."""
+        """Move the time at once, as after a suspend; tasks may sleep anew."""
         self._now += seconds
         await self.advance(0)
 
     async def leap(self, seconds: float) -> None:
-        """Move the time at once, as when a machine was suspended: whose time has come wakes once."""
+        """Move the time at once; each due sleeper wakes once."""
         await self._settle()
         self._now += seconds
         while self._sleepers and self._sleepers[0][0] <= self._now:
@@ -92,7 +86,6 @@ class FakeClock:
         await self._settle()
 
     async def _pause(self) -> None:
-        """Let whoever woke go on until nobody can, or for as many passes as at the end."""
         loop = asyncio.get_running_loop()
         if isinstance(loop, AttentiveLoop):
             await loop.attention.pause(PASSES)

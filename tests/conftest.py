@@ -1,4 +1,4 @@
-"""What every test runs in; what a machine lacks is the reason why a module of tests is skipped."""
+"""Setup of all tests; a module whose tool is missing is skipped."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tests.attention import AttentiveLoop
 from tests.machine import folder, without_certificates
 
 TOOLS = ("hypothesis", "playwright")
-"""What only requirements-dev.txt names, and some tests are written with."""
+"""Tools of requirements-dev.txt."""
 FEW = 40
-"""Examples of a property that `make test` tries, the same each time; `make soak` tries more, and others."""
+"""Examples of a property in `make test`, always the same ones."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -27,7 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def never_late(hypothesis: Any, profile: str | None) -> None:
-    """How long an example takes is the machine's matter, and no fault."""
+    """Disable deadlines of hypothesis: a slow machine is no failure."""
     patient = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
     few = {"max_examples": FEW} if profile == "ci" else {}
     name, settings = profile or "default", hypothesis.settings
@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is made here stays: no search for garbage goes through it, no forked life copies its counts."""
+    """Freeze the collected objects: neither collections nor forks copy them."""
     gc.disable()
     found = yield
     gc.collect()
@@ -59,13 +59,12 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
-    """A folder of its own for each test: in memory, where pytest's is on the disk."""
+    """Yield a folder in memory, unlike pytest's."""
     with folder("test") as path:
         yield path
 
 
 def pytest_asyncio_loop_factories() -> dict[str, type[AttentiveLoop]]:
-    """Each asynchronous test has a loop that tells when something stirred."""
     return {"attentive": AttentiveLoop}
 
 
@@ -73,7 +72,6 @@ def pytest_asyncio_loop_factories() -> dict[str, type[AttentiveLoop]]:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Skip a module that is written with a tool that is not here."""
     report = yield
     if report.outcome == "failed":
         for tool in TOOLS:
@@ -86,6 +84,6 @@ def pytest_make_collect_report(
 
 
 def _forget_half_a_module(collector: pytest.Collector) -> None:
-    # pytest leaves it in sys.modules: who imports from it would miss a name, and not the tool.
+    # pytest leaves it in sys.modules: later imports would miss a name, not the tool.
     path = collector.path.relative_to(collector.config.rootpath).with_suffix("")
     sys.modules.pop(".".join(path.parts), None)

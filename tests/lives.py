@@ -1,7 +1,7 @@
-"""What the crash harnesses share: a life is a forked process that can be killed or paused at its boundaries.
+"""Lives of the crash harnesses: forked processes that are killed or paused at boundaries.
 
-They are before and after each commit, after each effect and each answer of a model. A life counts them; told
-a number, it sends itself a signal when it reaches that one.
+Boundaries are before and after each commit, and after each effect and model reply. A life counts them and
+signals itself at a given one.
 """
 
 from __future__ import annotations
@@ -24,18 +24,17 @@ from tests.attention import PATIENCE, run
 from tests.machine import without_certificates
 
 LIVES = "lives.jsonl"
-"""In the folder of a case: a line for each life."""
 
 
 class Boundary:
-    """The counter of one life. Forked lives have one each."""
+    """Counter of one life."""
 
     count = 0
     at = 0
     every = 0
     sent = signal.SIGKILL
     commits = threading.Lock()
-    """Held while one is made: who is paused within it holds the file, and nobody could take over."""
+    """Held during a commit: a life paused there would block all others."""
 
     @classmethod
     def set(cls, at: int, every: int = 0, sent: signal.Signals = signal.SIGKILL) -> None:
@@ -51,33 +50,27 @@ class Boundary:
 
 @contextmanager
 def instant(home: Path) -> Iterator[None]:
-    """An effect takes no time here: no other daemon commits between `hold` and what it stands before.
-
-    In the real world the length of one HTTP request remains.
-    """
+    """Exclude other commits between `hold` and its effect; outside tests, one HTTP request remains."""
     with (home / "instant.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def note(path: Path, value: Any) -> None:
-    """Add a line to a file of JSON lines, which outlives a life."""
     with path.open("a") as file:
         file.write(json.dumps(value) + "\n")
 
 
 def read(path: Path) -> list[Any]:
-    """The lines of a file of JSON lines; none where there is no file."""
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def lives_in(home: Path) -> int:
-    """How many lives have begun in this folder."""
     return len(read(home / LIVES))
 
 
 class MortalWriter(JournalWriter):
-    """The journal's writer, with a boundary before and after each commit."""
+    """Journal writer with a boundary around each commit."""
 
     def commit(self, batch: Sequence[PendingAppend]) -> list[Result]:
         Boundary.reach()
@@ -88,7 +81,7 @@ class MortalWriter(JournalWriter):
 
 
 def fork(work: Callable[[], Coroutine[Any, Any, None]], seconds: float = PATIENCE) -> int:
-    """A process that does this and ends with 0, or with 3 where it fails or takes longer. Returns its pid."""
+    """Fork a process that exits with 0, or 3 on failure or timeout; return its pid."""
     if pid := os.fork():
         return pid
     if "VERBOSE" not in os.environ:
@@ -103,18 +96,18 @@ def fork(work: Callable[[], Coroutine[Any, Any, None]], seconds: float = PATIENC
 
 
 def ended(pid: int) -> int:
-    """The exit status of a life, negative for the signal that ended it."""
+    """Return the exit status, negative for a signal."""
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 def paused(pid: int) -> int | None:
-    """Wait until a life is stopped; its exit status where it ended before."""
+    """Wait for a stop; return the exit status if it ended first."""
     _, status = os.waitpid(pid, os.WUNTRACED)
     return None if os.WIFSTOPPED(status) else os.waitstatus_to_exitcode(status)
 
 
 def wake(*pids: int) -> list[int]:
-    """Let lives that are paused go on, all at once; their exit statuses."""
+    """Resume lives together; return their exit statuses."""
     for pid in pids:
         os.kill(pid, signal.SIGCONT)
     return [ended(pid) for pid in pids]

@@ -1,7 +1,6 @@
-"""Where daemons are born: a process that has imported all that a daemon imports, and forks one when asked.
+"""Process that forks daemons with all imports done, which saves seconds.
 
-To load all that anew takes seconds of a processor; what a daemon does from there on is the same. Each has a
-keeper, a fork that starts it, waits for it and tells how it ended.
+Each has a keeper: a fork that starts it, waits and reports its exit status.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from tests.made_before import make_before_a_fork
 LOADED = (start_daemon, run_until_failure, read_in_terminal, examine_installation, RehearsalServers)
 """Named, so that their modules are loaded."""
 LONGEST = 100_000
-"""Bytes of an order."""
+"""Bytes."""
 MANY = 256
-"""Files that are open here: never so many."""
+"""Bound of open file descriptors."""
 
 
 def main() -> None:
-    """Take orders from stdin, a socket: a command, its environment, and where its words and its fate go."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a keeper ended
+    """Read orders from the socket at stdin: command, environment, descriptors."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers are not waited for
     make_before_a_fork(project_root())
     with socket.socket(fileno=os.dup(sys.stdin.fileno())) as orders:
         while True:
@@ -47,7 +46,7 @@ def main() -> None:
 
 
 def keep(order: dict[str, Any], out: int, err: int, fate: int) -> None:
-    """Start a daemon; the keeper's own process ends with it, and the daemon's returns."""
+    """Start a daemon; only its process returns."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     if born := os.fork():
         os.close(out)
@@ -59,7 +58,7 @@ def keep(order: dict[str, Any], out: int, err: int, fate: int) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(out, 1)
     os.dup2(err, 2)
-    sys.stdout = os.fdopen(1, "w", closefd=False)  # what they were may have been another kind of file
+    sys.stdout = os.fdopen(1, "w", closefd=False)  # the old ones may be of another kind
     sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)
     os.closerange(3, MANY)
     os.environ.clear()

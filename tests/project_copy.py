@@ -1,4 +1,4 @@
-"""A copy of the project, to be changed and run."""
+"""Copy of the project for changed code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from tests.source import ROOT
 
 
 def copied(folder: Path) -> Path:
-    """Copy what the tests need of the project into this folder, with what is compiled of it."""
     half_written = shutil.ignore_patterns("*.pyc.*")
     for part in ("daemon", "rehearsal", "tests", "prompts", "playbooks", "actions"):
         shutil.copytree(ROOT / part, folder / part, ignore=half_written)

@@ -1,4 +1,4 @@
-"""A home, and a browser, that have been here before: the lasting token of the page is known to both."""
+"""Page token that a home and a browser share."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ SIGNED_IN = f"""
     // a page that has no storage
   }}
 """
-"""Makes every page of a browser show it, as if it were the secret of a session."""
+"""Script that stores the token as a page's session secret."""
 
 
 def known_in(home: Path) -> None:
-    """The daemon of this home finds this token there, as one that it has made."""
     home.mkdir(mode=0o700, exist_ok=True)
     write_private(home / NAME, f"{TOKEN}\n")

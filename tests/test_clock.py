@@ -1,4 +1,4 @@
-"""The tests' clock wakes its sleepers in order, each at its own time."""
+"""Order in which FakeClock wakes sleepers."""
 
 from __future__ import annotations
 

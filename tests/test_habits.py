@@ -1,4 +1,4 @@
-"""Habits that keep code readable: small functions, a first word, no blanket excepts, no mocks."""
+"""Habits of readable code: small functions, no blanket excepts, no mocks."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ LONGEST_STORY = 60
 """Lines of a function of tests or benchmarks."""
 DOCSTRING_LINES = 6
 TREE = "daemon/errors.py"
-"""Its docstring draws the tree of errors, however many they become."""
+"""Exempt: it draws the tree of errors."""
 BOUNDARIES = {
-    "daemon/engine/turns.py": 1,
     "daemon/engine/waits.py": 1,
-    "daemon/engine/worker.py": 1,
-    "daemon/mind/acting.py": 1,
-    "daemon/actions/binding.py": 1,
-    "daemon/actions/commanding.py": 1,
-    "daemon/actions/deeds.py": 1,
+    "daemon/engine/worker.py": 2,
+    "daemon/actions/action.py": 1,
+    "daemon/inner_life/commands/command.py": 1,
+    "daemon/ism.py": 1,
+    "daemon/open_thought/executor.py": 1,
 }
-"""How often `except Exception` may stand: at the boundary of a turn, a task or a program, around actions."""
+"""Allowed `except Exception` by file."""
 BLANKETS = ("Exception", "BaseException")
 MOCKS = ("unittest", "mock", "pytest_mock")
 
@@ -33,13 +32,12 @@ Modules = dict[str, Module]
 
 @pytest.fixture(scope="module")
 def code() -> Modules:
-    """What runs for an owner. Here as below, syntax trees live no longer than the tests that look at them."""
+    """Modules that run for an owner; not cached: trees take memory."""
     return modules("config.py", "daemon", "rehearsal", "benchmarks")
 
 
 @pytest.fixture(scope="module")
 def proofs() -> Modules:
-    """The tests."""
     return modules("tests")
 
 
@@ -49,12 +47,12 @@ def every(code: Modules, proofs: Modules) -> Modules:
 
 
 def blankets(module: Module) -> list[str]:
-    """Where everything is caught: bare excepts, `except Exception`, `suppress(Exception)`."""
+    """Return places that catch everything."""
     return [module.at(node) for node in ast.walk(module.tree) if is_blanket(node)]
 
 
 def is_blanket(node: ast.AST) -> bool:
-    """Whether this catches whatever may come, and keeps it."""
+    """True if all exceptions are caught and kept."""
     if isinstance(node, ast.ExceptHandler):
         caught = names(node.type) if node.type else BLANKETS
         return any(name in BLANKETS for name in caught) and not reraises(node)
@@ -66,19 +64,18 @@ def is_blanket(node: ast.AST) -> bool:
 
 
 def reraises(node: ast.ExceptHandler) -> bool:
-    """Whether it ends by raising again what it caught."""
     last = node.body[-1]
     return isinstance(last, ast.Raise) and last.exc is None
 
 
 def names(node: ast.expr) -> list[str]:
-    """The last words of a name, or of each name in a tuple of them."""
+    """Return last parts of a name or tuple of names."""
     parts = node.elts if isinstance(node, ast.Tuple) else [node]
     return [ast.unparse(part).rpartition(".")[2] for part in parts]
 
 
 def mocks(module: Module) -> Iterator[str]:
-    """Where a test changes the program that it tests."""
+    """Yield places where a test patches the program."""
     yield from (module.at(node) for name, node in imported(module.tree) if name.split(".")[0] in MOCKS)
     for node in ast.walk(module.tree):
         if (
@@ -101,7 +98,7 @@ def test_a_function_fits_in_the_eye(every: Modules) -> None:
 def test_a_name_finds_one_file(code: Modules) -> None:
     paths: dict[str, list[str]] = {}
     for module in code.values():
-        if module.room not in ("benchmarks", "processes"):  # a process is named for what people call it
+        if module.room not in ("benchmarks", "processes"):  # processes are named for people
             paths.setdefault(module.path.rpartition("/")[2], []).append(module.path)
     del paths["__init__.py"], paths["__main__.py"]
     assert [found for found in paths.values() if len(found) > 1] == []

@@ -1,4 +1,4 @@
-"""The files around the code agree with it: settings, requirements, locks; and no trace of a workplace."""
+"""Agreement of settings, requirements and locks with the code; no traces of a workplace."""
 
 from __future__ import annotations
 
@@ -21,30 +21,26 @@ from tests.source import ROOT, each, imported
 LOCKS = {"requirements.txt": "requirements.lock", "requirements-dev.txt": "requirements-dev.lock"}
 EXAMPLE = re.compile(r"^#([A-Z][A-Z_]*)=(.*)$")
 TRACES = ("/work" + "/", "/opt" + "/", "/root" + "/", "/home" + "/", "index" + "-url", "find" + "-links")
-"""Written in two halves, so that this file does not hold them."""
+"""Split, so that this file does not match."""
 OURS = {"config", "daemon", "rehearsal", "benchmarks", "tests"}
 
 
 def text_of(path: str) -> str:
-    """A file of the project."""
     return (ROOT / path).read_text(encoding="utf-8")
 
 
 def example() -> dict[str, str]:
-    """The variables of .env.example, with the values that stand there."""
     found = filter(None, map(EXAMPLE.match, text_of(".env.example").splitlines()))
     return {match[1]: match[2] for match in found}
 
 
 def required(path: str) -> dict[str, Requirement]:
-    """The requirements of a file, by name."""
     lines = (line.split("#")[0].strip() for line in text_of(path).splitlines())
     needed = [Requirement(line) for line in lines if line and not line.startswith("-r")]
     return {canonicalize_name(one.name): one for one in needed}
 
 
 def locked(path: str) -> dict[str, str]:
-    """The versions of a lock, by name."""
     return dict(re.findall(r"^([a-z0-9-]+)==([^ ]+)", text_of(path), re.MULTILINE))
 
 

@@ -1,4 +1,4 @@
-"""Importing the daemon does nothing: no file, no socket, no process, no thread, not a word."""
+"""Imports of the daemon without side effects or output."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if threading.active_count() > threads:
 
 
 def imports(others: set[str], ours: set[str], path: Path, folder: Path) -> str:
-    """All that importing `ours` from `path` did and said, once `others` were there."""
+    """Return side effects and output of importing `ours` after `others`."""
     command = [
         sys.executable,
         "-B",

@@ -1,4 +1,4 @@
-"""The kinds of entries: what the docs say of them, and what each class promises."""
+"""Kinds of entries and their docs."""
 
 from __future__ import annotations
 

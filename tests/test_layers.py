@@ -1,4 +1,4 @@
-"""The house has one direction: a room imports only from rooms below it, and importing does nothing."""
+"""Layers: a package imports only lower ones, without side effects."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ROOMS = (
     ("limits", "price", "recipe", "engine", "environment"),
     ("interpreters", "printable"),
 )
-"""From top to bottom. Rooms on one line never import each other."""
+"""Top to bottom; packages on one line never import each other."""
 FLOOR = {room: floor for floor, line in enumerate(ROOMS) for room in line}
 WIRING = (
     "__main__",
@@ -51,9 +51,9 @@ WIRING = (
     "connections",
     "page_access",
 )
-"""The only rooms that know the settings."""
+"""Packages that may know the settings."""
 APART = {"console": ("processes",), "slack": ("processes",), "mind": ("claude", "knowledge", "sandbox")}
-"""Surfaces never touch a process; the model and the sandbox arrive in the mind as arguments."""
+"""Further forbidden imports: some parts arrive as arguments."""
 PURE = ("processes", "actions", "ism", "mind", "ports", "kinds", "memory", "errors", "environment")
 IO = (
     "aiohttp",
@@ -69,9 +69,9 @@ IO = (
 QUIET_CALLS = frozenset(
     {"dataclass", "field", "frozenset", "tuple", "dict", "compile", "getLogger"}
     | {"len", "max", "min", "map", "range", "sorted", "items", "keys", "values", "split", "join"}
-    | {"found", "action", "model_validator"}  # processes finds its files; a decorator makes what it decorates
+    | {"found", "action", "model_validator"}  # processes discovers files; a decorator returns its function
 )
-"""Last words of the calls that may stand at the top level, besides capitalised ones, which make a value."""
+"""Lower-case calls allowed at the top level."""
 
 House = dict[str, Module]
 
@@ -82,27 +82,27 @@ def house() -> House:
 
 
 def ours(target: str, house: Container[str]) -> str:
-    """The module of ours that this import names; empty if it is not ours."""
+    """Return our imported module or ''."""
     while target and target not in house:
         target = target.rpartition(".")[0]
     return target
 
 
 def may_import(room: str, other: str) -> bool:
-    """Whether a module of one room may import one of another. The rehearsal stands beside the house."""
+    """True if `room` may import `other`; rehearsal is beside the layers."""
     if room == other:
         return True
     if room == "rehearsal":
         return False
     if other == "rehearsal":
         return room == "__main__"
-    if not other:  # the package itself, which holds nothing
+    if not other:  # the package itself is empty
         return True
     return FLOOR[room] < FLOOR[other] and other not in APART.get(room, ())
 
 
 def crossings(module: Module, house: Container[str]) -> Iterator[str]:
-    """Imports that go up, sideways, or where this room has no business."""
+    """Yield forbidden imports."""
     for target, node in imported(module.tree):
         if target.split(".")[0] == "config" and module.room not in WIRING:
             yield f"{module.at(node)} imports config: be handed the values you need"
@@ -113,7 +113,7 @@ def crossings(module: Module, house: Container[str]) -> Iterator[str]:
 
 
 def siblings(module: Module, house: Container[str]) -> Iterator[str]:
-    """Processes that import another one; only the registry in their __init__ knows them all."""
+    """Yield imports between processes."""
     if module.room == "processes" and module.name != "daemon.processes":
         for target, node in imported(module.tree):
             if ours(target, house).startswith("daemon.processes"):
@@ -121,7 +121,6 @@ def siblings(module: Module, house: Container[str]) -> Iterator[str]:
 
 
 def deferred(module: Module, _: Container[str]) -> Iterator[str]:
-    """Imports inside functions."""
     if module.name != "daemon.__main__":
         for function in module.functions:
             yield from (
@@ -130,7 +129,7 @@ def deferred(module: Module, _: Container[str]) -> Iterator[str]:
 
 
 def at_once(module: Module, house: Container[str]) -> Iterator[str]:
-    """Imports of the rehearsal that are made before anybody has asked for it."""
+    """Yield top-level imports of the rehearsal."""
     if module.room != "rehearsal":
         later = {node for function in module.functions for _, node in imported(function)}
         for target, node in imported(module.tree):
@@ -139,12 +138,11 @@ def at_once(module: Module, house: Container[str]) -> Iterator[str]:
 
 
 def effects(module: Module, _: Container[str]) -> Iterator[str]:
-    """Statements that would do something when the module is imported."""
     return (f"{module.at(node)} does something at import" for node in loud(module.tree.body))
 
 
 def loud(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements of a module or class that are more than imports, definitions and constants."""
+    """Yield statements other than imports, definitions and constants."""
     for node in body:
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             yield from loud(node.body)
@@ -157,7 +155,7 @@ def loud(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def now(node: ast.stmt) -> Iterator[ast.AST]:
-    """The parts of a top-level statement that run at import; of a function not its body."""
+    """Yield nodes that run at import."""
     if isinstance(node, Function):
         yield from (*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults))
     else:
@@ -165,7 +163,7 @@ def now(node: ast.stmt) -> Iterator[ast.AST]:
 
 
 def quiet(part: ast.AST) -> bool:
-    """Whether this only makes values: an assignment or a docstring, without a call that is not quiet."""
+    """True for assignments and docstrings without forbidden calls."""
     if isinstance(part, ast.stmt) and not isinstance(part, ast.Assign | ast.AnnAssign | ast.Expr):
         return False
     calls = (node.func for node in running(part) if isinstance(node, ast.Call))
@@ -174,7 +172,7 @@ def quiet(part: ast.AST) -> bool:
 
 
 def running(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts of an expression that run when it is evaluated; what a lambda does, it does later."""
+    """Yield nodes that run on evaluation, without lambdas."""
     if not isinstance(node, ast.Lambda):
         yield node
         for child in ast.iter_child_nodes(node):

@@ -1,4 +1,4 @@
-"""manifest.json asks Slack for what daemon/slack uses, and for no more."""
+"""Agreement of manifest.json with daemon/slack."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SCOPES: dict[str, set[str]] = {
     "users_conversations": READ,
     "users_info": {"users:read"},
 }
-"""What a bot token needs for each method that the daemon may call. From docs.slack.dev/reference/methods."""
+"""Bot scopes by method, from docs.slack.dev/reference/methods."""
 SUBSCRIPTIONS: dict[str, dict[str, str]] = {
     "agent_session_stopped": {"agent_session_stopped": "chat:write"},
     "app_mention": {"app_mention": "app_mentions:read"},
@@ -54,20 +54,17 @@ SUBSCRIPTIONS: dict[str, dict[str, str]] = {
     "user_change": {"user_change": "users:read"},
     "user_profile_changed": {},
 }
-"""What to subscribe to for each type of event that the daemon may listen to, and the scope for it.
-
-Nothing for one that tells no more than another: `user_change` comes whenever `user_profile_changed` does.
-"""
+"""Subscriptions and scopes by event type; empty if another event covers it."""
 OTHER_EVENTS = {
     *("app_context_changed", "app_home_opened", "agent_session_title_changed"),
     *("channel_archive", "channel_rename", "file_shared", "member_joined_channel", "member_left_channel"),
     *("team_join", "tokens_revoked", "app_uninstalled"),
 }
-"""Types of events that nobody here listens to yet: who does gives them their line above."""
+"""Event types without a listener."""
 INTERACTIVE = {"block_actions", "view_submission", "view_closed", "shortcut", "message_action"}
-"""Types of payloads that come only where interactivity is switched on."""
+"""Payload types that need interactivity."""
 AGENT = {"assistant:write"}
-"""What an app with an agent_view must have."""
+"""Scopes of an app with agent_view."""
 
 MANIFEST: dict[str, Any] = json.loads((ROOT / "manifest.json").read_text(encoding="utf-8"))
 ASKED = set(MANIFEST["oauth_config"]["scopes"]["bot"])
@@ -75,20 +72,19 @@ SUBSCRIBED = set(MANIFEST["settings"]["event_subscriptions"]["bot_events"])
 
 
 def words() -> set[str]:
-    """Every attribute and every text in daemon/slack; a method's name with its dots as underscores."""
+    """Return attributes and strings of daemon/slack, dots as underscores."""
     nodes = [node for one in modules("daemon/slack").values() for node in ast.walk(one.tree)]
     texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     return {node.attr for node in nodes if isinstance(node, ast.Attribute)} | texts
 
 
 def called() -> set[str]:
-    """The Web API methods that daemon/slack names: `client.users_info`, or api_call("users.info")."""
+    """Return Web API methods used in daemon/slack."""
     methods = {name for name in dir(AsyncWebClient) if re.match("[a-z]+_", name)} - {"api_call"}
     return {word.replace(".", "_") for word in words()} & methods
 
 
 def heard() -> set[str]:
-    """The types of events that daemon/slack names."""
     return words() & (SUBSCRIPTIONS.keys() | OTHER_EVENTS)
 
 

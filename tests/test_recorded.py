@@ -1,4 +1,4 @@
-"""Names of the code that are data: in journals, prompts and answers of the page. A new name changes none."""
+"""Names that are data in journals, prompts and page answers: renames keep them."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ EngineError Fenced FileAway FileRefused JournalDamaged JournalError JournalHeld 
 Misshapen NoAnswer Overdue Refused SandboxError SoulError SpeechFailed SpeechRefused Stopped TooManyCalls
 TooManyTransitions Unavailable Unreadable
 """
-"""The names under which errors of the daemon's are recorded, and shown to a model."""
+"""Errors that are recorded or reach a model."""
 UNRECORDED = (ControlFlow, FileRefusal, FrameError, UnconfinedError)
-"""What is no failure, and errors of confined children, of which only the text crosses to the daemon."""
+"""Exceptions that are no failure or stay in a child."""
 ACTIONS = {
     "Think": None,
     "Respond": None,
@@ -52,30 +52,29 @@ ACTIONS = {
     "Schedule": "Schedule",
     "Escalate": None,
 }
-"""The built-in actions, with the title of the schema of their arguments."""
+"""Built-in actions with schema titles of their arguments."""
 FORMS = {
     "What was said meanwhile: more of the same, or something new.",
     "The answer of a mental query, which says what it is about to whoever remembers it.",
     "The answer of a brainstorm.",
 }
-"""What a model is told of the forms in which it answers: the docstrings of their classes."""
+"""Docstrings of answer forms, which reach the model."""
 RULES_OF_VERIFY = """
 cause closes doubled refers turn answered receipt woke step blank texts stretch thread brought stamp
 """
 
 
 def ours(kind: type) -> bool:
-    """Is this a class of the daemon's?"""
     return kind.__module__.startswith(f"{daemon.__name__}.")
 
 
 def own_errors() -> Iterator[type[BaseException]]:
-    """The classes of errors of the daemon's, but for those that no module lets out."""
+    """Yield the daemon's public errors."""
     for module in pkgutil.walk_packages(daemon.__path__, f"{daemon.__name__}."):
         if module.name.rpartition(".")[2] != "__main__":
             importlib.import_module(module.name)
     found: list[type[BaseException]] = [BaseException]
-    for one in found:  # grows as it goes
+    for one in found:  # grows meanwhile
         found += one.__subclasses__()
     for one in dict.fromkeys(found):
         if ours(one) and not one.__name__.startswith("_") and not issubclass(one, UNRECORDED):
@@ -89,8 +88,7 @@ def test_each_error_is_recorded_under_a_name_of_its_own_that_stays() -> None:
 
 
 def test_an_error_goes_by_its_recorded_name_and_a_foreign_one_by_that_of_its_class() -> None:
-    class OwnersRefusal(PostRefused):
-        """An owner's own class takes no name of ours."""
+    class OwnersRefusal(PostRefused): ...
 
     assert recorded_name(PostRefused("archived")) == "SpeechRefused"
     assert recorded_name(OwnersRefusal("archived")) == "OwnersRefusal"
@@ -139,5 +137,4 @@ def test_the_rules_of_verify_are_called_as_ever() -> None:
     ids=["metrics", "capabilities", "Health", "programs", "documents", "doctor", "reminders", "choosing"],
 )
 def test_fields_that_are_data_are_called_as_ever(kind: Any, names: str) -> None:
-    """They are keys of JSON, labels of metrics, parts of a prompt."""
     assert [one.name for one in fields(kind)] == names.split()

@@ -1,7 +1,4 @@
-"""The texts of the tests: words that stay as they are (tests/words/), or the owner's.
-
-tests/words/README.md says which of the two a test is given.
-"""
+"""Prompts of the tests: fixed ones in tests/words/ (see its README.md), else the project's."""
 
 from __future__ import annotations
 
@@ -18,13 +15,12 @@ from tests.source import ROOT
 
 WORDS = Path(__file__).parent / "words"
 PAGE = WORDS / "README.md"
-"""Says what the folder is for; no text of the soul."""
 
 OWNED = ("prompts", "playbooks", "actions")
 
 
 def ours(to: Path) -> Path:
-    """The project's own texts and actions, in a folder where a test may write."""
+    """Copy the project's texts and actions."""
     for part in OWNED:
         shutil.copytree(ROOT / part, to / part)
     shutil.copy(ROOT / "soul.md", to)
@@ -32,7 +28,7 @@ def ours(to: Path) -> Path:
 
 
 def copied(to: Path) -> Path:
-    """These texts in a folder where a test may write; returns it."""
+    """Copy the tests' texts."""
     for folder, files in held().items():
         into = to / folder
         into.mkdir(parents=True, exist_ok=True)
@@ -42,12 +38,11 @@ def copied(to: Path) -> Path:
 
 
 CATALOGUE = prompt_catalogue(PROCESSES.values(), STEP_TEXTS)
-"""Every text that the soul needs."""
 
 
 @functools.cache
 def whole() -> Path:
-    """All of them, in a folder where nobody writes."""
+    """Return a shared read-only folder of texts."""
     folder = tempfile.mkdtemp(prefix="words-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return copied(Path(folder))
@@ -55,7 +50,7 @@ def whole() -> Path:
 
 @functools.cache
 def held() -> Mapping[str, Mapping[str, bytes]]:
-    """These texts by folder and name, read once for all tests of a process."""
+    """Return texts by folder and name."""
     folders: dict[str, dict[str, bytes]] = {}
     for name in sorted({*CATALOGUE.texts, *kept()}):
         path = path_of(name)
@@ -66,13 +61,12 @@ def held() -> Mapping[str, Mapping[str, bytes]]:
 
 
 def kept() -> Collection[str]:
-    """The names of the texts in tests/words/."""
     paths = (path.relative_to(WORDS).with_suffix("") for path in WORDS.rglob("*.md") if path != PAGE)
     return {path.as_posix() for path in paths}
 
 
 def path_of(name: str, words: Path = WORDS) -> Path:
-    """Return the file of a text: the one in `words` if there is one and today's code can use it."""
+    """Return the file of a text: that in `words` if today's code can use it."""
     file = words / f"{name}.md"
     if file.exists() and CATALOGUE.fault(name, file.read_text(encoding="utf-8")) is None:
         return file

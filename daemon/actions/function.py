@@ -189,7 +189,7 @@ class ActionFunction:
             return "only a text is kept: write `-> str`, and return a str"
         return (
             "a run takes a text, its memory, `recurse()` or `[memory, process]`: write `-> str`,"
-            " `-> WorkingMemory`, `-> Recursion` or `-> list[object]`"
+            " `-> WorkingMemory`, `-> RunContinuation` or `-> list[object]`"
         )
 
     @property

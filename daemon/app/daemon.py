@@ -50,7 +50,7 @@ from daemon.app.wiring import (
 )
 from daemon.claude.availability import ModelAvailability
 from daemon.claude.client import highest_cost
-from daemon.claude.requests import SPOKEN
+from daemon.claude.models import SPOKEN
 from daemon.console.access import (
     PageCredentials,
     install_guard,
@@ -81,8 +81,8 @@ from daemon.settings.home import project_root, restrict_permissions, version, wr
 from daemon.settings.parse import ConfigError
 from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SLACK
-from daemon.telemetry.log import log_ended_turns
 from daemon.telemetry.metrics import Metrics
+from daemon.telemetry.turn_lines import log_ended_turns
 from daemon.turn.input_policy import EXPERT_PROCESS
 from daemon.turn.model_calls import LiveCalls, watch_models
 from daemon.turn.prompt_files import PromptFiles, draw_tag_suffix

@@ -28,9 +28,10 @@ from daemon.app.wiring import (
     make_sandboxes,
     models_by_role,
 )
-from daemon.claude.answer_stream import TOO_LONG, CallStopped, StreamDeadline, StreamedAnswer
+from daemon.claude.answer_stream import TOO_LONG, StreamedAnswer
 from daemon.claude.availability import FAILURE_REASONS, PASSING_FAILURES, ModelAvailability
 from daemon.claude.client import ClaudeClient
+from daemon.claude.deadlines import CallStopped, StreamDeadline
 from daemon.claude.requests import RequestQueue
 from daemon.documents.citations import check_citations
 from daemon.documents.document import Document, DocumentError

@@ -14,9 +14,10 @@ from aiohttp import web
 
 from daemon.claude.availability import RECENT_CALLS, CallOutcomes, ModelAvailability, ModelReport
 from daemon.claude.backend import ModelBackend
-from daemon.claude.requests import is_listed
+from daemon.claude.models import is_listed
 from daemon.console.access import NOTHING_HERE, json_error, read_posted_json
 from daemon.console.conversation_list import ConversationFilter
+from daemon.console.entry_text import entry_for_page, search_words
 from daemon.console.journal_view import (
     LONGEST_STREAM,
     MOST_PAGE_ENTRIES,
@@ -26,8 +27,6 @@ from daemon.console.journal_view import (
     JournalPager,
     JsonResponses,
     PageRequest,
-    entry_for_page,
-    search_words,
 )
 from daemon.console.overview import PageOverview
 from daemon.engine.event import Entry, Event, entry_as_json
@@ -119,7 +118,7 @@ def mount_console(app: web.Application, console: ConsoleSetup) -> None:
     get("/console/entries", views.entries)
     get("/console/search", views.search)
     get("/console/inner", views.inner)
-    get("/static/{name}", views.part)
+    get("/static/{name:.+}", views.part)
     app.on_shutdown.append(views.shutdown)
 
 
@@ -129,14 +128,14 @@ class ConsoleRoutes:
         self._streams = EventStreams(console.journal, console.thinking, console.patience, console.longest)
         self._answers = JsonResponses(console.patience)
         self._pages = JournalPager(console.journal)
-        self._parts = {path.name: path for path in STATIC.iterdir()}
+        self._parts = {path.relative_to(STATIC).as_posix(): path for path in STATIC.rglob("*.*")}
 
     async def page(self, _request: web.Request) -> web.StreamResponse:
         """Serve the page."""
         return web.FileResponse(STATIC / "index.html")
 
     async def part(self, request: web.Request) -> web.StreamResponse:
-        """Serve a static file by name."""
+        """Serve a static file by its path in the folder."""
         path = self._parts.get(request.match_info["name"])
         if path is None:
             return json_error(404, NOTHING_HERE)

@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from daemon.answers.repetition import make_text_profile, text_hash
-from daemon.engine.event import DAY
+from daemon.engine.clock import DAY
 from daemon.inner_life.contexts import TickContexts
 from daemon.inner_life.grammar import Known, ParsedCommands, parse_commands
 from daemon.inner_life.records import LLM_MEMORY, InnerRecord

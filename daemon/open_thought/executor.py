@@ -16,7 +16,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from daemon.actions.action import ActionDefinition, BaseActionContext, Outcome, bind_action
-from daemon.engine.event import DAY, Entry, seqs_of
+from daemon.engine.clock import DAY
+from daemon.engine.event import Entry, seqs_of
 from daemon.engine.exceptions import EngineError
 from daemon.engine.kinds import ThreadSpawned
 from daemon.errors import describe_error

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from daemon.answers.speech_gate import strip_thoughts
-from daemon.engine.event import DAY, Entry, of_kind, root_of, seqs_of
+from daemon.engine.clock import DAY
+from daemon.engine.event import Entry, of_kind, root_of, seqs_of
 from daemon.engine.kinds import EntryMatch, WaitBegan
 from daemon.inner_life.commands.command import TickCommands
 from daemon.inner_life.contexts import InnerLifeSetup, TickContexts, TickMoment

@@ -1,1 +1,1 @@
-"""How it thinks, without a world around it."""
+"""Tests of the room actions."""

@@ -1,4 +1,4 @@
-"""What an owner reads who has to agree to an action: all names, and values that cannot pretend or hide."""
+"""Text that an owner approves: complete, and safe against deceptive values."""
 
 from __future__ import annotations
 
@@ -11,17 +11,14 @@ WHOLE = "All of it stands elsewhere."
 
 
 class Run:
-    """A run that knows these words."""
-
     def label(self, meaning: str) -> str:
         return meaning
 
-    def words(self, name: str, **_words: str) -> str:
+    def prompt(self, name: str, **_words: str) -> str:
         return {"prompts/sentences/left_out": WHOLE}[name]
 
 
 def shown(**given: Any) -> list[str]:
-    """The lines that an owner reads, without the block around them."""
     first, *lines = arguments_for_approval(cast(AnyRun, Run()), given).splitlines()
     assert first == "```"
     end = lines.index("```")

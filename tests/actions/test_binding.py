@@ -1,4 +1,4 @@
-"""A definition bound to a run: what is recorded of it and what is found."""
+"""A definition bound to a run."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from daemon.prompts.chooser import ISMResult
 
 
 class Run:
-    """A run, and its turn, that keeps what it is given."""
-
     def __init__(self) -> None:
         self.turn = self
         self.findings: list[Outcome] = []
@@ -25,9 +23,9 @@ class Run:
     def label(self, meaning: str) -> str:
         return meaning
 
-    def doing(self, meaning: str) -> None: ...
+    def show_status(self, meaning: str) -> None: ...
 
-    def found(self, action: str, outcome: Outcome) -> None:
+    def report_finding(self, action: str, outcome: Outcome) -> None:
         self.findings.append(outcome)
 
     async def effect_soon(self, name: str, args: object, do: Callable[[], Awaitable[str]]) -> ActionObserved:
@@ -36,7 +34,7 @@ class Run:
 
 
 def coming_to(outcome: Any, **options: Any) -> ActionDefinition:
-    """An action that comes to this."""
+    """Make an action with this outcome."""
 
     async def perform(_run: AnyRun, _args: object) -> Any:
         return outcome
@@ -45,7 +43,6 @@ def coming_to(outcome: Any, **options: Any) -> ActionDefinition:
 
 
 async def done(one: ActionDefinition) -> tuple[Run, object]:
-    """What comes of it, once."""
     run = Run()
     return run, await bind_action(cast(AnyRun, run), one).handler("", [])
 

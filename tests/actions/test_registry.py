@@ -1,4 +1,4 @@
-"""The registry of actions: what a playbook offers, and the page about all of them."""
+"""The registry of actions and its page."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from daemon.settings.limits import Limits
 
 
 async def nothing(run: RunContext, args: Any) -> Outcome:
-    """Does nothing."""
+    """Do nothing."""
 
 
 def action(name: str, **others: Any) -> ActionDefinition:
-    """An action that does nothing."""
     return ActionDefinition(name=name, description=f"{name} it.", perform=nothing, **others)
 
 
@@ -33,7 +32,6 @@ class Where(BaseModel):
 
 
 def offering(*actions: str) -> Playbook:
-    """A playbook with these actions."""
     return Playbook(name="mending", goal="Mend it.", actions=actions, limits=Limits(), transitions={})
 
 

@@ -1,6 +1,6 @@
-"""A fuzz of the gate: answers in which everything that is to stay private says so, at any cut.
+"""Fuzzer of the speech gate: private parts are labelled, answers are cut anywhere.
 
-`python -m tests.answers.random_gate 100000` tries so many; a small share of it runs with the tests.
+`python -m tests.answers.random_gate 100000` tries that many; a few run with the tests.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ INSIDE = (
     f"[{SECRET}](x)",
 )
 UNTOLD = [inside for inside in INSIDE if "<say>" not in inside]
-"""What stands before a mark that closes a thought which never opened."""
+"""Beginnings before a closing mark without an opening one."""
 PROSE = (
     *(
         "Hello. ",
@@ -61,12 +61,12 @@ FORMAT = (
     "\n```\n<aside>a</aside>\n<say>b</say>\n<mood>c</mood>\n```\n",
     "\n~~~\n<next>x</next>\n~~~\n",
 )
-"""What may be said about the format of answers in any of them."""
+"""Text about the format, sayable in any answer."""
 IN_PROSE = (
     *("<say>Hi</say> ", "<Say> ", "<mood> ", "<next>x</next> ", "<aside>a</aside> ", "</aside> ", "</say>, "),
     *("<say-k8> ", "</SAY>. ", "<Response>x</Response> ", "&lt;say&gt; ", "<next "),
 )
-"""The same, where tags have the suffix: without it they are words."""
+"""Text about the format, sayable only if tags have the suffix."""
 MARKS = re.compile(
     r"<\s*/?\s*(?:think|thought|reason|aside|say|mood|scratch)|\[/?think\]|<\|\w+\|>|\*\*aside", re.I
 )
@@ -76,7 +76,6 @@ CODE = re.compile(r"(?<!`)(`+)(?!`)(?:.*?[^`\n])\1(?!`)")
 
 
 def thought(random: Random) -> str:
-    """Something that nobody is to read, whole."""
     inside = "".join(random.choices(INSIDE, k=random.randint(1, 3)))
     name = random.choice(NAMES)
     gap = random.choice(["", " ", "\n"])
@@ -94,19 +93,17 @@ def thought(random: Random) -> str:
 
 
 def harmony(random: Random, spoken: str) -> str:
-    """A thought and what is said, each in a channel."""
     kind = random.choice(["analysis", "commentary", "analysis to=x"])
     said = f"<|start|>assistant<|channel|>final<|message|>{spoken}"
     return f"<|channel|>{kind}<|message|>{''.join(random.choices(INSIDE, k=2))}<|end|>{said}"
 
 
 def prose(random: Random) -> str:
-    """What may be said."""
     return "".join(random.choices(PROSE, k=random.randint(0, 6)))
 
 
 def answer(random: Random) -> str:
-    """An answer, tagged or not, with thoughts anywhere but in code, perhaps cut off."""
+    """Return an answer with thoughts anywhere but in code, perhaps cut off."""
     parts = [prose(random), "\n"]
     for _ in range(random.randint(1, 3)):
         parts += [thought(random), random.choice(["", " ", "\n"]), prose(random), "\n"]
@@ -123,12 +120,11 @@ def answer(random: Random) -> str:
         said += f"\n**Aside:** {SECRET}"
     after = "</say>" if shape < 0.9 else f"\n<think>{SECRET}"
     whole = f"{before}<say>{said}{after}<mood>{SECRET}</mood>"
-    breaks_off = random.random() < 0.2 and shape >= 0.3  # before its lone mark nobody could tell a thought
+    breaks_off = random.random() < 0.2 and shape >= 0.3  # before its lone mark, a thought is not recognizable
     return whole[: random.randint(0, len(whole))] if breaks_off else whole
 
 
 def about(random: Random, *, marked: bool) -> str:
-    """Words about the format, in prose and in code."""
     pieces = [piece for piece in PROSE if piece != "` "] + [*FORMAT] * 3
     if marked:
         pieces += [*IN_PROSE] * 2
@@ -137,7 +133,7 @@ def about(random: Random, *, marked: bool) -> str:
 
 
 def garbled(seed: int) -> str | None:
-    """What is lost of an answer about the format, with the suffix or without, at some cut; or None."""
+    """Return the text lost from an answer about the format, or None."""
     random = Random(seed)
     marked = random.random() < 0.7
     tags = K7 if marked else UNSUFFIXED_TAGS
@@ -161,7 +157,7 @@ def garbled(seed: int) -> str | None:
 
 
 def problem(seed: int) -> str | None:
-    """What goes wrong with this answer at some cut, or None; a third have the suffix in their tags."""
+    """Return the failure of this answer at some cut, or None."""
     random = Random(seed)
     text = answer(random)
     if seed % 3 == 0:
@@ -188,7 +184,6 @@ def problem(seed: int) -> str | None:
 
 
 def leaks(shown: str) -> str:
-    """What of it nobody should have read."""
     if SECRET in shown:
         return SECRET
     found = MARKS.search(CODE.sub("", BLOCK.sub("", shown)))
@@ -196,7 +191,6 @@ def leaks(shown: str) -> str:
 
 
 def main(count: int) -> int:
-    """Tries so many answers; prints what went wrong."""
     wrong = [found for seed in range(count) for found in (problem(seed), garbled(seed)) if found]
     print(f"{count} answers at the gate  {len(wrong)} went wrong", *wrong[:5], sep="\n    ")
     return bool(wrong)

@@ -1,4 +1,4 @@
-"""Choices as models write them: what can be read is read, what is cut off or ambiguous never is."""
+"""Choices as models write them; ambiguous ones are rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schema of a run's choices: sorted, closed, within the limits, and true to what runs."""
+"""The schema of a run's choices."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ from tests.ism.chooser import Chooser, Deeds, choose, run
 
 
 class Colour(Enum):
-    """As arguments have them."""
-
     RED = "red"
     BLUE = "blue"
 

@@ -1,4 +1,4 @@
-"""Answers about the format: in one whose tags have the suffix, bare tags of ours are words."""
+"""Answers about the format, whose tags have the suffix."""
 
 from __future__ import annotations
 

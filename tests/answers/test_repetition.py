@@ -1,4 +1,4 @@
-"""When two texts are the same, how alike others are, and when an answer in the open is a repetition."""
+"""Similarity of texts, and repetition of answers."""
 
 from __future__ import annotations
 

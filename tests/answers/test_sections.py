@@ -1,4 +1,4 @@
-"""Sections at every chunk size: what is private stays private, whatever the model wrote."""
+"""Sections at every chunk size."""
 
 from __future__ import annotations
 

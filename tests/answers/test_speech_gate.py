@@ -1,4 +1,4 @@
-"""The gate: what of an answer may be read, whichever model wrote it, in time that grows with the text."""
+"""The speech gate, for any model's answer, in linear time."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from tests.soak import later, shared
 
 SIZE = 100_000
 SHARE = 2_000
-"""So many answers of the hundred thousand that `make soak` tries."""
+"""Random answers tried here; `make soak` tries 100,000."""
 EACH = 9
-"""Of the texts that are hard to read, each so-manieth one here: each is read in two or three ways."""
+"""Every ninth hard text is tried here."""
 
 PUBLIC = [
     "a < b and c > d",
@@ -498,7 +498,7 @@ WORK: list[Callable[[str], object]] = [
 
 
 DEAR = (stream, stream_marked, spoken_text, choose)
-"""What the quick ones of `make test` are tried for, too."""
+"""Functions that get only the quick texts in `make test`."""
 
 
 @pytest.mark.parametrize("each", [EACH, later(1)])

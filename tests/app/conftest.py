@@ -1,4 +1,4 @@
-"""Journals as the real daemon leaves them, each made once; a test takes a copy."""
+"""Journals of a real daemon, each made once and copied per test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Life = Callable[[Stage], Awaitable[None]]
 
 
 def journal_of(folder: Path, life: Life) -> Path:
-    """The journal of a daemon that has lived so and was stopped."""
+    """Run a daemon through this life; return its journal."""
 
     async def lived() -> None:
         async with staged(folder) as stage:
@@ -32,7 +32,7 @@ def journal_of(folder: Path, life: Life) -> Path:
 
 
 async def talk(stage: Stage) -> None:
-    """A DM with a follow-up, a mention in a channel, a question that waits out an outage, and a reminder."""
+    """Play a DM, a channel mention, a question during an outage, and a reminder."""
     stage.model.say(reply("Hello, Alice.", mood="engaged"))
     ts = await stage.say("alice", ALICE, "Hi\x1b[31m there,\nClaudius \u202eevil")
     stage.model.say(reply("Still here."))
@@ -54,7 +54,7 @@ async def talk(stage: Stage) -> None:
 
 
 async def stop_in_the_middle(stage: Stage) -> None:
-    """Told to stop while the model thinks, with a message more waiting."""
+    """Stop the daemon while the model thinks and another message waits."""
     stage.model.say(reply("Never heard."), until=asyncio.Event())
     ts = await stage.post("alice", ALICE, "Hello?")
     await stage.until(lambda: stage.model.requests)
@@ -66,19 +66,18 @@ async def stop_in_the_middle(stage: Stage) -> None:
 
 @pytest.fixture(scope="session")
 def talked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The journal after `talk`; not to be changed."""
+    """Journal after `talk`; read-only."""
     return journal_of(tmp_path_factory.mktemp("talked"), talk)
 
 
 @pytest.fixture(scope="session")
 def half(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The journal after `stop_in_the_middle`; not to be changed."""
+    """Journal after `stop_in_the_middle`; read-only."""
     return journal_of(tmp_path_factory.mktemp("half"), stop_in_the_middle)
 
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A stage with the soul awake on it."""
     (tmp_path / "stage").mkdir()
     async with staged(tmp_path / "stage") as stage:
         await stage.wake()
@@ -87,5 +86,5 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 @pytest.fixture
 def journal(talked: Path, tmp_path: Path) -> Path:
-    """A copy of the journal after `talk`, in a folder of its own."""
+    """Writable copy of the journal after `talk`."""
     return Path(shutil.copy(talked, tmp_path / "journal.db"))

@@ -1,4 +1,4 @@
-"""Cells that hold what no daemon writes there: where `verify` says so, and `trace` leaves it to `verify`."""
+"""Damaged cells, which `verify` reports and `trace` does not."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ DAMAGES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "by-nobody": ("speech", {"author": ""}),
     "at-no-time": ("speech", {"at": 10**15}),
 }
-"""The kind of entry, and the columns of the first one of it that are changed."""
+"""Kind of the damaged entry, and its changed columns."""
 
 
 def damage(copy: Forgery, name: str) -> int:
-    """Do this to a journal; returns the seq of the entry."""
+    """Damage a journal; return the entry's seq."""
     kind, columns = DAMAGES[name]
     return copy.change(copy.seqs(kind)[0], **columns)

@@ -1,4 +1,4 @@
-"""What no daemon ever writes, by the rule of `verify` that it breaks. Each returns the seq to be named."""
+"""Forged entries, by the rule that they break. Each function returns the seq to report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A journal in the hands of someone who changes it: what no daemon ever does."""
+"""Changes of a journal that no daemon makes."""
 
 from __future__ import annotations
 
@@ -13,27 +13,22 @@ from daemon.engine.journal.rows import ROW
 
 
 class Forgery:
-    """An open journal file."""
-
     def __init__(self, db: sqlite3.Connection) -> None:
         self.db = db
 
     def seqs(self, kind: str) -> list[int]:
-        """The seqs of all entries of a kind."""
         found = self.db.execute("select seq from entry where kind = ? order by seq", (kind,))
         return [seq for (seq,) in found]
 
     def body(self, seq: int) -> dict[str, Any]:
-        """What an entry says."""
         (text,) = self.db.execute("select body from entry where seq = ?", (seq,)).fetchone()
         return dict(json.loads(text))
 
     def column(self, seq: int, name: str) -> Any:
-        """One column of an entry."""
         return self.db.execute(f"select {name} from entry where seq = ?", (seq,)).fetchone()[0]
 
     def change(self, seq: int, **columns: Any) -> int:
-        """Other values for these columns of an entry; a body is merged into the old one."""
+        """Change columns of an entry; a body is merged into the old one."""
         if isinstance(body := columns.get("body"), dict):
             columns["body"] = json.dumps(self.body(seq) | body)
         for name, value in columns.items():
@@ -50,7 +45,7 @@ class Forgery:
         closes: Sequence[int] = (),
         key: str = "",
     ) -> int:
-        """One entry more, at the end; returns its seq."""
+        """Append an entry; return its seq."""
         (seq,) = self.db.execute("select max(seq) + 1 from entry").fetchone()
         row = (seq, thread, kind, "soul", json.dumps(body or {}), key or f"added#{seq}", cause)
         added = (*row, json.dumps([*closes]), 0.0)
@@ -59,7 +54,7 @@ class Forgery:
 
 
 def spoil(path: Path, name: str) -> None:
-    """Write over the first page of this table or index, in a file that nobody has open."""
+    """Overwrite the first page of a table or index; the file must be closed."""
     with closing(sqlite3.connect(path)) as db:
         db.execute("pragma wal_checkpoint(truncate)")
         (size,) = db.execute("pragma page_size").fetchone()
@@ -71,6 +66,5 @@ def spoil(path: Path, name: str) -> None:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Forgery]:
-    """The journal at this path, for changing it."""
     with closing(sqlite3.connect(path)) as db, db:
         yield Forgery(db)

@@ -1,4 +1,4 @@
-"""`check`: what an owner is told of playbooks and prompts, and what it takes for the soul to read them."""
+"""`check`: findings about playbooks and prompts."""
 
 from __future__ import annotations
 
@@ -29,14 +29,11 @@ Told = Callable[[], tuple[int, list[str]]]
 
 @pytest.fixture
 def words(tmp_path: Path) -> Path:
-    """A copy of the project's texts."""
     return copied(tmp_path)
 
 
 @pytest.fixture
 def told(words: Path, capsys: pytest.CaptureFixture[str]) -> Told:
-    """The exit status, and the lines that are printed."""
-
     def checked() -> tuple[int, list[str]]:
         status = check_texts(words, OwnerCode(registry=REGISTRY, processes=PROCESSES))
         return status, capsys.readouterr().out.splitlines()
@@ -45,7 +42,6 @@ def told(words: Path, capsys: pytest.CaptureFixture[str]) -> Told:
 
 
 def write(words: Path, name: str, *lines: str, goal: str = "Mend it.") -> None:
-    """A playbook with this front matter beside its goal."""
     text = "\n".join(("---", f"goal: {goal}", f"when: {name} is wanted.", *lines, "---", "Be kind."))
     (words / PLAYBOOK_FOLDER / f"{name}.md").write_text(text, encoding="utf-8")
 
@@ -164,7 +160,7 @@ def test_when_one_goes_to_a_process_is_the_owners_to_say(words: Path, told: Told
 
 
 async def _nothing(turn: Turn) -> WorkingMemory:
-    """Dream, and do nothing."""
+    """Do nothing."""
     return turn.memory
 
 
@@ -287,7 +283,7 @@ def test_a_function_that_can_be_no_action_is_told_why(
 
 
 def own(words: Path, capsys: pytest.CaptureFixture[str], text: str, *, owned: bool = True) -> list[str]:
-    """What is said of texts with this one file of the owner's in actions/."""
+    """Return the findings about this one file in the owner's actions/."""
     (words / "actions").mkdir()
     (words / "actions" / "looking.py").write_text(text)
     check_texts(words, find_owner_code(words, owned=owned))
@@ -340,7 +336,7 @@ def test_an_action_of_the_owners_has_to_be_offered_and_agreed_to_by_somebody(
 def test_a_file_that_holds_no_action_is_named(
     words: Path, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
-    (words / "prompts" / "looking.md").write_text("Look.")  # it may be for this file
+    (words / "prompts" / "looking.md").write_text("Look.")  # it may belong to this file
     [wrong] = [line for line in own(words, capsys, text) if line[0] == "✗"]
     assert wrong.startswith("✗ actions/looking ")
     assert wrong.endswith("take it away")

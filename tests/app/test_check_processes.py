@@ -1,4 +1,4 @@
-"""`check`: what whoever writes a process is told of its file, and what it takes for the daemon to start."""
+"""`check`: findings about files of processes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ MISTAKES = {
 
 @pytest.fixture
 def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Found]:
-    """What is found where this stands in a file, after a sound one."""
+    """Return a checker of code after a sound file."""
     monkeypatch.syspath_prepend(tmp_path)
     package = f"trials_{tmp_path.name.replace('-', '_')}"
 
@@ -131,7 +131,6 @@ def test_a_start_with_a_command_that_two_processes_answer_ends_with_a_sentence(t
 
 
 def checked(folder: Path, capsys: pytest.CaptureFixture[str], code: OwnerCode) -> list[str]:
-    """What is to mend, as `check` says it of the texts of the tests beside this code."""
     assert check_texts(copied(folder), code) == 1
     return [line for line in capsys.readouterr().out.splitlines() if line[0] == "✗"]
 
@@ -142,7 +141,10 @@ def checked(folder: Path, capsys: pytest.CaptureFixture[str], code: OwnerCode) -
     [
         ("processes/trial", "processes/trial: it cannot be read (SyntaxError: "),
         ("processes/deep_reading", "daemon/processes/deep_reading.py: it cannot be read (SyntaxError: "),
-        ("actions/note_commands", "daemon/actions/note_commands.py: it cannot be read (SyntaxError: "),
+        (
+            "inner_life/commands/memory_commands",
+            "daemon/inner_life/commands/memory_commands.py: it cannot be read (SyntaxError: ",
+        ),
     ],
 )
 def test_a_start_with_code_that_cannot_be_read_ends_with_a_sentence(

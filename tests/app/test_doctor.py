@@ -1,4 +1,4 @@
-"""The doctor, in the rehearsal world with the real SDKs: what is well, and what it says of what is not."""
+"""The doctor in the rehearsal world, with the real SDKs."""
 
 from __future__ import annotations
 
@@ -29,13 +29,11 @@ from tests.stories.stage import ALICE, Stage, staged
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which nobody is awake yet."""
     async with staged(tmp_path) as stage:
         yield stage
 
 
 def settings(world: Stage, **others: Any) -> Settings:
-    """Those of a daemon that would live in this world."""
     values: dict[str, Any] = {
         "slack_bot_token": SOUL.bot_token,
         "slack_app_token": SOUL.app_token,
@@ -53,7 +51,7 @@ async def found(world: Stage, **others: Any) -> dict[str, Finding]:
 
 
 async def ill(world: Stage, **others: Any) -> str:
-    """The only line that is ill."""
+    """Return the only finding that is ill."""
     [wrong] = [one for one in (await found(world, **others)).values() if not one.ok]
     assert finding_line(wrong).startswith("✗ ")
     return f"{wrong.name}: {wrong.said}"

@@ -1,4 +1,4 @@
-"""The doctor and a server of chat completions: one tiny turn there, and what to mend."""
+"""The doctor and a server of chat completions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ MODELS: dict[str, Any] = {
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which nobody is awake yet."""
     async with staged(tmp_path) as stage:
         yield stage
 

@@ -1,4 +1,4 @@
-"""The doctor and the model's account: which models it knows, and whether it has credit."""
+"""The doctor and the model's account: models and credit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from tests.stories.stage import ALICE, Stage, staged
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which nobody is awake yet."""
     async with staged(tmp_path) as stage:
         yield stage
 

@@ -1,4 +1,4 @@
-"""What the doctor finds out about the daemon's files: damage, another version, and who else can read them."""
+"""The doctor and the daemon's files: damage, versions, permissions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_journal_of_another_version_is_ill(journal: Path) -> None:
 
 
 def test_a_journal_that_cannot_be_looked_at_is_ill(tmp_path: Path) -> None:
-    found = look_at(tmp_path / ("long" * 100))  # as in a folder that is closed to others
+    found = look_at(tmp_path / ("long" * 100))  # fails as in a closed folder
     assert not found.ok
     assert "(File name too long): ask as the one who runs the daemon" in found.said
 

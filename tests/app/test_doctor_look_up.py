@@ -1,4 +1,4 @@
-"""The doctor before a local server: what its models can do, in a table, and which names its list lacks."""
+"""The doctor and a local server's models."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ SONNET = "claude-sonnet-5-5"
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which nobody is awake."""
     async with staged(tmp_path) as stage:
         yield stage
 
@@ -34,7 +33,6 @@ async def world(tmp_path: Path) -> AsyncIterator[Stage]:
 async def said(
     world: Stage, server: ModelServer, clock: FakeClock | None = None, **others: Any
 ) -> list[Finding]:
-    """What the doctor says of the model before this server."""
     world.home.mkdir(mode=0o700, exist_ok=True)
     values = {"claude_model": LOCAL, "claude_model_fast": LOCAL, "model_prices": ((LOCAL, FREE_PRICE),)}
     asked = settings(world, anthropic_base_url=server.url, **{**values, **others})

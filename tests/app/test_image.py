@@ -1,4 +1,4 @@
-"""The image, unbuilt: what its recipe says, and that what goes into it is enough to live."""
+"""The Dockerfile, and a daemon run from the files that it copies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RECIPE = re.sub(r"\\\n", " ", (ROOT / "Dockerfile").read_text(encoding="utf-8"))
 
 
 def steps(*names: str) -> list[str]:
-    """The arguments of the instructions of these names, in order."""
+    """Return the arguments of these instructions, in order."""
     found = (line.partition(" ") for line in RECIPE.splitlines() if line and line[0] != "#")
     return [argument.strip() for name, _, argument in found if name in names]
 
@@ -32,7 +32,7 @@ def environment() -> dict[str, str]:
 
 
 def ignored(path: str) -> bool:
-    """Does .dockerignore keep this out? The last line that matches it, or a folder above it, decides."""
+    """True if .dockerignore excludes this; the last matching line decides."""
     out, parts = False, path.split("/")
     above = ["/".join(parts[: n + 1]) for n in range(len(parts))]
     for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines():
@@ -44,7 +44,7 @@ def ignored(path: str) -> bool:
 
 
 def copy_compiled(file: Path, place: Path) -> None:
-    """What Python has compiled of this file, beside its copy: nothing is imported that has no source."""
+    """Copy compiled code: modules without source cannot be imported."""
     if file.suffix == ".py" and (known := Path(cache_from_source(str(file)))).exists():
         compiled = Path(cache_from_source(str(place)))
         compiled.parent.mkdir(exist_ok=True)
@@ -53,7 +53,6 @@ def copy_compiled(file: Path, place: Path) -> None:
 
 @pytest.fixture
 def image(tmp_path: Path) -> Path:
-    """A folder with what the recipe copies, as far as .dockerignore lets it."""
     app = tmp_path / "app"
     for copied in steps("COPY"):
         *sources, target = copied.split()
@@ -125,7 +124,6 @@ def test_what_the_recipe_copies_is_let_in() -> None:
 
 
 def daemon(app: Path, **env: str) -> subprocess.Popen[str]:
-    """The daemon as the image would start it."""
     _, *rest = json.loads(*steps("ENTRYPOINT"))
     return subprocess.Popen(
         [sys.executable, *rest],
@@ -138,7 +136,6 @@ def daemon(app: Path, **env: str) -> subprocess.Popen[str]:
 
 
 def healthy(port: str) -> bool:
-    """What the healthcheck of the image says."""
     [check] = steps("HEALTHCHECK")
     _, *rest = json.loads(check.partition("CMD ")[2])
     environ = environment() | {"PORT": port}

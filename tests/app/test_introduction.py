@@ -1,4 +1,4 @@
-"""What the daemon says as it starts: whether it decides by itself, and who may let a run go on."""
+"""The introduction that the daemon prints at its start."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ WATCHED = "at a limit an owner may let it go on"
 
 
 async def lines(capsys: pytest.CaptureFixture[str], folder: Path, **settings: Any) -> dict[str, str]:
-    """What it says with these settings, by the first word of the line."""
     clock = FakeClock()
     async with Journal(folder / "journal.db", clock, SOUL_KINDS) as journal:
         print_start_lines(

@@ -1,4 +1,4 @@
-"""The write-ahead log beside a command whose output nobody reads on: it stays small."""
+"""A small write-ahead log beside a command with unread output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from daemon.settings.home import project_root
 from tests.clock import FakeClock
 
 LONG = "word " * 4_000
-"""20,000 bytes of an entry: a few hundred of them are more than the log may keep."""
 OPENED = ConversationOpened(
     team="T1", channel="D1", ts="1.000000", where="dm", place="a DM", audience="", user="U1", called_by=""
 )

@@ -1,4 +1,4 @@
-"""A journal is read beside whoever lives on it: no lock, no write, and all of one moment."""
+"""Reading of a live journal: lock-free, read-only, from one moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What README, RUNNING.md and SETTINGS.md promise: the pages are true, a backup is of one moment."""
+"""Promises of README, RUNNING.md and SETTINGS.md."""
 
 from __future__ import annotations
 
@@ -32,13 +32,12 @@ PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "benchmarks" 
 
 
 def headings(page: Path) -> set[str]:
-    """Return the anchors that a page's headings have on GitHub."""
+    """Return the anchors that GitHub gives a page's headings."""
     titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def section(title: str) -> str:
-    """A part of the README."""
     return README.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 

@@ -1,4 +1,4 @@
-"""`trace`: a thread as its owner reads it, found by whatever they have at hand."""
+"""`trace`: a thread for its owner."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ def read(talked: Path) -> Iterator[JournalReader]:
 
 @pytest.fixture
 def alice(read: JournalReader) -> Entry[ConversationOpened]:
-    """The thread of Alice's DM."""
     return next(one for one in read.entries_of_kind(ConversationOpened) if one.event.channel.startswith("D"))
 
 

@@ -1,4 +1,4 @@
-"""`verify` finds what no daemon would have written: each rule by a journal that breaks it."""
+"""`verify`: each rule, by a journal that breaks it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests run with requirements.txt alone: what is written with a missing tool is skipped, and says why."""
+"""Skipped tests of missing tools."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ sys.meta_path[:] = [Without(finder) for finder in sys.meta_path]
 
 def test_tests_that_need_a_missing_tool_are_skipped_and_the_others_collected(tmp_path: Path) -> None:
     (tmp_path / "no_tools.py").write_text(NO_TOOLS, encoding="utf-8")
-    # test_pdf imports test_loading, which is collected before it; test_metrics needs no tool.
+    # test_pdf imports test_loading, collected first; test_metrics needs no tool.
     tests = ("console/test_page", "console/test_metrics", "documents/test_loading", "documents/test_pdf")
     wanted = [f"tests/{test}.py" for test in tests]
     collect = ["-m", "pytest", "-p", "no_tools", "-p", "no:hypothesispytest", "--collect-only", "-rs"]

@@ -1,1 +1,1 @@
-"""Model servers as they are found in the wild, on loopback ports."""
+"""Fake model servers on loopback ports."""

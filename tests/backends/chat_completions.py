@@ -1,4 +1,4 @@
-"""A server of chat completions, as OpenAI and those who speak as OpenAI does behave, at `/v1`."""
+"""Server of chat completions by OpenAI and its imitators, at `/v1`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from aiohttp import ClientError, ClientResponse, ClientSession, web
 from rehearsal.wire import bearer, hang_up
 
 CHARACTERS, CACHED = 3, 128
-"""Characters to a token, about; tokens of the pieces in which the beginning of a prompt is cached."""
+"""Characters in a token; tokens in one block of a cached prefix."""
 LOOK = 0.01
-"""Real seconds from one look to the next whether somebody still waits for an answer."""
+"""Real seconds between checks for a disconnect."""
 KNOWN = frozenset(
     {"model", "messages", "max_tokens", "max_completion_tokens", "stream", "stream_options", "stop"}
     | {"response_format", "temperature", "top_p", "seed", "user", "n"}
@@ -29,23 +29,20 @@ CODES = {
     429: (429, "requests", "rate_limit_exceeded"),
     529: (503, "server_error", None),
 }
-"""How OpenAI says what Anthropic says with this status: status, type and code."""
+"""OpenAI's status, type and code for Anthropic's statuses."""
 Event = Mapping[str, Any]
 
 
 def chunk(delta: Event | None = None, finish: str | None = None, **more: Any) -> dict[str, Any]:
-    """A piece of an answer."""
     choice = {"index": 0, "delta": delta or {}, "logprobs": None, "finish_reason": finish}
     return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "choices": [choice], **more}
 
 
 def text(said: str) -> dict[str, Any]:
-    """A piece with some of its text."""
     return chunk({"content": said})
 
 
 def usage(prompt: int, answer: int, cached: int = 0) -> dict[str, Any]:
-    """The last piece, which has no choice, and counts the tokens."""
     counted = {
         "prompt_tokens": prompt,
         "completion_tokens": answer,
@@ -56,12 +53,11 @@ def usage(prompt: int, answer: int, cached: int = 0) -> dict[str, Any]:
 
 
 def error(said: str, kind: str = "invalid_request_error", code: object = None) -> dict[str, Any]:
-    """An error in OpenAI's form."""
     return {"error": {"message": said, "type": kind, "param": None, "code": code}}
 
 
 def frames(*events: object) -> bytes:
-    """Events as they go over the wire; a text goes as it is."""
+    """Encode server-sent events; a str is sent unchanged."""
     return b"".join(_frame(event) for event in events)
 
 
@@ -71,11 +67,11 @@ def _frame(event: object) -> bytes:
 
 
 class ChatServer:
-    """Answers with what is queued, else as the understudy at `behind` does.
+    """Server that sends queued answers, else those of the understudy at `behind`.
 
-    `quirks` are those of its own: `refuses NAME` (a field of a request, with the words of `REFUSALS`),
-    `no usage`, `null usage`, `comments`, `thinks` (in `reasoning_content`), `think tag`, `no key`,
-    `redirects`, `ignores stream`. `root` is where its API stands.
+    `quirks`: `refuses NAME` (a field, with the words of `REFUSALS`), `no usage`, `null usage`, `comments`,
+    `thinks` (in `reasoning_content`), `think tag`, `no key`, `redirects`, `ignores stream`. `root`: path of
+    the API.
     """
 
     def __init__(self, behind: str, root: str = "/v1") -> None:
@@ -89,14 +85,12 @@ class ChatServer:
         self._root = root
         self._session: ClientSession | None = None
         self._prompts: list[str] = []
-        """Those that are cached, which such servers do without being asked."""
+        """Prompts cached automatically, as on such servers."""
 
     def queue(self, *events: object, done: bool = True) -> None:
-        """Stream these events as the next answer."""
         self.queued.append(frames(*events, *(["[DONE]"] if done else [])))
 
     def refuse(self, status: int, body: object, headers: Mapping[str, str] | None = None) -> None:
-        """Refuse the next request with this: JSON, or a text as it is."""
         made = web.json_response(body, status=status, headers=headers)
         if isinstance(body, str):
             made = web.Response(text=body, status=status, content_type="text/html", headers=headers)
@@ -104,7 +98,7 @@ class ChatServer:
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[str]:
-        """Where it stands, without a slash at the end."""
+        """Serve; yield the URL without a trailing slash."""
         app = web.Application(client_max_size=2**24)
         app.router.add_post(f"{self._root}/chat/completions", self._completions)
         app.router.add_get(f"{self._root}/models", self._all_models)
@@ -128,7 +122,6 @@ class ChatServer:
         return web.json_response({"id": name, "object": "model", "owned_by": "them"})
 
     async def _completions(self, request: web.Request) -> web.StreamResponse:
-        """An answer, given up as soon as nobody waits for it."""
         answering = asyncio.create_task(self._answer(request))
         try:
             while not answering.done():
@@ -243,7 +236,7 @@ REFUSALS = {
 
 
 def objection(body: Event, quirks: set[str]) -> Event | None:
-    """Why this request is refused, as OpenAI would say it, or as a quirk has it; None: it is answered."""
+    """Return the refusal of this request by OpenAI or a quirk, else None."""
     for name in sorted({*body} - KNOWN):
         return error(f"Unrecognized request argument supplied: {name}")
     if len(body.get("stop", ())) > 4:
@@ -272,7 +265,6 @@ def _is_loose(schema: object) -> bool:
 
 
 def as_messages(body: Event) -> dict[str, Any]:
-    """The same as a request to the Messages API."""
     said = [one for one in body["messages"] if one["role"] != "system"]
     system = [one["content"] for one in body["messages"] if one["role"] == "system"]
     asked: dict[str, Any] = {
@@ -293,7 +285,6 @@ def as_messages(body: Event) -> dict[str, Any]:
 
 
 def _common(one: str, other: str) -> int:
-    """With how many characters both begin."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
@@ -310,7 +301,6 @@ async def _events(came: ClientResponse) -> AsyncIterator[Event]:
 
 
 async def _whole(came: ClientResponse) -> dict[str, Any]:
-    """The answer as one object, as those send it that do not stream."""
     said, finish, answer = "", "stop", 0
     async for event in _events(came):
         match event:
@@ -327,7 +317,6 @@ async def _whole(came: ClientResponse) -> dict[str, Any]:
 
 
 async def _refused(came: ClientResponse, model: str) -> web.Response:
-    """What the understudy says, as OpenAI would."""
     said = (await came.json())["error"]["message"]
     wait = came.headers.get("retry-after")
     headers = {"retry-after": wait} if wait else None

@@ -1,4 +1,4 @@
-"""A fake of llama-server (llama.cpp) on a loopback port: slow, with comments in the silence."""
+"""Fake llama-server (llama.cpp): slow, with comments during silence."""
 
 from __future__ import annotations
 
@@ -18,18 +18,17 @@ from tests.claude.raw import delta, frame
 
 COMMENT = b":\n\n"
 COMMENT_EACH = 30.0
-"""Seconds from one comment to the next."""
+"""Seconds between comments."""
 CHARACTERS = 4
-"""Characters to a token, as this server counts."""
+"""Characters in a token."""
 Ignored = Literal["stop_sequences", "max_tokens", "schema"]
 Script = Callable[[Mapping[str, Any]], str]
 
 
 @dataclass(slots=True, kw_only=True)
 class Answer:
-    """What is answered, and how slowly: seconds before the first event (`prefill`), and for each token.
-
-    `hangs`: after its last token the stream stays open, without an end. `comments`: whether it sends them.
+    """Answer with its delays in seconds: before the first event (`prefill`) and per token. `hangs`: the
+    stream never ends.
     """
 
     text: str
@@ -41,11 +40,10 @@ class Answer:
 
 @dataclass(kw_only=True)
 class LlamaServer:
-    """One model of this `name` in so many `slots`; what comes beyond these waits, with comments.
+    """Server of one model with `slots`; further requests wait, with comments.
 
-    `requests` are the bodies that came, `order` the last texts of those that got a slot, in order; `closed`
-    counts those whose sender was gone before the end. What it `ignores` of a request has no effect; `listed`
-    are the names that /v1/models has.
+    `requests`: received bodies. `order`: last texts, by slot given. `closed`: early disconnects. `ignores`:
+    request fields without effect. `listed`: names in /v1/models.
     """
 
     clock: Clock
@@ -63,7 +61,7 @@ class LlamaServer:
     closed: int = 0
     running: int = 0
     most: int = 0
-    """The most requests that were sent and not answered at one time."""
+    """Most requests open at once."""
     _answers: deque[Answer] = field(default_factory=deque)
     _busy: int = 0
     _freed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -73,7 +71,6 @@ class LlamaServer:
         self._answers.append(Answer(text=text, **{"prefill": self.prefill, "token": self.token, **how}))
 
     def mount(self, app: web.Application) -> None:
-        """Add what it serves."""
         app.router.add_post("/v1/messages", self._messages)
         app.router.add_get("/v1/models", self._models)
         app.router.add_get("/props", self._props)
@@ -82,7 +79,6 @@ class LlamaServer:
         return web.json_response(self.listing())
 
     def listing(self) -> dict[str, Any]:
-        """What /v1/models says."""
         names = self.listed if self.listed is not None else (self.name,)
         meta = {"n_ctx": self.window, "n_ctx_train": 32_768, "n_vocab": 151_936, "n_params": 1_543_714_304}
         data = [
@@ -126,7 +122,7 @@ class LlamaServer:
 
     @asynccontextmanager
     async def _commented(self, response: web.StreamResponse) -> AsyncIterator[Line]:
-        """While inside, a comment is sent after each time of silence."""
+        """Send comments during silence until the block ends."""
         line = Line(response=response)
 
         async def comment() -> None:
@@ -182,7 +178,7 @@ class LlamaServer:
         await line.send(frame({"type": "message_stop"}))
 
     def _pieces(self, body: Mapping[str, Any], text: str) -> Iterator[str | None]:
-        """The tokens of a text; None where it ends at a stop sequence."""
+        """Yield the tokens of a text; None at a stop sequence."""
         ends = [text.find(stop) for stop in body.get("stop_sequences", ()) if stop in text]
         if "stop_sequences" in self.ignores or not ends:
             yield from re.findall(r"\s*\S{1,4}|\s+", text)
@@ -193,19 +189,15 @@ class LlamaServer:
 
 @dataclass(slots=True, kw_only=True)
 class Line:
-    """The stream of one answer."""
-
     response: web.StreamResponse
     comments: bool = True
 
     async def send(self, sent: bytes) -> None:
-        """Send it, if somebody is still there."""
         with suppress(ConnectionResetError):
             await self.response.write(sent)
 
 
 def last_text(body: Mapping[str, Any]) -> str:
-    """All of the last message of a request."""
     content = body["messages"][-1]["content"]
     if isinstance(content, str):
         return content
@@ -213,13 +205,11 @@ def last_text(body: Mapping[str, Any]) -> str:
 
 
 def tokens(body: Mapping[str, Any]) -> int:
-    """The tokens of a prompt, as this server counts them."""
     said = json.dumps([body.get("system", ""), body["messages"]], ensure_ascii=False)
     return len(said) // CHARACTERS
 
 
 def _no_images() -> web.Response:
-    """What a model without an image projector says."""
     said = "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"
     return web.json_response({"error": {"code": 500, "message": said, "type": "server_error"}}, status=500)
 
@@ -238,7 +228,7 @@ def _too_long(count: int, window: int) -> web.Response:
 
 @asynccontextmanager
 async def llama_server(clock: Clock, **how: Any) -> AsyncIterator[tuple[LlamaServer, str]]:
-    """Such a server and its address. Who hangs up ends what is written for them, as with the real one."""
+    """Serve; yield the server and its URL. A disconnect ends the answer, as in the real one."""
     server = LlamaServer(clock=clock, **how)
     app = web.Application(client_max_size=2**24)
     server.mount(app)

@@ -1,4 +1,4 @@
-"""A local model server: its list, what it says of itself, and a model that answers what the look-up asks."""
+"""Local model server: its list, its properties, and a model for probes."""
 
 from __future__ import annotations
 
@@ -19,22 +19,20 @@ QWEN: Mapping[str, Any] = {
     "owned_by": "llamacpp",
     "meta": {"n_ctx": 12_288, "n_ctx_train": 32_768, "n_params": 8_190_735_360, "size": 5_027_783_488},
 }
-"""A model as llama-server lists it."""
 PROPS: Mapping[str, Any] = {
     "build_info": "b6543-abc",
     "total_slots": 2,
     "default_generation_settings": {"n_ctx": 12_288},
 }
-"""What llama-server says of itself."""
 SECTIONS = "<aside-q4>It is easy.</aside-q4>\n<say-q4>Yes, it is.</say-q4>"
 
 
 @dataclass(kw_only=True)
 class ModelServer:
-    """`listed` are the models of the list; `body`, `status` and `headers` stand in its place if set.
+    """Server that lists `listed`; `body`, `status` and `headers` replace the list if set.
 
-    The model is held to a schema by `schema` (format, grammar, prompt), says `sections` where it is asked for
-    some, and sees images where `sees`; None: the server refuses them. `silent` holds the list back.
+    The model obeys a schema as `schema` says (format, grammar, prompt), writes `sections` if asked to, and
+    accepts images if `sees` (None: the server refuses them). `silent` withholds the list.
     """
 
     listed: list[Any] = field(default_factory=lambda: [dict(QWEN)])
@@ -43,25 +41,21 @@ class ModelServer:
     headers: Mapping[str, str] = field(default_factory=dict)
     silent: bool = False
     page: int = 0
-    """Models on one page, as Anthropic has them; 0: there are no pages."""
+    """Models on one page, as Anthropic has them; 0: no pages."""
     props: Mapping[str, Any] | None = field(default_factory=lambda: dict(PROPS))
     others: dict[str, Any] = field(default_factory=dict)
-    """Other things that it says of itself, by path."""
     schema: str = "prompt"
     sections: str = SECTIONS
     sees: bool | None = None
     failing: int = 0
-    """The status of every call of the model, while it is set."""
     held_back: asyncio.Event | None = None
-    """Answers wait for it."""
+    """Event that answers wait for."""
     asked: list[str] = field(default_factory=list)
-    """The paths of all that was looked up, with the key that came along."""
+    """Requested paths with their keys."""
     requests: list[dict[str, Any]] = field(default_factory=list)
-    """The calls of the model."""
     url: str = ""
 
     async def models(self, request: web.Request) -> web.StreamResponse:
-        """The list."""
         self.asked.append(request.path)
         if self.silent:
             await asyncio.Event().wait()
@@ -77,7 +71,6 @@ class ModelServer:
         return web.json_response({"data": shown, "has_more": more, "last_id": shown[-1]["id"]})
 
     async def other(self, request: web.Request) -> web.StreamResponse:
-        """What it says of itself."""
         self.asked.append(request.path)
         said = self.props if request.path == "/props" else self.others.get(request.path)
         if said is None:
@@ -85,7 +78,6 @@ class ModelServer:
         return web.json_response(said)
 
     async def messages(self, request: web.Request) -> web.StreamResponse:
-        """One answer of its model."""
         asked = await request.json()
         self.requests.append(asked)
         if self.held_back:
@@ -133,7 +125,6 @@ class ModelServer:
 
 @asynccontextmanager
 async def model_server(**knobs: Any) -> AsyncIterator[ModelServer]:
-    """Such a server, with these knobs."""
     server = ModelServer(**knobs)
     app = web.Application()
     app.router.add_get("/v1/models", server.models)

@@ -1,4 +1,4 @@
-"""A server whose model answers as weak models do, in one of many ways, behind the Messages API."""
+"""Server whose model answers as weak models do, behind the Messages API."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.source import ROOT
 
 Request = Mapping[str, Any]
 SECRET = "Alice must never know that the harbour is sold."
-"""What a model thinks, and nobody may read."""
+"""Private thought of the model."""
 FERRY = "The ferry leaves at nine."
 FORM = ROOT / "prompts" / "form.md"
 COUNTED = {"input_tokens": 100, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
 
 
 def texts_of(request: Request) -> list[str]:
-    """All texts of a request, in order: the system's first, what trails last."""
+    """Return all texts of a request, the system's first."""
     blocks = [*request.get("system", ())]
     for message in request["messages"]:
         blocks += message["content"]
@@ -33,15 +33,13 @@ def texts_of(request: Request) -> list[str]:
 
 
 def asked_in(request: Request) -> str:
-    """The newest words of a person."""
     *_, last = [message for message in request["messages"] if message["role"] == "user"]
     return str(last["content"][-1]["text"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """A way to answer. `plain` is what people read of it in plain mode, `sections` where sections are asked
-    for; empty: the apology."""
+    """One way to answer: text shown in `plain` mode and with `sections`; empty: the apology."""
 
     answer: Callable[[Request], str]
     plain: str = ""
@@ -49,12 +47,11 @@ class Way:
 
 
 def always(text: str, plain: str = "", sections: str = "") -> Way:
-    """A way that answers the same to everything."""
     return Way(answer=lambda _request: text, plain=plain, sections=sections)
 
 
 def alike(text: str, said: str = FERRY) -> Way:
-    """One of which people read the same in either form."""
+    """Return a way whose text is shown alike in both forms."""
     return always(text, said, said)
 
 
@@ -62,7 +59,7 @@ EXAMPLE = re.compile(r"looks like this:\n\n(.*?)\n\n", re.DOTALL)
 
 
 def example_in(request: Request) -> str:
-    """The example of an answer in our system text; where that has none, as our file has it."""
+    """Return the example answer in our system text, else that of our file."""
     [shown] = EXAMPLE.findall("\n".join(texts_of(request))) or EXAMPLE.findall(FORM.read_text())
     return str(shown)
 
@@ -95,23 +92,21 @@ WAYS: Mapping[str, Way] = {
     "the third person": always(f"Claudius thinks about it. {SECRET}"),
     "the question": Way(answer=asked_in),
 }
-"""The ways, by name."""
 
 
 @dataclass(kw_only=True)
 class WeakModel:
-    """The server's model. `requests` are the bodies that came, oldest first."""
+    """Model of the server. `requests` are the received bodies, oldest first."""
 
     answer: Callable[[Request], str]
     heeds_bounds: bool = True
     refuses_beginnings: bool = False
-    """Does it refuse to go on from an assistant's words, as some servers do?"""
+    """True if requests that end with an assistant's message are refused."""
     is_away: bool = False
     requests: list[Request] = field(default_factory=list)
     _ids: Any = field(default_factory=lambda: count(1))
 
     def mount(self, app: web.Application) -> None:
-        """Add the Messages API, and the list of models."""
         app.router.add_post("/v1/messages", self._messages)
         app.router.add_get("/v1/models", self._models)
 
@@ -154,7 +149,6 @@ class WeakModel:
 
 @asynccontextmanager
 async def serving(model: WeakModel) -> AsyncIterator[str]:
-    """While inside, the model is served; yields its address."""
     app = web.Application(client_max_size=2**24)
     model.mount(app)
     runner = web.AppRunner(app, shutdown_timeout=0.1)

@@ -1,4 +1,4 @@
-"""Every benchmark runs, on counts so small that its figures mean nothing, and prints its lines."""
+"""Every benchmark, with tiny counts."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ SLOW = (
     *("pages", "start", "idle", "speech", "growth", "crowd", "roots", "reading", "ism", "ticks"),
     *("thoughts", "recall", "rounds", "waits", "calls", "verifying"),
 )
-"""These start programs again and again, let a daemon live, or wait: it takes long to measure little."""
+"""Benchmarks that start programs repeatedly, run a daemon, or wait."""
 
 
 def test_none_is_left_out() -> None:
@@ -90,7 +90,7 @@ async def test_what_is_compared_is_timed_in_turns() -> None:
         done.append(name)
 
     found = await side_by_side(2, partial(note, "floor"), partial(note, "ours"))
-    assert done == ["floor", "ours"] * 3  # once before, to warm up
+    assert done == ["floor", "ours"] * 3  # the first is a warm-up
     assert len(found) == 2
 
 

@@ -1,4 +1,4 @@
-"""What the benchmarks of runs count, and that the seed's loop beside ours is the seed's."""
+"""Counts of the benchmarks of runs, and the seed's own loop."""
 
 from __future__ import annotations
 

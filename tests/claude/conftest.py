@@ -1,4 +1,4 @@
-"""An understudy on a loopback port, the bare SDK in front of it, and our own client."""
+"""An understudy on a loopback port, the bare SDK before it, and our client."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MEMORY = working_memory(
 
 
 def free() -> None:
-    """The thread is still ours."""
+    """Accept: the lease is still held."""
 
 
 async def ask(
@@ -48,7 +48,7 @@ async def ask(
 
 
 def reserved(claude: ClaudeClient, memory: WorkingMemory) -> float:
-    """What is held back for a call with this in mind."""
+    """Return the cost reserved for a call with this memory."""
     request = claude.request(memory, "speak")
     return claude.highest_cost(request, len(canonical_json(request)))
 
@@ -65,7 +65,6 @@ def understudy(clock: HastyClock) -> ClaudeUnderstudy:
 
 @asynccontextmanager
 async def served(understudy: ClaudeUnderstudy) -> AsyncIterator[str]:
-    """Where this understudy stands, without a slash at the end."""
     app = web.Application()
     understudy.mount(app)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
@@ -92,7 +91,7 @@ Build = Callable[..., Awaitable[ClaudeClient]]
 
 @pytest.fixture
 async def build(url: str, clock: HastyClock) -> AsyncIterator[Build]:
-    """Makes clients as app.py does, with other values where a test gives them."""
+    """Return a builder of clients as in app.py, with a test's own values."""
     made: list[ClaudeClient] = []
 
     async def build(**other: Any) -> ClaudeClient:
@@ -117,6 +116,6 @@ def raw() -> Raw:
 
 @pytest.fixture
 async def before(build: Build, raw: Raw) -> AsyncIterator[ClaudeClient]:
-    """Our client before a server that sends what the test tells it."""
+    """Client before a server that sends a test's bytes."""
     async with serving(raw) as url:
         yield await build(base_url=url)

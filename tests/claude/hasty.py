@@ -1,4 +1,4 @@
-"""A clock on which the pauses between two tries take no time of the test's."""
+"""A clock that skips pauses between retries."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import asyncio
 from tests.clock import FakeClock
 
 SHORT = 20.0
-"""Seconds; what sleeps longer waits for the test to move the time."""
+"""Seconds; only a longer sleep waits for the test."""
 
 
 class HastyClock(FakeClock):
-    """`pauses` tells how long they were; `looks`, how often somebody asked for the time."""
+    """Clock that notes its `pauses` and counts reads of the time in `looks`."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A model's server that sends what a test tells it, byte for byte, and when."""
+"""A model's server that sends a test's bytes at a test's times."""
 
 from __future__ import annotations
 
@@ -18,48 +18,40 @@ END = {"type": "message_stop"}
 
 
 def frame(event: object) -> bytes:
-    """An event as it goes over the wire."""
     kind = event["type"] if isinstance(event, dict) and "type" in event else "odd"
     return f"event: {kind}\ndata: {json.dumps(event)}\n\n".encode()
 
 
 def delta(text: Any) -> dict[str, Any]:
-    """The event that brings this text."""
     return {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}
 
 
 class Raw:
-    """Answers with the next of `answers`, else with a stream of what `send` sends, until `end`.
+    """Server that sends the next of `answers`, else a stream of `send` until `end`.
 
-    With `refusal`, a status, it answers each request with an error that has no end.
+    With `refusal`, a status, each request gets an error without an end.
     """
 
     def __init__(self) -> None:
         self.asked = 0
         self.headers: list[Mapping[str, str]] = []
-        """Those of each request."""
         self.answers: deque[web.Response] = deque()
         self.refusal = 0
         self._bytes: asyncio.Queue[bytes | None] = asyncio.Queue()
 
     def answer(self, body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
-        """Answer the next request at once, with this."""
         self.answers.append(web.Response(body=body, status=status, headers=headers))
 
     def send(self, *events: object) -> None:
-        """Stream these events."""
         self.put(b"".join(map(frame, events)))
 
     def put(self, sent: bytes) -> None:
-        """Stream these bytes."""
         self._bytes.put_nowait(sent)
 
     def end(self) -> None:
-        """End the stream."""
         self._bytes.put_nowait(None)
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
-        """Answer a request of either API."""
         self.asked += 1
         self.headers.append(dict(request.headers))
         if self.answers:
@@ -85,7 +77,6 @@ class Raw:
 
 @asynccontextmanager
 async def serving(raw: Raw) -> AsyncIterator[str]:
-    """Where it stands."""
     app = web.Application()
     app.router.add_post("/v1/messages", raw.serve)
     app.router.add_post("/v1/chat/completions", raw.serve)

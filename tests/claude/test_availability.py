@@ -1,4 +1,4 @@
-"""What the client knows of its models: why one does not answer, and how long the last calls took."""
+"""Failures of models and durations of recent calls."""
 
 from __future__ import annotations
 
@@ -27,15 +27,12 @@ SCHEMA = {
 
 
 def known(claude: ClaudeClient) -> tuple[str, str, str]:
-    """Of the one model that fails: its name, the word of its failure, and its cause."""
     [failing] = claude.availability.failing_models
     return failing.model, failing.failure, failing.cause
 
 
 @asynccontextmanager
 async def abrupt() -> AsyncIterator[str]:
-    """A server that breaks every connection; where it is, without a scheme."""
-
     async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(10)
         writer.transport.abort()

@@ -1,4 +1,4 @@
-"""An answer ends where it was asked to, whatever the server makes of that: the client sees to it."""
+"""Stop sequences and limits of answers, enforced by the client."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from daemon.claude.client import ClaudeClient
-from daemon.claude.requests import LISTED_MODELS, THINKING
+from daemon.claude.models import LISTED_MODELS, THINKING
 from daemon.model import Hear, ModelReply
 from daemon.turn.model_calls import ANSWER_LIMITS, SPOKEN, max_answer_tokens
 from rehearsal.claude.understudy import ClaudeUnderstudy
@@ -25,7 +25,6 @@ ANSWER = f"<say>Hi.</say><learned>no{MARK}"
 async def bounded(
     claude: ClaudeClient, most: int | None = None, hear: Hear | None = None, *stops: str, role: str = "speak"
 ) -> ModelReply:
-    """The reply to a request with these bounds."""
     asked = claude.request(MEMORY, role, max_tokens=most, stop_sequences=stops)
     async with asyncio.timeout(PATIENCE):
         return await claude.call(asked, hear, free, asyncio.Event())

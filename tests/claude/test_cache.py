@@ -1,4 +1,4 @@
-"""The rehearsed prompt cache counts as Anthropic's does, seen through our client and the bare SDK."""
+"""The rehearsed prompt cache, compared with Anthropic's rules."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def begun() -> WorkingMemory:
 
 
 async def turn(claude: ClaudeClient, memory: WorkingMemory, note: str) -> tuple[WorkingMemory, TokenUsage]:
-    """One call; returns the memory with its answer in it, and the tokens it took."""
+    """Make a call; return the memory with its answer, and the tokens."""
     asked = claude.request(memory.with_region("time", note), "speak")
     reply = await claude.call(asked, None, lambda: None, asyncio.Event())
     return memory.with_memory(Memory(role="assistant", content=reply.text)), reply.usage
@@ -147,7 +147,7 @@ QUESTION = "What next? Choose actions."
 async def rounds(
     claude: ClaudeClient, added: Sequence[Sequence[Memory]], role: Role = "fast"
 ) -> list[TokenUsage]:
-    """A run: a choice each round, what came of it, and the same short question behind it all."""
+    """Play a run: a choice per round, its result, and the same short question at the end."""
     memory, usages = begun().with_memory(user(PLAYBOOK)), list[TokenUsage]()
     for observed in [[], *added]:
         memory = memory.with_memory(*observed)

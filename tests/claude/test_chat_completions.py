@@ -1,4 +1,4 @@
-"""Our client before a server of chat completions, through real sockets: how it asks, and how it reads."""
+"""The client before a server of chat completions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from daemon.claude.client import ClaudeClient
 from daemon.claude.model_apis import ChatCompletions
-from daemon.claude.requests import THINKING, ModelTable
+from daemon.claude.models import THINKING, ModelTable
 from daemon.memory import Memory, working_memory
 from daemon.settings.limits import TokenUsage, make_price
 from rehearsal.claude.understudy import ClaudeUnderstudy
@@ -39,7 +39,6 @@ async def server(url: str) -> AsyncIterator[ChatServer]:
 
 @pytest.fixture
 async def gpt(build: Build, server: ChatServer) -> ClaudeClient:
-    """Our client, as the settings make it for OPENAI_BASE_URL."""
     return await at(build, server.url)
 
 
@@ -49,7 +48,7 @@ async def at(build: Build, address: str) -> ClaudeClient:
 
 
 async def heard(claude: ClaudeClient, **more: Any) -> tuple[list[str], Any]:
-    """The pieces in which an answer came, and how it ended."""
+    """Return the streamed pieces of an answer, and its end."""
     pieces: list[str] = []
 
     async def hear(delta: str) -> None:
@@ -58,7 +57,7 @@ async def heard(claude: ClaudeClient, **more: Any) -> tuple[list[str], Any]:
     return pieces, await ask(claude, hear=hear, **more)
 
 
-# How it asks
+# Requests
 
 
 async def test_a_request_is_translated(gpt: ClaudeClient, server: ChatServer) -> None:
@@ -201,7 +200,7 @@ async def test_an_address_without_its_version_is_found(build: Build, url: str, r
         assert await claude.look_up(GPT) == "known"
 
 
-# How it reads
+# Answers
 
 
 async def test_an_answer_is_heard_as_it_comes(gpt: ClaudeClient, understudy: ClaudeUnderstudy) -> None:
@@ -482,7 +481,7 @@ async def test_an_answer_can_be_stopped_in_the_middle(
     await until(lambda: understudy.closed)
 
 
-# How it fails
+# Failures
 
 REFUSED = {
     "401": (401, error("Incorrect API key provided: sk-h…", code="invalid_api_key"), "unauthorized"),

@@ -1,4 +1,4 @@
-"""Our client through the real SDK over a real socket: each way in which a call can end."""
+"""Each end of a call through the real SDK."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A backend that refuses a schema, though it calls its model by a known name, is asked without one."""
+"""A backend that refuses schemas, asked without one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from daemon.claude.client import ClaudeClient
-from daemon.claude.requests import CHOSEN, ModelSpec, asks_for_schema, build_request, without_schema
+from daemon.claude.models import CHOSEN, ModelSpec
+from daemon.claude.requests import asks_for_schema, build_request, without_schema
 from daemon.engine.event import digest
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.claude.conftest import MEMORY, Build, ask, until
@@ -23,7 +24,6 @@ BAD = (400, "invalid_request_error")
 
 
 def sent(understudy: ClaudeUnderstudy) -> list[bool]:
-    """Of each request that came, whether it asked for a schema."""
     return [asks_for_schema(one) for one in understudy.requests]
 
 

@@ -1,4 +1,4 @@
-"""What is not Claude's wire format: gateways, local servers, noise. It is a word, never an exception."""
+"""Malformed replies of gateways and local servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stream lives as long as bytes come, and no stream is endless: the log says which limit was reached."""
+"""Limits of time and size for streams."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from daemon.claude.answer_stream import MOST_BYTES, StreamDeadline, StreamTimeout
+from daemon.claude.answer_stream import MOST_BYTES
 from daemon.claude.client import FIRST, FIRST_UNLISTED, LONGEST, STALL, ClaudeClient
+from daemon.claude.deadlines import StreamDeadline, StreamTimeout
 from daemon.claude.model_apis import ChatCompletions
 from daemon.memory import Memory
 from daemon.model import ModelReply
@@ -35,7 +36,7 @@ async def client(url: str, clock: FakeClock, model: str, **how: Any) -> AsyncIte
 async def passing(
     clock: FakeClock, call: asyncio.Task[ModelReply], seconds: float, step: float = 1.0
 ) -> None:
-    """So much time passes, in steps, each when what was sent has arrived; less where the call has ended."""
+    """Advance time in steps, each after the arrival of sent bytes; stop early when the call ends."""
     end = clock.steady() + seconds
     while clock.steady() < end and not call.done():
         await rest()
@@ -44,8 +45,6 @@ async def passing(
 
 
 class Sender:
-    """A call under way, to a server that sends what a test tells it."""
-
     def __init__(self, raw: Raw, clock: FakeClock, claude: ClaudeClient) -> None:
         self.raw, self.clock = raw, clock
         self.heard: list[str] = []
@@ -55,7 +54,7 @@ class Sender:
         self.heard.append(text)
 
     async def send(self, sent: bytes, every: float = 0.0, times: int = 1) -> None:
-        """Send these bytes so often, each time after so many seconds, as long as the call lasts."""
+        """Send these bytes repeatedly, at this interval, while the call lasts."""
         for _ in range(times):
             await self.pass_(every)
             if not self.call.done():
@@ -68,7 +67,7 @@ class Sender:
 
 @asynccontextmanager
 async def sending(model: str, **how: Any) -> AsyncIterator[Sender]:
-    """A call whose request has arrived."""
+    """Yield a call whose request has arrived."""
     raw, clock = Raw(), FakeClock()
     async with serving(raw) as url, client(url, clock, model, **how) as claude:
         sender = Sender(raw, clock, claude)
@@ -208,7 +207,7 @@ async def test_an_endless_line_is_given_up_in_bounded_memory(
 
 
 async def test_a_long_answer_in_small_or_odd_pieces_is_no_endless_line() -> None:
-    piece = {**delta("y" * 50), "obfuscation": "x" * 1_000}  # some servers pad what they send
+    piece = {**delta("y" * 50), "obfuscation": "x" * 1_000}  # some servers pad events
     whole = b"".join([frame(START), *[frame(piece) for _ in range(1_200)], frame(STOP), frame(END)])
     assert len(whole) > MOST_BYTES
     for end in (b"\n", b"\r\n"):

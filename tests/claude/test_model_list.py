@@ -1,4 +1,4 @@
-"""A server's list of models: how it is read, whose name is in it, and what is said of one that is not."""
+"""A server's list of models, and a model missing from it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ SETTINGS = {SONNET: ["CLAUDE_MODEL"], HAIKU: ["CLAUDE_MODEL_FAST"]}
 
 
 def listing(*names: str, whole: bool = True) -> ServerDescription:
-    """A server with these models."""
     models = models_in({"data": [{"id": name} for name in names]})
     assert models is not None
     return ServerDescription(address="http://box:8080", models=ModelList(models=models, is_whole=whole))

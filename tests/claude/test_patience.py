@@ -1,4 +1,4 @@
-"""How long we wait for a stream: long for its beginning, less in its middle, and never without an end."""
+"""Timeouts of a stream: long at its beginning, shorter in its middle."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ THOUGHT = {"type": "content_block_delta", "delta": {"type": "thinking_delta", "t
 
 
 class Listener:
-    """Somebody who asks, and what they have heard so far."""
-
     def __init__(self, claude: ClaudeClient, raw: Raw, clock: HastyClock) -> None:
         self.heard: list[str] = []
         self._raw, self._clock = raw, clock
@@ -28,7 +26,6 @@ class Listener:
         self.heard.append(text)
 
     async def takes(self, *events: object) -> None:
-        """These events arrive: at each, somebody looks how late it is."""
         for event in events:
             before = self._clock.looks
             self._raw.send(event)
@@ -38,7 +35,6 @@ class Listener:
         return self._clock.looks > before
 
     async def begin(self) -> None:
-        """The request has arrived."""
         await until(lambda: self._raw.asked)
 
 

@@ -1,4 +1,4 @@
-"""How the script reads: by the words of the question, with a cell that nothing breaks, and honest places."""
+"""The script as a reader: its cells and its citations."""
 
 from __future__ import annotations
 
@@ -58,13 +58,11 @@ TIMETABLE = "The ferry leaves at nine.\nNo ferries on Sunday.\nCosts: 3 crowns.\
 
 @pytest.fixture(scope="module")
 def monty() -> Iterator[Monty]:
-    """Where cells run."""
     with Monty() as pool:
         yield pool
 
 
 def ran(monty: Monty, code: str, context: Any) -> str:
-    """What this cell prints. Raises MontyError where it fails."""
     printed = CollectString(max_bytes=2**20)
     with monty.checkout() as session:
         session.feed_run("None", inputs={"context": context})
@@ -73,13 +71,13 @@ def ran(monty: Monty, code: str, context: Any) -> str:
 
 
 def answered(monty: Monty, told: str) -> str:
-    """The final answer that the one block of what it says gives."""
+    """Return the final answer given by the only block of the text."""
     [code] = parse_reader_answer(told).cells
     return ran(monty, f"def FINAL(answer):\n    print(answer, end='')\n{code}", None)
 
 
 def asks(question: str, shape: str = "`context` is a dict", *more: str, asked: str = "Round 1/20.") -> str:
-    """What the script answers in a reading with this question, after these answers and observations."""
+    """Return the script's answer in a reading with this question and these earlier messages."""
     begun = f"<question>\n{question}\n</question>\n<shape>\n{shape}\n</shape>"
     texts = [begun, *more]
     roles = ["assistant" if number % 2 else "user" for number in range(len(texts))]
@@ -90,7 +88,6 @@ def asks(question: str, shape: str = "`context` is a dict", *more: str, asked: s
 
 
 def cell_of(question: str) -> str:
-    """The one cell that it writes about this question."""
     [code] = parse_reader_answer(asks(question)).cells
     return code
 

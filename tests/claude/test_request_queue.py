@@ -1,4 +1,4 @@
-"""Who goes first where a model takes few requests at a time, and what is broken off for a person's sake."""
+"""Priority of requests to a model with few slots, and their preemption by people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PERSON, BRANCH, BACKGROUND = RequestUrgency
 
 
 class Crowd:
-    """Requests to one queue, by name; `served` are those that were admitted, in order."""
+    """Requests to one queue, by name; `served`: admitted ones, in order."""
 
     def __init__(self, queue: RequestQueue) -> None:
         self.queue = queue
@@ -26,7 +26,6 @@ class Crowd:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def comes(self, name: str, urgency: RequestUrgency, thread: str, model: str = LOCAL) -> None:
-        """A request comes, and stays until it ends."""
         self._ends[name], self.stops[name] = asyncio.Event(), asyncio.Event()
         self._tasks[name] = asyncio.create_task(self._stay(name, urgency, thread, model))
         await rest()
@@ -38,13 +37,12 @@ class Crowd:
             await self._ends[name].wait()
 
     async def ends(self, name: str) -> None:
-        """It was answered."""
         self._ends[name].set()
         await self._tasks[name]
         await rest()
 
     async def all_end(self) -> Sequence[str]:
-        """Each is answered in its turn; the order in which they were served."""
+        """End requests one by one; return the order of admission."""
         done = 0
         while done < len(self._tasks):
             await self.ends(self.served[done])
@@ -52,7 +50,6 @@ class Crowd:
         return self.served
 
     async def close(self) -> None:
-        """Nobody waits any more."""
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)

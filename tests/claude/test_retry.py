@@ -1,4 +1,4 @@
-"""A call that fails is tried again where that may help, a little later, and not for ever."""
+"""Retries of failed calls."""
 
 from __future__ import annotations
 

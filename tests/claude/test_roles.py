@@ -1,4 +1,4 @@
-"""Which model stands behind a role: what the settings say."""
+"""Models of the roles, as set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ ROLES: tuple[Role, ...] = ("speak", "fast", "fallback")
 
 
 async def asked(settings: Settings, role: Role) -> str:
-    """The model that is asked in this role."""
     async with make_claude(settings, FakeClock(), "http://127.0.0.1:1") as claude:
         return str(claude.request(MEMORY, role)["model"])
 

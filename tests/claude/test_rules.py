@@ -1,4 +1,4 @@
-"""The understudy refuses what the real API refuses."""
+"""Refusals of the understudy, as in the real API."""
 
 from __future__ import annotations
 

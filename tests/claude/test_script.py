@@ -1,4 +1,4 @@
-"""The honest script: it reads any prompt as a model would, remembers, and never pretends."""
+"""The honest script: reading, memory, no pretence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ Answer in these sections:
 
 
 def body(*turns: str, form: str = FORM, **more: Any) -> dict[str, Any]:
-    """A conversation that a person begins, with the form at its end."""
     messages: list[dict[str, Any]] = [
         {"role": "assistant" if i % 2 else "user", "content": [{"type": "text", "text": text}]}
         for i, text in enumerate(turns)

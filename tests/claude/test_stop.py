@@ -1,4 +1,4 @@
-"""Someone stops the soul: nothing is sent any more, and the model's server sees its connection closed."""
+"""Stopped calls: nothing more is sent, and the connection closes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from daemon.claude.answer_stream import CallStopped, StreamDeadline
 from daemon.claude.client import STALL, ClaudeClient
-from daemon.claude.requests import cost_of, listed_model
+from daemon.claude.deadlines import CallStopped, StreamDeadline
+from daemon.claude.models import cost_of, listed_model
 from daemon.model import ModelReply
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.attention import PATIENCE
@@ -23,8 +23,6 @@ SONNET = listed_model("claude-sonnet-5-5")
 
 
 class Call:
-    """A call under way, and a way to stop it."""
-
     def __init__(self, claude: ClaudeClient, wire: Wire) -> None:
         self.stop = asyncio.Event()
         self.heard: list[str] = []
@@ -40,7 +38,7 @@ class Call:
             await self.slow.wait()
 
     async def closed(self) -> None:
-        """Stop it now, and wait until the server has seen it."""
+        """Stop the call and wait until the server sees it."""
         self.stop.set()
         await asyncio.wait_for(self._wire.gone, PATIENCE)
 
@@ -53,7 +51,7 @@ async def wire() -> AsyncIterator[Wire]:
 
 @pytest.fixture
 async def call(build: Build, wire: Wire) -> AsyncIterator[Call]:
-    """A call whose request has arrived; afterwards nothing of it is left over."""
+    """Yield a call whose request has arrived; check that nothing of it remains."""
     claude = await build(base_url=wire.url)
     call = Call(claude, wire)
     await until(lambda: wire.asked)
@@ -136,7 +134,7 @@ async def test_who_calls_can_still_be_cancelled(call: Call, wire: Wire) -> None:
 
 
 class Bell:
-    """A clock on which much time is over at once, when it rings."""
+    """Clock that jumps far ahead when it rings."""
 
     def __init__(self) -> None:
         self.rung = asyncio.Event()

@@ -1,4 +1,4 @@
-"""What the script takes for a task: it is read from the words, in English or German; all else is talk."""
+"""The script's recognition of tasks, in English or German."""
 
 from __future__ import annotations
 

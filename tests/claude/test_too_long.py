@@ -1,4 +1,4 @@
-"""A request that a server refuses for its size: how it is recognised, and what is learnt of the window."""
+"""A request refused for its size, and the window learnt from it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from daemon.claude.answer_stream import refused_sizes
 from daemon.claude.client import ClaudeClient
-from daemon.claude.requests import ModelTable, ModelWindows, estimate_tokens
+from daemon.claude.models import ModelTable
+from daemon.claude.requests import ModelWindows, estimate_tokens, refused_sizes
 from daemon.engine.event import canonical_json
 from daemon.memory import Memory, working_memory
 from rehearsal.claude.understudy import ClaudeUnderstudy

@@ -1,4 +1,4 @@
-"""The understudy before the bare SDK, with tags, a schema and models that are not the daemon's."""
+"""The understudy before the bare SDK."""
 
 from __future__ import annotations
 

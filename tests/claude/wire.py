@@ -1,4 +1,4 @@
-"""A model's server on a bare socket, which sees when whoever asked has gone."""
+"""A model's server on a bare socket, which notices disconnects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
 
 
 class Wire:
-    """`asked` are the requests that came whole; `gone` is done when their connection was closed."""
+    """Server; `asked`: complete requests, `gone`: done when their connection closed."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -23,13 +23,11 @@ class Wire:
         self._writer: asyncio.StreamWriter | None = None
 
     def send(self, *events: object) -> None:
-        """Stream these events."""
         assert self._writer is not None
         self._writer.write((b"" if self.answered else HEAD) + b"".join(map(frame, events)))
         self.answered = True
 
     def refuse(self) -> None:
-        """Answer that there is too much to do, and close."""
         assert self._writer is not None
         body = json.dumps({"type": "error", "error": {"type": "overloaded_error", "message": "no"}}).encode()
         head = f"HTTP/1.1 529 Overloaded\r\nconnection: close\r\ncontent-length: {len(body)}\r\n\r\n"
@@ -37,7 +35,6 @@ class Wire:
         self._writer.close()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, until it is closed."""
         self._writer = writer
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
         await reader.readexactly(int(head.partition(b"content-length: ")[2].split(b"\r\n")[0]))
@@ -50,7 +47,6 @@ class Wire:
 
 @asynccontextmanager
 async def listening() -> AsyncIterator[Wire]:
-    """Such a server, on loopback."""
     wire = Wire()
     server = await asyncio.start_server(wire.serve, "127.0.0.1", 0)
     wire.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""A daemon of its own and a browser that looks at it, for the tests of the page."""
+"""A daemon and a browser for tests of the page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.stories.process import running
 
 CHROMIUM = shutil.which("chromium")
 SLOW = 30_000
-"""Milliseconds: a browser on busy cores is slow, and that is no failure."""
+"""Milliseconds, for a browser on busy cores."""
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -29,18 +29,15 @@ FLAGS = (
 )
 
 ALL_DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
-"""Resolves when the page has had the time to show what it has just read."""
+"""Script that resolves after the page has drawn."""
 
 SHARPNESS = 2 if "TAKE_PICTURE" in os.environ else 1
-"""Dots of a picture for each of the page's."""
+"""Device pixels per CSS pixel of a screenshot."""
 SIZE = ViewportSize(width=1280, height=720)
 
 
 class Windows:
-    """What a test opens of the browser: pages of one profile, in which nothing is kept when the test comes.
-
-    A profile for each test, with the processes that belong to it, would take longer than most tests do.
-    """
+    """Pages of a shared browser profile, cleared for each test: a new profile takes too long."""
 
     def __init__(self, profile: BrowserContext) -> None:
         self._profile = profile
@@ -54,7 +51,6 @@ class Windows:
         reduced_motion: Literal["reduce", "no-preference"] = "no-preference",
         signed_in: bool = True,
     ) -> Page:
-        """A page of this size, for eyes that want to see it so."""
         page = await self._profile.new_page()
         if signed_in:
             await page.add_init_script(SIGNED_IN)
@@ -64,7 +60,6 @@ class Windows:
         return page
 
     async def close(self) -> None:
-        """Nothing is open that was opened here, and nothing of it is kept."""
         for page in self._opened:
             await page.close()
         [kept] = self._profile.pages
@@ -79,12 +74,11 @@ WITH_CHROMIUM = pytest.mark.skipif(
 )
 IN_ITS_LOOP = pytest.mark.asyncio(loop_scope="session")
 IN_A_BROWSER = [WITH_CHROMIUM, IN_ITS_LOOP]
-"""Tests that look at the page share one browser, and so the loop that it lives in."""
 
 
 @asynccontextmanager
 async def daemon(home: Path, *command: str, **given: str) -> AsyncIterator[str]:
-    """A daemon with these settings and no other; gives the address of its page."""
+    """Run a daemon with only these settings; yield its page's URL."""
     known_in(home)
     async with running(home, *command, **given) as (_, address):
         yield address
@@ -92,7 +86,7 @@ async def daemon(home: Path, *command: str, **given: str) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def launched() -> AsyncIterator[BrowserContext]:
-    """A profile of Debian's Chromium, headless. A blank page stays open in it: its processes do, too."""
+    """Launch headless Chromium; its blank page keeps its processes alive."""
     expect.set_options(timeout=SLOW)
     async with async_playwright() as playwright:
         chromium = await playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
@@ -106,7 +100,7 @@ async def launched() -> AsyncIterator[BrowserContext]:
 
 @asynccontextmanager
 async def lent(profile: BrowserContext) -> AsyncIterator[Windows]:
-    """The browser for a while: what was opened in it is closed, and forgotten."""
+    """Lend the browser; afterwards close and clear all."""
     windows = Windows(profile)
     try:
         yield windows
@@ -116,7 +110,7 @@ async def lent(profile: BrowserContext) -> AsyncIterator[Windows]:
 
 @asynccontextmanager
 async def late(page: Page, address: str) -> AsyncIterator[None]:
-    """What the page asks there first is answered only afterwards; then the page has had time to read it."""
+    """Hold back the response at this URL until the block ends, then let the page read it."""
     free = asyncio.Event()
 
     async def hold(route: Route) -> None:

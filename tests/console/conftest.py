@@ -1,4 +1,4 @@
-"""The console, and the browser of the page's tests, if the library that drives it is installed."""
+"""The console, and the browser if Playwright is installed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from tests.console.site import Site, console
 
-if find_spec("playwright"):  # without it, the modules that need the browser are skipped, and the others run
+if find_spec("playwright"):  # without it, modules that need the browser are skipped
     from tests.console.one_browser import address, browsed_site, browser, chromium, here, world
 
     __all__ = ["address", "browsed_site", "browser", "chromium", "here", "world"]

@@ -1,4 +1,4 @@
-"""What the soul reads on the page, and how: a year of deliveries, some cells, a reading below."""
+"""A reading of a year of deliveries on the page, with a nested one."""
 
 from __future__ import annotations
 
@@ -57,16 +57,15 @@ ROUNDS = (
     ("Norrland, then. The reason must be in the letters, which another reading goes through.", DEEPER),
     ("", ENDS),
 )
-"""What the model writes in each round: some words, and a cell."""
+"""Words and cell of each round."""
 
 
 def cell(code: str, words: str = "") -> str:
-    """An answer of the model with one cell."""
     return f"{words}\n```repl\n{code}\n```".strip()
 
 
 def pieces(body: Body) -> str:
-    """What a model says that is asked about a piece, or reads by itself below another reading."""
+    """Answer a prompt about a piece, or of a nested reading."""
     asked = texts(body["messages"][-1]["content"])[-1]
     if asked.startswith("Who was late"):
         return "Pereira" if " March?" in asked or " June?" in asked else "Norrland"
@@ -76,7 +75,7 @@ def pieces(body: Body) -> str:
 
 
 def reading(context: Any, question: str = "") -> Mapping[str, Process]:
-    """A soul that reads this for whoever speaks, to answer what they say, and tells what it came to."""
+    """Make processes that read this for an input and tell the result."""
 
     async def process(turn: Turn) -> WorkingMemory:
         async def load() -> Any:
@@ -90,14 +89,12 @@ def reading(context: Any, question: str = "") -> Mapping[str, Process]:
 
 
 async def open_sandbox(functions: Mapping[str, Function]) -> Sandbox:
-    """A sandbox that is none, and whose errors tell of the cell alone."""
+    """Open an unconfined sandbox whose errors name only the cell."""
     return Tidy(await open_unboxed(functions))
 
 
 @dataclass(frozen=True)
 class Tidy:
-    """Implements Sandbox."""
-
     inside: Sandbox
 
     async def execute_code(self, code: str) -> CellResult:

@@ -1,4 +1,4 @@
-"""The page over a rehearsed workspace and a journal, with no daemon: the test itself plays the soul."""
+"""The page over a rehearsed workspace and a journal; the test plays the soul."""
 
 from __future__ import annotations
 
@@ -38,12 +38,11 @@ STATE: Mapping[str, Any] = {
 }
 THREAD = "sess-00c0ffee"
 SPENT = 0.25
-"""What the inner life was billed today, in dollars."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Desk:
-    """The page is at `url`; `soul` is its Slack client, which scripts what the page shows."""
+    """Page at `url`; `soul` is the Slack client that scripts it."""
 
     url: str
     world: LocalSlack
@@ -51,11 +50,10 @@ class Desk:
     session: ClientSession
 
     def client(self, token: str = SOUL.bot_token) -> AsyncWebClient:
-        """The ordinary Slack client of the soul, or of whoever has this token."""
         return AsyncWebClient(token=token, base_url=f"{self.url}/api/", session=self.session)
 
     async def remember(self, channel: str, ts: str, events: Sequence[Event]) -> None:
-        """The journal of the thread that begins with this message."""
+        """Record events in the thread of this message."""
         opened = ConversationOpened(
             team=TEAM, channel=channel, ts=ts, where="dm", place="", audience="dm", user="", called_by=ts
         )
@@ -66,7 +64,6 @@ class Desk:
 
 @asynccontextmanager
 async def desk(home: Path, **state: Any) -> AsyncIterator[Desk]:
-    """A desk, until the block ends; `state` is what the page is told of the daemon."""
     app, clock = web.Application(), SystemClock()
     install_guard(
         app, host="127.0.0.1", clock=clock, credentials=PageCredentials.open_home(home, TOKEN, clock.now)

@@ -1,4 +1,4 @@
-"""A server with few places, and strangers who take them: for the tests of the crowd."""
+"""A server with few connections, and strangers who take them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 @dataclass(kw_only=True)
 class House:
-    """A console behind its real door. `ends` are the strangers' ends of their connections."""
+    """Console behind its real connection limit. `ends`: the strangers' sockets."""
 
     url: str
     port: int
@@ -35,18 +35,15 @@ class House:
     ends: list[Ends] = field(default_factory=list)
 
     async def flood(self, count: int, says: bytes = b"", host: str = "127.0.0.1") -> None:
-        """So many strangers come from this address, say this, and wait."""
         for _ in range(count):
             reader, writer = await asyncio.open_connection("127.0.0.1", self.port, local_addr=(host, 0))
             self.ends.append((reader, writer))
             writer.write(says)
 
     async def alive(self, first: int | None = None) -> int:
-        """How many strangers still have their connection, of all or of the first ones."""
         return sum([not await _is_over(reader) for reader, _ in self.ends[:first]])
 
     async def status(self, path: str, **headers: str) -> int:
-        """What a new connection is answered."""
         alone = TCPConnector(force_close=True)
         async with (
             ClientSession(connector=alone) as session,
@@ -77,7 +74,7 @@ async def _is_over(reader: asyncio.StreamReader) -> bool:
 async def house(
     path: Path, *, most: int = 16, idle: float = 30.0, token: str = TOKEN, open_world: bool = False
 ) -> AsyncIterator[House]:
-    """A server that lets so many in at once; of the world there is a stream on it, of which nothing comes."""
+    """Serve a limited number of connections, with a silent stream of the world."""
     clock = FakeClock()
     async with Journal(path / "journal.db", clock, SOUL_KINDS) as journal:
         app = web.Application()

@@ -1,5 +1,4 @@
-"""A journal in which a soul has lived for some weeks, as the views of the page show it; and a daemon over it
-that takes a rehearsed workspace for Slack itself, as it would be at somebody's."""
+"""A journal of some weeks, and a daemon over it whose Slack is rehearsed."""
 
 from __future__ import annotations
 
@@ -41,19 +40,18 @@ AUDIENCES = {GENERAL: "public", OPS: "public", "C0PRIVATE01": "private"}
 QUESTION = "may I delete 214 old log files in `/var/log/heron`?"
 TABLE = "| Drink | Price |\n|:--|--:|\n| Tea | 4 |"
 DID = '{"text": "214 files of \\u201cheron\\u201d", "safe_to_delete": true}'
-"""What an action gives, as it is recorded."""
 SONNET, HAIKU = "claude-sonnet-5-5", "claude-haiku-5"
 
 
 @dataclass(slots=True, kw_only=True)
 class Diary:
-    """Writes into a journal what would have been written, at the time that its clock shows."""
+    """Writer of past entries at its clock's time."""
 
     journal: Journal
     clock: FakeClock
     number: int = 0
     rehearsed: bool = False
-    """Was the model a script, and free?"""
+    """True if the model was a free script."""
 
     async def write(self, thread: str, event: Event, *, author: str = "engine", closes: int = 0) -> int:
         self.number += 1
@@ -63,7 +61,6 @@ class Diary:
         return entry.seq
 
     async def open(self, person: WorkspaceMember, channel: str = "") -> str:
-        """A conversation with this person: in this channel, or in their DM."""
         self.number += 1
         there = channel or f"D0{person.id[2:]}"
         ts = f"{self.clock.now():.6f}"
@@ -96,7 +93,7 @@ class Diary:
         model: str = SONNET,
         did: str = "",
     ) -> None:
-        """One turn; `did` is what came of the one action in it."""
+        """Record a turn; `did` is the result of its only action."""
         ts = f"{self.clock.now():.6f}"
         message = IncomingMessage(address="dm", user=person.id, name=person.name, text=said, ts=ts)
         heard = await self.write(thread, message, author=person.id)
@@ -118,7 +115,6 @@ class Diary:
         )
 
     async def ask(self, thread: str, text: str, choices: tuple[str, ...], *to: WorkspaceMember) -> int:
-        """A question that is open."""
         owners = tuple(person.id for person in to if person.owner)
         everybody = tuple(person.id for person in to)
         asked = QuestionAsked(text=text, to=everybody, owners=owners, choices=choices, words=not choices)
@@ -126,7 +122,7 @@ class Diary:
 
 
 async def write_a_life(path: Path, threads: int = 0, *, rehearsed: bool = False) -> None:
-    """Some weeks, up to now, with so many conversations more that say little."""
+    """Record some weeks until now, with extra short conversations."""
     clock = FakeClock(SystemClock().now() - 24 * DAY)
     async with Journal(path, clock, SOUL_KINDS) as journal:
         diary = Diary(journal=journal, clock=clock, rehearsed=rehearsed)
@@ -140,7 +136,6 @@ async def write_a_life(path: Path, threads: int = 0, *, rehearsed: bool = False)
 
 
 async def _weeks(diary: Diary) -> None:
-    """What was said, learned and noted."""
     alone = await diary.open(ALICE)
     for number in range(20):
         await diary.clock.advance(DAY)
@@ -158,7 +153,6 @@ async def _weeks(diary: Diary) -> None:
 
 
 async def _today(diary: Diary) -> None:
-    """What waits, and what went wrong."""
     await diary.clock.advance(4 * DAY - 3 * 3600)
     general = await diary.open(CAROL, GENERAL)
     await diary.talk(
@@ -194,7 +188,7 @@ async def _today(diary: Diary) -> None:
 
 @asynccontextmanager
 async def connected(home: Path, **given: str) -> AsyncIterator[str]:
-    """A daemon that holds keys for Slack and Claude, which the test rehearses for it; gives its page."""
+    """Run a daemon with keys for Slack and Claude, both rehearsed; yield its page."""
     async with around(home / "world") as world:
         keys = {"ANTHROPIC_API_KEY": "sk-ant-rehearsal", "OWNER_USER_IDS": ALICE.id, **into(world.url)}
         async with daemon(home, **keys, **given) as address:

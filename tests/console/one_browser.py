@@ -1,4 +1,4 @@
-"""One browser for all tests of the page that run in this process."""
+"""One browser for all page tests of this process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def chromium(browser: Browsing) -> AsyncIterator[Windows]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def browsed_site(tmp_path: Path) -> AsyncIterator[Site]:
-    """The console, in the loop that the browser lives in."""
+    """The console, in the browser's event loop."""
     async with console(tmp_path) as site:
         yield site
 
@@ -41,13 +41,12 @@ async def here(tmp_path: Path) -> AsyncIterator[Desk]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def world(tmp_path: Path) -> AsyncIterator[Desk]:
-    """A desk beside which neither Slack nor the model is rehearsed."""
+    """Desk without rehearsal of Slack or the model."""
     async with desk(tmp_path, rehearsed={"workspace": False, "model": False}) as here:
         yield here
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def address(tmp_path: Path) -> AsyncIterator[str]:
-    """The page of a daemon without a key."""
     async with premiere(tmp_path) as address:
         yield address

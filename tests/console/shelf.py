@@ -1,4 +1,4 @@
-"""The readings on the page: what a test writes of them into the journal, and where it finds them."""
+"""Readings on the page, and their entries in the journal."""
 
 from __future__ import annotations
 
@@ -16,27 +16,23 @@ from tests.console.site import called
 from tests.stories.stage import ALICE
 
 PICTURES = os.environ.get("PICTURES")
-"""A folder in which to leave screenshots, to be looked at."""
 SIZE = ViewportSize(width=1440, height=1000)
 EXECUTION = f"{THREAD}@2"
 READ = f"{EXECUTION}/read#1"
-"""The path of a reading."""
 
 
 async def write(world: Desk, key: str, event: Event) -> None:
-    """This entry, under this key."""
     await world.journal.append(THREAD, event, key=key)
 
 
 async def ask(world: Desk, number: int, prompt: str = "", **answered: Any) -> None:
-    """A sub-call of the first cell."""
     event = called("llm_query", reading=True, **{"text": f"No. {number}", "cost": 0.0001} | answered)
     asked = replace(event, trailing=prompt or f"What of {number}?")
     await write(world, f"{READ}/cell#1!in/:{number:x}#1/llm_query#1", asked)
 
 
 async def readings(chromium: Windows, world: Desk, size: ViewportSize = SIZE) -> Page:
-    """The page, turned to the readings of a conversation."""
+    """Open the page at the readings of a conversation."""
     ts = str((await world.client("xoxp-alice").chat_postMessage(channel=ALICE, text="Read!"))["ts"])
     await world.remember(ALICE, ts, [])
     page = await chromium.new_page(viewport=size)
@@ -44,7 +40,7 @@ async def readings(chromium: Windows, world: Desk, size: ViewportSize = SIZE) ->
     if size["width"] < SIZE["width"]:
         await page.get_by_role("button", name="Journal").click()
     await turn_to(page, "This thread")
-    await expect(page.locator("#entries > [data-seq]")).to_have_count(1)  # it has turned to its thread
+    await expect(page.locator("#entries > [data-seq]")).to_have_count(1)  # the page shows its thread
     await turn_to(page, "Readings")
     return page
 

@@ -1,4 +1,4 @@
-"""A console on loopback over a real journal, and a browser's side of it, for the tests of this folder."""
+"""A console on loopback over a real journal, and a browser's HTTP client."""
 
 from __future__ import annotations
 
@@ -33,8 +33,6 @@ from tests.signed_in import TOKEN as SHOWN
 
 @dataclass(kw_only=True)
 class Site:
-    """A running console: `http` talks to it, `health` is what it reports."""
-
     port: int
     url: str
     http: ClientSession
@@ -45,29 +43,25 @@ class Site:
     health: dict[str, Any] = field(default_factory=lambda: {"ok": True})
 
     def streams(self) -> list[asyncio.Transport]:
-        """The server's ends of the connections that are open for the journal."""
+        """Return the server's transports of open journal streams."""
         assert self.runner.server
         handlers = [one for one in self.runner.server.connections if one._current_request]
         return [one.transport for one in handlers if one.transport and not one.transport.is_closing()]
 
     async def remember(self, text: str, thread: str = "sess-00000001") -> Entry[IncomingMessage]:
-        """One more message in the journal."""
         entry, _ = await self.journal.append(thread, message(text), key=f"msg:{text}", author="U1")
         return entry
 
     async def remember_call(self, text: str) -> Entry[ModelCall]:
-        """One more call of a model, which answered so."""
         entry, _ = await self.journal.append("sess-00000001", called(text=text), key=f"call:{text}")
         return entry
 
 
 def message(text: str = "hello") -> IncomingMessage:
-    """What somebody says to the soul."""
     return IncomingMessage(address="dm", user="U1", name="Alice", text=text, ts="17.000100")
 
 
 def called(name: str = "pipeline", **answered: Any) -> ModelCall:
-    """A call of a model; `answered` is how it ended."""
     known: dict[str, Any] = {"outcome": "ok", "model": "m"}
     return ModelCall(
         name=name,
@@ -95,10 +89,9 @@ async def console(
     longest: float = LONGEST_STREAM,
     at_once: int = AT_ONCE,
 ) -> AsyncIterator[Site]:
-    """A console as app.py mounts it, with two more routes below the guard, of the rehearsal.
+    """Run a console as app.py mounts it, with two guarded routes of the rehearsal.
 
-    Where no `token` is named, `http` shows the right one with all that it asks; where one is, the world is
-    `closed`, unless that is said, too.
+    Without `token`, `http` sends the right one; with one, the world is `closed` unless set otherwise.
     """
     clock = clock or FakeClock()
     closed = bool(token) if closed is None else closed
@@ -145,7 +138,6 @@ async def console(
 
 
 def _overview(journal: Journal, clock: Clock, at_once: int) -> PageOverview:
-    """The soul from above, in a workspace that knows Bob."""
     link_to = partial(make_permalink, "https://team.slack.com/")
     directory = SlackLinks(called=_called, people_in=_people_in, link=link_to)
     purse, answering = BudgetInfo(daily=5.0, now=clock.now), PageAnswers(journal, ("U1",), _taken)
@@ -153,33 +145,31 @@ def _overview(journal: Journal, clock: Clock, at_once: int) -> PageOverview:
 
 
 async def _world(_: web.Request) -> web.Response:
-    """What a rehearsed world says of itself."""
     return web.json_response({"people": []})
 
 
 async def _taken(_asked: Entry[QuestionAsked], _user: str, _choice: Button) -> bool:
-    """Slack, which is there, and whose presses nobody looks at."""
+    """Accept a press, as Slack does."""
     return True
 
 
 async def _called(id: str) -> str:
-    """Slack, which knows one who has said nothing."""
+    """Return the name of a person who has said nothing."""
     return {"U2": "Bob"}.get(id, "")
 
 
 async def _people_in(channel: str) -> Collection[str]:
-    """Slack, which says of one group DM who is in it."""
     return ("U2", ALICE.id) if channel == "G0TOLD00001" else ()
 
 
 def rebuild(entry: Entry[ModelCall]) -> tuple[Mapping[str, Any], bool]:
-    """A stand-in for the real rebuilding: the hash agrees unless the entry says otherwise."""
+    """Rebuild a request; the hash agrees unless the entry says otherwise."""
     text = entry.event.text
     return {"messages": [{"role": "user", "content": text}]}, text != "forged"
 
 
 async def link(request: web.Request) -> web.WebSocketResponse:
-    """A socket that opens with a ticket, as the rehearsal's does."""
+    """Open a socket with a ticket, as the rehearsal does."""
     socket = web.WebSocketResponse()
     await socket.prepare(request)
     await socket.send_str("hello")
@@ -188,7 +178,7 @@ async def link(request: web.Request) -> web.WebSocketResponse:
 
 
 async def frames(response: ClientResponse, count: int) -> list[tuple[str, dict[str, Any]]]:
-    """The next so many events of a stream: their ids and their data."""
+    """Return ids and data of the next events of a stream."""
     found: list[tuple[str, dict[str, Any]]] = []
     last_id = ""
     while len(found) < count:

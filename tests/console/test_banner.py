@@ -1,4 +1,4 @@
-"""The page says when somebody else stands in for Slack or for Claude, and what only an owner can mend."""
+"""Banners of the page: simulated services, and tasks for an owner."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def test_the_banner_says_what_stands_in_for_slack_and_for_claude(
             said = f"The workspace is at {here}, not Slack's. The model is at {here}."
             await expect(banner).to_have_text(said)
             await page.set_viewport_size({"width": 390, "height": 700})
-        gone = page.locator("#connection")  # the daemon ended: that stands before all else
+        gone = page.locator("#connection")  # shown above all other banners
         await expect(gone).to_have_text("The daemon does not answer. Trying again…")
         await expect(gone).to_be_in_viewport(ratio=1)
         await expect(banner).to_be_hidden()

@@ -1,4 +1,4 @@
-"""A wrong token costs its address time, and nobody else; who shows the right one is let in at once."""
+"""Delays after a wrong token, for its address only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ TOKEN = "open sesame, and be quick"
 
 
 async def guess(site: Site, token: str = "wrong", http: ClientSession | None = None) -> ClientResponse:
-    """A program shows this token."""
     answer = await (http or site.http).get(f"{site.url}/console/state", headers={"X-Console-Token": token})
     await answer.read()
     return answer
@@ -120,6 +119,5 @@ async def test_guesses_at_links_cost_time_too_and_a_right_one_is_let_in_at_once(
 
 
 async def exchange(site: Site, token: str) -> int:
-    """A browser brings the token of a link."""
     async with site.http.post(f"{site.url}/console/session", json={"token": token}) as answer:
         return answer.status

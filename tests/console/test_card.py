@@ -1,4 +1,4 @@
-"""A plan on the page: a card in the workspace that changes where it stands, and its words in the journal."""
+"""A plan on the page: its card in the workspace, and the journal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ STEPS = ("Count the plums", "Ask the market & its prices", "Tell Alice")
 
 
 def plan(*states: str) -> PlanChanged:
-    """The plan, with its steps in these states."""
     return PlanChanged(condition=CONDITION, steps=tuple(zip(STEPS, states, strict=True)))
 
 
@@ -44,7 +43,7 @@ ENTRIES: list[tuple[Event, Sequence[str]]] = [
     (InternalMessage(sender="sess-1.a", text="12.", status="completed"), ["sess-1.a", "completed", "12."]),
     (InternalMessage(code="huh", text="Not closed."), ["hears from the core", "huh", "Not closed."]),
 ]
-"""What the journal holds of it, and what a reader is shown of each."""
+"""Entries about the plan, and their text on the page."""
 
 
 async def test_a_card_changes_where_it_stands_and_the_journal_tells_of_it_in_words(

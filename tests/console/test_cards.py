@@ -1,4 +1,4 @@
-"""The journal is told turn by turn: a card each, which unfolds, and leads to what was said and back."""
+"""Turns of the journal as cards."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ CHOICE = '{"why": "It stands in the folder.", "actions": [{"name": "Research", "
 
 
 async def put(world: Desk, thread: str, key: str, event: Event, closes: Sequence[int] = ()) -> int:
-    """This entry in this thread; its seq."""
     entry, _ = await world.journal.append(thread, event, key=key, closes=closes)
     return entry.seq
 
@@ -46,7 +45,7 @@ UNREAD = "Nobody has shared a file in this conversation yet."
 
 
 async def turn(world: Desk, text: str, *events: tuple[str, Event], ends: str = "completed") -> int:
-    """A turn over this message, with these entries, each under the name of a step; the seq of the message."""
+    """Append a turn over this message, with entries by step name; return the message's seq."""
     heard = await put(world, THREAD, f"msg:{text}", message(text))
     path = f"{THREAD}@{heard}"
     began = await put(world, THREAD, f"{path}/began", SoulTurnBegan(execution=path, inputs=(heard,)))
@@ -63,7 +62,6 @@ def answer(text: str) -> tuple[str, Event]:
 
 
 async def shown(page: Page, world: Desk) -> Locator:
-    """The cards of the thread, once the page has turned to it: then they are drawn anew."""
     await page.goto(f"{world.url}/#{THREAD}")
     await expect(page.get_by_role("button", name="All threads")).to_be_visible()
     return page.locator("#turns > .turn")

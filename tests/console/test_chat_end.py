@@ -1,4 +1,4 @@
-"""The chat stands at its end after a load and through late changes, unless its reader scrolled up."""
+"""Scrolling of the chat: its end stays visible unless the reader scrolled up."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BELOW = "(box) => box.scrollHeight - box.scrollTop - box.clientHeight"
 
 
 async def _below(page: Page, box: str = "#messages") -> float:
-    """Pixels between what is shown of the chat and its end."""
+    """Return the pixels below the visible chat."""
     await page.evaluate(ALL_DRAWN)
     found: float = await page.locator(box).evaluate(BELOW)
     return found

@@ -1,4 +1,4 @@
-"""Each kind of place is marked on the page, and a group DM is called by its people."""
+"""Marks of channel types, and names of group DMs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BACKROOM = "C0BACKROOM4"
 
 
 async def _asked_in(url: str, session: ClientSession) -> str:
-    """Alice asks the soul in a group DM of which only she has said anything, and in a private channel."""
+    """Ask as Alice in a group DM with no other messages, and in a private channel."""
     alice = AsyncWebClient(token=ALICE.token, base_url=f"{url}/api/", session=session)
     opened = await alice.conversations_open(users=[BOB.id, CAROL.id, SOUL.user])
     group = str(opened["channel"]["id"])

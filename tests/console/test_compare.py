@@ -1,4 +1,4 @@
-"""Two calls of a thread are compared: what was added to the prompt, and what the cache held. In a browser."""
+"""Comparison of two calls: additions to the prompt, and cached parts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ async def test_what_a_call_saw_more_than_the_one_before(tmp_path: Path, browser:
 
 
 async def _look_at_what_is_new(page: Page) -> None:
-    """The answer and the new message stand in sight; what was there before is folded, with a way to it."""
     parts = page.locator("#call-body > .part[data-title]")
     await expect(parts.nth(0)).to_contain_text("Plums are blue.")
     await expect(parts.nth(0)).to_be_in_viewport()

@@ -1,4 +1,4 @@
-"""Connections have a bound, below which the owner and a health check always come in."""
+"""The limit of connections, which still admits the owner and health checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files are dropped into a message on the page, or chosen by keyboard, sent and seen. In a browser."""
+"""Files dropped into a message on the page, or chosen by keyboard."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ pytestmark = IN_A_BROWSER
 
 DM = "D0ALICE0001"
 PICTURES = os.environ.get("PICTURES")
-"""A folder in which to leave screenshots, to be looked at."""
 HELD = """(files) => {
   const held = new DataTransfer();
   for (const [name, text] of files) held.items.add(new File([text], name, { type: "text/plain" }));
@@ -32,14 +31,14 @@ MISSED = """(held) => {
 }"""
 
 NO_SCRIPT = {"workspace": True, "model": False}
-"""Without a script there is no tour, which the page would look for."""
+"""Disable the script, and so the tour."""
 
 
 @asynccontextmanager
 async def seat(
     home: Path, browser: Browsing, width: int = 1440, dark: bool = False, said: str = ""
 ) -> AsyncIterator[tuple[Desk, Page]]:
-    """The page as Alice sees it, who said something already; nothing on it is complained of."""
+    """Open the page as Alice, after this message; fail on page errors."""
     look: Literal["dark", "light"] = "dark" if dark else "light"
     async with desk(home, rehearsed=NO_SCRIPT) as here, browser() as chromium:
         if said:
@@ -49,21 +48,19 @@ async def seat(
         complaints: list[str] = []
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda told: complaints.append(told.text) if told.type == "error" else None)
-        page.on("filechooser", lambda _: None)  # from the first, or the first one opens the desktop's own
+        page.on("filechooser", lambda _: None)  # else the first chooser is the desktop's own
         await page.goto(here.url)
         await expect(page.locator(".thread" if said else "#messages .hello")).to_be_visible()
-        await expect(page.locator("#composer textarea")).to_be_focused()  # it is, once all is there
+        await expect(page.locator("#composer textarea")).to_be_focused()  # focus comes after loading
         yield here, page
         assert complaints == []
 
 
 async def held(page: Page, *files: tuple[str, str]) -> JSHandle:
-    """What a hand holds that drags these files (name, text)."""
     return await page.evaluate_handle(HELD, files)
 
 
 async def drop(place: Locator, files: JSHandle) -> None:
-    """Let go of them there."""
     await place.dispatch_event("dragover", {"dataTransfer": files})
     await place.dispatch_event("drop", {"dataTransfer": files})
 
@@ -74,13 +71,11 @@ async def picture(page: Page, name: str) -> None:
 
 
 def heard(here: Desk) -> list[dict[str, Any]]:
-    """The messages that the soul's app is told of."""
     deliveries = here.world.workspace.courier.deliveries()
     return [one["payload"]["event"] for one in deliveries if one["app"] == SOUL.id]
 
 
 async def content(here: Desk, file: dict[str, Any]) -> bytes:
-    """Its bytes, as the soul gets them."""
     headers = {"Authorization": f"Bearer {SOUL.bot_token}"}
     async with here.session.get(file["url_private_download"], headers=headers) as answer:
         assert answer.status == 200

@@ -1,4 +1,4 @@
-"""Each view of the page over some weeks: with Slack and without, light and dark, wide and narrow."""
+"""Each view of the page, in Slack and rehearsed, light and dark, wide and narrow."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ SIZES = {1440: ViewportSize(width=1440, height=900), 390: ViewportSize(width=390
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class House:
-    """A daemon over a journal of some weeks: its page, and whether it is in Slack or in a rehearsal."""
-
     name: str
     url: str
 
@@ -61,7 +59,7 @@ async def test_each_view_is_whole_readable_and_calls_people_by_their_names(
         page = await chromium.new_page(
             viewport=SIZES[width],
             color_scheme="dark" if theme == "dark" else "light",
-            reduced_motion="reduce",  # what still moves is measured half way
+            reduced_motion="reduce",  # animations would be measured midway
         )
         page.on("pageerror", lambda error: faults.setdefault("script", []).append(str(error)))
         await page.goto(house.url)
@@ -103,7 +101,6 @@ async def _to_health(page: Page) -> None:
 
 
 async def _to_turns(page: Page) -> None:
-    """The turns of the thread with a table, a thing that was done, and people who are mentioned."""
     await _to_view(page, "Threads", "Write the menu")
     await page.locator(".threads .row", has_text="clean up the old logs").click()
     await expect(page.locator("#turns")).to_contain_text("I would delete 214 files")
@@ -116,7 +113,6 @@ async def _to_all(page: Page) -> None:
 
 
 async def _to_comparison(page: Page) -> None:
-    """Two calls of Alice's thread beside each other."""
     await _to_view(page, "Threads", "Write the menu")
     await page.locator(".threads .row", has_text="Day 1").click()
     thoughts = page.locator("#turns .turn .figures .unfold").last
@@ -156,4 +152,4 @@ VIEWS: dict[str, Callable[[Page], Awaitable[None]]] = {
     "compare": _to_comparison,
     "keys": _to_keys,
 }
-"""How one comes to each of them; one after the other."""
+"""Steps to each view, in order."""

@@ -1,4 +1,4 @@
-"""A person opens the drawer of faults, switches some on, sees that they are on, and switches all off."""
+"""Faults switched on and off in their drawer."""
 
 from __future__ import annotations
 
@@ -19,14 +19,12 @@ SIZE = ViewportSize(width=1440, height=900)
 
 
 async def shown(address: str, name: str) -> dict[str, Any]:
-    """What the world says of this fault."""
     async with ClientSession() as http, http.get(f"{address}/rehearsal/faults") as response:
         faults = (await response.json())["faults"]
     return {**next(fault for fault in faults if fault["name"] == name)}
 
 
 async def opened(page: Page, address: str) -> None:
-    """The page, with its drawer open."""
     await page.goto(address)
     toggle = page.locator("#faults-toggle")
     await expect(toggle).to_have_text("Simulate problems")

@@ -1,4 +1,4 @@
-"""What is forgotten while a page is open goes from it; and a page that was refused comes back by itself."""
+"""Forgotten entries on an open page, and its reconnection after a refusal."""
 
 from __future__ import annotations
 

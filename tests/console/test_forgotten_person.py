@@ -1,4 +1,4 @@
-"""Somebody has themselves forgotten: the page says so, waits for nothing of theirs, and asks for no name."""
+"""The page after a person is forgotten."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BOTH = "Forget it, and delete your answers here"
 
 @dataclass(kw_only=True)
 class Visit:
-    """A page that looks at a daemon in a rehearsed workspace, and what it asked for in vain."""
+    """Page of a daemon in a rehearsed workspace, and its failed requests."""
 
     soul: RunningDaemon
     page: Page
@@ -52,7 +52,7 @@ class Visit:
         return told
 
     async def say(self, text: str, channel: str = DM) -> str:
-        """Bob says this, and what comes of it is over."""
+        """Send this as Bob, and wait until all work is over."""
         before = self.soul.journal.last_seq_of_all()
         ts = str((await self.call("chat.postMessage", channel=channel, text=text))["ts"])
         await until(lambda: ts in str([one.event for one in self.soul.journal.entries_since(before)]))
@@ -60,7 +60,7 @@ class Visit:
         return ts
 
     async def over(self) -> None:
-        """Wait until nothing is at work or waits, by one query: another thread writes between two."""
+        """Wait until no turn runs or waits, by one query: threads may write between two."""
         kinds = (
             SoulTurnBegan,
             IncomingMessage,
@@ -73,7 +73,6 @@ class Visit:
         await until(lambda: not self.soul.journal.pending_seqs(*kinds) and not self.soul.worker.is_busy)
 
     async def press(self, root: str, label: str) -> None:
-        """Bob presses a button under what the soul asked last there."""
         replies = await self.call("conversations.replies", channel=DM, ts=root)
         asked = [one["ts"] for one in replies["messages"] if label in str(one.get("blocks"))]
         data = {"user": BOB.id, "channel": DM, "ts": asked[-1], "label": label}
@@ -91,7 +90,7 @@ async def visit(folder: Path, browser: Browsing, width: int = 1440) -> AsyncIter
         here = Visit(soul=soul, page=page)
 
         def look(url: str, status: int) -> None:
-            if status >= 400 and "/rehearsal/tour" not in url:  # there is none here
+            if status >= 400 and "/rehearsal/tour" not in url:  # this daemon has no tour
                 here.refused.append(f"{status} {url}")
             if "/console/names" in url and url.endswith("of="):
                 here.nameless.append(url)
@@ -122,7 +121,7 @@ async def test_who_was_forgotten_is_so_on_the_whole_page(
         await expect(rows.first).to_contain_text("waits for Bob")
         await expect(page.locator("#asked")).to_have_text("1")
         await here.press(root, label)
-        for _ in range(2):  # as it stands there, and after a reload
+        for _ in range(2):  # now, and after a reload
             await expect(page.locator(".threads .began")).to_have_text(["forgotten"] * 3)
             await expect(rows.first).not_to_contain_text("waits")
             await expect(page.locator("#asked")).to_be_hidden()

@@ -1,4 +1,4 @@
-"""The page's buttons, the Stop button, whispers and reactions; runs in the journal; links to threads."""
+"""Buttons, Stop, whispers, reactions, runs and links on the page."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ pytestmark = IN_A_BROWSER
 DM = "D0ALICE0001"
 SIZE = ViewportSize(width=1440, height=900)
 PICTURES = os.environ.get("PICTURES")
-"""A folder in which to leave screenshots, to be looked at."""
 
 
 def choice(why: str, *actions: Any) -> ModelCall:
@@ -75,7 +74,7 @@ RUN: list[Event] = [
 
 
 async def question(here: Desk) -> str:
-    """Alice asks, the soul thinks and asks back with buttons; the thread's root."""
+    """Make Alice ask and the soul ask back with buttons; return the root."""
     root: str = (await here.client(ALICE.token).chat_postMessage(channel=DM, text="Find it."))["ts"]
     soul = here.client()
     elements = [
@@ -95,7 +94,6 @@ async def question(here: Desk) -> str:
 
 
 def sent(here: Desk, kind: str) -> list[dict[str, Any]]:
-    """The payloads of this type that the soul was sent, or its events of this type."""
     payloads = [one["payload"] for one in here.world.workspace.courier.deliveries() if one["app"] == SOUL.id]
     return [one for one in payloads if kind in (one["type"], one.get("event", {}).get("type"))]
 

@@ -1,4 +1,4 @@
-"""Who may talk to the console: no foreign page, and nobody without the token or a session."""
+"""Access to the console: no foreign page, nobody without token or session."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def test_a_link_on_another_page_may_lead_to_the_console(tmp_path: Path) ->
 
 
 async def raw(port: int, path: str) -> str:
-    """What is answered to a request for this very path, which a client would tidy up."""
+    """Request this exact path, which a client would normalize."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
     said = (await reader.read()).decode()
@@ -93,7 +93,7 @@ async def test_without_the_token_nothing_of_the_soul_is_shown(tmp_path: Path, cl
 
 async def test_the_pages_own_files_and_its_health_are_open_and_tell_nothing(tmp_path: Path) -> None:
     async with console(tmp_path, token=TOKEN) as site:
-        for path in ("/", "/static/main.js", "/static/base.css", "/?token=wrong", "/healthz"):
+        for path in ("/", "/static/main.js", "/static/base/base.css", "/?token=wrong", "/healthz"):
             async with site.http.get(site.url + path) as answer:
                 assert answer.status == 200, path
                 assert "Claudius" not in await answer.text()

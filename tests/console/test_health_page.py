@@ -1,4 +1,4 @@
-"""An owner sees on the page that a model is away: in the header, and in Health with all that is known."""
+"""An unreachable model in the page's header and in Health."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = IN_A_BROWSER
 [LISTED] = models_in([QWEN]) or []
 SIZE = ViewportSize(width=1440, height=900)
 SOON = 11_000
-"""Milliseconds in which a page that nobody touches looks again."""
+"""Milliseconds until an idle page refreshes."""
 WHY = "No answer from claude-sonnet-5-5: the server fails (HTTP 502)."
 TRIED = r"Since \d\d:\d\d\. One person waits for an answer\. (The next try comes at|It is being tried now)"
 
@@ -69,7 +69,7 @@ async def test_the_header_learns_of_it_by_itself(tmp_path: Path, browser: Browsi
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(soul.url)
         await expect(page.locator("#soul")).to_have_text("Claudius")
-        await page.route("**/console/journal*", lambda _: None)  # nothing that it hears of
+        await page.route("**/console/journal*", lambda _: None)  # blocks its events
         await page.reload()
         model.faults.switch("failing")
         said = {"channel": "D0BOB000001", "text": "Hello"}

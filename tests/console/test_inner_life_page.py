@@ -1,4 +1,4 @@
-"""The page shows the inner life: ticks, with what each was shown and did; what it has, and waits for."""
+"""The inner life on the page: ticks, records and waits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.soak import SOAK
 pytestmark = IN_A_BROWSER
 
 PICTURE = project_root() / "docs" / "inner-life.png"
-"""Taken when TAKE_PICTURE is set, for the README."""
+"""README screenshot, written if TAKE_PICTURE is set."""
 SIZE = ViewportSize(width=1440, height=1000)
 PHONE = ViewportSize(width=390, height=700)
 EVIL = "<img src=x onerror='window.hacked = 1'><script>window.hacked = 1</script> <b>bold</b> &lt;i&gt;"
@@ -227,7 +227,6 @@ ENDS = [
     ("no answer", "A note came"),
     ("nothing new", "Round and round."),
 ]
-"""What stands beside each, the newest first, and what it says."""
 KEPT: list[tuple[str, dict[str, Any]]] = [
     ("concepts.add", {"name": "ferry", "description": "A ship."}),
     ("concepts.add", {"name": "Norrland", "description": "A land."}),
@@ -237,7 +236,6 @@ KEPT: list[tuple[str, dict[str, Any]]] = [
 
 
 def place(name: str) -> ConversationOpened:
-    """A channel of this name, where everybody reads."""
     return ConversationOpened(
         team=TEAM,
         channel="C1",
@@ -255,7 +253,6 @@ def ended(program: int) -> ProgramEnded:
 
 
 async def write(world: Desk, key: str, event: Any) -> int:
-    """This entry, in the thread of the inner life; its seq."""
     entry, _ = await world.journal.append(INNER, event, key=f"{INNER}@{key}")
     return entry.seq
 
@@ -279,7 +276,6 @@ async def turn_to_inner(page: Page) -> None:
 
 
 async def say(page: Page, channel: str, text: str) -> None:
-    """Alice says it in this channel."""
     await page.get_by_role("button", name=channel).click()
     await page.locator("#composer textarea").fill(text)
     await page.keyboard.press("Enter")

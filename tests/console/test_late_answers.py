@@ -1,4 +1,4 @@
-"""An answer that comes late changes nothing for whoever has turned elsewhere, or writes. Run in a browser."""
+"""Late answers after the reader has moved on or begun to write."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ async def _post(page: Page, address: str, text: str) -> None:
 
 
 async def _put_away_and_back(page: Page) -> None:
-    """The window is hidden for a while: the page hears nothing, and then reads all anew."""
+    """Hide the window for a while, so that the page reloads all data."""
     await page.evaluate("""() => {
       Object.defineProperty(document, "hidden", { value: true, configurable: true });
       document.dispatchEvent(new Event("visibilitychange"));

@@ -1,5 +1,4 @@
-"""Every view of the page at three widths, light and dark: no text is cut or lies upon another one, nothing
-scrolls sideways, and what is round is a circle."""
+"""Every view at three widths, light and dark: nothing cut, overlapping or distorted."""
 
 from __future__ import annotations
 
@@ -38,8 +37,6 @@ GENERAL, BACKROOM = "C0GENERAL01", "C0BACKROOM4"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class House:
-    """A daemon over a journal of some weeks, with places of each kind; `group` is a group DM."""
-
     url: str
     dm: str
     group: str
@@ -190,4 +187,4 @@ JOURNAL: dict[str, Callable[[Page, House], Awaitable[None]]] = {
     "search": _to_search,
     "call": _to_call,
 }
-"""How one comes to each of them; one after the other."""
+"""Steps to each view, in order."""

@@ -1,4 +1,4 @@
-"""The look at a page finds each fault of a layout, and none where there is none."""
+"""Detection of layout faults, without false alarms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scraper is told of the daemon, read with the scraper's own parser."""
+"""Metrics of the daemon, read with Prometheus' own parser."""
 
 from __future__ import annotations
 
@@ -34,8 +34,6 @@ CALL = called(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scraped:
-    """A daemon's port and its journal."""
-
     url: str
     http: ClientSession
     journal: Journal
@@ -47,7 +45,6 @@ class Scraped:
             return await answer.text()
 
     async def values(self) -> dict[str, float]:
-        """Every sample, as it is written: name{label="value"}."""
         samples = [one for family in families(await self.text()) for one in family.samples]
         return {f"{one.name}{[*one.labels.values()] or ''}": one.value for one in samples}
 
@@ -58,7 +55,6 @@ class Scraped:
 
 @asynccontextmanager
 async def scraped(path: Path, before: int = 0, token: str = "") -> AsyncIterator[Scraped]:
-    """A port with the metrics of a journal in which so many entries stood before it was opened."""
     async with Journal(path / "journal.db", FakeClock(NOW), SOUL_KINDS) as journal:
         await asyncio.gather(*(journal.append("sess-1", HEARD, key=f"{n}") for n in range(before)))
         app, metrics = web.Application(), Metrics(journal)

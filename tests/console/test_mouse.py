@@ -1,4 +1,4 @@
-"""What a mouse presses is what is clicked, also in a thread that is not open yet. Run in a browser."""
+"""Mouse clicks in the browser, also in an unopened thread."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ SIZE = ViewportSize(width=1440, height=900)
 
 
 async def begun(here: Desk, text: str) -> str:
-    """Alice begins a thread; its ts."""
     said = await here.client(ALICE.token).chat_postMessage(channel=DM, text=text)
     return str(said["ts"])
 
 
 async def press(page: Page, target: Locator) -> None:
-    """Go there and press, as a hand does: the page has time to change between down and up."""
+    """Click slowly: the page may change between down and up."""
     await target.hover()
     await page.mouse.down()
     await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")

@@ -1,4 +1,4 @@
-"""The owner gives the soul another name while the page is open: the page calls it so, also in the chat."""
+"""A new name of the soul on an open page."""
 
 from __future__ import annotations
 

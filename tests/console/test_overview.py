@@ -1,4 +1,4 @@
-"""The soul from above: conversations found among many, questions, what is known of people, and costs."""
+"""The overview: conversations, questions, people and costs."""
 
 from __future__ import annotations
 
@@ -25,14 +25,12 @@ from tests.console.site import Site, called, console
 
 
 async def told(site: Site, path: str, status: int = 200) -> Any:
-    """What this route of the overview answers."""
     async with site.http.get(f"{site.url}/console/{path}") as answer:
         assert answer.status == status
         return await answer.json()
 
 
 async def began(site: Site, asked: str = "") -> list[str]:
-    """By which words the conversations began that are told of."""
     return [one["began"] for one in (await told(site, f"threads?{asked}"))["threads"]]
 
 

@@ -1,4 +1,4 @@
-"""A person opens the page of a daemon without keys, talks with the soul, and looks into its journal."""
+"""A first visit to a daemon without keys: chat and journal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.soak import SOAK
 pytestmark = IN_A_BROWSER
 
 PICTURE = project_root() / "docs" / "page.png"
-"""Taken when TAKE_PICTURE is set, for the README."""
+"""README screenshot, written if TAKE_PICTURE is set."""
 SIZE = ViewportSize(width=1440, height=900)
 FAULT = PromptFault(name="prompts/moods", text="moods.md cannot be used: " + "so many words " * 40)
 BROKEN: list[Event] = [
@@ -41,7 +41,6 @@ BROKEN: list[Event] = [
     SoulTurnEnded(outcome="failed"),
     SoulTurnEnded(outcome="abandoned"),
 ]
-"""What goes wrong in a journal, and how it ends."""
 
 
 async def test_a_person_talks_with_the_soul_and_looks_into_its_journal(
@@ -159,7 +158,7 @@ async def test_the_ends_of_the_journal_are_a_key_away(address: str, chromium: Wi
 
 
 async def _say(page: Page, text: str) -> None:
-    """Begin a thread, and see the answer come beneath it, and its turn in the journal."""
+    """Begin a thread; check its answer and its turn in the journal."""
     await page.locator("#composer textarea").fill(text)
     await page.keyboard.press("Enter")
     opened = page.locator(".thread.open")
@@ -185,7 +184,7 @@ async def _answer_in_the_thread(page: Page, text: str) -> None:
 
 
 async def _be_pictured(page: Page) -> None:
-    """Two stops of the tour: what is said in one is used in the other, with the thoughts beside it."""
+    """Take two stops of the tour; the second uses the first."""
     for title, answered in (("Tell it something", "I will remember"), ("See it remember", "Not for you")):
         await page.get_by_role("button", name=title).click()
         await expect(page.locator(".thread.open .replies")).to_contain_text(answered)
@@ -198,7 +197,6 @@ async def _be_pictured(page: Page) -> None:
 
 
 async def _look_into_the_call(page: Page) -> None:
-    """What the model saw: the soul's text, what was said, what trails, and what it took."""
     thought = page.locator("#turns [data-part='thought']").last
     await expect(thought.locator(".thought")).to_be_visible()
     await thought.hover()
@@ -215,7 +213,6 @@ async def _look_into_the_call(page: Page) -> None:
 
 
 async def _become_bob(page: Page) -> None:
-    """Another person sees their own DM with the soul, and what was said in public."""
     await page.get_by_role("radio", name="Alice").press("ArrowRight")
     await expect(page.get_by_role("radio", name="Bob")).to_be_checked()
     await expect(page.locator("#messages .hello")).to_be_visible()

@@ -1,4 +1,4 @@
-"""The journal in pages: the newest, those before, after and around an entry; and a part of a long thread."""
+"""The journal in pages, and parts of a long thread."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ from tests.soak import later
 
 THREAD = "T1:C1:17.000100"
 SOON = 0.5
-"""Seconds of patience, where a test waits for its end."""
+"""Seconds, for tests of timeouts."""
 
 
 async def told(site: Site, path: str, status: int = 200) -> dict[str, Any]:
-    """What this address answers."""
     async with site.http.get(f"{site.url}/console/{path}") as answer:
         assert answer.status == status, await answer.text()
         found: dict[str, Any] = await answer.json()
@@ -38,12 +37,11 @@ async def told(site: Site, path: str, status: int = 200) -> dict[str, Any]:
 
 
 def said(page: dict[str, Any]) -> Sequence[str]:
-    """What is said on this page."""
     return [entry["body"]["text"] for entry in page["entries"] if entry["kind"] == "message"]
 
 
 async def talked(site: Site, count: int) -> str:
-    """A conversation of so many messages, every third of them in a branch; another one goes on beside it."""
+    """Write a conversation, every third message in a branch, beside another."""
     place = ConversationOpened(
         team="T1",
         channel="C1",

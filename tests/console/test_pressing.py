@@ -1,4 +1,4 @@
-"""An owner presses a button under Questions: once, and what comes of it is told there and in the chat."""
+"""An owner's press of a button under Questions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ CAKES = "Please order two plum cakes for Friday."
 
 
 async def says(page: Page, address: str, token: str, channel: str, text: str) -> None:
-    """Somebody says something in the local workspace."""
     said = {"channel": channel, "text": text}
     headers = {"Authorization": f"Bearer {token}"}
     answer = await page.request.post(f"{address}/api/chat.postMessage", data=said, headers=headers)

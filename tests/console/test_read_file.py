@@ -1,4 +1,4 @@
-"""A newcomer without any key drops a long file on the page, asks, and is told with places. In a browser."""
+"""A long file read for a newcomer without keys."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LATE = "the ferry to Norrland is late, and the market waits for its fish"
 
 
 def log() -> str:
-    """A harbour's log: 1,250 days, every fiftieth with a ferry."""
+    """Return a harbour's log: 1,250 days, every fiftieth with a ferry."""
     return "\n".join(f"Day {day}: {LATE if day % 50 == 0 else WEATHER[day % 4]}." for day in range(1, 1_251))
 
 
@@ -63,7 +63,6 @@ async def test_a_file_is_dropped_asked_about_and_answered_with_places(
 
 
 async def ask(page: Page, question: str, file: tuple[str, str]) -> None:
-    """Drop a file into a message, and send it with this question."""
     await drop(page.locator("#composer"), await held(page, file))
     await page.locator("#composer textarea").fill(question)
     await page.locator("#composer textarea").press("Enter")

@@ -1,4 +1,4 @@
-"""Readings stand on the page as trees that grow: cells, sub-calls, readings below, and what ended them."""
+"""Readings on the page as growing trees."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from tests.stories.stage import ALICE
 pytestmark = IN_A_BROWSER
 
 PICTURE = project_root() / "docs" / "reading.png"
-"""Taken when TAKE_PICTURE is set, for the README."""
+"""README screenshot, written if TAKE_PICTURE is set."""
 PHONE = ViewportSize(width=390, height=700)
 EVIL = "<img src=x onerror='window.hacked = 1'><script>window.hacked = 1</script> <b>bold</b> &lt;i&gt;"
 MANY = 1_200
@@ -115,7 +115,7 @@ async def test_a_reading_grows_as_a_tree_from_its_first_cell_to_its_answer(
 
 
 async def seen_by_who_comes_later(page: Page, url: str) -> None:
-    """The same, word for word."""
+    """Check that a later visitor sees the same text."""
     root = page.get_by_role("tree").locator("> .root")
     told = await root.inner_text()
     await page.goto("about:blank")
@@ -348,7 +348,7 @@ async def test_other_views_lead_to_a_reading_and_one_whose_beginning_is_not_know
         root = page.get_by_role("tree").locator("> .root")
         out_of_sight = "Its beginning is not in sight."
         await expect(name(root)).to_have_text(re.compile(f"{out_of_sight}|Long ago"))
-        if await name(root).inner_text() == out_of_sight:  # else the page has looked further back by itself
+        if await name(root).inner_text() == out_of_sight:  # otherwise the page loaded older entries by itself
             await root.locator("> .top-of-branch > .head").click()
         await expect(name(root)).to_have_text("Long ago?")
         await expect(root.locator(".asked .head")).to_contain_text("400 sub-calls")
@@ -374,7 +374,6 @@ ENDS: list[tuple[Any, str, str, str]] = [
     ("stopped", "", "stopped", "somebody stopped it · "),
     ("failed", "", "failed", "no model answered · "),
 ]
-"""How readings end, with what answer, and what the page says of it."""
 
 
 async def take_picture(page: Page) -> None:

@@ -1,4 +1,4 @@
-"""A long journal is read in the browser page by page, backwards and forwards; and searched."""
+"""A long journal in the browser, paged and searched."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PHONE = ViewportSize(width=390, height=700)
 NOBODY = {"workspace": False, "model": False}
 LONG = 1_200
 SCROLLED = "(node) => (node.scrollIntoView({ block: 'start' }), node.getBoundingClientRect().top)"
-"""To the upper edge; and where it is then, before anything else happens."""
+"""Scroll to the top edge, and return the position at once."""
 
 HIDDEN = """
   Object.defineProperty(document, "hidden", {{ value: {hidden}, configurable: true }});
@@ -32,7 +32,6 @@ HIDDEN = """
 
 
 async def lived(world: Desk, count: int = LONG) -> None:
-    """A conversation of so many messages, and as many elsewhere."""
     await world.remember(ALICE, "1.1", [])
     places = {"inside": THREAD, "outside": "sess-0000beef"}
     said = [(thread, f"{where} no. {n}") for n in range(count) for where, thread in places.items()]
@@ -40,7 +39,6 @@ async def lived(world: Desk, count: int = LONG) -> None:
 
 
 async def opened(chromium: Windows, world: Desk, at: str = f"#{THREAD}", size: ViewportSize = SIZE) -> Page:
-    """The page at this link, entry by entry."""
     page = await chromium.new_page(viewport=size)
     await page.goto(f"{world.url}/{at}")
     await turn_to(page, "This thread" if at == f"#{THREAD}" else "All")
@@ -48,17 +46,14 @@ async def opened(chromium: Windows, world: Desk, at: str = f"#{THREAD}", size: V
 
 
 def row(page: Page, text: str) -> Locator:
-    """The entry that says exactly this."""
     return page.locator("#entries > [data-seq]").filter(has_text=re.compile(f"{re.escape(text)}(?!\\d)"))
 
 
 def card(page: Page, text: str) -> Locator:
-    """The card in which exactly this was said."""
     return page.locator("#turns > .turn").filter(has_text=re.compile(f"{re.escape(text)}(?!\\d)"))
 
 
 async def top(place: Locator) -> float:
-    """How far it is from the upper edge."""
     found: float = await place.evaluate("(node) => node.getBoundingClientRect().top")
     return found
 

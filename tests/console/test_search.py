@@ -1,4 +1,4 @@
-"""Words are looked for in all that happened, or in one thread, a part of the journal at a time."""
+"""Search in the journal or one thread, in parts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from urllib.parse import quote
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.console.journal_view import JournalPager, PageRequest, like_pattern, search_words
+from daemon.console.entry_text import like_pattern, search_words
+from daemon.console.journal_view import JournalPager, PageRequest
 from tests.console.site import Site, called, message
 from tests.console.test_pages import said, told
 
 
 async def found(site: Site, words: str, more: str = "") -> list[str]:
-    """What is found with these words, in its order."""
     return [*said(await told(site, f"search?words={quote(words)}{more}"))]
 
 

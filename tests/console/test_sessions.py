@@ -1,4 +1,4 @@
-"""Sessions of the page: a link opens one, once; its secret is kept nowhere, and it ends when it should."""
+"""Sessions of the page: opening by link, secrets, ends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOKEN = "open sesame, and be quick"
 
 
 async def sign_in(site: Site, token: str) -> str:
-    """The secret of a new session; empty where the token opens none."""
+    """Return the secret of a new session; empty if refused."""
     async with site.http.post(f"{site.url}/console/session", json={"token": token}) as answer:
         told = await answer.json()
         assert (answer.status == 200) is told["ok"]
@@ -28,13 +28,11 @@ async def sign_in(site: Site, token: str) -> str:
 
 
 async def status(site: Site, secret: str, path: str = "/console/state") -> int:
-    """What somebody is answered who shows this."""
     async with site.http.get(site.url + path, headers={"X-Console-Token": secret}) as answer:
         return answer.status
 
 
 async def sign_out(site: Site, secret: str) -> int:
-    """Whether a session could be ended."""
     shown = {"X-Console-Token": secret}
     async with site.http.delete(f"{site.url}/console/session", headers=shown) as answer:
         return answer.status

@@ -1,4 +1,4 @@
-"""A reader of the journal who takes nothing holds little, and not for long; all others go on."""
+"""A journal reader that takes nothing: bounded memory and time."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.signed_in import LINE
 
 LONG = "x" * 20_000
 SOON = 0.5
-"""Seconds of patience, where a test waits for its end."""
+"""Seconds, for tests of timeouts."""
 
 
 async def reader(site: Site) -> socket.socket:
-    """Somebody asks for the journal and never reads on."""
+    """Open the journal stream and never read it."""
     deaf = socket.socket()
     deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
     deaf.setblocking(False)

@@ -1,4 +1,4 @@
-"""A long journal after a start: each answer comes at once with the newest there is, and says what is left."""
+"""A long journal after a start: immediate, partial answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ LENGTH = 12_000
 
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
-    """The page of a long journal, after a start."""
     await lived(tmp_path, LENGTH)
     async with console(tmp_path, at_once=100) as site:
         yield site
@@ -39,7 +38,6 @@ async def told(site: Site, path: str) -> Any:
 
 
 async def whole(site: Site, path: str) -> Any:
-    """What it tells as soon as nothing is left to read."""
     answer = await told(site, path)
     while answer["still_reading"]:
         answer = await told(site, path)

@@ -1,4 +1,4 @@
-"""What is thought at this moment reaches whoever looks at the journal, and nobody and nothing else."""
+"""Current thoughts, sent only to readers of the journal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ MIDDLE = ANSWER.index(" of the kingfisher")
 
 
 async def thoughts(stream: ClientResponse, count: int) -> list[dict[str, Any]]:
-    """The next so many events of a stream that tell what is thought."""
     found: list[dict[str, Any]] = []
     event = ""
     async with asyncio.timeout(PATIENCE):
@@ -133,7 +132,6 @@ async def test_what_streams_to_the_page_is_in_no_line_of_the_log_and_no_secret_i
 
 
 async def greet(page: Page, url: str) -> None:
-    """Somebody says good morning to the soul."""
     await page.goto(url)
     await expect(page.locator("#place")).to_have_text("Claudius")
     await page.locator("#composer textarea").fill("Good morning!")

@@ -1,4 +1,4 @@
-"""A thread stands in a panel beside the conversation: all of it, live, with its own composer and address."""
+"""The thread panel: complete, live, with its own composer and address."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ PHONE = ViewportSize(width=390, height=700)
 
 
 async def talk(here: Desk, channel: str, replies: int, root: str = "Where shall we meet?") -> str:
-    """A message of Alice's there with so many replies; its ts."""
     alice = here.client(ALICE.token)
     ts: str = (await alice.chat_postMessage(channel=channel, text=root))["ts"]
     for number in range(1, replies + 1):
@@ -38,7 +37,6 @@ async def opened(here: Desk, page: Page, address: str) -> None:
 
 
 def replies(place: Locator) -> Locator:
-    """The replies that are shown there."""
     return place.locator(".replies .message:visible")
 
 

@@ -1,4 +1,4 @@
-"""Threads and drafts hold, in whatever order things arrive and whatever comes between. Run in a browser."""
+"""Threads and drafts in the browser, with events in any order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOLDING = """
     return new Response(answer.body.pipeThrough(hold), answer);
   };
 """
-"""Lets a test keep back what the page hears of the workspace."""
+"""Script that lets a test hold back workspace events."""
 
 
 @SOAK
@@ -50,7 +50,7 @@ async def test_a_thread_opens_whether_its_message_or_its_receipt_comes_first(
 
     await page.evaluate("window.held = []")
     await page.locator("#composer textarea").fill("its receipt first")
-    async with page.expect_request("**/console/threads/*"):  # the new thread is chosen
+    async with page.expect_request("**/console/threads/*"):  # the new thread is selected
         await page.keyboard.press("Enter")
     await expect(page.locator(".thread")).to_have_count(1)
     await page.evaluate("window.release(); window.held = null")
@@ -147,7 +147,7 @@ async def _reply(page: Page, text: str, by: str) -> None:
 
 
 async def _put_away_and_back(page: Page) -> None:
-    """The window is hidden for a while: the page hears nothing, and then reads all anew."""
+    """Hide the window for a while, so that the page reloads all data."""
     await page.evaluate("""() => {
       Object.defineProperty(document, "hidden", { value: true, configurable: true });
       document.dispatchEvent(new Event("visibilitychange"));

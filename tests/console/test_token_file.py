@@ -1,4 +1,4 @@
-"""The file with the lasting token: made once, for its owner alone; one that cannot be trusted is refused."""
+"""The file of the lasting token: permissions, and refusal of unsafe ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person comes to the page: by a link, with the token, or with nothing. Run in a browser."""
+"""Visits by link, with the token, or without either."""
 
 from __future__ import annotations
 
@@ -20,12 +20,10 @@ pytestmark = IN_A_BROWSER
 
 TOKEN = "open sesame, and be quick"
 PICTURES = os.environ.get("PICTURES")
-"""A folder in which to leave screenshots, to be looked at."""
 SIZE = ViewportSize(width=900, height=640)
 
 
 async def picture(page: Page, name: str) -> None:
-    """Leave one, where they are looked at."""
     if PICTURES:
         await page.screenshot(path=Path(PICTURES) / f"{name}.png")
 
@@ -53,7 +51,7 @@ async def test_the_link_of_the_ready_line_opens_the_page_once_and_a_restart_shut
             assert secret not in link
             other = await chromium.new_page(signed_in=False)
             await other.goto(link)
-            await expect(other.locator("#place")).to_have_text("Claudius")  # its browser is let in already
+            await expect(other.locator("#place")).to_have_text("Claudius")  # its browser has a session
             process.terminate()
             assert await ended(process) == (0, "")
             port = link.partition("/?")[0].rpartition(":")[2]

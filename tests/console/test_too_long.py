@@ -1,4 +1,4 @@
-"""A text that is too long for one message is never cut: the page says so, and makes it a file."""
+"""A text too long for a message, turned into a file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def test_a_paste_over_40_000_characters_is_told_of_and_kept_whole(
         await expect(page.locator("#messages .message")).to_have_count(0)
         assert len(await field.input_value()) == 180_000, "it is not sent, and waits there"
         await field.fill("<" * 15_000)
-        await expect(told).to_contain_text("60,000 characters")  # as it is sent
+        await expect(told).to_contain_text("60,000 characters")  # escaped, as it is sent
         await field.fill("@Alice " * 3_000)
         await expect(told).to_contain_text("44,999 characters")
         await field.fill("🙂" * MOST)

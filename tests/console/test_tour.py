@@ -1,4 +1,4 @@
-"""A person without a key takes the tour: clicks its chips, sees what comes of them, and puts it away."""
+"""The tour for a person without a key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is thought in the open stands on the page as a tree that grows. Run in a browser."""
+"""Open thought on the page as a growing tree."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.stories.test_open_thought import OPEN, OVER, calls_itself, final, spa
 pytestmark = IN_A_BROWSER
 
 PICTURE = project_root() / "docs" / "thoughts.png"
-"""Taken when TAKE_PICTURE is set, for the README."""
+"""README screenshot, written if TAKE_PICTURE is set."""
 SIZE = ViewportSize(width=1440, height=940)
 PHONE = ViewportSize(width=390, height=700)
 QUESTION = "Where shall the team meet in May, in Lisbon or in Kraków? Please think it through."
@@ -34,7 +34,6 @@ KRAKOW = "Kraków: 19 °C, some rain, direct flights for seven of eight, about $
 
 
 def plan(done: int) -> str:
-    """The plan, of which so many steps are done."""
     steps = "".join(
         f'<step done="{str(number < done).lower()}">{step}</step>' for number, step in enumerate(STEPS)
     )
@@ -51,13 +50,12 @@ BEGINNING = (
 
 
 class Script:
-    """What the model answers in the open, each answer held back until the test lets it go."""
+    """Answers in open thought, each held until the test releases it."""
 
     def __init__(self, model: ClaudeUnderstudy) -> None:
         self._model = model
 
     def next(self, *texts: str) -> asyncio.Event:
-        """It answers the next such request so."""
         gate = asyncio.Event()
         self._model.say("".join(texts), asks=OPEN, until=gate)
         return gate
@@ -126,7 +124,7 @@ async def test_a_plan_goes_to_its_last_step_and_two_branches_grow(tmp_path: Path
 
 
 async def _seen_by_who_comes_later(page: Page, url: str) -> None:
-    """The same, and no tag in it."""
+    """Check that a later visitor sees the same, without tags."""
     tree = page.get_by_role("tree")
     told = await tree.inner_text()
     assert "<" not in told, "nobody need read tags here"
@@ -237,7 +235,6 @@ async def test_what_the_core_says_stands_there_in_words(here: Desk, chromium: Wi
 
 
 def tree_of(*names: str, above: str = THREAD) -> list[tuple[str, Event]]:
-    """Branches, each with its question, which are at work."""
     entries: list[tuple[str, Event]] = []
     for name in names:
         branch = f"{above}.{name}"
@@ -250,14 +247,12 @@ def tree_of(*names: str, above: str = THREAD) -> list[tuple[str, Event]]:
 
 
 async def remember(here: Desk, *entries: tuple[str, Event]) -> None:
-    """These entries, in this order, each in its thread."""
     since = here.journal.last_seq_of_all()
     for number, (thread, event) in enumerate(entries, since):
         await here.journal.append(thread, event, key=f"{thread}@1/{event.kind}#{number}")
 
 
 async def _thoughts(chromium: Windows, here: Desk, size: ViewportSize) -> Page:
-    """The page, turned to the thoughts of a conversation that has a plan."""
     ts = str((await here.client("xoxp-alice").chat_postMessage(channel=ALICE, text="Think!"))["ts"])
     await here.remember(ALICE, ts, [PlanChanged(condition="all is known", steps=(("look", "open"),))])
     page = await chromium.new_page(viewport=size)
@@ -270,7 +265,6 @@ async def _thoughts(chromium: Windows, here: Desk, size: ViewportSize) -> Page:
 
 
 async def _turn_to_thoughts(page: Page) -> None:
-    """From the turns of the thread, which a link leads to."""
     await expect(page.get_by_role("radio", name="Turns")).to_be_checked()
     await page.get_by_text("Thoughts", exact=True).click()
 

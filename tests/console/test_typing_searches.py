@@ -1,4 +1,4 @@
-"""Both searches search while somebody types: after a pause, or at once by Enter; the words typed last win."""
+"""Both searches while typing: after a pause or Enter; the latest query wins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The owner of a soul in Slack looks at it from above: threads, questions, people, costs, health."""
+"""The owner's views of a soul in Slack."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ SIZE = ViewportSize(width=1440, height=900)
 NARROW = ViewportSize(width=390, height=844)
 THREADS = 66
 FIRST = re.compile(r"general ?@Claudius Good morning!")
-"""What stands of a thread that begins so."""
 TO_THE_END = """(count) => {
     const rows = document.querySelectorAll(".threads .row");
     rows[rows.length - 1].scrollIntoView();
     return rows.length === count;
 }"""
-"""Goes on to the last of the rows, frame by frame, until there are so many."""
+"""Script that scrolls to the last row until this many exist."""
 VIEWS = ("threads", "questions", "people", "costs", "health")
 
 
@@ -114,7 +113,7 @@ async def test_who_turns_to_another_view_while_the_page_begins_stays_there(
 @SOAK
 async def test_health_is_looked_at_again_by_itself(address: str, chromium: Windows) -> None:
     page = await chromium.new_page(viewport=SIZE)
-    await page.route("**/console/journal*", lambda route: route.abort())  # nothing that it hears of
+    await page.route("**/console/journal*", lambda route: route.abort())  # blocks its events
     await page.goto(f"{address}/#health")
     await expect(page.locator(".health")).to_contain_text("It hears.")
     await page.route("**/healthz", lambda route: route.abort())
@@ -146,7 +145,6 @@ async def test_what_is_drawn_anew_leaves_whoever_is_there_by_keyboard_where_they
 
 
 async def _be_at(control: Locator) -> None:
-    """Go there by keyboard, and again where it was drawn anew just then."""
     async with asyncio.timeout(SLOW / 1000):
         while not await control.evaluate("(it) => { it.focus(); return it === document.activeElement; }"):
             await control.page.evaluate(ALL_DRAWN)
@@ -160,7 +158,7 @@ async def _bob_says(page: Page, address: str, text: str) -> None:
 
 
 async def _be_told_of_what_is_new(page: Page, address: str) -> None:
-    """Who is further up in a channel is told that Bob goes on at its end."""
+    """Check the notice of Bob's message for a reader further up."""
 
     for number in range(20):
         await _bob_says(page, address, f"Line {number} :tada:")
@@ -174,7 +172,7 @@ async def _be_told_of_what_is_new(page: Page, address: str) -> None:
 
 
 async def _look_through_threads(page: Page) -> None:
-    """All of them are in reach; a word, a filter, and a click that opens the journal of one."""
+    """Check paging, search, filter, and the link to a journal."""
     rows = page.locator(".threads .row")
     await expect(rows.first).to_contain_text("Write the menu")
     await expect(page.locator("#scope")).to_have_text("All threads", use_inner_text=True)
@@ -205,7 +203,7 @@ async def _look_through_threads(page: Page) -> None:
 
 
 async def _go_back_and_forth(page: Page) -> None:
-    """The thread that one has clicked is in the address: back leads out of it, a reload keeps it."""
+    """Check that the address keeps the thread: back leaves it, a reload keeps it."""
     journal, clicked = page.locator("#journal"), page.url
     assert "#threads/sess-" in clicked
     await page.go_back()
@@ -285,7 +283,7 @@ async def _look_at_health(page: Page) -> None:
     await expect(page.locator(".health")).to_contain_text("The journal is whole, and can be written.")
     await page.route("**/healthz", lambda route: route.abort())
     await page.get_by_role("link", name="Costs").click()
-    await page.get_by_role("link", name="Health").click()  # by itself it looks again in a few seconds
+    await page.get_by_role("link", name="Health").click()  # else it refreshes only in some seconds
     await expect(page.locator(".health")).to_contain_text("The daemon does not answer.")
     await page.unroute("**/healthz")
 

@@ -1,4 +1,4 @@
-"""A whole daemon in the test's own process, over a rehearsed world whose model waits for the test."""
+"""A daemon in the test's process, whose model the test controls."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ from tests.signed_in import known_in
 
 @dataclass(frozen=True, kw_only=True)
 class Theatre:
-    """A rehearsal whose model the test holds in its hands, with or without a tour."""
-
     store: Path
     model: ClaudeUnderstudy
     toured: bool = False
@@ -35,7 +33,7 @@ class Theatre:
 
     @asynccontextmanager
     async def mounted(self, app: web.Application) -> AsyncIterator[None]:
-        """While inside, this application plays Slack and Claude."""
+        """Serve Slack and Claude in this application."""
         self.model.mount(app)
         async with LocalSlack(self.store, SystemClock()) as world:
             world.mount(app)
@@ -53,10 +51,9 @@ async def theatre(
     words: Path | None = None,
     **settings: Any,
 ) -> AsyncIterator[tuple[RunningDaemon, ClaudeUnderstudy]]:
-    """The daemon, with no keys, and its model; how it behaves, where its cells run and the folder of the
-    owner's texts may be given.
+    """Run the daemon without keys; yield it and its model.
 
-    With `samples`, a folder of actions, there is the tour, too.
+    `samples`, a folder of actions, enables the tour; `words` is the folder of the owner's texts.
     """
     known_in(home)
     clock = SystemClock()
@@ -78,7 +75,7 @@ async def theatre(
 
 @asynccontextmanager
 async def premiere(home: Path) -> AsyncIterator[str]:
-    """The page of what `python -m daemon` is without a key, whose script says each answer at once."""
+    """Run `python -m daemon` without a key, with immediate answers; yield its page."""
     async with theatre(
         home,
         samples=project_root() / SAMPLES,

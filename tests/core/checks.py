@@ -1,4 +1,4 @@
-"""What must be true when a scenario has ended, however often its daemon was killed."""
+"""Checks of a scenario's end, after any number of kills."""
 
 from __future__ import annotations
 
@@ -53,8 +53,7 @@ def verdict(home: Path, scenario: Scenario) -> str | None:
 
 
 def finished(home: Path) -> str | None:
-    """Of two daemons that met, one must have come through, up to an outage that lasts: fencing is not to stop
-    both."""
+    """Check that one of two daemons that met finished, except for a lasting outage."""
 
     async def unfinished() -> list[str]:
         async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
@@ -82,7 +81,7 @@ def _came_late(journal: Journal, entry: Entry[Event]) -> bool:
 
 
 def check(home: Path, scenario: Scenario) -> None:
-    """Nothing lost, nothing doubled, nothing paid twice, nothing open, and what people read is an ending."""
+    """Check that nothing is lost, doubled, paid twice or pending, and people read a known ending."""
     asyncio.run(_check_journal(home, scenario))
     told = FileSlack(home).messages()
     texts = [message["text"] for message in told]
@@ -92,7 +91,7 @@ def check(home: Path, scenario: Scenario) -> None:
 
 
 def fits(texts: Sequence[str], ending: Sequence[str]) -> bool:
-    """Is this what people read, in this order? A fixed sentence is recognised by its beginning."""
+    """True if people read this ending; fixed sentences match by their beginning."""
 
     def matches(text: str, end: str) -> bool:
         return (
@@ -115,12 +114,10 @@ async def _check_journal(home: Path, scenario: Scenario) -> None:
         waiting = [
             entry.event for entry in journal.pending_entries(Event) if entry.seq not in inner_waits(journal)
         ]
-        if any(
-            isinstance(one, QuestionAsked) and one.to for one in waiting
-        ):  # branches may wait for that, too
+        if any(isinstance(one, QuestionAsked) and one.to for one in waiting):  # branches may wait for these
             waiting = [one for one in waiting if not isinstance(one, ThreadSpawned | WaitBegan)]
         left = Counter(one.kind for one in waiting if not (isinstance(one, QuestionAsked) and one.to))
-        assert not left, f"unanswered: {dict(left)}"  # people may be asked
+        assert not left, f"unanswered: {dict(left)}"  # questions may stay pending
         open_now = journal.pending_entries(QuestionAsked, WaitBegan)
         forsaken = [entry.key for entry in open_now if not _is_awaited(journal, entry)]
         assert not forsaken, f"nobody goes on at the answer: {forsaken}"
@@ -168,7 +165,7 @@ def _check_prefix(journal: Journal, home: Path) -> None:
     for call in journal.entries_of_kind(ModelCall, ContextCleared, PromptShortened, InputsReceived):
         if isinstance(call.event, InputsReceived) and "/edited#" not in call.key:
             continue
-        if not isinstance(call.event, ModelCall):  # that is what it is for
+        if not isinstance(call.event, ModelCall):  # meant to change the prompt
             before = {line: old for line, old in before.items() if line[0] != call.thread}
             continue
         if call.event.outcome != "ok" or call.event.name in ("judge", "tick"):

@@ -1,4 +1,4 @@
-"""A run of the ISM: what may be looked up again is not waited for, and what the world sees waits for it."""
+"""ISM run: repeatable lookups run concurrently; visible effects wait for them."""
 
 from __future__ import annotations
 
@@ -34,10 +34,9 @@ class What(ActionArguments):
 
 
 def running(home: Path) -> Mapping[str, Process]:
-    """Looks up two things at once, does something that cannot be undone, and looks up one thing more."""
+    """Look up twice, delete irreversibly, look up once more."""
 
     async def look(_run: AnyRun, args: What) -> str:
-        """What it finds is another thing each time, as in the world."""
         note(home / "looks.jsonl", args.what)
         Boundary.reach()
         return f"seen {args.what}, the {len(read(home / 'looks.jsonl'))}th"
@@ -67,7 +66,7 @@ def running(home: Path) -> Mapping[str, Process]:
 
 
 def ran_well(home: Path) -> None:
-    """What cannot be undone was done once, and each choice names all that the chooser had been told."""
+    """Check one deletion, and that choices name all that the chooser was told."""
     once_effect(home)
     asyncio.run(_check_told(home))
 
@@ -81,7 +80,6 @@ async def _check_told(home: Path) -> None:
 
 
 def choosing(seen: str, calls: int) -> ModelReply:
-    """Chooses what has not come to anything yet; tells them what they said."""
     if "## Goal" not in seen:
         return echo(seen, calls)
     if "seen first" not in seen or "seen second" not in seen:

@@ -1,4 +1,4 @@
-"""Minds that something stands in the way of: an outage in the middle, a bound, a crash that comes again."""
+"""Processes and models under outages, limits and repeated crashes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ THOUGHTS = 5
 
 
 def enduring(_home: Path) -> Mapping[str, Process]:
-    """Two thoughts, through whatever outage there is."""
+    """Think twice despite outages."""
 
     async def conversation(turn: Turn) -> WorkingMemory:
         memory = turn.memory
@@ -39,7 +39,7 @@ def enduring(_home: Path) -> Mapping[str, Process]:
 
 
 def attentive(_home: Path) -> Mapping[str, Process]:
-    """Asks an owner, and then looks what else came."""
+    """Ask an owner, then take other inputs."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         if "delete" not in turn.answers[0].event.text:
@@ -57,20 +57,20 @@ def attentive(_home: Path) -> Mapping[str, Process]:
 
 
 def always_away(_seen: str, _calls: int) -> ModelReply:
-    """The model breaks off in the middle of a sentence, each time."""
+    """Break off within a sentence, each time."""
     text = "<aside>hm</aside><say>I was abou"
     return ModelReply(outcome="failed", model="echo", failure="unreachable", text=text)
 
 
 def once_away(seen: str, calls: int) -> ModelReply:
-    """Out of reach for its first call."""
+    """Fail the first call."""
     return (
         ModelReply(outcome="failed", model="echo", failure="overloaded") if calls < 1 else echo(seen, calls)
     )
 
 
 def often_away(seen: str, calls: int) -> ModelReply:
-    """Out of reach for two calls, after the first one."""
+    """Fail two calls after the first."""
     return (
         ModelReply(outcome="failed", model="echo", failure="overloaded")
         if 0 < calls < 3
@@ -79,7 +79,7 @@ def often_away(seen: str, calls: int) -> ModelReply:
 
 
 def bounded(_home: Path) -> Mapping[str, Process]:
-    """Thinks twice, then asks an owner whether it may think on."""
+    """Ask an owner after two thoughts."""
 
     async def conversation(turn: Turn) -> WorkingMemory:
         memory, thoughts = turn.memory, 0
@@ -101,7 +101,7 @@ def bounded(_home: Path) -> Mapping[str, Process]:
 
 
 def handing_on(_home: Path) -> Mapping[str, Process]:
-    """Goes over into another process at once, which asks and waits."""
+    """Continue as another process, which asks."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         if "one" not in turn.answers[0].event.text:
@@ -125,7 +125,7 @@ def handing_on(_home: Path) -> Mapping[str, Process]:
 
 
 def ungrateful(_home: Path) -> Mapping[str, Process]:
-    """Asks, and takes the whole daemon with it when it has heard the answer, each time."""
+    """Kill the daemon after the answer, each time."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         await ask(turn, "ask", Question(text="Which one?", to=tuple(turn.people)))
@@ -136,7 +136,7 @@ def ungrateful(_home: Path) -> Mapping[str, Process]:
 
 
 class Deadly(Mapping[str, str]):
-    """What takes the whole daemon with it where it is written down after something stands in Slack."""
+    """Mapping that kills the daemon when recorded after a message was posted."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -154,7 +154,7 @@ class Deadly(Mapping[str, str]):
 
 
 def half_asked(home: Path) -> Mapping[str, Process]:
-    """Asks, and takes the whole daemon with it between the question and its record, each time."""
+    """Kill the daemon between question and record, each time."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         yes = Button(label="Yes", value="yes")
@@ -166,7 +166,7 @@ def half_asked(home: Path) -> Mapping[str, Process]:
 
 
 def withdrawing(_home: Path) -> Mapping[str, Process]:
-    """Asks; told more, it takes the question back, and the whole daemon with it before the buttons go."""
+    """Withdraw the question; kill the daemon before the buttons go."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         if turn.answers[0].event.text == "one":
@@ -182,7 +182,7 @@ def withdrawing(_home: Path) -> Mapping[str, Process]:
 
 
 def doomed(_home: Path) -> Mapping[str, Process]:
-    """Asks, and takes the whole daemon with it, each time."""
+    """Ask and kill the daemon, each time."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         try:

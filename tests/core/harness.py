@@ -1,4 +1,4 @@
-"""The crash harness of the soul. `python -m tests.core.harness SCENARIO/WAY …` tells what goes wrong."""
+"""Crash harness of the core. `python -m tests.core.harness SCENARIO/WAY …` prints problems."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ from tests.core.scenario import Scenario
 from tests.core.scenarios import SCENARIOS
 
 OTHERS = (4, 8)
-"""Where the second daemon of a meeting is stopped."""
+"""Boundaries of the second daemon in a meeting."""
 
 
 class Soul(Harness[Scenario]):
-    """Daemons with a soul, whose world is files."""
-
     scenarios = SCENARIOS
 
     def home_for(self, name: str) -> AbstractContextManager[Path]:
@@ -31,7 +29,7 @@ class Soul(Harness[Scenario]):
         await live(home, scenario, phase, replays=replays)
 
     def after_kill(self, home: Path, scenario: Scenario) -> None:
-        """The owner edits what the soul is told, where the scenario says so."""
+        """Edit prompts if the scenario says so."""
         if scenario.changes:
             for path in (home / "texts" / "soul.md", home / "texts" / "prompts" / "pipeline.md"):
                 path.write_text(path.read_text() + "\nEdited.\n")
@@ -58,7 +56,6 @@ WAYS = {"kills": SOUL.kills, "pauses": SOUL.pauses, "meetings": SOUL.meetings}
 
 
 def first_failure(name: str, way: str) -> str | None:
-    """The first case of a scenario that goes wrong, with what went wrong."""
     try:
         cases = WAYS[way](name)
     except AssertionError as error:
@@ -67,7 +64,7 @@ def first_failure(name: str, way: str) -> str | None:
 
 
 def main(chosen: Sequence[str]) -> int:
-    """`SCENARIO/WAY …`; without a way, kills and pauses. Prints what goes wrong; 1 if anything does."""
+    """Run `SCENARIO/WAY …` (default: kills and pauses); return 1 on problems."""
     pairs = [
         (name, way)
         for name, _, given in (one.partition("/") for one in chosen or SCENARIOS)

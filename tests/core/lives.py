@@ -1,4 +1,4 @@
-"""Lives of the core, forked from a process that has imported everything and opened nothing."""
+"""Lives of the core, forked with all imports done and no open files."""
 
 from __future__ import annotations
 
@@ -61,28 +61,25 @@ OFFERED = frozenset(
     | {"learns_about_the_person", "noticing", "problem_solving", "refusing", "relaying", "remembering"}
     | {"saying", "stopping", "summarizes_conversation", "tracing"}
 )
-"""The processes of ours that a call names, now and when the golden journals were kept: they replay so.
-
-A new process needs no line here. A scenario's own processes are offered besides.
-"""
+"""Processes that calls name, as golden journals recorded them; a scenario's own are added."""
 MANY = 100
-"""Requests that the model takes at once."""
+"""Concurrent model requests."""
 MANY_TICKS = 60
-"""Pauses of an inner life in one phase: one that thinks on for longer never sleeps."""
+"""Most ticks in a phase: more mean that the inner life never sleeps."""
 ROOT = Path(__file__).resolve().parents[2]
 
 
 class People:
-    """They send again until they are acked, and are acked only when it is in the journal."""
+    """Senders that retry until the journal has their event."""
 
     def __init__(self, home: Path, journal: Journal, *, abroad: bool) -> None:
         self._home = home
         self._journal = journal
         self._abroad = abroad
-        """Is nothing known of who can read what they say?"""
+        """True if nobody knows who can read it."""
 
     async def send(self, events: Sequence[Event]) -> list[str]:
-        """The threads to which something came that no other daemon had brought."""
+        """Return threads with news that no other daemon brought."""
         acked = read(self._home / "acks.jsonl")
         threads = [await self._send(event) for event in events if event.ts not in acked]
         return [thread for thread in threads if thread]
@@ -151,10 +148,7 @@ def _shown(event: Event) -> Shown:
 
 
 async def live(home: Path, scenario: Scenario, phase: int, *, replays: bool) -> None:
-    """One life: take what the world brings, go on until nothing is left to do now.
-
-    With `replays` each execution runs again from the top after each of its steps.
-    """
+    """Run until nothing is left; `replays`: executions run again after each step."""
     clock = PhaseClock(phase)
     async with AsyncExitStack() as stack:
         journal = await stack.enter_async_context(
@@ -217,7 +211,6 @@ def world_of(
     model: FileModel,
     processes: Mapping[str, Process],
 ) -> TurnDependencies:
-    """What its turns can reach."""
     budget = DailyBudget(journal, clock, 1.5 * scenario.price, OWNERS)
     reach = ModelAvailability(journal, clock, {"speak": "echo"})
     return TurnDependencies(
@@ -244,7 +237,7 @@ def world_of(
 
 
 async def quiet(journal: Journal, worker: Worker, clock: PhaseClock) -> None:
-    """Until no thread that is ours has anything to do; where all of them rest, time goes on."""
+    """Wait until no thread is busy; time passes while all rest."""
     while True:
         await worker.wait_until_idle()
         threads = journal.busy_threads()
@@ -255,7 +248,7 @@ async def quiet(journal: Journal, worker: Worker, clock: PhaseClock) -> None:
 
 @contextlib.contextmanager
 def home_for(name: str) -> Iterator[Path]:
-    """A folder of its own, with the owner's texts in it, read once by a life that ended well."""
+    """Yield a home with recorded prompts."""
     with folder(name) as path:
         home = path / "home"
         shutil.copytree(warm(), home)
@@ -264,7 +257,6 @@ def home_for(name: str) -> Iterator[Path]:
 
 @functools.cache
 def warm() -> Path:
-    """The folder that every home is a copy of; made once a process."""
     home = Path(tempfile.mkdtemp(prefix="warm-", dir=MEMORY))
     atexit.register(shutil.rmtree, home, ignore_errors=True)
     copied(home / "texts")

@@ -1,7 +1,6 @@
-"""A soul that thinks on its own in the crash harness: what its life has, and the model that lives it.
+"""Inner life in the crash harness and its scripted model.
 
-What it thinks follows from what it is shown, and from how many steps of its plan stand in the journal: so it
-thinks the same, wherever it is killed.
+Thoughts depend only on prompt and journal, so kills do not change them.
 """
 
 from __future__ import annotations
@@ -32,19 +31,18 @@ from tests.core.outside import Script, echo
 from tests.core.thinkers import final, written
 
 PAUSE = 20.0
-"""Seconds between two ticks."""
+"""Seconds between ticks."""
 RUNS = 150.0
-"""Seconds for which a program runs."""
+"""Seconds of a program."""
 WORDS = "Step"
-"""How each answer begins that is a step of the plan."""
 
 Step = Callable[[str], str | None]
-"""What it answers to what it is shown; nothing, where what it needs is not there yet."""
+"""Answer to a prompt; None if something it needs is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Doors:
-    """Implements reaching.Doors: what is open is known, and nothing else can be opened."""
+    """Implements reaching.Doors: nothing new can be opened."""
 
     async def open_dm(self, person: str) -> str:
         return ""
@@ -63,7 +61,7 @@ class Doors:
 
 
 def life_of(journal: Journal, clock: Clock, stack: ExitStack, *, rewritten: bool = False) -> InnerLifeSetup:
-    """All that the inner life has here. `rewritten`: its commands are explained in other words."""
+    """Make the inner life; `rewritten` changes descriptions of commands."""
     means = CommandDependencies(
         state=make_state(journal, stack.enter_context(make_index(journal))),
         reach=RecipientDirectory(
@@ -79,16 +77,15 @@ def life_of(journal: Journal, clock: Clock, stack: ExitStack, *, rewritten: bool
     return make_inner_life(means, ActionRegistry([help_command(known), *known]), journal, [])
 
 
-# What happens outside
+# Outside
 
 
 async def begin(journal: Journal) -> None:
-    """The daemon was started, as daemon/within.py tells it."""
     await journal.append(INNER, InnerLifeStarted(), key=f"inner-began:{journal.last_seq_of_all()}")
 
 
 async def end_programs(journal: Journal, clock: Clock) -> None:
-    """Each program ends after a while, as the supervisor would write it down."""
+    """End due programs like the supervisor."""
     for started in journal.pending_entries(ProgramStarted):
         if started.at + RUNS <= clock.now():
             ended = ProgramEnded(process=started.seq, name=started.event.name, status="ok", result="3 words")
@@ -97,18 +94,18 @@ async def end_programs(journal: Journal, clock: Clock) -> None:
 
 
 def asleep(journal: Journal) -> bool:
-    """Does it sleep until something comes, or rest, since a tick failed?"""
+    """True if it idles, or rests after a failed tick."""
     waits = [
         one.event.note for one in journal.pending_entries(WaitBegan, thread=INNER) if not one.event.resumes
     ]
     return any(note.get("idle") or note.get("inner") == "a tick failed" for note in waits)
 
 
-# What the model answers
+# Model
 
 
 def living(journal: Journal, plan: Sequence[Step]) -> Script:
-    """Follows this plan in its ticks; in a branch, it calls itself once and answers."""
+    """Return a script that follows the plan in ticks."""
 
     def script(seen: str, calls: int) -> ModelReply:
         if '<context n="5"' in seen:
@@ -139,7 +136,6 @@ def idle(**args: Any) -> dict[str, Any]:
 
 
 def said(thought: str, *wanted: dict[str, Any]) -> str:
-    """An answer with these commands."""
     lines = [json.dumps({"cmd_id": f"c{number}", **one}) for number, one in enumerate(wanted, 1)]
     return "\n".join([thought, "# Commands:", *lines, "# End of commands"])
 
@@ -148,11 +144,10 @@ def ids(pattern: str, seen: str) -> list[int]:
     return [int(found) for found in re.findall(pattern, seen)]
 
 
-# The plan
+# Plan
 
 
 def begins(_seen: str) -> str:
-    """Starts a program and a train of thought, and writes down what it is about."""
     return said(
         f"{WORDS} one: I want to know how many words there are.",
         command("diary.add", text="I began to count.", tags=["counting"]),
@@ -163,7 +158,6 @@ def begins(_seen: str) -> str:
 
 
 def goes_on(_seen: str) -> str:
-    """Makes a mistake or two."""
     return said(
         f"{WORDS} two: while that runs, I look at what I know.",
         command("concepts.add", name="word", description="what is counted"),
@@ -175,17 +169,17 @@ def goes_on(_seen: str) -> str:
 
 
 def says_it_again(_seen: str) -> str:
-    """The same, but for blanks."""
+    """Repeat the answer with other blanks."""
     return goes_on("").replace("runs, I", "runs,  I")
 
 
 def says_it_nearly(_seen: str) -> str:
-    """The same in other words: a small call tells."""
+    """Repeat it in other words, which a small call detects."""
     return goes_on("").replace("what I know", "all I know").replace("no such thing", "never carried out")
 
 
 def deals_with_it(seen: str) -> str | None:
-    """What has ended is marked; then it sleeps until anything comes."""
+    """Mark ended programs, then sleep until any note."""
     ended = ids(r'<process id="(\d+)"[^>]*status="ok"', seen)
     running = ids(r'<process id="(\d+)"[^>]*status="in_progress"', seen)
     if running:
@@ -197,7 +191,6 @@ def deals_with_it(seen: str) -> str | None:
 
 
 def reads(seen: str) -> str | None:
-    """Somebody wrote: it reads that, where it was said."""
     came = ids(r"notes came: (\d+)", seen) or ids(r"note (\d+), ", seen)
     if not came:
         return None
@@ -209,7 +202,7 @@ def reads(seen: str) -> str | None:
 
 
 def answers(seen: str) -> str | None:
-    """In the view of that conversation: says something there, and remembers it."""
+    """Answer in the conversation in view, and remember it."""
     here = re.findall(r"in view: .*\((sess-\w+)\)", seen)
     if not here:
         return None
@@ -223,15 +216,13 @@ def answers(seen: str) -> str | None:
 
 
 def sleeps(_seen: str) -> str:
-    """Until a time, and nothing else."""
     return said(f"{WORDS} six: that is enough, good night.", idle(seconds=300))
 
 
 def fails(_seen: str) -> str:
-    """Something that nobody thought of goes wrong, each time."""
     raise LookupError("poison")
 
 
 PLAN = (begins, goes_on, says_it_again, says_it_nearly, deals_with_it, reads, answers, sleeps)
 ALONE = (begins, goes_on, says_it_again, deals_with_it, reads, sleeps)
-"""Where it hears what is said, and nobody is there to be spoken to."""
+"""Plan without anybody to speak to."""

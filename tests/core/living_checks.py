@@ -1,4 +1,4 @@
-"""What must be true of an inner life when its scenario has ended, however often its daemon was killed."""
+"""Checks of an inner life after any number of kills."""
 
 from __future__ import annotations
 
@@ -32,21 +32,19 @@ from tests.core.outside import PhaseClock
 from tests.lives import read
 
 STILL = ("journal", "_folding", "_views", "_words", "_upto", "_whole", "folded", "_as_of", "_paid")
-"""What of a fold is no part of what it holds."""
+"""Attributes that are no content of a projection."""
 
 
 def inner_waits(journal: Journal) -> set[int]:
-    """The seqs of the waits for the next tick."""
     waits = journal.pending_entries(WaitBegan, thread=INNER)
     return {one.seq for one in waits if not one.event.resumes and "inner" in one.event.note}
 
 
-# Its projections
+# Projections
 
 
 async def check_folds(journal: Journal, lived: InnerLifeState) -> None:
-    """What a life has folded is what a fresh one folds, as of each of its ticks, too: another daemon may
-    write meanwhile."""
+    """Compare projections with rebuilt ones at several ticks."""
     ticks = [entry.event.tick for entry in journal.thread_entries(INNER, TickLogged)]
     now = journal.last_seq_of_all() + 1
     for before in (now, *ticks[-1:], *ticks[:1], now):
@@ -57,7 +55,6 @@ async def check_folds(journal: Journal, lived: InnerLifeState) -> None:
 
 
 def portrait(state: InnerLifeState) -> dict[str, Any]:
-    """All that its folds hold."""
     folds = {"log": state.log, "notes": state.notes, "records": state.records}
     return {name: held(fold) for name, fold in {**folds, "processes": state.processes}.items()} | {
         "said": state.said.lines()
@@ -65,7 +62,6 @@ def portrait(state: InnerLifeState) -> dict[str, Any]:
 
 
 def held(value: object) -> Any:
-    """A value as it can be compared."""
     if isinstance(value, Projection | NoteIndex | HandledNotes):
         return {name: held(one) for name, one in vars(value).items() if name not in (*STILL, "_at")}
     if isinstance(value, dict):
@@ -75,11 +71,11 @@ def held(value: object) -> Any:
     return repr(value)
 
 
-# What it did
+# Ticks and commands
 
 
 def lived_well(home: Path, steps: int) -> None:
-    """So many steps were taken. Each tick is told once, each command carried out once; one wait is left."""
+    """Check steps, one log line a tick, one run a command, one wait."""
 
     async def check() -> None:
         async with Journal(home / "journal.db", PhaseClock(9), SOUL_KINDS) as journal:
@@ -104,7 +100,7 @@ def _check_steps(journal: Journal, steps: int) -> None:
     )
     again = len(
         journal.entries_of_kind(ExecutionRestarted)
-    )  # what it had begun before is stopped, and nobody hears of that
+    )  # branches of restarted executions are stopped and not reported
     assert len(branches) - again <= len(answers), f"of {len(branches)} branches {len(answers)} were heard of"
     for looked in journal.thread_entries(INNER, CommandRan):
         if looked.event.name == "notes.read" and looked.event.ok:

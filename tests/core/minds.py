@@ -1,4 +1,4 @@
-"""The minds of the scenarios: processes and scripts of the model that do one unusual thing each."""
+"""Processes and model scripts with one unusual behaviour each, which the docstring names."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from tests.lives import Boundary, lives_in, note, read
 
 
 def acting(home: Path) -> Mapping[str, Process]:
-    """A process with an effect that must not happen twice."""
+    """Run an effect that must not repeat."""
     return _deleting(home, {})
 
 
 def acting_anew(home: Path) -> Mapping[str, Process]:
-    """The same; since the second life its code wants it done otherwise."""
+    """Change its arguments in later lives."""
     return _deleting(home, {} if lives_in(home) == 1 else {"how": "thoroughly"})
 
 
@@ -60,7 +60,7 @@ def _deleting(home: Path, args: Mapping[str, str]) -> Mapping[str, Process]:
 
 
 def looking(_home: Path) -> Mapping[str, Process]:
-    """A process with an effect that may happen as often as it likes."""
+    """Run a repeatable effect."""
 
     async def look() -> str:
         Boundary.reach()
@@ -75,11 +75,10 @@ def looking(_home: Path) -> Mapping[str, Process]:
 
 FIRST = f"First: {'the ferry leaves at nine, ' * 9}"
 SECOND = f"Second: {'the pier is closed today, ' * 9}"
-"""Two texts of two messages each."""
 
 
 def speaking_beside(_home: Path) -> Mapping[str, Process]:
-    """A process with two parallel contexts, each of which says something piece by piece."""
+    """Speak in two parallel contexts."""
 
     async def say(turn: Turn, text: str) -> Sequence[Entry[Any]]:
         speech = start_speech(turn)
@@ -96,7 +95,7 @@ def speaking_beside(_home: Path) -> Mapping[str, Process]:
 
 
 def stubborn(home: Path) -> Mapping[str, Process]:
-    """A process with an effect that never comes off."""
+    """Fail in the effect, each time."""
 
     async def fail() -> str:
         note(home / "wrong.jsonl", "tried")
@@ -109,7 +108,7 @@ def stubborn(home: Path) -> Mapping[str, Process]:
 
 
 def poisonous(home: Path) -> Mapping[str, Process]:
-    """A process that never comes through."""
+    """Fail, each time."""
 
     async def conversation(turn: Turn) -> WorkingMemory:
         await turn.record(MemoryNote(text="this will go wrong"))
@@ -120,7 +119,7 @@ def poisonous(home: Path) -> Mapping[str, Process]:
 
 
 def deadly(_home: Path) -> Mapping[str, Process]:
-    """A process that takes the whole daemon with it, each time."""
+    """Kill the daemon, each time."""
 
     async def conversation(turn: Turn) -> WorkingMemory:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -130,7 +129,7 @@ def deadly(_home: Path) -> Mapping[str, Process]:
 
 
 def dying(_home: Path) -> Mapping[str, Process]:
-    """A process that answers, and then takes the whole daemon with it, each time."""
+    """Answer, then kill the daemon, each time."""
 
     async def conversation(turn: Turn) -> WorkingMemory:
         await converse(turn, COGNITIVE_STEPS)
@@ -141,7 +140,7 @@ def dying(_home: Path) -> Mapping[str, Process]:
 
 
 def stammering(_home: Path) -> Mapping[str, Process]:
-    """A process that takes the whole daemon with it in the middle of a sentence, each time."""
+    """Kill the daemon within a sentence, each time."""
 
     async def conversation(turn: Turn) -> WorkingMemory:
         await start_speech(turn).update("You said")
@@ -152,7 +151,6 @@ def stammering(_home: Path) -> Mapping[str, Process]:
 
 
 def ended_as_failed(home: Path) -> None:
-    """Nothing of what it was about may be seen by a later turn."""
     with contextlib.closing(sqlite3.connect(home / "journal.db")) as database:
         rows = database.execute("select body from entry where kind = 'turn-ended'").fetchall()
     outcomes = [json.loads(body)["outcome"] for (body,) in rows]
@@ -160,14 +158,14 @@ def ended_as_failed(home: Path) -> None:
 
 
 def away(seen: str, calls: int) -> ModelReply:
-    """Out of reach for one call."""
+    """Fail one call."""
     return (
         ModelReply(outcome="failed", model="echo", failure="overloaded") if calls < 1 else echo(seen, calls)
     )
 
 
 def outage(_seen: str, calls: int) -> ModelReply:
-    """The model is out of reach for two calls, in the middle of a sentence."""
+    """Fail two calls within a sentence."""
     if calls < 2:
         return ModelReply(
             outcome="failed", model="echo", failure="unreachable", text="<aside>hm</aside><say>I was abou"
@@ -176,19 +174,18 @@ def outage(_seen: str, calls: int) -> ModelReply:
 
 
 def long_outage(seen: str, calls: int) -> ModelReply:
-    """Out of reach for three calls."""
+    """Fail three calls."""
     return (
         ModelReply(outcome="failed", model="echo", failure="overloaded") if calls < 3 else echo(seen, calls)
     )
 
 
 def refusing_once(home: Path) -> FileEarlier:
-    """Slack does not show at first what was said before."""
     return FileEarlier(home, refusals=1)
 
 
 def refusing(seen: str, calls: int) -> ModelReply:
-    """Refuses what asks for a private section."""
+    """Refuse the first call."""
     if calls == 0:
         return ModelReply(
             outcome="refused", model="echo", text="<aside>x</aside><say>I cann", stop_reason="refusal"
@@ -197,22 +194,22 @@ def refusing(seen: str, calls: int) -> ModelReply:
 
 
 def fickle(seen: str, calls: int) -> ModelReply:
-    """Answers the first call; asked again after a crash, it would rather be silent."""
+    """Answer once; stay silent when asked again."""
     return said("A first thought.") if calls == 0 else said("")
 
 
 LONG = " ".join(f"{n} bottles of beer," for n in range(13))
-"""More than two messages."""
+"""Text of more than two messages."""
 BRIEF = "On second thoughts, there is little to tell."
 
 
 def shorter(seen: str, calls: int) -> ModelReply:
-    """Answers the first call at length; asked again after a crash, it is brief."""
+    """Answer at length once, then briefly."""
     return said(LONG) if calls == 0 else said(BRIEF)
 
 
 def breaking(seen: str, calls: int) -> ModelReply:
-    """Breaks off the first call, in its second message."""
+    """Break off the first call in its second message."""
     if calls == 0:
         return ModelReply(outcome="failed", model="echo", failure="broken-stream", text=f"<say>{LONG}")
     return said(BRIEF)
@@ -228,7 +225,7 @@ def given_up(home: Path) -> None:
 
 
 def deciding(_home: Path) -> Mapping[str, Process]:
-    """The model names the next process, which answers the next message."""
+    """Let the model choose the next process."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         said = await converse(turn, ["internal_monologue", "external_dialogue", "next_process"])
@@ -241,7 +238,7 @@ def deciding(_home: Path) -> Mapping[str, Process]:
 
 
 def endless(_home: Path) -> Mapping[str, Process]:
-    """Two processes, each of which leaves everything to the other."""
+    """Hand over between two processes forever."""
 
     def leaving(to: str) -> Process:
         async def process(turn: Turn) -> Transition:
@@ -258,7 +255,7 @@ def going(_last: str, _calls: int) -> ModelReply:
 
 
 def rewritten(home: Path) -> Mapping[str, Process]:
-    """The usual process; since the second life its code asks otherwise."""
+    """Ask differently in later lives."""
 
     async def conversation(turn: Turn) -> WorkingMemory:
         return (await converse(turn, COGNITIVE_STEPS, "Be brief.")).memory
@@ -267,7 +264,7 @@ def rewritten(home: Path) -> Mapping[str, Process]:
 
 
 def reworded(home: Path) -> Mapping[str, Process]:
-    """The usual process; since the second life another prompt, and all else as before."""
+    """Greet with another prompt in later lives."""
 
     async def greeting(turn: Turn) -> Transition:
         await claim_newcomers(turn)
@@ -278,13 +275,12 @@ def reworded(home: Path) -> Mapping[str, Process]:
 
 
 def planned(condition: str, done: int) -> PlanChanged:
-    """A plan of three steps, so many of which are done."""
     steps = [(f"step {n}", "done" if n < done else "open") for n in range(3)]
     return PlanChanged(condition=condition, steps=tuple(steps))
 
 
 def planning(_home: Path) -> Mapping[str, Process]:
-    """A process that shows its plan twice, and says something in between; all is done in its second turn."""
+    """Update the plan around a message; complete it in turn two."""
 
     async def conversation(turn: Turn) -> WorkingMemory:
         again = "Begun." in str(turn.memory.conversation)
@@ -297,7 +293,7 @@ def planning(_home: Path) -> Mapping[str, Process]:
 
 
 def replanning(home: Path) -> Mapping[str, Process]:
-    """The same; since the second life its code plans something else."""
+    """Change the plan in later lives."""
     condition = "all is told" if lives_in(home) == 1 else "nothing is left"
 
     async def conversation(turn: Turn) -> WorkingMemory:
@@ -310,7 +306,7 @@ def replanning(home: Path) -> Mapping[str, Process]:
 
 
 def ticking_off(_home: Path) -> Mapping[str, Process]:
-    """A process that answers, and takes the whole daemon with it while its card changes, each time."""
+    """Kill the daemon during a card update, each time."""
 
     async def conversation(turn: Turn) -> WorkingMemory:
         await say(turn, "Done.")
@@ -322,7 +318,7 @@ def ticking_off(_home: Path) -> Mapping[str, Process]:
 
 
 def departing(_home: Path) -> Mapping[str, Process]:
-    """Each turn goes over into a process that shows a plan, and back: each time with a card of its own."""
+    """Alternate processes, with a new card each turn."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         return Transition(to="planning", memory=turn.memory, execute_now=True)

@@ -1,4 +1,4 @@
-"""The scenarios of code that changed while an execution was on its way. scenarios.py collects them."""
+"""Scenarios of code that changes during an execution."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BEGUN = (
     [CUT, "You said: after a break: hi"],
 )
 ASKED = (["You said: hi"], ["You said: hi", "Which one?"], ["You said: hi", "Which one? …"])
-"""What people may have read before `process-gone` goes on without its process."""
+"""Texts before `process-gone` continues without its process."""
 NEW_CODE: Mapping[str, Scenario] = {
     "new-code": Scenario(
         events=[dm(1, "hi")],
@@ -23,11 +23,11 @@ NEW_CODE: Mapping[str, Scenario] = {
             ["You said: hi"],
             ["You said: after a break: hi"],
             [CUT, "You said: after a break: hi"],
-            ["You said: hi", "You said: after a break: hi"],  # it had been said, and the new code says more
+            ["You said: hi", "You said: after a break: hi"],  # said before the restart
         ],
         processes=rewritten,
         restarts=True,
-        stutters=(13, 17, 19, 20, 23),  # at 19 and 20 what the new code says is cut short, too
+        stutters=(13, 17, 19, 20, 23),  # 19 and 20 cut the new text
     ),
     "new-prompt": Scenario(
         events=[dm(1, "hi")],

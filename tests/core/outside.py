@@ -1,4 +1,4 @@
-"""The world outside of a life: Slack as an append-only file, people and their events, a scripted model."""
+"""World of a life: Slack as an append-only file, people's events, a scripted model."""
 
 from __future__ import annotations
 
@@ -24,28 +24,27 @@ from tests.lives import Boundary, instant, note, read
 T0 = 1_790_000_000.0
 CHUNK = 12
 PAGE = 200
-"""Characters of one message."""
+"""Characters of a message."""
 NO_MARKDOWN, NO_REWRITING, NO_FORM = "a wide table", "a fixed message", "a forbidden word"
-"""What Slack refuses a text for: as Markdown, as a rewriting, in any form."""
+"""Texts that Slack refuses: as Markdown, as an edit, in any form."""
 ON_ITS_WAY = 10
-"""Passes of the loop that an answer of Slack's takes."""
+"""Passes of the loop until Slack replies."""
 LOST = "lost.jsonl"
-"""A line for each thread that a life left to another one, and in which something waited when it ended."""
+"""Threads with pending inputs that a life left to another."""
 LEARN = "L?"
-"""What an afterthought asks: it yields to whoever speaks."""
+"""Prompt of a background task, which yields to speakers."""
 SUFFIXED = re.compile(rf"<(?P<tag>/?(?:{'|'.join(SECTION_NAMES)}))-(?P<suffix>\w+)>")
-"""A tag of a section with the suffix of an installation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that happens outside: in a phase, or while the n-th model call is answered."""
+    """Outside event of a phase, or during the n-th model call."""
 
     ts: str
     text: str
     thread: str = "dm"
     root: str = ""
-    """In a DM that may hold many conversations: the ts of the message that began this one."""
+    """Ts of the root in a DM with many conversations."""
     user: str = "U1"
     phase: int = 0
     during: int = 0
@@ -53,14 +52,12 @@ class Event:
     address: str = "dm"
     stops: bool = False
     edits: str = ""
-    """The ts of the message that reads so from now on."""
+    """Ts of the edited message."""
     answers: str = ""
-    """What the question was called that this presses a button of."""
+    """Name of the button's question."""
 
 
 class PhaseClock:
-    """Each phase begins ten minutes after the one before."""
-
     def __init__(self, phase: int) -> None:
         self._now = T0 + 600.0 * phase
         self._asleep: list[tuple[float, asyncio.Future[None]]] = []
@@ -77,11 +74,9 @@ class PhaseClock:
         await woken
 
     def not_before(self, now: float) -> None:
-        """It is at least so late."""
         self._now = max(self._now, now)
 
     async def go_on(self, seconds: float) -> None:
-        """Time goes on for those who sleep."""
         self._now += seconds
         for end, woken in self._asleep:
             if end <= self._now and not woken.done():
@@ -96,13 +91,13 @@ class FileSlack(Speaker):
     def __init__(self, home: Path) -> None:
         self._path = home / "slack.jsonl"
         self._answer: asyncio.Future[None] | None = None
-        """What is read of Slack now: those who look at the same time see the same."""
+        """Read that concurrent readers share."""
 
     async def _do(self, hold: Hold, ts: str | None, **op: Any) -> str:
         await asyncio.sleep(0)
         with instant(self._path.parent):
             hold()
-            ts = ts or f"0.{len(read(self._path)) + 1:06d}"  # older than all that people write later
+            ts = ts or f"0.{len(read(self._path)) + 1:06d}"  # older than later messages of people
             note(self._path, {"ts": ts, **op})
         Boundary.reach()
         return ts
@@ -118,8 +113,7 @@ class FileSlack(Speaker):
     def page_end(self, text: str, since: int) -> int:
         return len(text)
 
-    def status(self, thread: str, text: str, hold: Hold) -> None:
-        """Shows nothing."""
+    def status(self, thread: str, text: str, hold: Hold) -> None: ...
 
     async def start(self, thread: str, text: str, key: str, hold: Hold) -> str:
         return await self._do(hold, None, thread=thread, text=text)
@@ -177,8 +171,7 @@ class FileSlack(Speaker):
     def _gone(self) -> set[str]:
         return {str(op["ts"]) for op in read(self._path) if op.get("gone")}
 
-    def report_left_out(self, thread: str, word: str) -> None:
-        """Nothing is left out."""
+    def report_left_out(self, thread: str, word: str) -> None: ...
 
     async def show_card(
         self, thread: str, ts: str | None, plan: kinds.PlanState, key: str, hold: Hold
@@ -202,7 +195,7 @@ class FileSlack(Speaker):
         return [PostedMessage(ts=m["ts"], text=m["text"], key=m["key"]) for m in mine]
 
     def messages(self) -> list[dict[str, Any]]:
-        """What a person sees now: a message that two daemons wrote shows both."""
+        """Return visible messages; one written by two daemons shows both texts."""
         seen: dict[str, dict[str, Any]] = {}
         for op in read(self._path):
             message = seen.setdefault(op["ts"], {"ts": op["ts"], "thread": "", "text": "", "key": ""})
@@ -223,30 +216,29 @@ async def _on_its_way() -> None:
 
 
 Script = Callable[[str, int], ModelReply]
-"""What the model answers, from what it sees since it last spoke and how often it was called before."""
+"""Reply by prompt since the last answer, and number of earlier calls."""
 
 
 def echo(last: str, _calls: int) -> ModelReply:
-    """The usual model: repeats what was said to it since it last spoke."""
+    """Repeat messages since the last answer."""
     words = ", ".join(re.findall(r'<message from="[^"]*"[^>]*>\n(.*?)\n</message>', last))
     note = "after a break: " if "<note>" in last else ""
     return said(f"You said: {note}{words}", mood="engaged")
 
 
 def hearing(seen: str, _calls: int) -> ModelReply:
-    """A model that says all that it has heard, in order."""
+    """Say all messages in order."""
     words = re.findall(r'<message from="[^"]*"[^>]*>\n(.*?)\n</message>', seen)
     return said(f"Heard: {', '.join(words)}", mood="engaged")
 
 
 def as_edited(seen: str, _calls: int) -> ModelReply:
-    """A model that says all that it has read, in order, edited or not."""
+    """Say plain and edited messages in order."""
     words = re.findall(r'<message from="[^"]*"(?: note="edited")?>\n(.*?)\n</message>', seen)
     return said(f"Read: {', '.join(words)}", mood="engaged")
 
 
 def since_spoken(messages: Sequence[Sequence[str]]) -> str:
-    """What came after the model's own last answer."""
     last = itertools.takewhile(lambda message: message[0] == "user", reversed(messages))
     return "\n".join(text for _, text in reversed(list(last)))
 
@@ -258,19 +250,18 @@ def said(text: str, mood: str = "neutral") -> ModelReply:
 
 @dataclass(kw_only=True)
 class FileModel:
-    """Implements ports.LLM; every call is a line of a file, so that one paid twice is seen."""
+    """Implements ports.LLM; a file logs calls, so that repeated payment shows."""
 
     home: Path
     journal: Journal
     script: Script
     events: Sequence[Event]
     deliver: Callable[[Sequence[Event]], Awaitable[bool]]
-    """Brings these, and says whether no other daemon had."""
+    """Deliver events; True if no other daemon had."""
     price: float
     clock: PhaseClock
     pace: float
     thinks_for: float = 0.0
-    """Seconds before the first piece of an answer."""
     sees_all: bool = False
 
     def request(
@@ -330,10 +321,10 @@ class FileModel:
         came = await self.deliver(meanwhile)
         yields = LEARN in since_spoken(request["messages"])
         ends = any(yields or event.stops or event.edits for event in meanwhile)
-        for _ in range(ON_ITS_WAY if ends else 0):  # the queue hands on what ends a call nobody waits for
+        for _ in range(ON_ITS_WAY if ends else 0):  # the queue forwards what ends an unneeded call
             await asyncio.sleep(0)
         if came and ends and not stop.is_set():
-            hold()  # another daemon may have answered it meanwhile
+            hold()  # raises if another daemon answered meanwhile
             raise SystemExit("a call goes on after somebody ended it")
         if stop.is_set():
             Boundary.reach()
@@ -355,7 +346,7 @@ class FileModel:
 
 
 class FileEarlier:
-    """Implements ports.Surroundings: two messages, once Slack has refused to show them so many times."""
+    """Implements ports.Surroundings: two messages after some refusals."""
 
     def __init__(self, home: Path, refusals: int = 0) -> None:
         self._path = home / "earlier.jsonl"
@@ -377,7 +368,7 @@ def _before(number: int) -> EarlierMessage:
 
 
 class NothingEarlier:
-    """Implements ports.Surroundings: the soul was there from the start."""
+    """Implements ports.Surroundings without messages."""
 
     async def earlier_messages(self, thread: str) -> EarlierMessages:
         return EarlierMessages()

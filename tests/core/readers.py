@@ -1,4 +1,4 @@
-"""A soul that reads by small programs, and the model that writes them. Its child reads a part by itself."""
+"""Reading by small programs, with a scripted model."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def written(text: str) -> ModelReply:
 
 
 def reading(seen: str, _calls: int) -> ModelReply:
-    """Asks of each part, lets another reading look at the last one, and puts it together."""
+    """Ask about each part, delegate the last, combine the results."""
     if seen.startswith("How many in"):
         return written(seen.strip()[-1])
     if seen.startswith("Is that much?"):
@@ -55,8 +55,6 @@ def reading(seen: str, _calls: int) -> ModelReply:
 
 
 def reads(_home: Path) -> Mapping[str, Process]:
-    """Whoever speaks is told what stands in the text."""
-
     async def process(turn: Turn) -> WorkingMemory:
         async def load() -> Any:
             return TEXT

@@ -1,4 +1,4 @@
-"""What a scenario of the soul is made of: its events, and the endings that it may honestly have."""
+"""Parts of a core scenario."""
 
 from __future__ import annotations
 
@@ -15,44 +15,38 @@ from tests.core.outside import Event, NothingEarlier, Script, echo
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """A scenario: its events, the endings that it may honestly have, and what is unusual about its world.
+    """Events, allowed endings and peculiarities of a scenario.
 
-    Without endings people may read anything: that all is answered and nothing doubled is checked.
+    Without endings any text is allowed; answers and duplicates are checked.
     """
 
     events: Sequence[Event]
     endings: Sequence[Sequence[str]]
     endings_met: Sequence[Sequence[str]] = ()
-    """Those more that are honest where two daemons met: what comes during one's call may find all said."""
+    """Further endings where two daemons met."""
     script: Script = echo
     processes: Callable[[Path], Mapping[str, Process]] = lambda _home: PROCESSES
     sees_all: bool = False
-    """Is the script told the whole conversation, and not only what came since the model last spoke?"""
+    """True if the script gets the whole conversation."""
     changes: bool = False
-    """The owner edits soul.md after each crash."""
+    """True if the owner edits soul.md after each crash."""
     restarts: bool = False
-    """May its executions begin again, since what they ask changes?"""
     last_phase: int = 0
-    """Where time goes on after the last event."""
     price: float = 0.0
-    """What a call costs; the day's budget is one and a half."""
+    """Cost of a call; the daily budget is 1.5 calls."""
     pace: float = 0.0
-    """Seconds that the model takes for each piece of an answer."""
     thinks_for: float = 0.0
-    """Seconds before the first piece: with any, people are told of long waits."""
+    """Seconds before the first piece; people hear of long waits."""
     surroundings: Callable[[Path], EarlierMessageSource] = lambda _home: NothingEarlier()
-    """What was said before the soul was called in."""
     plan: Sequence[Step] = ()
-    """What it thinks on its own, tick by tick; without a plan it has no inner life."""
     pausable: bool = True
-    """A pause can be told apart here: one thread, so that nothing is between `hold` and its effect."""
+    """True with one thread: nothing comes between `hold` and effect."""
     stutters: Sequence[int] = (13, 17, 23)
-    """A kill at each so-manieth boundary of every life: often, but so that each life gets somewhere."""
+    """Intervals of kills that still allow progress."""
     extra: Callable[[Path], None] = field(default=lambda _home: None)
 
     @property
     def phases(self) -> int:
-        """How many there are."""
         return 1 + max(self.last_phase, *(event.phase for event in self.events))
 
 
@@ -61,10 +55,9 @@ def dm(ts: int, text: str, **more: object) -> Event:
 
 
 def top(ts: int, text: str, **more: object) -> Event:
-    """Something said at the top of a DM that may hold many conversations."""
+    """Return a message at the top of a DM with many conversations."""
     return dm(ts, text, root=f"{ts}.000100", **more)
 
 
 def below(root: int, ts: int, text: str, **more: object) -> Event:
-    """Something said there below the message `root`."""
     return dm(ts, text, root=f"{root}.000100", **more)

@@ -1,4 +1,4 @@
-"""The scenarios that the crash harness tells: what happens outside, and what people may read in the end."""
+"""Core scenarios: outside events and texts that people may read at the end."""
 
 from __future__ import annotations
 
@@ -60,7 +60,6 @@ ALSO = "You said: work it out, also tea"
 
 
 def pages(text: str) -> list[str]:
-    """A text as the messages that it is said in."""
     return [text[start : start + PAGE] for start in range(0, len(text), PAGE)]
 
 
@@ -135,7 +134,7 @@ SCENARIOS: Mapping[str, Scenario] = {
                 "You said: before 1, before 2, so?",
                 "You said: and now?",
                 "You said: well?",
-            ],  # killed, it asks again
+            ],  # asked again after a kill
         ],
         surroundings=refusing_once,
     ),
@@ -235,7 +234,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     ),
     "killed-half-said": Scenario(
         events=[dm(1, "hi")],
-        endings=[[CUT, FAILED], [FAILED]],  # perhaps nothing of it stood there yet
+        endings=[[CUT, FAILED], [FAILED]],  # perhaps nothing was posted yet
         processes=stammering,
         pausable=False,
         extra=ended_as_failed,
@@ -316,7 +315,7 @@ SCENARIOS: Mapping[str, Scenario] = {
             ["Result: deleted"],
             ["Result: I do not know"],
             ["Result: deleted …", "Result: I do not know"],
-            ["Result: deleted", "Result: I do not know"],  # it had been said, and the new code says more
+            ["Result: deleted", "Result: I do not know"],  # said before the restart
         ],
         processes=acting_anew,
         restarts=True,
@@ -336,7 +335,7 @@ SCENARIOS: Mapping[str, Scenario] = {
             ["[2/3: nothing is left]", "Done. …", "I do not know"],
             ["[2/3: nothing is left]", "Done.", "I do not know"],
         ],
-        endings_met=[  # the older code may take over from the newer
+        endings_met=[  # older code may take over
             ["[2/3: all is told]", "I do not know"],
             ["[2/3: all is told]", "Done.", "I do not know"],
             ["[2/3: all is told]", "Done. …", "I do not know"],

@@ -1,4 +1,4 @@
-"""Minds that look up in the middle and ask: what the ISM's runs do to the core, with nothing of the ISM."""
+"""Processes that look up and ask within an execution, as ISM runs do."""
 
 from __future__ import annotations
 
@@ -26,12 +26,11 @@ from tests.lives import Boundary, lives_in, note
 
 ROUNDS = 3
 MAY_I = f"May I? It would be gone for good: {'the whole of it, ' * 20}and more."
-"""More than two messages."""
 WORDS = ("also", "go on", "long", "weather")
 
 
 def wondering(_home: Path) -> Mapping[str, Process]:
-    """Three thoughts with a look before each; what is new is answered by `answering` in between."""
+    """Think three times, taking inputs before each."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         if "long" not in turn.answers[0].event.text:
@@ -55,7 +54,7 @@ def wondering(_home: Path) -> Mapping[str, Process]:
 
 
 async def heard(turn: Turn, memory: WorkingMemory, came: Entry[PersonMessage]) -> WorkingMemory:
-    """Someone judges it, by a call: more to think about, or something new, for which this body waits."""
+    """Judge an input by a call: add it, or wait until it is answered."""
     judge = working_memory([Memory(role="user", content="JUDGE"), entry_as_memory(came)])
     verdict = await call_model(turn, "judge", judge, "fast")
     if verdict.event.text == "more":
@@ -67,12 +66,11 @@ async def heard(turn: Turn, memory: WorkingMemory, came: Entry[PersonMessage]) -
 
 
 def of(memory: WorkingMemory) -> str:
-    """What a run has thought of."""
     return ", ".join(word for word in WORDS if any(word in m.content for m in memory.conversation))
 
 
 def thinking(last: str, calls: int) -> ModelReply:
-    """Thinks; tells what is more from what is new by a word."""
+    """Think; judge by a word."""
     if "JUDGE" in last:
         return ModelReply(outcome="ok", model="echo", text="new" if "weather" in last else "more")
     if "long" in last or "also" in last or "go on" in last:
@@ -81,7 +79,7 @@ def thinking(last: str, calls: int) -> ModelReply:
 
 
 def careful(home: Path) -> Mapping[str, Process]:
-    """An effect that an owner has to agree to first."""
+    """Act with an owner's approval."""
 
     async def delete() -> str:
         Boundary.reach()
@@ -119,19 +117,19 @@ def careful(home: Path) -> Mapping[str, Process]:
 
 
 def deliberate(last: str, calls: int) -> ModelReply:
-    """Thinks of a deletion; answers everything else as usual."""
+    """Think of deletions; echo other messages."""
     if "delete" in last:
         return ModelReply(outcome="ok", model="echo", text=f"T:{calls}")
     return echo(last, calls)
 
 
 def asking(_home: Path) -> Mapping[str, Process]:
-    """Asks a person twice in words, and thinks in between."""
+    """Ask twice, with a thought before each."""
     return _asking_after(())
 
 
 def asking_anew(home: Path) -> Mapping[str, Process]:
-    """The same; since the second life its code thinks otherwise before it asks."""
+    """Change the prompt in later lives."""
     if lives_in(home) == 1:
         return asking(home)
     return _asking_after([Memory(role="user", content="Be brief.")])
@@ -154,7 +152,7 @@ def _asking_after(told: Sequence[Memory]) -> Mapping[str, Process]:
 
 
 def moving(home: Path) -> Mapping[str, Process]:
-    """The first answer leads over into a process that asks; since the second life that one is gone."""
+    """Move to a process that later lives lack."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         return Transition(to="moved", memory=(await converse(turn, COGNITIVE_STEPS)).memory)
@@ -164,7 +162,7 @@ def moving(home: Path) -> Mapping[str, Process]:
 
 
 def waiting(_home: Path) -> Mapping[str, Process]:
-    """Waits for a time, in the middle of its body."""
+    """Wait for a time."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         if "hi" not in turn.answers[0].event.text:
@@ -179,12 +177,12 @@ def waiting(_home: Path) -> Mapping[str, Process]:
 
 
 def remembering(_home: Path) -> Mapping[str, Process]:
-    """An afterthought, a turn of the lowest rank, that takes effect by its last entry only."""
+    """Start a background task that acts by its last entry only."""
     return _remembering(PROCESSES["conversation"], LEARN)
 
 
 def remembering_anew(home: Path) -> Mapping[str, Process]:
-    """The same; since the second life its code asks otherwise, of what it learns, too."""
+    """Change its prompts in later lives."""
     if lives_in(home) == 1:
         return remembering(home)
     return _remembering(rewritten(home)["conversation"], f"{LEARN} Be brief.")
@@ -209,7 +207,7 @@ def _remembering(answers: Process, learn: str) -> Mapping[str, Process]:
 
 
 def brooding(_home: Path) -> Mapping[str, Process]:
-    """An afterthought that never comes through."""
+    """Start a background task that always fails."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         outcome = await PROCESSES["conversation"](turn)
@@ -224,5 +222,4 @@ def brooding(_home: Path) -> Mapping[str, Process]:
 
 
 def learned(last: str, calls: int) -> ModelReply:
-    """Says what it heard, and is brief about what it learned."""
     return said("L!") if LEARN in last else echo(last, calls)

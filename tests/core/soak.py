@@ -1,4 +1,4 @@
-"""`make soak`: every case of every scenario of the crash harness. Takes minutes."""
+"""`make soak`: all cases of the core harness, in minutes."""
 
 from __future__ import annotations
 

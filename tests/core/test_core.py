@@ -1,8 +1,6 @@
-"""The core under kills and pauses: each rule is shown by the scenario that fails without it.
+"""Core under kills and pauses; `make soak` runs all cases and mutants.
 
-`make soak` runs every boundary of every scenario in every way, and every mutant. Here each scenario is tried
-in one way at least, but those at random: it is killed where a mutant is shown by kills, or where another life
-is told otherwise; else it is read back.
+Most scenarios run once: killed if that shows a mutant or later lives differ, else replayed.
 """
 
 from __future__ import annotations
@@ -27,25 +25,24 @@ from tests.mutants.tables import ALL
 from tests.soak import SOAK, but, later
 
 FIRST, LAST = 16, 21
-"""Where a scenario is killed in its first phase: something is begun there, and nothing is over."""
+"""Boundaries of phase one at which work is pending."""
 PAUSES = 31
-"""Each so-manieth one: odd, so that those before a commit and after one take turns."""
+"""Interval of pauses; odd, to alternate before and after commits."""
 AT_RANDOM = [name for name in SCENARIOS if name.startswith("at-random")]
 SHOWN = ["inner-life", "inner-life-alone", "inner-life-fails"]
-"""What shows mutants when it is read back."""
-READ_BACK = sorted(SCENARIOS.keys() - {"half-said-and-stopped", *SHOWN})  # its model is never there
+"""Scenarios whose replay shows mutants."""
+READ_BACK = sorted(SCENARIOS.keys() - {"half-said-and-stopped", *SHOWN})  # its model never replies
 LONG = {"burst", "poison", "long-outage", *AT_RANDOM}
 LIVING = [name for name in SCENARIOS if name.startswith("inner-life")]
 QUICK = sorted(SCENARIOS.keys() - WAITING.keys() - LONG - {*LIVING})
 SHOWN_BY_KILLS = {one.check.removesuffix("/kills") for one in ALL if one.check.endswith("/kills")}
 OTHERWISE = {name for name, scenario in SCENARIOS.items() if scenario.changes or scenario.restarts}
-"""What the owner edits after a kill, or is other code then."""
+"""Scenarios with edits or other code after a kill."""
 KILLED = {"half-said-and-stopped", "killed-half-said", "inner-life-alone", *SHOWN_BY_KILLS, *OTHERWISE} - {
     "inner-life-new-code"
 }
-"""What is killed here, of which the last has a test of its own."""
 ASIDE = {*KILLED, *LIVING, *AT_RANDOM} - {"dm", "asked-new-code"}
-"""What is not read back here; each of these two shows something only so."""
+"""Scenarios not replayed here; two show something only when replayed."""
 
 
 def killed(names: Iterable[str]) -> list[Any]:

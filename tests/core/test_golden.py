@@ -1,4 +1,4 @@
-"""What the soul recorded yesterday is replayed by the code of today, or begins again with its log."""
+"""Replay of golden journals by today's code, or an open restart."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tests.engine.golden import restore
 from tests.soak import but
 
 AGAIN = frozenset[str]()
-"""Those that hold turns which today's code begins again: to be named here when a change wants that."""
+"""Journals whose turns may restart."""
 
 
 def taken_up(home: Path, name: str, lines: Sequence[dict[str, Any]]) -> list[Event]:
     (home / "journal.db").unlink()
     asyncio.run(restore(home / "journal.db", SOUL_KINDS, lines[:-1]))
     scenario = dataclasses.replace(scenario_of(name), events=[])
-    for phase in range(scenario.last_phase, scenario.last_phase + 3):  # a model may be away once more
+    for phase in range(scenario.last_phase, scenario.last_phase + 3):  # a model may be away again
         assert SOUL.life(home, scenario, phase) == 0
         with open_reader(home / "journal.db", SOUL_KINDS) as journal:
             if ended := journal.get(lines[-1]["key"]):

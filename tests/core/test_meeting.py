@@ -1,4 +1,4 @@
-"""Two daemons on one journal, one of which is late by an entry."""
+"""Two daemons on a journal, one an entry late."""
 
 from __future__ import annotations
 

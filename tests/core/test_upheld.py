@@ -1,4 +1,4 @@
-"""What the version before left waiting goes on with the code of today, and nothing is lost or doubled."""
+"""Waits of an older version, continued without loss or duplicates."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CONVERSATIONS = ("ended", "asked", "approved", "open", "away")
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A daemon's folder as the version before left it."""
+    """Yield the older version's home."""
     with home_for("upheld") as folder:
         (folder / "journal.db").unlink()
         asyncio.run(restore(folder / "journal.db", SOUL_KINDS, ENTRIES))
@@ -42,13 +42,11 @@ def home() -> Iterator[Path]:
 
 
 def threads(journal: JournalReader) -> dict[str, str]:
-    """The thread of each conversation."""
     opened = {name: journal.get(f"thread:T:{name}:1") for name in CONVERSATIONS}
     return {name: entry.thread for name, entry in opened.items() if entry}
 
 
 def read_in(home: Path, thread: str) -> Sequence[str]:
-    """What people read in a conversation."""
     return [one["text"] for one in FileSlack(home).messages() if one["thread"] == thread]
 
 

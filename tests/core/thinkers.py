@@ -1,4 +1,4 @@
-"""Scripts of a model that thinks in the open: what it answers follows from the whole conversation."""
+"""Scripts of open thought, whose replies follow from the conversation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def final(text: str) -> ModelReply:
 
 
 def thinking_on(seen: str, _calls: int) -> ModelReply:
-    """Calls itself three times, then tells what it has heard by then."""
+    """Call itself three times, then answer all messages."""
     words = SPOKEN.findall(seen)
     if FINAL in seen:
         return said(f"Also: {words[-1]}")
@@ -36,7 +36,7 @@ def thinking_on(seen: str, _calls: int) -> ModelReply:
 
 
 def clearing(seen: str, _calls: int) -> ModelReply:
-    """Thinks three steps, and clears out of sight what came before the last two of them."""
+    """Think three steps and clear earlier ones."""
     words = SPOKEN.findall(seen)
     if "Third." in seen:
         return final("Three steps.")
@@ -48,7 +48,7 @@ def clearing(seen: str, _calls: int) -> ModelReply:
 
 
 def branching(seen: str, _calls: int) -> ModelReply:
-    """One branch answers, the other waits for hours; a further word of the person ends it."""
+    """Answer in one branch; wait in the other until a message ends it."""
     words = SPOKEN.findall(seen)
     if "look at a" in seen and not words:
         return final("A")
@@ -69,7 +69,7 @@ def branching(seen: str, _calls: int) -> ModelReply:
 
 
 def collecting(seen: str, _calls: int) -> ModelReply:
-    """Two items, one of which comes to nothing."""
+    """Collect two items, one without result."""
     if "Count the apples" in seen and not SPOKEN.findall(seen):
         return final("Three.")
     if "Count the pears" in seen and not SPOKEN.findall(seen):
@@ -97,7 +97,7 @@ FRAGMENTS = (
 
 
 def at_random(seed: int) -> Script:
-    """Answers whatever comes to its mind: always the same to the same conversation."""
+    """Return a random script, fixed for a conversation."""
 
     def script(seen: str, _calls: int) -> ModelReply:
         chance = random.Random(digest([seed, seen]))
@@ -105,10 +105,10 @@ def at_random(seed: int) -> Script:
             return written(OVER)
         if FINAL in seen and SPOKEN.search(seen):
             return said("And that was it.")
-        if chance.random() < len(seen) / 4_000:  # the longer it thinks, the sooner it ends
+        if chance.random() < len(seen) / 4_000:  # longer thoughts end sooner
             return final("This is it.")
         fragments = chance.sample(FRAGMENTS, chance.randint(1, 3))
-        number = str(chance.random())  # no branch is asked what another one is: no call is the same
+        number = str(chance.random())  # distinct branches: no two calls are equal
         return written(" ".join(fragments).replace("{n}", number))
 
     return script

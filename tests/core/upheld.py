@@ -1,6 +1,6 @@
-"""A journal that the version before left: of each way to wait something waits in it, beside turns that ended.
+"""Journal of an older version with every kind of wait, for newer code.
 
-`python -m tests.core.upheld` writes it, if it is not there yet. Code that came later opens it and goes on.
+`python -m tests.core.upheld` writes it if missing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ROUNDS = 8
 
 
 def processes(home: Path) -> Mapping[str, Process]:
-    """Asks which ferry; publishes what an owner has to agree to; else goes on as ever."""
+    """Return a process that asks, publishes with approval, or converses."""
 
     async def publish(_context: ActionContext, _args: object) -> str:
         note(home / "effects.jsonl", "published")
@@ -76,7 +76,6 @@ def processes(home: Path) -> Mapping[str, Process]:
 
 
 def answers(seen: str, calls: int) -> ModelReply:
-    """Answers each conversation in its own way."""
     if "publish" in seen and "## Goal" in seen:
         name = "DONE" if '<result of="Publish">' in seen else "Publish"
         return ModelReply(
@@ -88,7 +87,6 @@ def answers(seen: str, calls: int) -> ModelReply:
 
 
 def away(seen: str, calls: int) -> ModelReply:
-    """The same, and out of reach for one of them."""
     if "storm" in seen:
         return ModelReply(outcome="failed", model="echo", failure="unreachable")
     return answers(seen, calls)
@@ -120,7 +118,7 @@ AFTER = Scenario(
     sees_all=True,
     restarts=True,
 )
-"""What comes once the daemon is a newer one; an action that reads otherwise now is agreed to once more."""
+"""Events after the update; a changed action is approved again."""
 
 
 async def _mark(home: Path) -> None:
@@ -129,7 +127,7 @@ async def _mark(home: Path) -> None:
 
 
 def write() -> None:
-    """Live up to where all of them wait, and keep the journal, and what stands in Slack."""
+    """Run until all conversations wait; keep journal and Slack file."""
     with home_for("upheld") as home:
         asyncio.run(_mark(home))
         for phase in range(BEFORE.phases):

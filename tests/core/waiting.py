@@ -1,4 +1,4 @@
-"""The scenarios of bodies that look up, ask and wait. scenarios.py collects them."""
+"""Scenarios of executions that look up, ask and wait."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ UNREACHABLE = "I can't gather my thoughts right now"
 SLOW = "This takes me longer than usual"
 FAILED = "Something in me went wrong"
 CUT = "You said…"
-"""The beginning of an answer, with an ellipsis."""
+"""Answer cut by an ellipsis."""
 *PAGES, LAST = [MAY_I[start : start + PAGE] for start in range(0, len(MAY_I), PAGE)]
 YES = "May I?\n[Alice chose “Yes”]"
 MAY_IT = "<@U9>, may I do this? *Remember*\n[Alice chose “Approve”]"
@@ -48,17 +48,16 @@ MAY_IT = "<@U9>, may I do this? *Remember*\n[Alice chose “Approve”]"
 def pressed(
     ts: int, label: str, phase: int, answers: str = "approval", user: str = "U9", **more: str
 ) -> Event:
-    """A press of a button; U9 is an owner."""
+    """Return a press; U9 is an owner."""
     return dm(ts, label, phase=phase, answers=answers, user=user, **more)
 
 
 def stop(ts: int, **more: int) -> Event:
-    """Someone says stop."""
     return dm(ts, "stop", stops=True, **more)
 
 
 def relayed(ts: int, label: str, phase: int, user: str = "U9") -> Event:
-    """A press in the first conversation of a DM, under what its root asks for a branch."""
+    """Return a press for a branch, in the root's conversation."""
     return pressed(ts, label, phase, "wished", user, root="1.000100")
 
 
@@ -247,7 +246,7 @@ WAITING: Mapping[str, Scenario] = {
             for told in ([], [UNREACHABLE])
             for said in (
                 ["You said: and jazz", "Done: three, four"],
-                ["You said: and jazz, four, three", "Done: "],  # it was heard by what waited for the model
+                ["You said: and jazz, four, three", "Done: "],  # received while waiting for the model
             )
         ],
         script=once_away,
@@ -288,7 +287,7 @@ WAITING: Mapping[str, Scenario] = {
     ),
     "killed-half-asked": Scenario(
         events=[dm(1, "one")],
-        # killed before the receipt, it breaks off as it reads there: this Slack has its buttons in the text
+        # killed before the receipt, the text keeps its buttons in this Slack
         endings=[["May I?", FAILED], ["May I? [Yes] …", FAILED]],
         processes=half_asked,
         pausable=False,
@@ -317,7 +316,7 @@ WAITING: Mapping[str, Scenario] = {
             ["You said: hi"],
             ["You said: after a break: hi"],
             [CUT, "You said: after a break: hi"],
-            ["You said: hi", "You said: after a break: hi"],  # it had been said, and the new code says more
+            ["You said: hi", "You said: after a break: hi"],  # said before the restart
         ],
         script=learned,
         processes=remembering_anew,

@@ -1,4 +1,4 @@
-"""Minds whose branches want to ask people something, which their roots do for them."""
+"""Processes whose branches ask people through their roots."""
 
 from __future__ import annotations
 
@@ -26,13 +26,12 @@ from tests.core.thinkers import OVER, SPOKEN, final, written
 from tests.lives import Boundary, note
 
 STRANGER = "U8"
-"""Whom a branch asks, too, and who cannot read the DM in which its root is."""
+"""Person who cannot read the root's DM."""
 OFFERED = "Remember"
-"""An action that the playbook of open thought offers."""
 
 
 def sending(home: Path) -> Mapping[str, Process]:
-    """Has a branch delete what an owner has to agree to first, and tells what that came to."""
+    """Let a branch delete with approval, and report."""
 
     async def delete() -> str:
         Boundary.reach()
@@ -73,7 +72,7 @@ def sending(home: Path) -> Mapping[str, Process]:
 
 
 def thinking_of_it(home: Path) -> Mapping[str, Process]:
-    """Thinks in the open, where one action needs an owner's yes."""
+    """Think openly with an action that needs approval."""
 
     async def write(_context: ActionContext, _args: object) -> str:
         Boundary.reach()
@@ -88,7 +87,7 @@ def thinking_of_it(home: Path) -> Mapping[str, Process]:
 
 
 def sent(seen: str, calls: int) -> ModelReply:
-    """Leaves it to a branch; the branch does what needs a yes, and tells what it came to."""
+    """Spawn a branch that acts and reports."""
     words = SPOKEN.findall(seen)
     if not words and "it is written" in seen:
         return final("Written.")
@@ -108,7 +107,7 @@ def sent(seen: str, calls: int) -> ModelReply:
 
 
 def relayed_once(home: Path) -> None:
-    """The deed is done once at most. Its root asked once, an owner who reads there, and told the branch."""
+    """Check one deed, one question to the owner, one report."""
     once_effect(home)
     with open_reader(home / "journal.db", SOUL_KINDS) as journal:
         wished = len(journal.entries_of_kind(BranchQuestion))

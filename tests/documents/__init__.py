@@ -1,1 +1,1 @@
-"""Files as people share them, and as attackers would; and what an answer cites of them."""
+"""Shared and hostile files, and citations of them."""

@@ -1,4 +1,4 @@
-"""Files of every kind, made here: what people share, and what attackers do."""
+"""Generated files of every type, ordinary and hostile."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ EMPTY_PAGE = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] >>"
 
 
 def pdf(*pages: str) -> bytes:
-    """A PDF with these pages, a line of text for each of theirs; an empty one is blank."""
+    """Return a PDF of these texts; an empty one makes a blank page."""
     return raw_pdf([stream(drawn(text)) for text in pages])
 
 
 def drawn(text: str) -> bytes:
-    """What draws these lines on a page."""
     if not text:
         return b""
     shown = "".join(f"({line}) Tj 0 -20 Td " for line in text.split("\n"))
@@ -29,12 +28,11 @@ def drawn(text: str) -> bytes:
 
 
 def stream(content: bytes, entries: str = "") -> bytes:
-    """An object that is a stream."""
     return b"<< /Length %d %s >>\nstream\n%s\nendstream" % (len(content), entries.encode(), content)
 
 
 def raw_pdf(streams: Sequence[bytes], more: Mapping[int, bytes] | None = None) -> bytes:
-    """A PDF with a page for each of these streams; `more` are objects by their numbers."""
+    """Return a PDF with a page per content stream; `more`: objects by number."""
     first = 4
     kids = " ".join(f"{first + 2 * i} 0 R" for i in range(len(streams)))
     objects = {
@@ -54,7 +52,6 @@ def raw_pdf(streams: Sequence[bytes], more: Mapping[int, bytes] | None = None) -
 
 
 def numbered(objects: Mapping[int, bytes]) -> bytes:
-    """A PDF of these objects, with its table."""
     made = bytearray(b"%PDF-1.4\n")
     places: dict[int, int] = {}
     for number, content in objects.items():
@@ -69,9 +66,9 @@ def numbered(objects: Mapping[int, bytes]) -> bytes:
 
 
 def marked_pdf(words: Sequence[tuple[int, int, str]], *marks: str, form: str = "", more: str = "") -> bytes:
-    """A PDF of one page with words at these places; its marks (fields, comments) are objects from 10 on.
+    """Return a one-page PDF with words at (x, y); its marks (fields, comments) are objects from 10 on.
 
-    `form` has more entries of the form, `more` those of the page.
+    `form`: more entries of the form; `more`: of the page.
     """
     shown = "".join(f"BT /F1 12 Tf 1 0 0 1 {x} {y} Tm ({text}) Tj ET\n" for x, y, text in words)
     numbers = [f"{number} 0 R" for number in range(10, 10 + len(marks))]
@@ -94,13 +91,11 @@ def marked_pdf(words: Sequence[tuple[int, int, str]], *marks: str, form: str = "
 
 
 def widget(x: int, y: int, entries: str, width: int = 200, height: int = 20) -> str:
-    """A field of a form, whose lower left corner is there."""
     place = f"[{x} {y} {x + width} {y + height}]"
     return f"<< /Type /Annot /Subtype /Widget /Rect {place} {entries} >>"
 
 
 def protected(data: bytes, password: str, owner: str = "owner", algorithm: str = "RC4-128") -> bytes:
-    """A PDF that opens with this password."""
     writer = PdfWriter(PdfReader(BytesIO(data)))
     writer.encrypt(password, owner, algorithm=algorithm)
     made = BytesIO()
@@ -109,13 +104,13 @@ def protected(data: bytes, password: str, owner: str = "owner", algorithm: str =
 
 
 def swollen_pdf(size: int) -> bytes:
-    """A small PDF whose page unpacks to so many bytes."""
+    """Return a small PDF whose page unpacks to this many bytes."""
     packed = zlib.compress(bytes(size), 1)
     return raw_pdf([stream(packed, "/Filter /FlateDecode")])
 
 
 def endless_pdf(depth: int, width: int = 10) -> bytes:
-    """A PDF whose tree of pages has width ** depth leaves, all the same."""
+    """Return a PDF whose page tree has width ** depth equal leaves."""
     kids = {
         number: b"<< /Type /Pages /Kids [%s] /Count %d >>"
         % (b"%d 0 R " % (number + 1) * width, width ** (depth - number + 10))
@@ -125,7 +120,7 @@ def endless_pdf(depth: int, width: int = 10) -> bytes:
 
 
 def packed_pdf(size: int) -> bytes:
-    """A small PDF whose catalog stands in a stream of objects that unpacks to so many bytes."""
+    """Return a small PDF whose catalog stands in an object stream of this unpacked size."""
     inside = (b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Kids [5 0 R] /Count 1 >>", EMPTY_PAGE)
     header = b"1 0 2 %d 5 %d " % (len(inside[0]) + 1, len(inside[0]) + len(inside[1]) + 2)
     inner = header + b" ".join(inside) + b" " * size
@@ -142,7 +137,6 @@ def packed_pdf(size: int) -> bytes:
 
 
 def word(write: Callable[[Word], object]) -> bytes:
-    """A DOCX that this wrote."""
     document = docx.Document()
     write(document)
     made = BytesIO()
@@ -151,8 +145,6 @@ def word(write: Callable[[Word], object]) -> bytes:
 
 
 def paragraphs(*texts: str) -> bytes:
-    """A DOCX of these paragraphs."""
-
     def write(document: Word) -> None:
         for text in texts:
             document.add_paragraph(text)
@@ -161,7 +153,6 @@ def paragraphs(*texts: str) -> bytes:
 
 
 def zipped(files: Mapping[str, bytes]) -> bytes:
-    """A zip of these files."""
     made = BytesIO()
     with ZipFile(made, "w", ZIP_DEFLATED) as packed:
         for name, content in files.items():
@@ -170,11 +161,10 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
 
 
 def unzipped(data: bytes) -> dict[str, bytes]:
-    """The files of a zip."""
     with ZipFile(BytesIO(data)) as packed:
         return {name: packed.read(name) for name in packed.namelist()}
 
 
 def lying(data: bytes, size: int) -> bytes:
-    """A zip that says of a file of this size that it has one byte."""
+    """Return a zip that declares one byte for a file of this size."""
     return data.replace(struct.pack("<I", size), struct.pack("<I", 1))

@@ -1,4 +1,4 @@
-"""DOCX files written part by part, as Word, Word Online, Google Docs and LibreOffice write them."""
+"""DOCX files part by part, as by Word, Word Online, Google Docs and LibreOffice."""
 
 from __future__ import annotations
 
@@ -33,38 +33,31 @@ STRICT = (
     ("http://schemas.openxmlformats.org/officeDocument/2006/", "http://purl.oclc.org/ooxml/officeDocument/"),
     ("http://schemas.openxmlformats.org/drawingml/2006/", "http://purl.oclc.org/ooxml/drawingml/"),
 )
-"""Namespaces of the Transitional form and of the Strict one."""
 HEADER = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part beside the main one: the kind of its relationship, its content; its id if that matters."""
-
     kind: str
     content: str
     id: str = ""
 
 
 def element(name: str, content: str) -> str:
-    """A root element with all namespaces."""
     declared = " ".join(f'xmlns:{prefix}="{uri}"' for prefix, uri in NAMESPACES.items())
     return f'{HEADER}<w:{name} {declared} mc:Ignorable="w14">{content}</w:{name}>'
 
 
 def relationships(*found: str) -> str:
-    """The content of a file of relationships."""
     uri = "http://schemas.openxmlformats.org/package/2006/relationships"
     return f'{HEADER}<Relationships xmlns="{uri}">{"".join(found)}</Relationships>'
 
 
 def relationship(kind: str, target: str, name: str = "rId1", more: str = "") -> str:
-    """A relationship."""
     return f'<Relationship Id="{name}" Type="{OFFICE}/{kind}" Target="{target}"{more}/>'
 
 
 def outside(kind: str, address: str, name: str) -> str:
-    """A relationship to something outside of the file."""
     return relationship(kind, address, name, ' TargetMode="External"')
 
 
@@ -76,7 +69,7 @@ def office(
     links: str = "",
     strict: bool = False,
 ) -> bytes:
-    """A DOCX with this body, these parts beside it, and `links` as more relationships of the main part."""
+    """Return a DOCX of this body and parts; `links`: more relationships of the main part."""
     uri = "http://schemas.openxmlformats.org/package/2006/content-types"
     overrides = f'<Override PartName="/{main}" ContentType="{MAIN_TYPE}"/>'
     related: list[str] = []
@@ -102,23 +95,20 @@ def office(
 
 
 def in_strict_form(text: str) -> str:
-    """A part as Word writes it in the Strict form."""
     for transitional, its_strict in STRICT:
         text = text.replace(transitional, its_strict)
     return text
 
 
 ROOTS: Mapping[str, str] = {"header": "hdr", "footer": "ftr"}
-"""The names of root elements that are not those of their parts."""
+"""Root elements not named like their parts."""
 
 
 def run(text: str, properties: str = "") -> str:
-    """A run of letters."""
     return f'<w:r><w:rPr>{properties}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
 
 
 def paragraph(*inner: str, style: str = "", properties: str = "") -> str:
-    """A paragraph of runs; what is no element becomes one."""
     if style:
         properties = f'<w:pStyle w:val="{style}"/>{properties}'
     runs = "".join(one if one.startswith("<") else run(one) for one in inner)
@@ -126,19 +116,17 @@ def paragraph(*inner: str, style: str = "", properties: str = "") -> str:
 
 
 def item(text: str, num: int, level: int = 0) -> str:
-    """A paragraph that is an item of a list."""
     numbered = f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{num}"/></w:numPr>'
     return paragraph(text, properties=numbered)
 
 
 def level(number: int, form: str, text: str, more: str = "", start: int = 1) -> str:
-    """A level of a list."""
     how = f'<w:start w:val="{start}"/><w:numFmt w:val="{form}"/>{more}<w:lvlText w:val="{text}"/>'
     return f'<w:lvl w:ilvl="{number}">{how}</w:lvl>'
 
 
 def numbering(*levels: str, more: str = "", overrides: str = "") -> Part:
-    """Two uses, 1 and 2, of one list; `overrides` are those of the second one."""
+    """Return uses 1 and 2 of one list; `overrides`: those of the second."""
     definition = f'<w:abstractNum w:abstractNumId="7">{"".join(levels)}</w:abstractNum>'
     uses = (
         '<w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num>'
@@ -148,12 +136,10 @@ def numbering(*levels: str, more: str = "", overrides: str = "") -> Part:
 
 
 def style(name: str, title: str, more: str = "") -> str:
-    """A style of paragraphs."""
     return f'<w:style w:type="paragraph" w:styleId="{name}"><w:name w:val="{title}"/>{more}</w:style>'
 
 
 def field(instruction: str, shown: str = "", data: str = "") -> str:
-    """A field, in the three marks that Word sets."""
     begin = f'<w:r><w:fldChar w:fldCharType="begin">{data}</w:fldChar></w:r>'
     told = f'<w:r><w:instrText xml:space="preserve">{instruction}</w:instrText></w:r>'
     between = f'<w:r><w:fldChar w:fldCharType="separate"/></w:r>{run(shown)}' if shown else ""
@@ -161,7 +147,6 @@ def field(instruction: str, shown: str = "", data: str = "") -> str:
 
 
 def checkbox(sign: str, ticked: str) -> str:
-    """A check box of today's kind."""
     state = f'<w14:checked w14:val="{ticked}"/>' if ticked else ""
     return (
         f"<w:sdt><w:sdtPr><w14:checkbox>{state}</w14:checkbox></w:sdtPr>"
@@ -170,10 +155,8 @@ def checkbox(sign: str, ticked: str) -> str:
 
 
 def equation(inner: str) -> str:
-    """An equation."""
     return f"<m:oMath>{inner}</m:oMath>"
 
 
 def letters(text: str) -> str:
-    """A run of letters in an equation."""
     return f"<m:r><m:t>{text}</m:t></m:r>"

@@ -1,4 +1,4 @@
-"""A citation is said if its place exists and holds the words; no answer takes longer than it is long."""
+"""Checks of citations, in linear time."""
 
 from __future__ import annotations
 
@@ -121,7 +121,6 @@ CORRECTED = {
         '[report.txt:6 "Six"; report.txt:1 "Alpha"]'
     ),
 }
-"""What stands in the text once, but at another place, and how it is cited."""
 PLAIN = [
     "[x](https://example.org) and [1], [x] and [ ]",
     'a["x"] = b["y:1"]; see [the "big" one] at [12:30]',

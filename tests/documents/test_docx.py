@@ -1,4 +1,4 @@
-"""A DOCX is read as Word shows it: whatever program wrote it, with its notes, lists, boxes and equations."""
+"""DOCX text as Word shows it, from any program."""
 
 from __future__ import annotations
 
@@ -38,19 +38,16 @@ def text_of(data: bytes) -> str:
 
 
 def body(*blocks: str, parts: tuple[Part, ...] = (), links: str = "") -> str:
-    """The text of a document of these blocks."""
     return text_of(office("".join(blocks), *parts, links=links))
 
 
 def without(data: bytes, name: str) -> bytes:
-    """A zip without this file."""
     files = unzipped(data)
     del files[name]
     return zipped(files)
 
 
 def with_text(data: bytes, name: str, old: str, new: str) -> bytes:
-    """A zip with this changed in a file."""
     files = unzipped(data)
     assert old.encode() in files[name]
     return zipped(files | {name: files[name].replace(old.encode(), new.encode())})
@@ -318,7 +315,6 @@ def sign(font: str, char: str) -> str:
 
 
 def old_box(*said: str) -> str:
-    """A check box of the old forms."""
     inner = "".join(said)
     return field("FORMCHECKBOX", data=f"<w:ffData><w:checkBox>{inner}</w:checkBox></w:ffData>")
 

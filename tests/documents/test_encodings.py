@@ -1,4 +1,4 @@
-"""A text that names its encoding is read in it; one that names none, or a wrong one, as well as can be."""
+"""Texts with declared, missing or wrong encodings."""
 
 from __future__ import annotations
 

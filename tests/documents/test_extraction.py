@@ -1,4 +1,4 @@
-"""The child that parses: bounded in all it takes, gone when its time is over, and not believed."""
+"""The parser process: limits, end, and distrust of its output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ FINE = b'{"refused": "", "noted": {}}\n'
 
 
 def children() -> set[str]:
-    """The processes of this one, with those that ended and were not waited for."""
     found = set[str]()
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

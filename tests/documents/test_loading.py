@@ -1,4 +1,4 @@
-"""Files that people share become documents; what cannot be read gets a sentence: why, and what to do."""
+"""Shared files as documents, or reasons against them."""
 
 from __future__ import annotations
 
@@ -107,12 +107,10 @@ def test_what_is_in_a_zip_tells_what_it_is(name: str, files: dict[str, bytes], e
 
 
 def changed(data: bytes, **files: bytes) -> bytes:
-    """A DOCX with this put before its body."""
     return zipped(unzipped(data) | {f"word/{name}.xml": content for name, content in files.items()})
 
 
 def document_xml(before: bytes = b"", after: bytes = b"") -> bytes:
-    """A DOCX whose main part begins so, and whose body does."""
     data = paragraphs("one")
     xml = unzipped(data)["word/document.xml"].replace(b"<w:document", before + b"<w:document", 1)
     return changed(data, document=xml.replace(b"<w:body>", b"<w:body>" + after))

@@ -1,4 +1,4 @@
-"""A PDF is read with what is filled into its form and said on its pages, if anybody can open it."""
+"""PDF text with form values and annotations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs whose code changes while an execution waits, in each of the ways that a change can matter."""
+"""Programs whose code changes while an execution waits."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from tests.engine.toys import Toy, call, do, hears, press
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking(AnswerAwaited):
-    """A question with words."""
-
     text: str = ""
 
 
@@ -24,7 +22,7 @@ KINDS = (Said, Pressed, Asking)
 
 
 def plan(*steps: str) -> Build:
-    """A program as a list: `call A`, `do A`, `in CONTEXT A`, `all A B …`, `ask A WORDS`, `return`."""
+    """Parse a program: `call A`, `do A`, `in CONTEXT A`, `all A B …`, `ask A WORDS`, `return`."""
 
     async def body(ctx: Context, world: World) -> None:
         for step in steps:
@@ -64,7 +62,7 @@ STEPS = {"call": _call, "do": _do, "in": _in, "all": _all, "ask": _ask}
 
 
 def comes_to(restarts: int, **times: int) -> Check:
-    """Just so many restarts, and these effects so often, but where nobody can tell."""
+    """Check the restarts and the count of each effect, unless a kill left it unknown."""
 
     def check(world: World, entries: Sequence[Any]) -> str | None:
         done = Counter(line["name"] for line in world.done())
@@ -83,7 +81,7 @@ def comes_to(restarts: int, **times: int) -> Check:
 
 
 def changed(*programs: Build, check: Check, presses: int = 2, may_wait: bool = False) -> Scenario:
-    """The code of each phase; in each phase but the first somebody presses the button that is there."""
+    """Make a scenario of the code of each phase; from the second on, the button is pressed."""
     comes = [hears(), *(press("yes", "/q", phase=1 + n) for n in range(presses))]
     return Scenario(
         programs=programs,

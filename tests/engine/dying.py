@@ -1,8 +1,4 @@
-"""Who kills the daemon? Lives in virtual time over a real journal: threads that take steps of some seconds, a
-poison that kills when one of its steps has run for a while, and kills from outside.
-
-After the simulation by which the rule was found; what decides here is the daemon's own fold.
-"""
+"""Crashes simulated in virtual time over a real journal and the daemon's own crash records."""
 
 from __future__ import annotations
 
@@ -20,14 +16,14 @@ from daemon.engine.retries import MAX_FAILURES, crash_record, record_worker_star
 from daemon.engine.worker import SWEEP
 
 PAUSE = 0.2
-"""Seconds until a daemon that died is started again."""
+"""Seconds until a dead daemon restarts."""
 MANY_LIVES = 150
-"""A history of more makes no progress."""
+"""Longer histories make no progress."""
 
 
 @dataclass(kw_only=True)
 class Talk:
-    """A conversation: so many steps of so many seconds each; the one of this number may be `deadly`."""
+    """Conversation of steps of equal length in seconds; one may be `deadly`."""
 
     name: str
     steps: int = 3
@@ -35,32 +31,27 @@ class Talk:
     deadly: int | None = None
     fuse: float = 0.3
     frail: bool = False
-    """The daemon dies of it after each step, and never at the same one again."""
+    """True if the daemon dies after each step, never twice at the same one."""
     done: int = 0
     ended: bool = False
     given_up: bool = False
     life: int = 0
-    """The number of the life in which it was over."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class History:
-    """What came of it all."""
-
     talks: Sequence[Talk]
     deaths: int
-    """By poison."""
     suspicions: int
-    """In how many lives anybody was suspected of anything."""
 
     @property
     def wronged(self) -> list[str]:
-        """The innocents who were given up."""
+        """Innocent turns that were given up."""
         return [talk.name for talk in self.talks if talk.given_up and talk.deadly is None]
 
     @property
     def unsettled(self) -> list[str]:
-        """Innocents who were not answered, and poisons that were not given up."""
+        """Innocent turns without an answer, and deadly ones not given up."""
         return [
             talk.name for talk in self.talks if not (talk.given_up if talk.deadly is not None else talk.ended)
         ]
@@ -68,7 +59,7 @@ class History:
 
 @dataclass(kw_only=True)
 class World:
-    """The journal's clock, and the lives that end in it. `stops`: those from outside are told to stop."""
+    """Clock and lives; `stops`: kills are orderly stops."""
 
     talks: Sequence[Talk]
     kills: list[float]
@@ -84,8 +75,6 @@ class World:
 
 
 class Clock:
-    """The time of that world."""
-
     def __init__(self, world: World) -> None:
         self._world = world
 
@@ -97,14 +86,12 @@ class Clock:
 
 
 def short(draw: random.Random, count: int) -> list[float]:
-    """Lives from outside that are shorter than a call of the model."""
     return [draw.uniform(0.3, 1.2) for _ in range(count)]
 
 
 async def history(
     folder: Path, talks: Sequence[Talk], kills: Sequence[float], seed: int, stops: bool = False
 ) -> History:
-    """All lives, until nothing is left to do."""
     world = World(talks=talks, kills=list(kills), draw=random.Random(seed), stops=stops)
     async with Journal(folder / f"dying-{seed}.db", Clock(world), []) as journal:
         for talk in talks:
@@ -119,8 +106,6 @@ async def history(
 
 
 class Life:
-    """One life of the daemon."""
-
     def __init__(self, world: World, journal: Journal) -> None:
         self._world = world
         self._journal = journal
@@ -128,7 +113,7 @@ class Life:
         self._events: list[tuple[float, str, str]] = []
 
     async def killed(self) -> bool:
-        """Live until everything is done; or, True, until killed."""
+        """Run until done, or return True when killed."""
         world = self._world
         self._suspects = await record_worker_start(self._journal, Clock(world), "worker")
         self._life = self._suspects.life

@@ -1,4 +1,4 @@
-"""The crash harness of the engine alone: a life runs a scenario's program over a journal."""
+"""The engine's crash harness: each life runs a scenario over a journal."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tests.lives import MortalWriter, lives_in
 from tests.machine import folder
 
 HOUR = 3600.0
-"""Lies between two phases."""
+"""Seconds between two phases."""
 SPARE = 3
-"""So many boundaries fewer a life may have another time, as more is committed together."""
+"""Boundaries that a life may lack when commits are batched."""
 SCENARIOS = {**TOYS, **MINDS, **CHANGED}
 
 
@@ -36,7 +36,6 @@ class Engine(Harness[Scenario]):
         return folder("engine")
 
     async def live(self, home: Path, scenario: Scenario, phase: int, *, replays: bool) -> None:
-        """Take what the world brings, and go on until nothing is left to do now."""
         began = 1_790_000_000.0 + phase * HOUR
         world, clock = World(home), FakeClock(began)
         clock.set_ahead(sum(scenario.ahead[phase : phase + 1]))
@@ -48,18 +47,17 @@ class Engine(Harness[Scenario]):
                 await worker.wait_until_idle()
                 while (
                     journal.busy_threads() and clock.steady() < began + HOUR / 2
-                ):  # it rests, or must be controlled
+                ):  # waiting for a retry or an owner
                     await clock.advance(5)
                     await worker.wait_until_idle()
 
-    def after_kill(self, home: Path, scenario: Scenario) -> None:
-        """Nothing happens."""
+    def after_kill(self, home: Path, scenario: Scenario) -> None: ...
 
     def after_meeting(self, home: Path) -> str | None:
         return None
 
     def verdict(self, home: Path, scenario: Scenario) -> str | None:
-        """What is wrong with the journal, with what is left to do, or with what the world saw."""
+        """Return a fault of the journal, the pending work or the effects, else None."""
         with open_reader(home / "journal.db", scenario.kinds) as journal:
             broken = verify(journal).violations
             if broken:
@@ -77,16 +75,14 @@ class Engine(Harness[Scenario]):
             return scenario.check(World(home), journal.entries_since(0, 100_000))
 
     def kills(self, name: str) -> list[Case[int]]:
-        """Without the stutters that no life is long enough for."""
+        """Return the kills without stutters beyond any life."""
         longest = max(at for _, at in self.boundaries(name)) - SPARE
         return [case for case in super().kills(name) if case.way == "kill" or case.at <= longest]
 
     def pauses(self, name: str) -> list[Case[int]]:
-        """Those in the first phase."""
         return [case for case in super().pauses(name) if not case.phase]
 
     def meetings(self, name: str) -> list[Case[int]]:
-        """Both are stopped at the same boundary."""
         return [replace(case, way="meeting", other=case.at) for case in self.pauses(name)]
 
     def cases(self, name: str) -> list[Case[int]]:

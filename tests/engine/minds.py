@@ -1,4 +1,4 @@
-"""Five toy minds: what a program with a life of its own needs of the engine, each in a few lines."""
+"""Five toy minds: demands of agents on the engine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.engine.toys import call, calls_kept, do, hears, press, texts, toy
 
 
 async def talks_to_itself(ctx: Context, world: World) -> None:
-    """Each step is a message to itself; the second one asks, and a person may speak in between."""
+    """Send a message to itself per step; the second asks."""
     steps = [text for text in texts(ctx) if text.startswith("step")]
     for text in texts(ctx):
         if text not in steps:
@@ -32,7 +32,7 @@ async def talks_to_itself(ctx: Context, world: World) -> None:
 
 
 async def branches_out(ctx: Context, world: World) -> None:
-    """Three branches; two are joined in time, and the third is stopped."""
+    """Join two of three branches, and stop the third."""
     if any(isinstance(entry.event, CancelRequest) for entry in ctx.execution.inputs):
         await ctx.end_thread(status="cancelled")
         return
@@ -51,7 +51,7 @@ async def branches_out(ctx: Context, world: World) -> None:
 
 
 async def reads_all(ctx: Context, world: World) -> None:
-    """A hundred sub-calls beside each other, in any order; none that is recorded is paid again."""
+    """Make a hundred concurrent sub-calls."""
 
     def one(number: int) -> tuple[Context, Callable[[Context], Awaitable[int]]]:
         async def ask(inner: Context) -> int:
@@ -69,7 +69,7 @@ async def reads_all(ctx: Context, world: World) -> None:
 
 
 async def ticks(ctx: Context, world: World) -> None:
-    """An inner life: each tick sets the timer of the next one."""
+    """Set the timer of the next tick in each tick."""
     notes = [entry.event.note for entry in ctx.execution.inputs if isinstance(entry.event, WaitEnded)]
     number = notes[0] if notes else 1
     await do(ctx, world, f"tick-{number}")
@@ -78,7 +78,7 @@ async def ticks(ctx: Context, world: World) -> None:
 
 
 async def asks_by_its_parent(ctx: Context, world: World) -> None:
-    """A child has nobody to ask: it asks its root to, and waits for the root's word."""
+    """Ask a question through the root, since a child has no person."""
     if ctx.execution.parent_thread:
         if texts(ctx) == ["delete it"]:
             await ctx.send("wish", "t", Said(text=f"wish {ctx.execution.thread}"))
@@ -98,7 +98,7 @@ async def asks_by_its_parent(ctx: Context, world: World) -> None:
 
 
 def paid_once(name: str) -> Check:
-    """A hundred answers are recorded, and the sum is told at most once."""
+    """Check a hundred recorded answers and one sum."""
 
     def check(world: World, entries: Sequence[Entry[Any]]) -> str | None:
         answers = Counter(entry.key for entry in entries if entry.key.endswith("/ask#1"))

@@ -1,6 +1,6 @@
-"""What a scenario of the engine alone is made of: programs, what comes to them, and a world of effects.
+"""Parts of a scenario for the engine alone: programs, inputs, and effects.
 
-It imports `daemon.engine` and nothing else of the daemon.
+Of the daemon, only `daemon.engine` is used.
 """
 
 from __future__ import annotations
@@ -18,16 +18,12 @@ from tests.lives import Boundary, note, read
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said(Input):
-    """Somebody said something."""
-
     kind = "said"
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pressed(Input):
-    """Somebody pressed a button."""
-
     kind = "pressed"
     rank = InputRank.ANSWER
     answers: str = ""
@@ -36,7 +32,7 @@ class Pressed(Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comes:
-    """An input that the world brings. `answers` is a part of the key of a question that waits then."""
+    """Input from outside. `answers`: part of the key of a waiting question."""
 
     thread: str
     event: Input
@@ -45,31 +41,30 @@ class Comes:
 
 
 class World:
-    """What lives outside: its effects are lines in a file."""
+    """Record of effects, as lines in a file."""
 
     def __init__(self, home: Path) -> None:
         self._path = home / "world.jsonl"
 
     async def do(self, name: str, **more: Any) -> str:
-        """An effect, after which one may be killed."""
+        """Write an effect; a kill may follow."""
         note(self._path, {"name": name, **more})
         Boundary.reach()
         await asyncio.sleep(0)
         return f"{name} done"
 
     def done(self) -> list[dict[str, Any]]:
-        """All effects, in order."""
         return read(self._path)
 
 
 Build = Callable[[World], Program]
 Check = Callable[[World, Sequence[Any]], str | None]
-"""What is wrong with what was done, or with what is recorded."""
+"""Function that returns a fault of the effects or entries, else None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """Programs by life (the last one stays), what comes, and what must be true in the end."""
+    """Programs by life (the last repeats), inputs, final check."""
 
     programs: Sequence[Build]
     comes: Sequence[Comes]
@@ -78,9 +73,8 @@ class Scenario:
     phases: int = 1
     stutters: Sequence[int] = (13, 11, 17, 23)
     pausable: bool = True
-    """Is its code the same in two lives at once?"""
     may_wait: bool = False
     by_phase: bool = False
-    """Are the programs those of the phases, and not of the lives?"""
+    """True if programs belong to phases, not lives."""
     ahead: Sequence[float] = ()
-    """Seconds that the clock is ahead in the first phases."""
+    """Seconds by which the clock is fast in the first phases."""

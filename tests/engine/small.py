@@ -1,4 +1,4 @@
-"""Small programs for tests: one function each, over a journal in a folder and a clock that stands still."""
+"""One-function programs for tests, over a journal and a fake clock."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ Body = Callable[[Context], Awaitable[object]]
 
 
 class Small(Program):
-    """A program that is one function."""
-
     def __init__(self, body: Body) -> None:
         self._body = body
 
@@ -37,7 +35,7 @@ async def working(
     kinds: Sequence[type[Event]] = (),
     writer: type[JournalWriter] = JournalWriter,
 ) -> AsyncIterator[tuple[Journal, Worker]]:
-    """A worker that runs this over the journal in this folder."""
+    """Run a worker of this program over the journal in this folder."""
     if not isinstance(program, Program):
         program = Small(program)
     async with Journal(path / "journal.db", clock, [Said, Pressed, *kinds], writer) as journal:
@@ -47,17 +45,15 @@ async def working(
 
 
 async def say(journal: Journal, text: str, thread: str = "ann") -> None:
-    """Somebody says something, once."""
     await journal.append(thread, Said(text=text), key=f"said:{thread}:{text}", author="ann")
 
 
 def said_to(ctx: Context) -> list[str]:
-    """What was said to this execution."""
     return [entry.event.text for entry in ctx.execution.inputs if isinstance(entry.event, Said)]
 
 
 async def pass_time(clock: FakeClock, worker: Worker, seconds: float) -> None:
-    """Let time pass in small steps, and all that is to be done in each be done."""
+    """Advance time in small steps with the work of each."""
     while seconds > 0:
         await clock.leap(min(seconds, 5.0))
         await worker.wait_until_idle()

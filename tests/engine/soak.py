@@ -1,4 +1,4 @@
-"""`python -m tests.engine.soak`: every case of every scenario. Takes minutes."""
+"""`python -m tests.engine.soak`: every case of every scenario, in minutes."""
 
 from __future__ import annotations
 

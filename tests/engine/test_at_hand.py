@@ -1,4 +1,4 @@
-"""What was written last is kept at hand: whoever folds on is told the same as from the file."""
+"""The cache of recent entries, equal to the file."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def test_what_a_program_changes_of_it_nobody_else_is_told(journal: Journal
 async def test_what_another_daemon_writes_is_seen(journal: Journal, tmp_path: Path) -> None:
     await fill(journal)
     since = journal.last_seq_of_all()
-    (tmp_path / "journal.db.lock").unlink()  # a lock that did not hold
+    (tmp_path / "journal.db.lock").unlink()  # a lock that failed
     async with Journal(tmp_path / "journal.db", FakeClock(), [Said, Pressed]) as other:
         theirs, _ = await other.append("t", Said(text="theirs"), key="theirs")
     assert journal.entries_of_kind(Said, since=since - 1) == [theirs]

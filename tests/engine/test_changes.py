@@ -1,4 +1,4 @@
-"""Code that changes while an execution waits, buttons that are pressed too late, and a stop in the middle."""
+"""Code changes during a wait, late presses, and stops."""
 
 from __future__ import annotations
 
@@ -29,15 +29,13 @@ from tests.engine.small import Body, Small, pass_time, say, working
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MayI(AnswerAwaited):
-    """May an action be done? `version` is a hash of what it does."""
+    """Approval of an action, of the hash `version`."""
 
     action: str
     version: str = "1"
 
 
 class Buttons(Small):
-    """Notes whose answers count for nothing any more."""
-
     def __init__(self, body: Body) -> None:
         super().__init__(body)
         self.voided = list[str]()
@@ -178,7 +176,7 @@ async def test_what_was_half_done_is_settled_before_the_log_is_read(tmp_path: Pa
     assert logs == [[], ["thread-spawned", "intent", "outcome"]]
 
 
-# A stop
+# Stops
 
 
 async def test_a_stop_reaches_what_is_in_flight(tmp_path: Path) -> None:
@@ -206,8 +204,6 @@ async def test_a_stop_reaches_what_is_in_flight(tmp_path: Path) -> None:
 
 
 class Polite(Small):
-    """Only "please" interrupts it."""
-
     def interrupts(self, execution: Execution, entry: Entry[Input]) -> bool:
         return isinstance(entry.event, Said) and entry.event.text == "please"
 

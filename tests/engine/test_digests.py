@@ -1,4 +1,4 @@
-"""Each entry has a digest beside it: what is altered in the file is found, and older journals get theirs."""
+"""Digests of entries: detected changes, and migration of older journals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.engine.scenario import Pressed, Said
 
 KINDS = [Said, Pressed]
 MANY = 2 * MIGRATION_PIECE + 100
-"""Entries that are given their digests in three pieces."""
+"""Entries that migrate in three pieces."""
 
 
 async def lived(path: Path, many: int = 8) -> None:
@@ -190,8 +190,6 @@ async def test_a_journal_that_has_digests_is_opened_by_no_older_program(path: Pa
 
 
 class Dying(JournalTables):
-    """A store whose life ends before or after one of its commits."""
-
     left = 0
 
     def commit(self) -> None:

@@ -1,4 +1,4 @@
-"""The example of docs/ENGINE.md, as it stands there, is run, suspended and taken up again."""
+"""The example of docs/ENGINE.md, suspended and resumed."""
 
 from __future__ import annotations
 

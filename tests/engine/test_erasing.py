@@ -1,4 +1,4 @@
-"""Words are forgotten: their bytes are gone, all else stays, and a kill anywhere changes nothing of that."""
+"""Erasure of forgotten text, with kills anywhere."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.engine.scenario import Pressed, Said
 KINDS = [Said, Pressed]
 SECRET = "marzipan"
 MANY = 450
-"""More than are blanked at once."""
+"""More entries than one batch."""
 
 
 @pytest.fixture
@@ -92,8 +92,6 @@ def copied(home: Path) -> Path:
 
 
 class Frail(JournalWriter):
-    """A writer that does no more once it has done so much."""
-
     left = 0
 
     def _use(self) -> None:
@@ -126,7 +124,7 @@ async def test_a_kill_at_any_boundary_ends_forgotten(tmp_path: Path, clock: Fake
             await forget(journal, said)
         except JournalError:
             killed = True
-        copy = copied(tmp_path)  # as it stood when the life ended: nothing is closed in order
+        copy = copied(tmp_path)  # the state at death, without an orderly close
     assert killed == (at < 12)
     async with Journal(copy / "journal.db", clock, KINDS) as journal:
         assert SECRET.encode() not in bytes_of(copy)

@@ -1,4 +1,4 @@
-"""What becomes of a turn that fails: it rests, is tried again, and is given up."""
+"""Failed turns: pause, retry, and the end of retries."""
 
 from __future__ import annotations
 
@@ -45,8 +45,6 @@ from tests.engine.small import Body, Small, pass_time, said_to, say, working
 
 
 class Fails(Small):
-    """Fails each time; notes each attempt, and whether its end was told."""
-
     def __init__(self, body: Body | None = None, *, faulty: bool = True, final: bool = False) -> None:
         super().__init__(body or self._raise)
         self.tried = 0
@@ -215,7 +213,7 @@ async def test_what_is_given_up_does_not_run_again(tmp_path: Path) -> None:
         await say(journal, "poison")
         await worker.wait_until_idle()
         [began] = journal.entries_of_kind(TurnBegan)
-        words = last_words_path(began.event.execution, FAILED)  # a life began to give it up, and died
+        words = last_words_path(began.event.execution, FAILED)  # a life died while giving up
         await journal.append(began.thread, TurnGivenUp(), key=f"{words}/begin", cause=began.seq)
         await pass_time(clock, worker, 60)
         assert [entry.event.outcome for entry in journal.entries_of_kind(TurnEnded)] == ["failed"]
@@ -223,8 +221,6 @@ async def test_what_is_given_up_does_not_run_again(tmp_path: Path) -> None:
 
 
 class Unfit(Small):
-    """Nobody can tell what is to be done with what came."""
-
     def take(self, journal: Journal, waiting: Sequence[Entry[Input]]) -> InputSelection | None:
         if any(isinstance(entry.event, Said) and entry.event.text == "mad" for entry in waiting):
             raise ValueError("nobody can read this")

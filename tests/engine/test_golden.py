@@ -1,4 +1,4 @@
-"""What was recorded yesterday is replayed by the code of today: each turn of each golden journal."""
+"""Golden journals replayed by today's code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from tests.lives import Boundary
 from tests.machine import folder
 
 STEADY = [name for name in SCENARIOS if name not in CHANGED]
-"""Those whose code is the same in all phases."""
 
 
 async def replay(home: Path, scenario: Scenario, lines: list[dict[str, Any]]) -> list[str]:

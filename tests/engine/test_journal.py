@@ -1,4 +1,4 @@
-"""The journal on its own: its lock, its writer, its ids, its order, its questions."""
+"""The journal alone: lock, writer, ids, order and questions."""
 
 from __future__ import annotations
 
@@ -32,8 +32,6 @@ from tests.engine.scenario import Pressed, Said
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noted(Event):
-    """Something that waits for nothing."""
-
     kind = "noted"
     n: int = 0
     what: Any = None
@@ -41,8 +39,6 @@ class Noted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotedTwice(Noted):
-    """The same, once more."""
-
     kind = "noted-twice"
 
 
@@ -149,8 +145,6 @@ async def test_a_row_that_the_database_refuses_fails_alone(journal: Journal) -> 
 
 
 class MortalWriter(JournalWriter):
-    """A writer with a fault that nobody thought of."""
-
     def commit(self, batch: Sequence[PendingAppend]) -> list[Result]:
         if any(append.row.key == "fatal" for append in batch):
             raise LookupError("a fault in the writer itself")
@@ -198,8 +192,6 @@ async def test_two_threads_never_share_an_id(journal: Journal) -> None:
 
 
 class Held(JournalWriter):
-    """A writer that begins when it may, and notes how much it commits at once."""
-
     may = threading.Event()
     sizes: ClassVar[list[int]] = []
 
@@ -353,13 +345,12 @@ async def test_a_second_process_is_refused_before_it_connects(tmp_path: Path, jo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Nameless(Event):
-    """Nobody gave it a kind."""
+class Nameless(Event): ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unranked(Input):
-    """It answers, and would be taken for a message."""
+    """Input that is an answer, but ranks as a message."""
 
     kind = "unranked"
     answers: str

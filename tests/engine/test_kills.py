@@ -1,4 +1,4 @@
-"""The engine under kills: whatever a program does, nothing is lost, and nothing is done or paid twice."""
+"""Kills of the engine: nothing lost, done or paid twice."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.soak import but, later
 
 STUTTER = 13
 FIRST, LAST = 4, 12
-"""Where a scenario is killed in its first phase: something is begun there, and nothing is over."""
+"""Range of kills in the first phase: work has begun and not ended."""
 KILLED = [name for number, name in enumerate(SCENARIOS) if number % 4 < 2 and name != "pieces"]
-"""What `make test` kills, a half of them once, the others often; what is not killed is read back."""
+"""Scenarios killed by `make test`; others are replayed."""
 SHOWN = {
     *("early return", "a step is inserted", "what was done is read", "another order, and one more"),
     *("branches", "received late", "two alike questions", "at each press", "yes to X is not yes to Y"),
 }
-"""What shows mutants when it is read back."""
+"""Scenarios whose replay shows mutants."""
 
 
 @pytest.mark.parametrize("name", but(SCENARIOS, {*KILLED} - SHOWN))

@@ -1,4 +1,4 @@
-"""Two workers on one journal: the one that comes too late touches nothing."""
+"""Two workers on one journal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.engine.small import Small, say
 
 
 class Late(Journal):
-    """Before it writes an entry of this kind, another worker writes some."""
+    """Journal that another worker writes to before entries of this kind."""
 
     before: type[TurnBegan | TurnResumed] = TurnResumed
     others: Sequence[tuple[Any, str, Sequence[int]]] = ()

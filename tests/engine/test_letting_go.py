@@ -1,5 +1,4 @@
-"""What nobody needs any more is let go of: questions, children of other executions; a watch only when it is
-named."""
+"""Dropped questions and children; dropped watches only by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code that passes by what an attempt before it has recorded: where that is found out, and where it may."""
+"""Code that skips steps of an earlier attempt."""
 
 from __future__ import annotations
 

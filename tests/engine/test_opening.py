@@ -1,4 +1,4 @@
-"""A journal's file when it is opened: what is none, what is damaged, and what is made anew."""
+"""Opening of a journal: foreign, damaged and rebuilt parts."""
 
 from __future__ import annotations
 

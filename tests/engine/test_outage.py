@@ -1,4 +1,4 @@
-"""Something outside cannot be reached: the execution waits in its turn, and goes on when it can be."""
+"""Executions that wait for an outage to end."""
 
 from __future__ import annotations
 
@@ -24,12 +24,10 @@ from tests.engine.small import Body, Small, pass_time, said_to, say, working
 
 PATIENCE = 60.0
 LONG = PATIENCE * (1 + CHANCE)
-"""It is tried again by then, whatever chance added."""
+"""Seconds to the retry, with maximal jitter."""
 
 
 class Service:
-    """What is called, and for how long it cannot be reached."""
-
     def __init__(self, down: bool = True, subject: str = "") -> None:
         self.down = down
         self.subject = subject
@@ -45,7 +43,7 @@ class Service:
 
 
 class Patient(Small):
-    """Waits a minute each time, so many times; tells once that it waits."""
+    """Program that waits a minute per retry, and tells about it once."""
 
     def __init__(self, body: Body, tries: int = 100) -> None:
         super().__init__(body)
@@ -211,7 +209,7 @@ async def test_a_message_is_accepted_while_it_waits_and_it_is_tried_at_once(tmp_
 
 
 class Speechless(Patient):
-    """Cannot tell at first that it waits; counts what was asked before each try to."""
+    """Program whose first notice of the outage fails."""
 
     def __init__(self, body: Body, asked: list[list[str]]) -> None:
         super().__init__(body)

@@ -1,4 +1,4 @@
-"""Parts of a step are read with it: afterwards the execution is at its newest, and hears what came."""
+"""Parts of a step, replayed with it."""
 
 from __future__ import annotations
 

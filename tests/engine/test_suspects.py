@@ -1,4 +1,4 @@
-"""Who is given up when the daemon dies again and again: whoever it dies of, alone, and nobody else."""
+"""Crash suspects: only deadly turns are given up."""
 
 from __future__ import annotations
 

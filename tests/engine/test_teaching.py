@@ -1,4 +1,4 @@
-"""What the engine does, told in small programs: read these to learn it."""
+"""The engine in small programs: read these to learn it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def test_a_step_that_is_recorded_is_not_done_again(tmp_path: Path) -> None
     async with working(tmp_path, clock, body) as (journal, worker):
         await say(journal, "roll the dice")
         await worker.wait_until_idle()
-        await clock.advance(5)  # a turn that failed rests for a while, and holds nothing meanwhile
+        await clock.advance(5)  # a failed turn pauses
         await worker.wait_until_idle()
     assert (rolled, lives) == ([4], [4, 4])
 
@@ -61,7 +61,7 @@ async def test_a_question_waits_for_days_and_holds_nothing(tmp_path: Path) -> No
         await say(journal, "I am thirsty")
         await worker.wait_until_idle()
     await clock.advance(86_400)
-    async with working(tmp_path, clock, body) as (journal, worker):  # another life of the program
+    async with working(tmp_path, clock, body) as (journal, worker):  # the next life
         [asked] = journal.pending_entries(AnswerAwaited)
         await journal.append("ann", Pressed(text="tea", answers=asked.key), key="press:1", author="ann")
         await worker.wait_until_idle()

@@ -1,4 +1,4 @@
-"""What may be done again is recorded without a wait: in order, and before all that is awaited later."""
+"""Repeatable steps, recorded unawaited and in order."""
 
 from __future__ import annotations
 
@@ -24,12 +24,10 @@ from tests.engine.small import say, working
 from tests.soak import shared
 
 EACH = 7
-"""Of the kills each so-manieth one: odd, so that those before a commit and after one take turns."""
+"""Every seventh kill: odd, to alternate before and after commits."""
 
 
 class Refusing(JournalWriter):
-    """A writer that cannot write a first look, so many times."""
-
     times = 0
 
     def _insert(self, append: PendingAppend) -> Any:
@@ -101,7 +99,7 @@ async def test_what_was_paid_for_meanwhile_is_not_paid_again(tmp_path: Path) -> 
         await say(journal, "go")
         worker.wake("ann")
         for _ in range(2):
-            await until(lambda: clock.sleepers == 2)  # the sweep, and what cannot be written
+            await until(lambda: clock.sleepers == 2)  # the sweep and the failed write
             await clock.advance(1.0)
         await until(lambda: "ended" in keys(journal))
         assert keys(journal) == ["began", "look#1", "look#1!done", "call#1", "ended"]

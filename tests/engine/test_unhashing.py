@@ -1,4 +1,4 @@
-"""What is forgotten leaves no hash behind, neither in steps that stay nor in keys; they are read back so."""
+"""Forgotten text without remaining hashes in steps or keys."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.engine.test_digests import made_older
 from tests.engine.test_erasing import Frail, bytes_of, copied
 
 SECRET = "yes"
-"""So short that anybody who guesses it would know it by its hash."""
+"""Secret short enough to guess from its hash."""
 NAME = re.compile(r"/:([0-9a-f]{12})#")
 
 
@@ -60,8 +60,6 @@ def guesses(*contents: tuple[object, ...]) -> set[bytes]:
 
 
 class Life:
-    """A program that asks for what was said in every way, and then sleeps."""
-
     def __init__(self) -> None:
         self.done = list[str]()
         self.ended = list[object]()
@@ -116,7 +114,7 @@ async def test_no_hash_of_what_was_said_is_left_in_any_file(tmp_path: Path) -> N
             {entry.event.fingerprint.encode() for entry in journal.thread_entries(thread, StepEvent)}
             for thread in ("ann", "bob")
         )
-        anns -= bobs  # what both asked is made of nobody's words
+        anns -= bobs  # a joint question derives from nobody's text
         assert len(anns) > 3
         [said] = journal.thread_entries("ann", Said)
         [digest] = [digest for row, digest in journal.all_rows_with_digests() if row[0] == said.seq]
@@ -136,7 +134,7 @@ async def test_such_steps_are_read_back_without_comparison(tmp_path: Path) -> No
         done = list(life.done)
         [said] = journal.thread_entries("ann", Said)
         await forget(journal, [said.seq])
-    async with working(tmp_path, clock, life.body) as (journal, worker):  # another life of the program
+    async with working(tmp_path, clock, life.body) as (journal, worker):  # the next life
         await wake(clock, worker)
         assert not journal.entries_of_kind(ExecutionRestarted)
         assert not journal.entries_of_kind(AttemptFailed)
@@ -195,7 +193,7 @@ async def test_a_yes_to_what_is_forgotten_is_no_yes_to_another_question(tmp_path
         await say(journal, SECRET)
         await worker.wait_until_idle()
         [old] = journal.entries_of_kind(AnswerAwaited)
-    async with working(tmp_path, clock, asking("delete Y")) as (journal, worker):  # other code
+    async with working(tmp_path, clock, asking("delete Y")) as (journal, worker):  # changed code
         await press(journal, 1, old.key)
         await worker.wait_until_idle()
         [new] = journal.pending_entries(AnswerAwaited)
@@ -286,7 +284,7 @@ async def test_a_key_that_is_told_elsewhere_holds_none_of_it(tmp_path: Path) -> 
         await worker.wait_until_idle()
         await clock.advance(5)
         await worker.wait_until_idle()
-    async with working(tmp_path, clock, asking("second")) as (journal, worker):  # other code
+    async with working(tmp_path, clock, asking("second")) as (journal, worker):  # changed code
         await wake(clock, worker)
         [failed], [again] = (
             journal.entries_of_kind(AttemptFailed),
@@ -345,7 +343,7 @@ async def test_what_an_older_version_left_of_them_is_cleared_with_the_migration(
         db.execute("vacuum into ?", (str(path),))
     async with Journal(path, clock, [Said, Pressed]) as journal:
         await forget(journal, [said.seq])
-    with closing(sqlite3.connect(path)) as db, db:  # as the version before left its steps
+    with closing(sqlite3.connect(path)) as db, db:  # steps as the previous version left them
         for step in steps:
             body = journal.kinds.dump(step.event)
             db.execute("update entry set body = ?, key = ? where seq = ?", (body, step.key, step.seq))

@@ -1,4 +1,4 @@
-"""Waits of each shape: for entries to be closed, for entries that match, and for a time."""
+"""Waits for closed entries, matching entries and times."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ from tests.engine.small import Body, Small, pass_time, said_to, say, working
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note(Event):
-    """Something that a thread writes down."""
-
     kind = "note"
     about: str
     tags: tuple[str, ...] = ()
@@ -38,8 +36,6 @@ class Note(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timer(Input):
-    """What this program's watches become."""
-
     kind = "timer"
     text: str
 
@@ -189,7 +185,7 @@ async def test_a_wait_lasts_as_long_as_it_was_to_though_the_clock_was_ahead(tmp_
 
 
 class Counting(Journal):
-    """Counts how often it is asked about a wait, and how many entries it is asked for at once."""
+    """Journal that counts its queries about waits."""
 
     asked = 0
     most = 0
@@ -290,7 +286,7 @@ async def test_that_it_was_set_right_holds_in_another_life_too(tmp_path: Path) -
         await journal.append("late", event, key="late@1/sleep#1")
         clock.set_ahead(0)
         await WaitScheduler(journal, clock, _reminder, lambda *_: True).end_finished_waits()
-        await clock.advance(2 * day)  # by now that clock would be behind
+        await clock.advance(2 * day)  # a slow clock would lag by now
         assert "late" in await WaitScheduler(journal, clock, _reminder, lambda *_: True).end_finished_waits()
 
 

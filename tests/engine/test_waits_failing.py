@@ -1,4 +1,4 @@
-"""Waits that cannot be ended, or of which nobody can say whether they are over: no other one waits for it."""
+"""Waits that fail, without delaying others."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_a_program_that_cannot_say_what_fits_holds_up_no_other_and_not_its
             await journal.append(thread, event, key=f"{thread}@1/watch#1")
         all_that_wait = WaitScheduler(journal, clock, reminder, fits)
         await say(journal, "tea")
-        for ended in ("b", "ba"):  # at once, and where its time has come
+        for ended in ("b", "ba"):  # immediately, and at its time
             await all_that_wait.end_finished_waits()
             assert [entry.thread for entry in journal.entries_of_kind(WaitReminder)] == [*ended]
             await clock.advance(60)
@@ -70,8 +70,6 @@ async def test_a_program_that_cannot_say_what_fits_holds_up_no_other_and_not_its
 
 
 class Unsure(Small):
-    """Cannot say at first whether anything is about tea."""
-
     sure = False
 
     def fits(self, about: Any, entry: Entry[Any]) -> bool:

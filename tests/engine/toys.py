@@ -1,4 +1,4 @@
-"""Toy programs that use every primitive of the engine, each in a few lines, with what must come of them."""
+"""Toy programs that use every primitive of the engine, and their checks."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ Body = Callable[[Context, World], Awaitable[Any]]
 
 
 class Toy(Program):
-    """A program that is one function."""
-
     def __init__(self, body: Body, world: World) -> None:
         self._body = body
         self._world = world
@@ -45,8 +43,6 @@ def toy(body: Body) -> Build:
 
 
 async def do(ctx: Context, world: World, name: str, *, repeatable: bool = False, **more: Any) -> Any:
-    """An effect on the world."""
-
     async def act() -> Outcome:
         return Outcome(result=await world.do(name, **more))
 
@@ -56,31 +52,28 @@ async def do(ctx: Context, world: World, name: str, *, repeatable: bool = False,
 
 
 async def call(ctx: Context, world: World, name: str, asks: object = None) -> str:
-    """Something that is paid for: a step whose result is kept."""
     return str(await ctx.run(name, lambda: world.do(f"call:{name}", asks=asks), asks))
 
 
 def texts(ctx: Context) -> list[str]:
-    """What was said to this execution."""
     return [entry.event.text for entry in ctx.execution.inputs if isinstance(entry.event, Said)]
 
 
 def once(world: World, *names: str) -> str | None:
-    """Each of these was done exactly once, but where nobody can tell; nothing that was kept is paid again."""
+    """Return a fault if any of these was not done exactly once."""
     done = Counter(line["name"] for line in world.done())
     wrong = {name: done[name] for name in names if done[name] != 1}
     return f"done {wrong}, all in all {dict(done)}" if wrong else None
 
 
 async def order(ctx: Context, world: World) -> None:
-    """A row of steps and effects."""
     await call(ctx, world, "price", texts(ctx))
     await do(ctx, world, "charge")
     await call(ctx, world, "thank")
 
 
 async def branches(ctx: Context, world: World) -> None:
-    """Two branches side by side, one with an effect; then the trunk looks what came."""
+    """Run two branches, one with an effect; then read their results."""
 
     async def a(ctx: Context) -> str:
         await asyncio.sleep(0)
@@ -97,7 +90,7 @@ async def branches(ctx: Context, world: World) -> None:
 
 
 async def asks_owner(ctx: Context, world: World) -> None:
-    """A question, its answer in a later phase, and what was agreed to."""
+    """Ask; the answer comes in a later phase."""
     await call(ctx, world, "choose")
     answer = await ctx.ask("may I", AnswerAwaited())
     if answer and isinstance(answer.event, Pressed) and answer.event.text == "yes":
@@ -105,7 +98,6 @@ async def asks_owner(ctx: Context, world: World) -> None:
 
 
 async def asks_in_vain(ctx: Context, world: World) -> None:
-    """A question that nobody answers in time."""
     answer = await ctx.ask("may I", AnswerAwaited(), within=60)
     await do(ctx, world, "deleted" if answer else "left alone")
 
@@ -117,7 +109,7 @@ async def sleeps(ctx: Context, world: World) -> None:
 
 
 async def family(ctx: Context, world: World) -> None:
-    """Children three deep; one never ends in time, and is stopped when the root is through."""
+    """Start children three deep, of which one never ends."""
     stop = any(entry.kind == "cancel" for entry in ctx.execution.inputs)
     if stop:
         await ctx.withdraw()
@@ -139,8 +131,6 @@ async def family(ctx: Context, world: World) -> None:
 
 
 async def pieces(ctx: Context, world: World) -> None:
-    """Many sub-calls that are named by what they ask, in whatever order they come."""
-
     def one(text: str) -> tuple[Context, Callable[[Context], Awaitable[str]]]:
         return ctx.context_about(text), lambda inner: call(inner, world, f"ask {text}", text)
 
@@ -149,7 +139,6 @@ async def pieces(ctx: Context, world: World) -> None:
 
 
 async def letters(ctx: Context, world: World) -> None:
-    """Two threads that write to each other."""
     if ctx.execution.thread == "ann":
         await ctx.send("to bob", "bob", Said(text=f"hi {texts(ctx)}"))
     elif len(texts(ctx)) and texts(ctx)[0].startswith("hi"):
@@ -157,7 +146,7 @@ async def letters(ctx: Context, world: World) -> None:
 
 
 async def reminded(ctx: Context, world: World) -> None:
-    """A timer that nobody waits for, and that becomes a turn of its own."""
+    """Set a timer that becomes its own turn."""
     notes = [entry.event.note for entry in ctx.execution.inputs if isinstance(entry.event, WaitEnded)]
     if notes:
         await do(ctx, world, f"reminded of {notes[0]}")
@@ -167,7 +156,7 @@ async def reminded(ctx: Context, world: World) -> None:
 
 
 async def expects(ctx: Context, world: World) -> None:
-    """Words in another thread, or a time: what comes first ends the wait, once."""
+    """Wait for a message in another thread or a time."""
     if ctx.execution.thread == "ann":
         return
     tea = EntryMatch(kinds=(Said.kind,), thread="ann", fields={"text": "tea"})
@@ -176,7 +165,7 @@ async def expects(ctx: Context, world: World) -> None:
 
 
 async def hears_late(ctx: Context, world: World) -> None:
-    """A message comes while two branches think; the next run sees it no earlier than this one did."""
+    """Receive a message that comes while two branches think; a replay sees it at the same point."""
     ctx.accept(await ctx.receive())
     heard = texts(ctx)
 
@@ -193,8 +182,6 @@ async def hears_late(ctx: Context, world: World) -> None:
 
 
 class Weathers(Toy):
-    """What it calls cannot be reached three times; meanwhile somebody says more."""
-
     def __init__(self, world: World) -> None:
         super().__init__(self._answer, world)
 
@@ -221,7 +208,7 @@ class Weathers(Toy):
 
 
 async def looks_up(ctx: Context, world: World) -> None:
-    """It finds another thing each time, and waits for no record of that; what comes afterwards does."""
+    """Look up changing things without awaiting their records."""
 
     async def look() -> Outcome:
         await world.do("look")
@@ -237,7 +224,6 @@ async def looks_up(ctx: Context, world: World) -> None:
 
 
 def in_order(world: World, entries: Sequence[Any]) -> str | None:
-    """All that was looked up and told stands before what was done in the end."""
     steps = [entry.key.partition("/")[2] for entry in entries if isinstance(entry.event, StepEvent)]
     if sorted(steps[-2:]) != ["charge#1", "charge#1!done"]:
         return f"the end was recorded before {steps[-1]}"
@@ -245,7 +231,6 @@ def in_order(world: World, entries: Sequence[Any]) -> str | None:
 
 
 def weathered(world: World, entries: Sequence[Any]) -> str | None:
-    """All was heard, it was told once, and never was more than one wait open."""
     waiting, most = set[int](), 0
     for entry in entries:
         waiting -= {*entry.closes}
@@ -270,7 +255,7 @@ def done_once(*names: str) -> Check:
 
 
 def calls_kept(*names: str) -> Check:
-    """These effects were done at most once, where a kill left them unknown; the others exactly once."""
+    """Check that each was done once, or not at all if a kill left it unknown."""
 
     def check(world: World, entries: Sequence[Any]) -> str | None:
         done = Counter(line["name"] for line in world.done())

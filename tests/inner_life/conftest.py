@@ -1,4 +1,4 @@
-"""A workshop with an empty journal, and an inbox for the tests of notes."""
+"""A workshop with an empty journal, and an inbox."""
 
 from __future__ import annotations
 

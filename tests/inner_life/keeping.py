@@ -1,4 +1,4 @@
-"""A soul that keeps records: its commands, carried out and recorded as a tick does, in any view."""
+"""A soul that keeps records: commands recorded as by a tick, in any view."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ from tests.knowledge.office import Office
 
 @dataclass
 class InTick:
-    """A tick with this in its sight."""
-
     view: str
     views: Visibility
     now: float
@@ -33,8 +31,6 @@ class InTick:
 
 @dataclass
 class Keeper:
-    """Writes records and looks them up."""
-
     office: Office
     clock: FakeClock
     records: InnerRecords
@@ -42,7 +38,7 @@ class Keeper:
     ran: list[Entry[CommandRan]] = field(default_factory=list)
 
     async def run(self, command: str, view: str = PUBLIC, /, **args: Any) -> Entry[CommandRan]:
-        """A command is carried out, or refused, and recorded. Raises ValidationError for wrong arguments."""
+        """Run a command; record its result or refusal. Raise ValidationError for wrong arguments."""
         [one] = [one for one in record_commands(self.records) if one.name == command]
         assert one.args is not None
         given = one.args.model_validate(args)
@@ -66,39 +62,33 @@ class Keeper:
         return self.ran[-1]
 
     async def add(self, command: str, view: str = PUBLIC, /, **args: Any) -> int:
-        """A record more; its id."""
         ran = await self.run(command, view, **args)
         assert ran.event.ok, ran.event.text
         return ran.seq
 
     async def link(self, source: str | int, relation: str, target: str | int, view: str = PUBLIC) -> int:
-        """A link more; its id."""
         ends: dict[str, Any] = {"from": source, "to": target}
         return await self.add("links.add", view, **ends, relation=relation)
 
     async def get(self, number: int, view: str = PUBLIC) -> InnerRecord | None:
-        """The record as it is now."""
         await self.records.update()
         return self.records.get(number, view)
 
     async def text(self, number: int, view: str = PUBLIC) -> str:
-        """What it says now; empty if it may not be known."""
+        """Return the record's current text; empty if it is hidden."""
         record = await self.get(number, view)
         return record.text if record else ""
 
     async def found(self, family: str, query: str, view: str = PUBLIC) -> list[int]:
-        """The ids that a search finds."""
         return [record.id for record in await self.records.search(family, query, view)]
 
     async def texts(self, family: str, view: str = PUBLIC) -> Sequence[str]:
-        """What all records of a family say, the newest first."""
         await self.records.update()
         return [record.text for record in self.records.of(family, view, 1_000)]
 
 
 @asynccontextmanager
 async def keeping(path: Path) -> AsyncIterator[Keeper]:
-    """A keeper over the journal in this folder."""
     clock = FakeClock()
     async with Journal(path / "journal.db", clock, SOUL_KINDS) as journal:
         views = Visibility(KnownChannels(journal))

@@ -1,4 +1,4 @@
-"""A journal in which things come in, and an inner life that looks at its notes: for the tests of notes."""
+"""A journal of incoming messages, and an inner life with notes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ AUDIENCES = {"dm": "dm", "channel": "public", "attic": "private"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class At:
-    """A tick, as far as a command about notes looks at one."""
+    """Tick, as note commands need it."""
 
     view: str
     views: Visibility
@@ -47,7 +47,7 @@ class At:
 
 
 class Inbox:
-    """What comes in, as Slack's inbox and turns write it; each message has a ts of its own."""
+    """Writer of incoming messages, each with its own ts."""
 
     def __init__(self, journal: Journal, clock: FakeClock) -> None:
         self.journal = journal
@@ -58,7 +58,7 @@ class Inbox:
         self._number = 0
 
     async def open(self, channel: str, audience: str = "", ts: str | None = None) -> str:
-        """A conversation in a channel, or in a DM where its id begins with D; its thread."""
+        """Open a conversation; an id with D makes a DM."""
         where = "dm" if channel.startswith("D") else "channel"
         ts = self.ts() if ts is None else ts
         place = ConversationOpened(
@@ -75,35 +75,31 @@ class Inbox:
         return opened.thread
 
     async def say(self, thread: str, text: str, address: str = "dm", **fields: Any) -> Entry[IncomingMessage]:
-        """Alice says something to the soul."""
         said = IncomingMessage(**{**self._said(text), "address": address, **fields})
         return await self.write(thread, said, f"msg:{thread}:{said.ts}")
 
     async def hear(self, thread: str, text: str, **fields: Any) -> Entry[OverheardMessage]:
-        """She says something around it."""
+        """Record Alice's message, overheard."""
         said = OverheardMessage(**{**self._said(text), **fields})
         return await self.write(thread, said, f"heard:{thread}:{said.ts}")
 
     async def notice(self, thread: str, text: str, **fields: Any) -> Entry[AmbientMessage]:
-        """She says something to others."""
         said = AmbientMessage(**{**self._said(text), **fields})
         return await self.write(thread, said, f"noticed:{thread}:{said.ts}")
 
     async def change(
         self, entry: Entry[Any], note: str, text: str = "", at: str = ""
     ) -> Entry[OverheardMessage | AmbientMessage]:
-        """She changes it, or takes it back."""
+        """Record an edit or deletion."""
         kind = AmbientMessage if isinstance(entry.event, AmbientMessage) else OverheardMessage
         said = kind(**{**self._said(text), "ts": entry.event.ts, "note": note})
         return await self.write(entry.thread, said, f"{entry.key}:{note}:{at or self.ts()}")
 
     async def react(self, thread: str, on: str, *, removed: bool = False) -> Entry[ReactionChanged]:
-        """Bob puts an emoji on a message, or takes it away."""
         event = ReactionChanged(user="UBob", name="Bob", emoji="eyes", on=on, ts=self.ts(), removed=removed)
         return await self.write(thread, event, f"reaction:{on}:{event.ts}")
 
     async def begin(self, *inputs: Entry[Any], execution: str = "") -> Entry[SoulTurnBegan]:
-        """A turn takes these up."""
         thread = inputs[0].thread
         began = SoulTurnBegan(
             execution=execution or f"{thread}@{inputs[0].seq}",
@@ -113,7 +109,6 @@ class Inbox:
         return await self.write(thread, began, f"{thread}@{inputs[0].seq}/began")
 
     async def end(self, began: Entry[SoulTurnBegan], outcome: str = "completed") -> None:
-        """It ends."""
         await self.journal.append(
             began.thread,
             SoulTurnEnded(outcome=outcome),
@@ -128,7 +123,7 @@ class Inbox:
         return entry
 
     async def do(self, name: str, view: str = "", **args: Any) -> CommandResult:
-        """A tick in this view carries out a command, and it is recorded. Raises Refused."""
+        """Run and record a command. Raise Refused."""
         command = self._commands[name]
         assert command.args
         given = command.args.model_validate(args)
@@ -157,13 +152,12 @@ class Inbox:
 
 @asynccontextmanager
 async def inbox(path: Path) -> AsyncIterator[Inbox]:
-    """An empty one."""
     clock = FakeClock()
     async with Journal(path / "journal.db", clock, SOUL_KINDS) as journal:
         yield Inbox(journal, clock)
 
 
 def everything(notes: Notes) -> Sequence[object]:
-    """All that can be asked of notes without saying which."""
+    """Return everything that notes report without arguments."""
     ids = notes.new_since(0)
     return [notes.counts(), notes.list_open(), *map(notes.get, ids)]

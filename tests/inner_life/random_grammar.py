@@ -1,4 +1,4 @@
-"""A fuzz of the grammar of commands: answers of whatever a model might write, in any order."""
+"""Fuzzer of the command grammar, with any text that a model might write."""
 
 from __future__ import annotations
 
@@ -62,13 +62,12 @@ ALIASES = {"graph_add": ("concepts.add", "links.add"), "shell": ("process.start"
 
 
 def answer(seed: int) -> str:
-    """An answer of the model, the same for the same seed."""
     random = Random(seed)
     return "".join(random.choice(PIECES) for _ in range(random.randint(1, 30)))
 
 
 def problem(text: str) -> str:
-    """What is wrong with how this text is read; empty if nothing is."""
+    """Return a parsing fault; empty if none."""
     written = parse_commands(text, KNOWN)
     found = "; ".join(filter(None, (_whole(text, written), *(_one(text, one) for one in written.commands))))
     return f"{found} of {text!r}" if found else ""
@@ -91,7 +90,6 @@ def _whole(text: str, written: ParsedCommands) -> str:
 
 
 def _one(text: str, one: ParsedCommand) -> str:
-    """What is wrong with a command that is to be carried out."""
     value, upto = json.JSONDecoder().raw_decode(text, one.position)
     if one.name not in (value["type"], *ALIASES.get(value["type"], ())):
         return f"{one.name} is not what was written"
@@ -105,7 +103,7 @@ def _one(text: str, one: ParsedCommand) -> str:
 
 
 def _within(text: str, position: int) -> bool:
-    """Does it stand where commands are written? Said in another way than the grammar says it."""
+    """True if commands are written here, by rules independent of the grammar."""
     lines = text.split("\n")
     has_sections, fence, inside, late = False, "", False, False
     at, places = 0, []
@@ -117,7 +115,7 @@ def _within(text: str, position: int) -> bool:
         elif BEGIN.fullmatch(line) and not fence:
             has_sections = inside = True
         elif late and bare.startswith(("```", "~~~")) and not bare.strip().strip("`~"):
-            late = False  # the end of a fence that its section had ended before
+            late = False  # end of a fence whose section ended before
         elif bare.startswith(("```", "~~~")) and not (bare[0] == "`" and "`" in bare.lstrip("`")):
             ended = fence and bare.strip().startswith(fence.split()[0]) and not bare.strip("`~").strip()
             fence = "" if ended else fence or bare.strip() or bare
@@ -130,7 +128,6 @@ def _within(text: str, position: int) -> bool:
 
 
 def main(count: int) -> int:
-    """Tries so many answers; prints what went wrong."""
     wrong = [found for seed in range(count) if (found := problem(answer(seed)))]
     print(f"{count} answers with commands  {len(wrong)} went wrong", *wrong[:5], sep="\n    ")
     return bool(wrong)

@@ -1,4 +1,4 @@
-"""A handful of commands of the inner life, to read, to explain and to document."""
+"""Sample commands of the inner life."""
 
 from __future__ import annotations
 
@@ -57,33 +57,32 @@ class Start(Closed):
 
 
 class Which(Closed):
-    """Which notes count."""
+    """A filter of notes."""
 
     priority: Literal["low", "normal", "important", "urgent"] | None = None
     tags: list[str] | None = None
 
 
 class Idle(Closed):
-    """What to sleep until."""
+    """The end of a sleep."""
 
     notes: Which | None = Field(default=None, description="a note of this sort")
     seconds: float | None = Field(default=None, description="so many seconds")
 
 
 class Message(Closed):
-    """Something to say."""
+    """A message."""
 
     to: str = Field(description="where")
     text: str = Field(description="what")
 
 
 async def nothing(tick: TickContext, args: Any) -> CommandResult:
-    """Does nothing."""
+    """Do nothing."""
     return CommandResult(text="")
 
 
 def command(name: str, args: type[ActionArguments] | None = None) -> ActionDefinition:
-    """A command that does nothing."""
     return ActionDefinition(
         name=name, description=f"Do {name}.", perform=nothing, args=args, effect=True, inner=True
     )
@@ -104,7 +103,6 @@ KNOWN = REGISTRY.known
 
 
 def rendered(commands: Iterable[ParsedCommand]) -> str:
-    """Commands as a section that holds them."""
     lines = [
         json.dumps(
             {"cmd_id": one.cmd_id, "type": one.name, "args": one.given, "description": one.description},

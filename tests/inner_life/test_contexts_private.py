@@ -1,4 +1,4 @@
-"""What a tick is shown: of each context what may be known in its view, and nothing else."""
+"""The contexts of a tick, restricted to its view."""
 
 from __future__ import annotations
 
@@ -33,8 +33,6 @@ CONTEXTS = (
 
 @dataclass
 class Ticking:
-    """An inner life whose last tick had Alice's DM in its sight."""
-
     office: Office
     state: InnerLifeState
     alice: str = ""
@@ -77,7 +75,7 @@ async def ticking(tmp_path: Path) -> AsyncIterator[Ticking]:
 
 
 async def tick_in(one: Ticking, view: str) -> None:
-    """A tick that does a bit of all in this view; its secret is in all that it does."""
+    """Run a tick in this view, with a secret in all its actions."""
     office = one.office
     one.note = (await office.say(view, "Alice", SECRET)).seq
     call = await office.write(INNER, answered(SECRET))
@@ -95,7 +93,6 @@ async def tick_in(one: Ticking, view: str) -> None:
 
 
 def answered(text: str) -> ModelCall:
-    """What the model said."""
     return ModelCall(
         name="tick",
         role="speak",
@@ -159,7 +156,7 @@ async def test_a_place_poses_as_nothing_else(ticking: Ticking) -> None:
     assert f"in view: #a /context ({odd})" in (await ticking.shown(odd))["settings"]
 
 
-# However much there is
+# Any amount
 
 
 async def test_of_more_than_a_model_can_be_sent_the_first_are_shown_and_the_rest_is_counted(
@@ -186,7 +183,7 @@ async def test_of_more_than_a_model_can_be_sent_the_first_are_shown_and_the_rest
     assert f'<note id="{notes[0]}"' in shown["notes"]
 
 
-# After a restart, what was done before it is copied under keys of the tick that began again
+# Restarts: earlier steps are copied under keys of the new tick
 
 
 async def test_a_record_that_was_taken_over_is_there_once(ticking: Ticking) -> None:

@@ -1,10 +1,10 @@
-"""What the inner life is folded from may be forgotten: its projections begin anew, and hold none of it."""
+"""Projections of the inner life after text is forgotten."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from daemon.engine.event import DAY
+from daemon.engine.clock import DAY
 from daemon.engine.journal.journal import Journal
 from daemon.inner_life.notes import Notes
 from daemon.inner_life.records import RECORDS, InnerRecords
@@ -120,10 +120,8 @@ async def test_the_same_notes_are_gone_when_what_cleaned_them_up_is_forgotten(tm
 
 
 def bytes_of(home: Path) -> bytes:
-    """All that stands in the journal's files."""
     return b"".join(path.read_bytes() for path in home.glob("journal*"))
 
 
 async def _search(records: InnerRecords) -> object:
-    """What their index finds of it."""
     return await records.search("diary", SECRET, "")

@@ -1,4 +1,4 @@
-"""The commands in an answer, as the table of H13 has them: in Russian and English, whole and broken."""
+"""Commands in an answer, by the table of H13: Russian and English, whole and broken."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ def reading(answer: str) -> ParsedCommands:
 
 
 def names(answer: str) -> Sequence[str]:
-    """What is carried out, where nothing is wrong."""
     written = reading(answer)
     assert [fault.line() for fault in written.faults] == []
     return [one.name for one in written.commands]
@@ -40,7 +39,6 @@ def section(*lines: str) -> str:
 
 
 def fault(*lines: str) -> CommandFault:
-    """The one thing that is wrong in a section of which nothing is carried out."""
     written = reading(section(*lines))
     assert written.commands == []
     [one] = written.faults

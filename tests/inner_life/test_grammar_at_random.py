@@ -1,4 +1,4 @@
-"""Any answer is read, in time that grows with it, and nothing is carried out that was not written."""
+"""Random answers: parsed in linear time, without invented commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.inner_life.some_commands import KNOWN, rendered
 from tests.soak import shared
 
 SHARE = 1_500
-"""So many answers of the hundred thousand that `make soak` tries."""
+"""Random answers tried here; `make soak` tries 100,000."""
 LIST = '{"type": "notes.list"}'
 READ = '{"type": "notes.read", "args": {"ids": [5]}}'
 TEXT = st.text(max_size=20)

@@ -1,4 +1,4 @@
-"""Notes: what is one, what becomes of it, and how cheaply it is found (H7 and H8)."""
+"""Notes: creation, changes and search (H7 and H8)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from tests.knowledge.office import forget
 
 
 async def ids(here: Inbox, **wanted: Any) -> list[int]:
-    """Of those that fit, the oldest first."""
     await here.notes.update()
     return here.notes.matching(NoteFilter.of(wanted), always_visible)[::-1]
 
@@ -32,7 +31,7 @@ async def shown(here: Inbox, id: int) -> str:
     return here.notes.words(note, always_visible)
 
 
-# What is a note
+# Creation
 
 
 async def test_manual_mode_has_counts_and_ids_and_no_words(here: Inbox) -> None:
@@ -163,7 +162,7 @@ async def test_a_reaction_that_is_taken_away_is_no_note(here: Inbox) -> None:
     assert await open_ids(here) == [again.seq]
 
 
-# What becomes of it
+# Changes
 
 
 async def test_what_its_conversation_answered_is_answered(here: Inbox) -> None:

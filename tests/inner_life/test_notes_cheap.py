@@ -1,4 +1,4 @@
-"""However many notes there are, a look at them costs the same. Compared with each other, not with a clock."""
+"""Lookups of notes at constant cost, by comparison instead of a time limit."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from tests.soak import SOAK
 
 FEW, MANY = 500, 10_000
 AT_MOST = 4.0
-"""How many times as long twenty times as many may take: what goes through all of them takes twenty times."""
+"""Allowed ratio for twenty times as many notes; a full scan takes twenty."""
 AND = 0.0005
-"""Seconds besides, in which a busy machine does nothing: to go through all of them takes far more."""
+"""Seconds of tolerance."""
 CHANNELS = 20
 TURNS = 15
 
 
 async def fill(here: Inbox, count: int) -> None:
-    """So many notes, in some channels; one in a hundred was written by a bot, and most others are read."""
+    """Add notes: one in a hundred by a bot, most others read."""
     threads = [await here.open(f"C{number}", ts="") for number in range(CHANNELS)]
     await here.say(await here.open("D1"), "the only direct one")
     for start in range(0, count, 500):
@@ -66,7 +66,6 @@ def looks(here: Inbox) -> dict[str, Callable[[], object]]:
 
 
 def seconds(look: Callable[[], object]) -> float:
-    """The shortest of some tries, each of a few looks."""
     tries = []
     for _ in range(TURNS):
         began = time.process_time()
@@ -77,7 +76,6 @@ def seconds(look: Callable[[], object]) -> float:
 
 
 async def marked(here: Inbox) -> float:
-    """How long the fold takes for a command about one note, at the best."""
     tries = []
     for id in here.notes.new_since(0)[:TURNS]:
         began = time.process_time()

@@ -1,4 +1,4 @@
-"""Which places the inner life knows by name, straight from a journal."""
+"""Conversations that the inner life knows by name."""
 
 from __future__ import annotations
 

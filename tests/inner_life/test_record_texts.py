@@ -1,4 +1,4 @@
-"""The index of the records' words: what was changed or deleted leads nowhere, and links by what they join."""
+"""The text index of records, after changes and deletions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,11 @@ from tests.clock import FakeClock
 
 @dataclass
 class Diary:
-    """Commands straight in a journal, and their words."""
-
     journal: Journal
     words: RecordSearch
     numbers: count[int]
 
     async def ran(self, name: str, /, **args: object) -> int:
-        """A command that was carried out; its seq."""
         return await self.write(CommandRan(tick=1, cmd_id="a", name=name, args=args))
 
     async def write(self, event: CommandRan) -> int:
@@ -34,7 +31,6 @@ class Diary:
         return entry.seq
 
     async def find(self, query: str, family: str = "diary", view: str = "") -> list[int]:
-        """What is found in this view."""
         return await self.words.find(family, query, [view], 9)
 
 

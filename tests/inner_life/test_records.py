@@ -1,4 +1,4 @@
-"""Diary, concepts, links and llm_memory: each command by what it changes, and what is known when."""
+"""Diary, concepts, links and llm_memory: effects, and states over time."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ async def test_what_is_read_as_of_an_entry_is_what_was_then(soul: Keeper) -> Non
     assert [one.text for one in soul.records.of(DIARY, PUBLIC, 9)] == ["It snowed."]
     await soul.records.update(second)
     assert [(one.text, one.pinned) for one in soul.records.of(DIARY, PUBLIC, 9)] == [("It poured.", True)]
-    assert await soul.found(DIARY, "rained poured snowed") == [second]  # a search is of now
+    assert await soul.found(DIARY, "rained poured snowed") == [second]  # searches ignore the past
 
 
 async def test_after_a_restart_all_is_the_same(tmp_path: Path) -> None:
@@ -277,7 +277,6 @@ async def test_after_a_restart_all_is_the_same(tmp_path: Path) -> None:
 
 
 async def everything(records: InnerRecords, dm: str) -> list[Any]:
-    """All that can be asked for."""
     found = list[Any]()
     for view in (PUBLIC, dm, "sess-other"):
         found += [await records.search(family, "cake like", view) for family in RECORD_TEXT]
@@ -335,7 +334,7 @@ async def test_what_is_blanked_in_the_file_is_shown_no_more(soul: Keeper, tmp_pa
         file.execute("update entry set body = json_set(body, '$.args', json('{}')) where seq = ?", (number,))
     assert await soul.get(number) is None
     assert await soul.found(DIARY, "cake food") == []
-    await soul.records.update(number)  # goes back, and begins anew
+    await soul.records.update(number)  # an older state: restarts
     again = await soul.add("diary.add", text="A cake more.")
     assert await soul.texts(DIARY) == ["A cake more."]
     assert await soul.found(DIARY, "cake food") == [again]

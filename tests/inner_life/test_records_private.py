@@ -1,4 +1,4 @@
-"""What the soul keeps in sight of one conversation is known there, and nowhere that others read."""
+"""Privacy of records: visible only in the conversation that they came from."""
 
 from __future__ import annotations
 
@@ -23,20 +23,18 @@ async def soul(tmp_path: Path) -> AsyncIterator[Keeper]:
 
 @pytest.fixture
 async def dm(soul: Keeper) -> str:
-    """Alice's direct messages."""
     return await soul.office.open("DAlice", "dm")
 
 
 @pytest.fixture
 async def elsewhere(soul: Keeper) -> Mapping[str, str]:
-    """Where others read, by a name."""
     channels = {"bob": "dm", "channel": "public", "private": "private", "shared": "shared", "group": "group"}
     views = {name: await soul.office.open(name, audience) for name, audience in channels.items()}
     return views | {"public things": PUBLIC, "no conversation": "sess-inner"}
 
 
 async def keep_secrets(soul: Keeper, dm: str) -> Mapping[str, int]:
-    """Something in each family, written in sight of Alice's words; the ids."""
+    """Write secrets from Alice's DM; return their ids."""
     secret = {"name": "Marzipan", "description": f"{SECRET}, which Alice likes"}
     ids = {
         DIARY: await soul.add("diary.add", dm, text=f"Alice told me of {SECRET}.", tags=[SECRET]),
@@ -49,7 +47,7 @@ async def keep_secrets(soul: Keeper, dm: str) -> Mapping[str, int]:
 
 
 def tries(ids: Mapping[str, int]) -> list[tuple[str, dict[str, Any]]]:
-    """Each command that could bring something to light, and what it is tried with."""
+    """Return every command that could reveal a secret."""
     verbs = ["diary.read", "diary.delete", "diary.pin", "diary.unpin"]
     verbs += ("concepts.read", "concepts.delete", "links.read", "links.delete", "llm_memory.delete")
     words = f"{SECRET} Alice"
@@ -80,16 +78,14 @@ async def test_no_command_finds_a_secret_elsewhere(
             refused = untrue.text
             for family, number in ids.items():
                 refused = refused.replace(str(absent[family]), str(number))
-            assert told.text == refused, (name, command)  # in the words for what is not there
+            assert told.text == refused, (name, command)  # like a missing record
         await soul.records.update()
         assert soul.records.shown(ids.values(), view) == []
         assert [soul.records.of(family, view, 9) for family in RECORD_TEXT] == [[]] * 4
         assert soul.records.neighbours(ids[CONCEPTS], view) == []
         assert soul.records.llm_memory(view, 9_999)[0] == ""
         assert soul.records.spread_of_older(view, 2**62, 9) == []
-    assert [len(await soul.texts(family, dm)) for family in RECORD_TEXT] == [
-        1
-    ] * 4  # nothing of it is changed
+    assert [len(await soul.texts(family, dm)) for family in RECORD_TEXT] == [1] * 4  # no change of it
     assert len(soul.records.shown((), dm)) == 1
 
 
@@ -107,7 +103,7 @@ async def test_each_command_reaches_it_where_it_was_written(soul: Keeper, dm: st
 async def test_a_name_that_is_secret_is_free_elsewhere(soul: Keeper, dm: str) -> None:
     secret = await soul.add("concepts.add", dm, name="Marzipan", description="for Alice")
     public = await soul.add("concepts.add", name="marzipan", description="a sweet")
-    assert soul.records.concept("Marzipan", PUBLIC) is None  # not folded yet
+    assert soul.records.concept("Marzipan", PUBLIC) is None  # not yet folded
     await soul.records.update()
     assert soul.records.concept("Marzipan", PUBLIC) == public
     assert soul.records.concept("Marzipan", dm) == secret
@@ -208,7 +204,7 @@ async def test_what_was_public_is_hidden_when_its_channel_is_made_private(
     assert await soul.get(number, dm) is None
     assert await soul.found(DIARY, "cake", dm) == []
     assert await soul.text(number, channel) == "Cake is nice."
-    await soul.records.update(number + 1)  # a tick that began before that, read again
+    await soul.records.update(number + 1)  # replay of an earlier tick
     assert soul.records.get(number, dm) is not None
 
 

@@ -1,4 +1,4 @@
-"""The anti-stagnation reflex: what is new, what is tried where nothing is, and what that changes."""
+"""The reflex against stagnation: detection, strategies, effects."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.engine.event import DAY
+from daemon.engine.clock import DAY
 from daemon.inner_life.reflex import (
     COMPARE_PROMPT,
     LADDER,
@@ -50,7 +50,7 @@ AROUND = ReflexSituation(
 def walked(
     around: ReflexSituation, worked: Sequence[bool], history: Sequence[TriedStrategy] = ()
 ) -> list[str]:
-    """The strategies that are chosen one after the other, if these come of them."""
+    """Return the strategies chosen in a row."""
     tried = list(history)
     for came in worked:
         tried.append(TriedStrategy(strategy=choose_strategy(tried, around).name, worked=came))
@@ -64,13 +64,12 @@ def failed(*names: str) -> list[TriedStrategy]:
 def asks(
     name: str, history: Sequence[TriedStrategy] = (), around: ReflexSituation = AROUND
 ) -> tuple[StrategyEffect, str]:
-    """What a strategy changes, and what the next tick is told by it."""
     [strategy] = [one for one in LADDER if one.name == name]
     changed = strategy_effect(strategy, history, around)
     return changed, fill_placeholders(path_of(changed.advice).read_text(encoding="utf-8"), **changed.words)
 
 
-# Is there anything new?
+# Detection
 
 
 def test_the_same_again_is_a_repetition_at_no_call() -> None:
@@ -157,7 +156,7 @@ def test_a_model_is_asked_without_any_context() -> None:
     assert read_comparison(text) is None, "what it is asked is no answer"
 
 
-# What is tried
+# Strategies
 
 
 def test_the_ladder_is_walked_in_order_the_cheap_ones_first() -> None:
@@ -217,7 +216,7 @@ def test_what_has_become_possible_is_tried_before_a_further_pause() -> None:
     assert choose_strategy(tired, AROUND).name == "neighbour"
 
 
-# What that changes in the next tick
+# Effects
 
 
 def test_rephrasing_names_what_was_repeated() -> None:

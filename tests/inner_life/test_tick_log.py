@@ -1,4 +1,4 @@
-"""The process log, and the commands over it: what is in sight, what was dealt with, what is cleaned up."""
+"""The process log and its commands."""
 
 from __future__ import annotations
 
@@ -43,20 +43,16 @@ RECIPES = {"date": shell("date"), "find": shell('ls "$1"', "{place}")}
 
 
 class Hand:
-    """What of a turn these commands use: each step is written at once."""
-
     def __init__(self, workshop: Workshop) -> None:
         self._journal = workshop.journal
 
-    async def once(self, event: StepEvent, name: str = "") -> Any:
+    async def record(self, event: StepEvent, name: str = "") -> Any:
         key = f"{INNER}@{self._journal.last_seq_of_all() + 1}/{name or event.kind}#1"
         return (await self._journal.append(INNER, event, key=key, author="soul"))[0]
 
 
 @dataclass(kw_only=True)
 class OneTick:
-    """A tick of the inner life, as far as a command sees it."""
-
     turn: Turn
     id: int
     views: Visibility
@@ -65,8 +61,6 @@ class OneTick:
 
 
 class Life:
-    """An inner life that gives commands: each is carried out and recorded, as a tick does it."""
-
     def __init__(self, workshop: Workshop, recipes: Mapping[str, AllowedProgram] = RECIPES) -> None:
         self.workshop = workshop
         self.log = ProgramLog(workshop.journal)
@@ -76,7 +70,6 @@ class Life:
         self.office = Office(workshop.journal)
 
     async def do(self, name: str, view: str = "", /, **args: Any) -> str:
-        """What the command comes to, or why it is refused."""
         journal = self.workshop.journal
         turn = cast(Turn, Hand(self.workshop))
         tick = OneTick(turn=turn, id=journal.last_seq_of_all() + 1, views=self.views, view=view)
@@ -94,7 +87,6 @@ class Life:
         return text
 
     async def end(self, id: int, result: str = "done") -> None:
-        """A supervisor writes that it has ended."""
         ended = ProgramEnded(process=id, name="date", status="ok", result=result)
         await self.workshop.journal.append(INNER, ended, key=f"ended:{id}", closes=[id])
 
@@ -110,7 +102,6 @@ def life(workshop: Workshop) -> Life:
 
 
 def id_in(text: str) -> int:
-    """The id that a command told."""
     return int(text.removeprefix("Process ").split()[0])
 
 
@@ -294,7 +285,7 @@ async def test_a_folder_goes_when_its_process_is_cleaned_up(workshop: Workshop) 
         await life.do("process.mark", id=gone)
         await life.do("cleanup.process_log")
         await until(lambda: workshop.clock.sleepers)
-        assert all(folder.exists() for folder in folders)  # a wrapper might still come too late
+        assert all(folder.exists() for folder in folders)  # a late wrapper may exist
         for folder in folders:
             os.utime(folder / "wrapper", (0, 0))
         await workshop.clock.advance(60)
@@ -314,8 +305,6 @@ async def test_what_was_cleaned_up_while_nobody_was_there_goes_at_the_start(work
 
 
 class Ticks(Program):
-    """A first turn starts a program, the next one hears how it ended."""
-
     def __init__(self) -> None:
         self.heard: list[ProgramEnded] = []
 

@@ -1,1 +1,1 @@
-"""Runs of the ISM: plain callables around it, no daemon."""
+"""Runs of the ISM with plain callables, without a daemon."""

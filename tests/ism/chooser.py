@@ -1,4 +1,4 @@
-"""A chooser that answers from a list and remembers its prompts, and actions that remember being run."""
+"""A scripted chooser with a record of prompts, and actions with a record of calls."""
 
 from __future__ import annotations
 
@@ -23,15 +23,14 @@ CONTEXT = "Alice asked why the build is red."
 
 
 def choose(*actions: object, why: str = "because") -> str:
-    """A well-formed choice."""
     return json.dumps({"why": why, "actions": actions})
 
 
 class Chooser(ism.Chooser):
-    """Answers with the next reply, the last one for ever; `prompts` are what it was shown.
+    """Chooser that repeats its last reply; `prompts`: those received.
 
-    `bounds` stand in the way of its choices, one after the other; `goings` let the run go on, one after the
-    other; `ends` are how it would have ended.
+    `bounds`: limits that block successive choices; `goings`: permissions to continue; `ends`: ends of the run
+    so far.
     """
 
     def __init__(
@@ -45,7 +44,7 @@ class Chooser(ism.Chooser):
         self.ends: list[ISMResult] = []
 
     def interrupted_by(self, check: CheckInterrupt) -> None:
-        """This function says from now on what came, as the seed's."""
+        """Check interrupts with this function from now on, as the seed does."""
         self._functions = FunctionChooser(_nobody, check)
 
     async def interrupt(self) -> RunInterruption:
@@ -64,19 +63,19 @@ class Chooser(ism.Chooser):
 
     @property
     def added(self) -> list[str]:
-        """What the user's side added before each prompt but the first."""
+        """Return the user's additions before each prompt but the first."""
         shown = [[part.text for part in one.parts if part.role == "user"] for one in self.prompts]
         return ["\n".join(now[len(before) :]) for before, now in pairwise(shown)]
 
 
 class Deeds:
-    """Actions by name; each comes to what is given for it: a value, the next of a list, or what raises."""
+    """Actions by name, with their outcomes: a value, the next of a list, or an error."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
 
     def action(self, name: str, outcome: object = None, **options: Any) -> Action:
-        """An action that is noted in `done` when it is carried out, with its arguments if it has any."""
+        """Make an action that notes its runs in `done`."""
         later = iter(outcome) if isinstance(outcome, list) else None
 
         async def handler(prompt_context: str, internal_log: list[str], args: Any = None) -> object:
@@ -90,7 +89,6 @@ class Deeds:
         return Action(name, f"what {name} does", handler, **options)
 
     def actions(self, *names: str) -> list[Action]:
-        """Actions that find something new each time."""
         return [self.action(name, [f"{name} found {n}" for n in range(99)]) for name in names]
 
 
@@ -104,7 +102,6 @@ async def run(
     check_interrupt: CheckInterrupt | None = None,
     **options: Any,
 ) -> ISMResult:
-    """A run in a context, with a goal and a playbook."""
     if isinstance(chooser, Chooser) and check_interrupt:
         chooser.interrupted_by(check_interrupt)
     elif check_interrupt:
@@ -113,13 +110,12 @@ async def run(
 
 
 def in_turn(*answers: object) -> Callable[[], Any]:
-    """A callable that gives these answers one by one, then None for ever."""
     left: list[Any] = list(answers)
     return lambda: left.pop(0) if left else None
 
 
 def grows(prompts: Sequence[ChooserPrompt]) -> bool:
-    """Does each prompt begin with the one before it, less its question, in text and in parts?"""
+    """True if each prompt extends the previous one less its question, in text and parts."""
     return all(
         now.text.startswith(before.text.removesuffix(before.question))
         and before.text.endswith(before.question)

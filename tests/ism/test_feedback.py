@@ -1,4 +1,4 @@
-"""What came of each choice is told to the chooser, whatever it was; nothing is swallowed."""
+"""Results of choices, all told to the chooser."""
 
 from __future__ import annotations
 

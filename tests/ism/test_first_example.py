@@ -1,4 +1,4 @@
-"""The seed's first example, in Python: `recurse`, a returned memory, `[memory, process, {executeNow}]`."""
+"""The seed's first example in Python: `recurse`, returned memories, transitions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ async def escalate(working_memory: str, internal_memory: list[str], recurse: Rec
 
 
 async def run(chooser: Chooser, *handlers: Callable[..., Any], **options: Any) -> ISMResult:
-    """The example with these handlers; each is chosen by the name of its function."""
     actions = []
     for one in handlers:
         named = getattr(one, "__name__", type(one).__name__)
@@ -113,8 +112,6 @@ async def _by_name(context: str, log: list[str], *, recurse: RecurseFunction) ->
 
 
 class _Held:
-    """A handler that is an object."""
-
     async def __call__(self, context: str, log: list[str], recurse: RecurseFunction) -> object:
         return recurse(f"{context} Awaited.")
 
@@ -348,7 +345,7 @@ async def test_the_log_in_a_prompt_is_bounded_and_each_of_its_lines_is_one_line(
     assert truncate("x" * 999, 200) not in last
 
 
-# Halves of characters
+# Split surrogates
 
 
 HALF = "\ud800"
@@ -378,7 +375,7 @@ def _strings() -> list[tuple[str, dict[str, Any]]]:
 async def test_half_a_character_breaks_no_prompt(
     name: str, where: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("CRITICAL")  # pytest's own log could not hand it on to another process
+    caplog.set_level("CRITICAL")  # surrogates would break pytest-xdist
 
     async def act(context: str, log: list[str]) -> object:
         log.append(where.get("logged", ""))

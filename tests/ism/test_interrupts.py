@@ -1,4 +1,4 @@
-"""Each kind of interrupt at each point, asked in both ways; and what passes through a run untouched."""
+"""Interrupts at each point, asked in both ways."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from tests.ism.chooser import CONTEXT, Chooser, Deeds, choose, grows, in_turn, r
 
 @dataclass(frozen=True, slots=True)
 class Said(PromptPart):
-    """A part that carries more, as callers have them."""
-
     by: str
 
 
@@ -41,7 +39,7 @@ Way = Callable[[Callable[[], Any]], Callable[[], Any]]
     ("before", "calls", "done"),
     [
         (0, 0, []),  # before the first choice
-        (1, 1, []),  # when the model has answered
+        (1, 1, []),  # after the model's answer
         (2, 1, []),  # before the first action
         (3, 1, ["A"]),  # before the second
         (4, 1, ["A", "B"]),  # before the next choice
@@ -123,7 +121,7 @@ async def test_what_came_before_a_stop_is_not_lost() -> None:
 
 
 class Parked(BaseException):
-    """As daemon.errors.Parked: the turn's, and nobody else's."""
+    """Stand-in for the exception that suspends a turn."""
 
 
 @pytest.mark.parametrize("raised", [Parked(), asyncio.CancelledError(), FencedError("another attempt")])

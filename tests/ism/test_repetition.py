@@ -1,4 +1,4 @@
-"""Going round in circles is noticed: a nudge first, then an end."""
+"""Repeated choices: first a nudge, then the end."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def test_after_something_new_came_the_same_is_no_repetition() -> None:
     deeds, chooser = Deeds(), Chooser(choose("A"))
     check = in_turn(
         *["", "", "", "more"] * 5
-    )  # before a choice, after it, before its action; then before the next
+    )  # before and after a choice, before its action, before the next
     result = await run(chooser, [deeds.action("A", "a")], check_interrupt=check, max_loops=3)
     assert result.stop_reason == "loops"
     assert not any(NUDGE in added for added in chooser.added)

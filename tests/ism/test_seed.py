@@ -1,4 +1,4 @@
-"""The seed's own usage example, as it stands there, and its positions of arguments."""
+"""The seed's own usage example and argument order."""
 
 from __future__ import annotations
 

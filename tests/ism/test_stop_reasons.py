@@ -1,4 +1,4 @@
-"""Why a run ends. Stops and circles have files of their own; failing is in test_feedback."""
+"""Stop reasons of a run, other than stops, repetition and failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An office with an empty journal, and what is known of it."""
+"""An office with an empty journal, and projections of it."""
 
 from __future__ import annotations
 

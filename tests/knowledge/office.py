@@ -1,4 +1,4 @@
-"""Conversations straight in a journal, as Slack's inbox and turns write them: for tests of what is known."""
+"""Conversations in a journal, as Slack's inbox and turns record them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ E = TypeVar("E", bound=Event)
 
 
 class Office:
-    """A team whose people talk; each message has a ts of its own."""
+    """A team's conversations; each message has its own ts."""
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
@@ -29,7 +29,6 @@ class Office:
     async def open(
         self, channel: str, audience: str = "public", team: str = "T1", place: str | None = None
     ) -> str:
-        """A new conversation in a channel; its thread."""
         ts = self._next()
         opening = ConversationOpened(
             team=team,
@@ -45,14 +44,13 @@ class Office:
         return opened.thread
 
     async def turn(self, channel: str, audience: str, team: str = "T1") -> None:
-        """Others can read a channel from now on."""
+        """Change the audience of a channel."""
         noted = AudienceChanged(team=team, channel=channel, audience=audience)
         await self.journal.append(f"slack:{team}", noted, key=f"audience:{self._next()}", author="core")
 
     async def say(
         self, thread: str, name: str, text: str, files: tuple[SharedFile, ...] = ()
     ) -> Entry[IncomingMessage]:
-        """Someone says something to the soul."""
         said = IncomingMessage(
             address="dm", user=f"U{name}", name=name, text=text, ts=self._next(), files=files
         )
@@ -60,7 +58,6 @@ class Office:
         return entry
 
     async def hear(self, thread: str, name: str, text: str) -> Entry[OverheardMessage]:
-        """Someone says something around the soul."""
         said = OverheardMessage(user=f"U{name}", name=name, text=text, ts=self._next())
         entry, _ = await self.journal.append(thread, said, key=f"heard:{thread}:{said.ts}", author=said.user)
         return entry
@@ -68,19 +65,15 @@ class Office:
     async def edit(
         self, said: Entry[IncomingMessage | OverheardMessage], text: str, changed: str
     ) -> Entry[OverheardMessage]:
-        """It reads otherwise now."""
         return await self._change(said, "edited", text, changed)
 
     async def delete(self, said: Entry[IncomingMessage | OverheardMessage]) -> Entry[OverheardMessage]:
-        """It was taken back."""
         return await self._change(said, "deleted", "", self._next())
 
     async def speak(self, thread: str, text: str) -> Entry[SpeechFinished]:
-        """The soul says something."""
         return await self.write(thread, SpeechFinished(ts=self._next(), text=text, upto=len(text)))
 
     async def write(self, thread: str, event: E) -> Entry[E]:
-        """The soul writes something down."""
         key = f"{thread}@1/{event.kind}#{self.journal.last_seq_of_all()}"
         entry, _ = await self.journal.append(thread, event, key=key, author="soul")
         return entry
@@ -100,6 +93,5 @@ class Office:
 
 
 async def forget(journal: Journal, entry: Entry[Any]) -> None:
-    """Have the words of an entry forgotten."""
     key = f"forget:{entry.seq}"
     await journal.forget([entry.seq], thread=entry.thread, key=key, why="somebody said so")

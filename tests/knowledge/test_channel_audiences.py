@@ -1,4 +1,4 @@
-"""Who could read a channel, read by its keys alone: the same as from all that was ever opened and noted."""
+"""Audiences of channels by keys, equal to those from all entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file of the owner's folders, whole: whatever it is called, and whatever stands in the way."""
+"""Files of the owner's folders with odd names or obstacles."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ def library(docs: Path) -> Iterator[FolderLibrary]:
 
 
 async def refused(library: FolderLibrary, path: str) -> str:
-    """Why this is not read."""
     with pytest.raises(FileUnavailable) as why:
         await library.load(path)
     return str(why.value)
@@ -123,7 +122,7 @@ async def test_no_path_leads_outside(docs: Path, library: FolderLibrary, tmp_pat
 
 @contextmanager
 def locked(docs: Path, closed: str, mode: int = 0) -> Iterator[None]:
-    """Another user runs us, who may open all in the folder but this."""
+    """Run as another user, who may open everything but this path."""
     for folder in (docs, *docs.parents):
         if folder.stat().st_uid == os.geteuid() and folder != folder.parent:
             folder.chmod(folder.stat().st_mode | 0o011)
@@ -161,7 +160,7 @@ def test_what_is_locked_is_said_to_be(docs: Path, closed: str) -> None:
     [
         ("guide/file.txt", 0, "docs/guide/file.txt"),
         ("guide", 0, "docs/guide/"),
-        ("guide", 0o644, "docs/guide/"),  # its names can be read, and nothing else
+        ("guide", 0o644, "docs/guide/"),  # names are readable, contents are not
     ],
 )
 async def test_what_a_search_may_not_open_is_named_until_it_may(

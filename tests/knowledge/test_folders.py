@@ -1,4 +1,4 @@
-"""The owner's folders: what is found in them, that it is up to date, that nothing outside is ever read."""
+"""Search in the owner's folders: current, and never outside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several people want to be forgotten, and what one of them wants cannot be done."""
+"""Requests to forget by several people, with failures."""
 
 from __future__ import annotations
 

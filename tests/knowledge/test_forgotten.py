@@ -1,4 +1,4 @@
-"""What Slack still holds of what was forgotten: whoever reads Slack is told so."""
+"""The notice about forgotten messages that Slack still holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions to an index: whatever somebody writes is a question, and finds what a reader would expect."""
+"""Queries of an index: any text is valid."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ SCHEMA = f"create virtual table words using fts5 (text, {TOKENS})"
 
 
 def finds(query: str, *texts: str) -> list[str]:
-    """The texts that a query finds, as they were."""
     database = sqlite3.connect(":memory:")
     try:
         database.execute(SCHEMA)

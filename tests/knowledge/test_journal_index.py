@@ -1,4 +1,4 @@
-"""The index beside the journal: it is kept, goes on where it was, and is made anew where it may be wrong."""
+"""The journal's index: kept, resumed, and rebuilt if suspect."""
 
 from __future__ import annotations
 
@@ -31,16 +31,14 @@ NAME = "journal.index.db"
 
 @asynccontextmanager
 async def office_in(home: Path, writer: type[JournalWriter] = JournalWriter) -> AsyncIterator[Office]:
-    """The office of the journal in this folder."""
     async with Journal(home / "journal.db", FakeClock(), SOUL_KINDS, writer) as journal:
         office = Office(journal)
-        office._ts = journal.last_seq_of_all()  # later than all that was said before
+        office._ts = journal.last_seq_of_all()  # later than all earlier messages
         yield office
 
 
 @contextmanager
 def looking(office: Office, part: IndexPart = SAID, patience: float = PATIENCE) -> Iterator[MessageSearch]:
-    """Who looks up what was said there, from a start to an end."""
     with FullTextIndex(office.journal, [part], patience) as index:
         yield MessageSearch(office.journal, KnownChannels(office.journal), index)
 
@@ -50,7 +48,7 @@ async def found(memories: MessageSearch, thread: str, query: str = "cake") -> li
 
 
 async def baked(home: Path, cakes: int = 3) -> str:
-    """A journal in which somebody spoke of so many cakes, and its index; the thread."""
+    """Write a journal about cakes with its index; return the thread."""
     async with office_in(home) as office:
         thread = await office.open("C1")
         for number in range(cakes):
@@ -61,7 +59,6 @@ async def baked(home: Path, cakes: int = 3) -> str:
 
 
 def change(home: Path, statement: str) -> None:
-    """Somebody writes to the index while nobody has it open."""
     with closing(sqlite3.connect(home / NAME)) as db, db:
         db.execute(statement)
 
@@ -71,19 +68,17 @@ def files(home: Path) -> set[str]:
 
 
 def modes(home: Path) -> set[int]:
-    """Who may do what with the files of the index."""
     return {path.stat().st_mode & 0o777 for path in home.glob(f"{NAME}*")}
 
 
 def files_with(home: Path, secret: str) -> list[str]:
-    """The files in which it stands."""
     return [path.name for path in home.iterdir() if secret.encode() in path.read_bytes()]
 
 
 async def test_it_is_kept_and_goes_on_where_it_was(tmp_path: Path) -> None:
     thread = await baked(tmp_path)
     assert files(tmp_path) == {"journal.db", "journal.db.lock", NAME}
-    change(tmp_path, "delete from line where seq = 2")  # what is in it is not read again
+    change(tmp_path, "delete from line where seq = 2")  # already indexed, so not read again
     async with office_in(tmp_path) as office:
         await office.say(thread, "Ann", "cake 4")
         with looking(office) as memories:
@@ -113,7 +108,7 @@ async def test_it_is_made_from_the_start_on_though_nobody_asks(tmp_path: Path) -
     async with office_in(tmp_path) as office:
         index = FullTextIndex(office.journal, [SAID])
         with index:
-            await index.run_in_thread(lambda: None)  # what was begun before it is done by then
+            await index.run_in_thread(lambda: None)  # earlier work is done by then
         change(tmp_path, "delete from line where seq = 2")
         with looking(office) as memories:
             assert await found(memories, thread) == ["cake 1", "cake 2"]
@@ -128,7 +123,7 @@ async def test_a_kill_leaves_what_was_in_it(tmp_path: Path) -> None:
             await office.say(thread, "Ann", f"cake {number}")
         with looking(office) as memories:
             assert len(await found(memories, thread)) == 3
-            for name in files(tmp_path) - {"copy"}:  # as they stand when nothing is closed in order
+            for name in files(tmp_path) - {"copy"}:  # copied without an orderly close
                 shutil.copy(tmp_path / name, copy)
     assert f"{NAME}-wal" in files(copy)
     change(copy, "delete from line where seq = 2")
@@ -139,13 +134,13 @@ async def test_a_kill_leaves_what_was_in_it(tmp_path: Path) -> None:
 
 
 def other_journal(home: Path) -> None:
-    """A journal of as many entries is put in the place of its own."""
+    """Replace the journal with another of equal length."""
     for name in ("journal.db", "journal.db.lock"):
         shutil.copy(home / "other" / name, home / name)
 
 
 def older_journal(home: Path) -> None:
-    """An older copy of the journal is put back."""
+    """Restore an older copy of the journal."""
     with closing(sqlite3.connect(home / "journal.db")) as db, db:
         db.execute("delete from entry where seq = 4")
 
@@ -155,13 +150,13 @@ def garbage(home: Path) -> None:
 
 
 def torn(home: Path) -> None:
-    """Half of it was never written."""
+    """Cut the file in half."""
     whole = (home / NAME).read_bytes()
     (home / NAME).write_bytes(whole[: len(whole) // 2])
 
 
 def scratched(home: Path) -> None:
-    """Its first page stands, and no other one does."""
+    """Overwrite all pages but the first."""
     whole = (home / NAME).read_bytes()
     (home / NAME).write_bytes(whole[:4096] + b"\x05" * (len(whole) - 4096))
 
@@ -253,7 +248,7 @@ async def test_where_there_is_no_place_for_it_it_is_kept_in_memory(
 
 
 def _unless_full(database: sqlite3.Connection, *entry: Any) -> None:
-    """As if the disk were full, where it is a file."""
+    """Fail like a full disk, if the database is a file."""
     [(_, _, file)] = database.execute("pragma database_list")
     if file:
         raise sqlite3.OperationalError("database or disk is full")
@@ -292,7 +287,7 @@ async def test_who_waits_too_long_searches_what_is_there_and_is_told(tmp_path: P
             assert not memories.is_behind
 
 
-# When words are forgotten
+# Forgotten text
 
 
 async def test_no_byte_of_what_is_forgotten_is_left_in_it(tmp_path: Path) -> None:

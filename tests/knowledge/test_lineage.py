@@ -1,4 +1,4 @@
-"""What came of a person's words: everything that was made from them, and nothing of anybody else."""
+"""All entries derived from a person's messages, and no others."""
 
 from __future__ import annotations
 
@@ -48,28 +48,24 @@ BEES = "my forty beehives stand behind the windmill"
 
 
 class Life(Office):
-    """An office whose soul takes turns."""
+    """Office whose soul takes turns."""
 
     async def begin(self, thread: str, *inputs: Entry[Event]) -> str:
-        """A turn begins over these; its execution."""
         execution = f"{thread}@{inputs[0].seq}"
         event = SoulTurnBegan(execution=execution, inputs=tuple(one.seq for one in inputs))
         await self.journal.append(thread, event, key=f"{execution}/began", cause=inputs[0].seq)
         return execution
 
     async def step(self, execution: str, event: E, thread: str = "", cause: int | None = None) -> Entry[E]:
-        """What it writes down."""
         key = f"{execution}/{event.kind}#{self.journal.last_seq_of_all()}"
         where = thread or execution.partition("@")[0]
         entry, _ = await self.journal.append(where, event, key=key, author="soul", cause=cause)
         return entry
 
     async def note(self, thread: str, event: E) -> Entry[E]:
-        """What it notes, in an execution that does nothing else."""
         return await self.step(f"{thread}@{self.journal.last_seq_of_all()}", event)
 
     def forgotten(self, person: str = "UAlice", notes: tuple[int, ...] = ()) -> set[int]:
-        """What is to be forgotten now."""
         wanted = ForgetScope(person=person, upto=self.journal.last_seq_of_all(), notes=notes)
         lineage = Provenance(self.journal.kinds, wanted, QuotationFinder())
         for entry in self.journal.entries_since(0, 100_000):

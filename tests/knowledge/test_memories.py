@@ -1,4 +1,4 @@
-"""SearchMemory's and ReadThread's store: what is found, where, and what is not."""
+"""The store of SearchMemory and ReadThread."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ from tests.clock import FakeClock
 from tests.knowledge.office import Office, forget
 
 NOW = 2**62
-"""Nothing is in sight."""
+"""First visible seq; after all entries."""
 
 
 async def found(memories: MessageSearch, query: str, thread: str, since: int = NOW) -> list[str]:
-    """The texts that are found."""
     return [said.text for said in await memories.search(query, thread, since)]
 
 
@@ -91,7 +90,7 @@ async def test_an_edited_message_reads_as_it_does_now(office: Office, memories: 
     said = await office.say(thread, "Alice", "The code is 1234.")
     assert await found(memories, "1234", thread) == ["The code is 1234."]
     await office.edit(said, "The code is 9999.", "1790000600.000000")
-    await office.edit(said, "The code is 5678.", "1790000500.000000")  # older, though it came later
+    await office.edit(said, "The code is 5678.", "1790000500.000000")  # an older edit that came late
     assert await found(memories, "1234", thread) == []
     assert await found(memories, "code", thread) == ["The code is 9999."]
 

@@ -1,4 +1,4 @@
-"""What a search shows: whole paragraphs, marked where one is cut, and nothing twice."""
+"""Passages of a search: whole paragraphs, marked cuts, no duplicates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from daemon.knowledge.library import (
 SENTENCES = " ".join(
     f"This is sentence {n} of one long line, and it says what {n} is for." for n in range(30)
 )
-"""A paragraph in one line, as word processors write it; longer than 300 letters, and than a passage."""
+"""One-line paragraph, longer than a passage."""
 WRAPPED = "\n".join(f"Line {n} of a paragraph that was wrapped by hand, as in a mail." for n in range(12))
 
 

@@ -1,4 +1,4 @@
-"""Models of people: where each may be known, which one counts, and as of when."""
+"""Models of people: visibility, precedence, time."""
 
 from __future__ import annotations
 
@@ -17,12 +17,10 @@ def models(office: Office) -> PersonModels:
 
 
 def alice(text: str, since: int) -> PersonModelWritten:
-    """What is known of Alice."""
     return PersonModelWritten(person="UAlice", name="Alice", text=text, since=since)
 
 
 async def learn(office: Office, models: PersonModels, thread: str, text: str) -> Entry[PersonModelWritten]:
-    """Something is learned about Alice in this thread, on top of what is known there."""
     since, _ = models.base_model("UAlice", thread)
     return await office.write(thread, alice(text, since))
 

@@ -1,4 +1,4 @@
-"""What may be known where: the rule, for each audience, and its channels as they change."""
+"""Visibility by audience, while channels change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ AUDIENCES = ("public", "private", "group", "dm", "shared", "")
 
 
 def noted(channel: str, audience: str, team: str = "T1") -> AudienceChanged:
-    """Who can read a channel."""
     return AudienceChanged(team=team, channel=channel, audience=audience)
 
 
@@ -33,7 +32,7 @@ def test_another_team_knows_nothing() -> None:
 
 
 async def channels(places: KnownChannels, thread: str, before: int) -> set[str]:
-    """Whose content may be known in this thread."""
+    """Return the channels visible in this thread."""
     here = places.channel_of(thread)
     assert here
     return {there.channel for there in places.visible_channels(here, before)}

@@ -1,4 +1,4 @@
-"""A projection that is folded in pieces: whoever asks meanwhile is told from the whole of it."""
+"""A projection folded in pieces, always read whole."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from tests.soak import SOAK
 
 
 class Learned(Projection):
-    """All that was learned, in order."""
-
     kinds = (PersonModelWritten,)
 
     def _reset(self) -> None:
@@ -34,13 +32,12 @@ T = TypeVar("T")
 
 
 class Watched(Journal):
-    """Tells when a piece was read of it."""
+    """Journal that notes when a piece is read."""
 
     def __init__(self, path: Path, clock: FakeClock, kinds: Sequence[type[Event]]) -> None:
         super().__init__(path, clock, kinds)
         self.read = asyncio.Event()
         self.opened = 0
-        """How often somebody looked beside the loop."""
 
     async def read_in_background(self, ask: Callable[[BackgroundReader], T]) -> T:
         self.opened += 1
@@ -53,7 +50,7 @@ class Watched(Journal):
 
 @pytest.fixture
 async def journal(tmp_path: Path) -> AsyncIterator[Watched]:
-    """Some hundred conversations in one channel, what some hundred people are like; last, who reads it."""
+    """Journal of some hundred conversations and person models; the audience comes last."""
     async with Watched(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
         await asyncio.gather(*(_open(journal, number) for number in range(3 * PIECE)))
         await _learn(journal, ALICE, "likes tea")
@@ -85,7 +82,7 @@ async def _learn(journal: Journal, person: str, text: str) -> None:
 
 
 async def passes(journal: Journal, places: KnownChannels) -> int:
-    """How often others had a turn while it was folded."""
+    """Return how often other tasks ran meanwhile."""
     task, turns = asyncio.create_task(places.update()), 0
     while not task.done():
         turns += 1
@@ -119,7 +116,7 @@ async def test_where_something_is_forgotten_in_between_it_begins_anew(journal: W
     learned = Learned(journal)
     folding = asyncio.create_task(learned.update())
     await journal.read.wait()
-    journal.erasures += 1  # as when words were forgotten
+    journal.erasures += 1  # as after erasure
     await asyncio.gather(folding, learned.update())
     assert learned.texts == ["likes tea", *["reads"] * (8 * PIECE - 2), "likes coffee"]
 
@@ -166,7 +163,7 @@ async def test_what_another_daemon_wrote_is_folded_also_where_something_else_cam
         await _open(journal, 0)
         places = KnownChannels(journal)
         await places.update()
-        (tmp_path / "another.db.lock").unlink()  # a lock that did not hold
+        (tmp_path / "another.db.lock").unlink()  # a lock that failed
         async with Journal(path, FakeClock(), SOUL_KINDS) as other:
             await _open(other, 1)
             await places.update()

@@ -1,4 +1,4 @@
-"""A fold as of any entry: it goes on from where it was, in parts, and leaves out what is damaged."""
+"""Folds as of any entry: resumed, partial, without damaged entries."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from tests.clock import FakeClock
 
 
 class Noted(Projection):
-    """What was noted, and how often anything was taken in at all."""
-
     kinds: ClassVar[tuple[type[Event], ...]] = (MemoryNote,)
     taken = 0
 
@@ -38,7 +36,6 @@ async def journal(tmp_path: Path) -> AsyncIterator[Journal]:
 
 
 async def note(journal: Journal, text: str) -> int:
-    """Something to fold; its seq."""
     entry, _ = await journal.append("thread", MemoryNote(text=text), key=f"note:{text}")
     return entry.seq
 
@@ -53,7 +50,7 @@ async def test_it_goes_on_and_back(journal: Journal) -> None:
     await fold.update()
     assert (fold.texts, fold.taken) == (["one", "two"], 2)
     await fold.update(second + 1)
-    assert (fold.texts, fold.taken) == (["one", "two"], 2)  # that is no way back
+    assert (fold.texts, fold.taken) == (["one", "two"], 2)  # no way back
     await fold.update(second)
     assert (fold.texts, fold.taken) == (["one"], 3)
     await fold.update(first)
@@ -91,7 +88,7 @@ async def test_much_is_folded_in_parts(journal: Journal) -> None:
         group.create_task(fold.update())
         group.create_task(fold.update())
     assert {PIECE, PIECE * 2} <= {*seen}
-    assert fold.taken == PIECE * 2 + 1  # two who ask at once do it once
+    assert fold.taken == PIECE * 2 + 1  # two concurrent requests fold once
 
 
 async def test_what_is_damaged_is_left_out(journal: Journal, tmp_path: Path) -> None:

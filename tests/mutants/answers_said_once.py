@@ -1,4 +1,4 @@
-"""Rules by which an answer is posted once, whole, whenever the daemon is killed."""
+"""Rules for a single, complete post of each answer."""
 
 from __future__ import annotations
 

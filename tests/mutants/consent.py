@@ -1,4 +1,4 @@
-"""Rules by which an action waits for the consent of an owner, and of no one else."""
+"""Rules for approval by owners only."""
 
 from __future__ import annotations
 

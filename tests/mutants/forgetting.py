@@ -1,4 +1,4 @@
-"""Rules by which forgotten words are gone from wherever they were copied to."""
+"""Rules for removal of all copies of forgotten words."""
 
 from __future__ import annotations
 

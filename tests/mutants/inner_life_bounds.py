@@ -1,4 +1,4 @@
-"""Rules by which the inner life stays within its pauses, its commands and its waits."""
+"""Rules for the inner life's pauses, commands and waits."""
 
 from __future__ import annotations
 

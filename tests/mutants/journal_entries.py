@@ -1,4 +1,4 @@
-"""Rules by which the journal holds what happened, names its damage, and is read back as it was."""
+"""Rules for exact entries and reported damage."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ JOURNAL_ENTRIES = (
     Mutant(
         "what a turn took is fixed for ever",
         Execution.first_inputs,
-        returned().becomes("self.journal.inputs(self.thread)"),
+        returned().becomes("self.journal.pending_inputs(self.thread)"),
         "burst",
     ),
     Mutant(

@@ -1,4 +1,4 @@
-"""Rules by which calls to models stay within the limits of a turn, a thread, a person and a day."""
+"""Rules for limits of a turn, a thread, a person and a day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutant: one rule of the project, taken out of the function that keeps it."""
+"""Mutant: one rule of the project, taken out of its function."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tests.source import ROOT
 
 @dataclass(frozen=True)
 class Mutant:
-    """A rule, the code that keeps it, the change that takes it out, and the check that must fail then.
+    """A rule, its code, the change that removes it, and the check that must fail then.
 
-    `code` is a function, a method, a property or a class, by reference; of a nested function, the one around
-    it. `shown_by` is a test (all of its cases), one `Case` of it, or `SCENARIO/WAY` of the crash harness.
+    `code`: a function, method, property or class; for a nested function, the outer one. `shown_by`: a test
+    (all of its cases), one `Case`, or `SCENARIO/WAY` of the crash harness.
     """
 
     rule: str
@@ -28,11 +28,10 @@ class Mutant:
 
     @property
     def file(self) -> Path:
-        """The file of the code, as it stands in the project."""
         return _file_of(unwrapped(self.code))
 
     def applied(self) -> str:
-        """Return the text of the file without the rule. Raise ValueError if the place is not there."""
+        """Return the file's text without the rule. Raise ValueError if the place is missing."""
         text = (ROOT / self.file).read_text()
         tree = Tree(text, str(getattr(unwrapped(self.code), "__qualname__", "")))
         try:
@@ -53,8 +52,6 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Case:
-    """One set of parameters of a test, by the id that pytest gives it."""
-
     test: Callable[..., Any]
     parameters: str
 

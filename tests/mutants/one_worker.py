@@ -1,4 +1,4 @@
-"""Rules by which one worker at a time owns a thread, and a turn that fails again and again is given up."""
+"""Rules for one worker per thread, and for giving up failing turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules by which strangers do not get into the page, nor take its connections."""
+"""Rules for strangers at the page."""
 
 from __future__ import annotations
 

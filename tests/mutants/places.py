@@ -1,6 +1,6 @@
-"""Places in the code of one function, named by structure, and the changes that may be made there.
+"""Places in a function's code, and their possible changes.
 
-A number counts from 1, in the order of the source, over the whole function with all that is nested in it.
+Numbers count from 1 in source order, nested code included.
 """
 
 from __future__ import annotations
@@ -19,56 +19,49 @@ Found = TypeVar("Found", bound=ast.AST)
 
 @dataclass(frozen=True)
 class Change:
-    """An edit of one place."""
-
     place: Place
     edit: Edit
 
     def make(self, tree: Tree) -> None:
-        """Edit the tree. Raise ValueError if it lacks the place, or something to change there."""
+        """Edit the tree. Raise ValueError if the place is missing or unfit."""
         self.edit(tree, self.place.find(tree))
 
 
 @dataclass(frozen=True)
 class Place:
-    """A node of a function's syntax tree, found anew in each version of the source."""
+    """A node of a function's syntax tree, found again in each version."""
 
     find: Callable[[Tree], ast.AST]
 
     def part(self, number: int) -> Place:
-        """Return an operand, an argument, an element or a value of a dictionary of this expression."""
+        """Return an operand, an argument, an element or a dictionary value."""
         return Place(lambda tree: _numbered(parts(self.find(tree)), number))
 
     def removed(self) -> Change:
-        """Remove the statement that holds this place."""
         return Change(self, lambda tree, node: tree.replace_statement(node, "pass"))
 
     def unwrapped(self) -> Change:
-        """Leave of a compound statement its body alone."""
+        """Replace a compound statement with its body."""
         return Change(self, lambda tree, node: tree.unwrap(node))
 
     def dropped(self) -> Change:
-        """Take an operand, an argument or an element out of its list."""
         return Change(self, lambda tree, node: tree.drop(node))
 
     def only(self, number: int) -> Change:
-        """Put one part of this expression in the place of all of it."""
+        """Replace the expression with one of its parts."""
         return Change(self, lambda tree, node: tree.replace(node, _numbered(parts(node), number)))
 
     def always(self) -> Change:
-        """Make a condition true."""
         return self.becomes("True")
 
     def never(self) -> Change:
-        """Make a condition false."""
         return self.becomes("False")
 
     def calls(self, other: object) -> Change:
-        """Call another function or method here, with the same arguments on the same object."""
         return Change(self, lambda tree, node: tree.replace(node, _with_callee(node, name_of(other))))
 
     def becomes(self, source: str) -> Change:
-        """Put another expression here. No rename follows its names: prefer literals."""
+        """Replace the expression. Renames do not reach it: prefer literals."""
         return Change(self, lambda tree, node: tree.replace(node, ast.parse(source, mode="eval").body))
 
 
@@ -78,7 +71,6 @@ def condition(number: int = 1) -> Place:
 
 
 def call_of(called: object, number: int = 1) -> Place:
-    """Return a call of this function, method or class, recognized by its name."""
     name = name_of(called)
     return Place(
         lambda tree: _numbered((one for one in _all(tree, ast.Call) if _called(one) == name), number)
@@ -86,17 +78,14 @@ def call_of(called: object, number: int = 1) -> Place:
 
 
 def value_of(local: str, number: int = 1) -> Place:
-    """Return what is assigned to a local variable or an attribute."""
     return Place(lambda tree: _numbered(_assigned(tree, local), number))
 
 
 def returned(number: int = 1) -> Place:
-    """Return the value of a `return`."""
     return Place(lambda tree: _numbered((one.value for one in _all(tree, ast.Return) if one.value), number))
 
 
 def type_of(field: str) -> Place:
-    """Return the annotation of a field or a variable."""
     return Place(
         lambda tree: _numbered(
             (one.annotation for one in _all(tree, ast.AnnAssign) if getattr(one.target, "id", "") == field), 1
@@ -105,12 +94,12 @@ def type_of(field: str) -> Place:
 
 
 def nth(kind: type[ast.AST], number: int = 1) -> Place:
-    """Return a node of this kind, such as `nth(ast.For)` or `nth(ast.Compare, 2)`."""
+    """Return a node of this kind, such as `nth(ast.Compare, 2)`."""
     return Place(lambda tree: _numbered(_all(tree, kind), number))
 
 
 def unwrapped(defined: object) -> object:
-    """Return the function beneath a property, a cached property or a decorator."""
+    """Return the function beneath a property or decorator."""
     if isinstance(defined, property):
         defined = defined.fget
     if isinstance(defined, functools.cached_property):
@@ -121,12 +110,10 @@ def unwrapped(defined: object) -> object:
 
 
 def name_of(defined: object) -> str:
-    """Return the name by which a function, a method or a class is called."""
     return str(getattr(unwrapped(defined), "__name__"))  # noqa: B009 -- a type of its own has it, `object` has not
 
 
 def parts(node: ast.AST) -> list[ast.AST]:
-    """Return what an expression consists of, in order: operands, arguments, elements or values."""
     match node:
         case ast.BoolOp(values=values) | ast.Dict(values=values) | ast.JoinedStr(values=values):
             return [*values]

@@ -1,4 +1,4 @@
-"""Rules by which nobody reads what they may not: private thoughts, other rooms, whispers."""
+"""Rules for private thoughts, other channels, and whispers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ PRIVACY = (
     Mutant(
         "what a run says outside of its dialogue is not spoken",
         PipelineAnswer.speakable_dialogue,
-        returned(2).becomes("self._sections.outside.strip() or None"),
+        returned(2).becomes("self._sections.text_outside.strip() or None"),
         test_not_even_where_it_says_nothing_else,
     ),
     Mutant(

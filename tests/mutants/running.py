@@ -1,4 +1,4 @@
-"""Mutants tried: the project is copied without one rule, and a check of the copy has to fail."""
+"""Trials of mutants: a copy of the project must fail a check."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ from tests.mutants.mutant import Mutant
 from tests.project_copy import copied
 
 SECONDS = 150
-"""For the check of one mutant."""
+"""Seconds for one mutant."""
 PATIENCE = 30
-"""Seconds that a test of a mutant waits for something: most of what a mutant fails to do never comes."""
+"""Seconds of patience in a mutant's test: most events never come."""
 CRASH = re.compile(
     r"^(?:E +)?(?:SyntaxError|IndentationError|ImportError|ModuleNotFoundError|NameError|UnboundLocalError|"
     r"AttributeError: (?!'NoneType'))|^_+ ERROR at setup of ",
     re.MULTILINE,
 )
-"""Output of code that cannot run, or of a test whose check was not reached."""
+"""Output of code that cannot run, or of an unreached check."""
 
 
 def fate(mutant: Mutant) -> str:
-    """Return why the mutant shows nothing; empty if its check caught it.
-
-    "survives": the check passed. "crashed": a name that is gone, or no Python. "hung": no end in time.
+    """Return the fate of a mutant: "survives", "crashed" (no valid code), "hung", or
+    empty if it was caught.
     """
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         copy = copied(Path(folder))
@@ -36,7 +35,6 @@ def fate(mutant: Mutant) -> str:
 
 
 def judged(status: int, output: str) -> str:
-    """Return the fate of a mutant whose check ended with this exit status and output."""
     if CRASH.search(output):
         return "crashed"
     return {0: "survives", 1: ""}.get(status, "crashed")

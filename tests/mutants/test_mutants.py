@@ -1,4 +1,4 @@
-"""Places and checks of all mutants in the project as it is; `make soak` tries whether each is caught."""
+"""Places and checks of all mutants; `make soak` tries them."""
 
 from __future__ import annotations
 

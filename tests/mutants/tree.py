@@ -1,4 +1,4 @@
-"""Syntax tree of one function in its file; an edit leaves the rest of the file as it stands."""
+"""Syntax tree of one function; an edit leaves the rest of the file unchanged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 class Tree:
-    """One function, method or class of a file, and the text of the file with the edits made so far."""
+    """A function, method or class, and the edited text of its file."""
 
     def __init__(self, text: str, qualified_name: str) -> None:
         self.text = text
@@ -16,7 +16,7 @@ class Tree:
         self._parents = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
 
     def replace(self, node: ast.AST, new: ast.AST) -> None:
-        """Put another expression in the place of this one; of an awaited call, in that of its `await`."""
+        """Replace an expression; an awaited call, with its `await`."""
         if isinstance(node, ast.keyword):
             node = node.value
         parent = self._parents[node]
@@ -30,13 +30,11 @@ class Tree:
             self._write(inside, ast.unparse(inside))
 
     def replace_statement(self, node: ast.AST, *lines: str) -> None:
-        """Put these lines in the place of the statement that holds the node."""
         statement = self._statement(node)
         indent = "\n" + " " * statement.col_offset
         self._write(statement, indent.join("\n".join(lines).splitlines()))
 
     def unwrap(self, node: ast.AST) -> None:
-        """Put the body of a compound statement in its place."""
         statement = self._statement(node)
         body = getattr(statement, "body", None)
         if not body:
@@ -44,7 +42,7 @@ class Tree:
         self.replace_statement(statement, *(ast.unparse(one) for one in body))
 
     def drop(self, node: ast.AST) -> None:
-        """Take the node out of the list in which its parent holds it."""
+        """Remove the node from its parent's list."""
         parent = self._parents[node]
         for _, values in ast.iter_fields(parent):
             if isinstance(values, list) and node in values:
@@ -63,7 +61,7 @@ class Tree:
         return node
 
     def _whole(self, node: ast.AST) -> ast.expr | ast.stmt:
-        """Return the smallest node around this one that has a position; parts of an f-string have none."""
+        """Return the smallest enclosing node with a position; f-string parts have none."""
         around = node
         while around in self._parents:
             around = self._parents[around]
@@ -92,7 +90,7 @@ class Tree:
 
 
 def defined(module: ast.Module, qualified_name: str) -> ast.AST:
-    """Return the definition of this name. Raise ValueError if the module has none, or several."""
+    """Return the definition of this name. Raise ValueError unless there is exactly one."""
     found: list[ast.AST] = [module]
     for name in qualified_name.replace("<locals>.", "").split("."):
         found = [one for node in found for one in _definitions(node) if one.name == name]

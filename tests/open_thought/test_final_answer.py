@@ -1,4 +1,4 @@
-"""The final answer of open thought: the one thing in it that people may read, however it comes."""
+"""The final answer of open thought, in any form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which unknown tags of an answer were meant to be carried out, and which are only words."""
+"""Unknown tags: misspelt payloads, or plain text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from daemon.open_thought.payloads import parse_payloads
 ACTIONS = ("SearchMemory", "ReadThread")
 ON = "<claudius>On.</claudius>"
 LONGEST = 3.0
-"""Seconds of CPU in which 200,000 characters are read."""
+"""Seconds of CPU for 200,000 characters."""
 
 
 def misspelt(text: str) -> list[tuple[str, str]]:

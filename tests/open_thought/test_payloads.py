@@ -1,4 +1,4 @@
-"""What counts in an answer of open thought, what is only words, and what the soul is told was wrong."""
+"""Payloads of open thought, and errors told to the soul."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The pages for whoever writes for it, each followed as it stands there."""
+"""The docs for authors, followed literally."""

@@ -1,4 +1,4 @@
-"""Follows a page: writes the files that it shows into a copy of the project, and runs its commands there."""
+"""Follower of a page: writes its files into a copy of the project, and runs its commands."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ STEP = re.compile(
     r"`(?P<file>[\w./]+)`[^\n`]*:\n\n```(?!console)\w+\n(?P<text>.*?)^```$|^```console\n(?P<console>.*?)^```$",
     re.DOTALL | re.MULTILINE,
 )
-"""A file, named in the line above its block; or a block of commands, with what they print."""
+"""A named file block, or a block of commands with output."""
 PYTHON = ".venv/bin/python"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A command of a page, and the lines that it says are printed, `…` for anything."""
+    """A command and its expected output lines, `…` for anything."""
 
     line: str
     prints: tuple[str, ...]
 
 
 def follow(page: str, project: Path) -> int:
-    """Do all that this page of docs/ says; how many commands that were."""
+    """Follow a page of docs/; return the number of commands."""
     done = 0
     for step in STEP.finditer((ROOT / "docs" / page).read_text(encoding="utf-8")):
         if step["file"]:
@@ -44,19 +44,16 @@ def follow(page: str, project: Path) -> int:
 
 
 def commands(console: str) -> Iterator[Command]:
-    """What stands in a block, a command each."""
     for block in re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]:
         line, *prints = block.splitlines()
         yield Command(line=line, prints=tuple(prints))
 
 
 def pattern(line: str) -> str:
-    """A whole line as it is printed."""
     return "^" + ".*".join(map(re.escape, line.split("…"))) + "$"
 
 
 def printed(command: Command, project: Path) -> str:
-    """What the command says in this copy of the project."""
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "SOUL_HOME": str(project / "var")}
     line = command.line.replace(PYTHON, sys.executable)
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Your first playbook, action, process and test: the pages are followed as they stand, one after another."""
+"""The four first pages: playbook, action, process and test."""
 
 from __future__ import annotations
 
@@ -22,18 +22,16 @@ PAGES = {
     "FIRST_MESSAGE_COMMAND.md": 6,
     "ENGINE.md": 4,
 }
-"""In the order in which one reads them, with how many commands each has."""
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A copy of the project, with the texts of the tests."""
     project = copied(tmp_path)
     for owned in ("prompts", "playbooks", "actions"):
         shutil.rmtree(project / owned)
     (project / "actions").mkdir()
     texts.copied(project)
-    (project / "prompts" / "standup.md").unlink(missing_ok=True)  # of whoever followed the page here
+    (project / "prompts" / "standup.md").unlink(missing_ok=True)  # left by a reader of the page
     return project
 
 

@@ -1,4 +1,4 @@
-"""SearchMemory, ReadThread and Remember as the soul uses them: a secret stays where it was told."""
+"""SearchMemory, ReadThread and Remember: secrets stay in place."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.knowledge.office import Office
 
 @dataclass
 class Here:
-    """A run in a thread, with these entries in sight; it is its own turn."""
+    """Run in a thread with these visible entries; also its own turn."""
 
     office: Office
     thread: str
@@ -40,14 +40,12 @@ class Here:
     def label(self, meaning: str) -> str:
         return meaning
 
-    async def once(self, event: StepEvent) -> Entry[Any]:
+    async def record(self, event: StepEvent) -> Entry[Any]:
         return await self.office.write(self.thread, event)
 
 
 @dataclass
 class Soul:
-    """What somebody's words make it do."""
-
     office: Office
     memories: MessageSearch
 

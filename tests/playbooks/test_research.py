@@ -1,4 +1,4 @@
-"""Research as it is offered: what it is called with, and what the soul reads."""
+"""Research: its arguments and its results."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from daemon.playbooks.built_in import research
 
 
 class Words:
-    """A run in which each meaning is its own label."""
-
     def label(self, meaning: str) -> str:
         return meaning
 

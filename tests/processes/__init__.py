@@ -1,1 +1,1 @@
-"""Processes as their authors write them, in the whole daemon."""
+"""Authors' processes in the whole daemon."""

@@ -1,4 +1,4 @@
-"""The process that docs/ARCHITECTURE.md shows, as it stands there, runs as the page says."""
+"""The process of docs/ARCHITECTURE.md."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ASKS = "I drew a menu. Shall it hang?"
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which the soul still sleeps; at the end its journal is in order."""
+    """World with a sleeping soul; checks the journal at the end."""
     async with staged(tmp_path) as stage:
         yield stage
         assert verify_journal(stage.soul.journal).violations == []
@@ -39,7 +39,6 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 def section() -> str:
-    """What the page says of a durable step."""
     [said] = re.findall(
         r"^## A durable step, in code\n(.*?)^## ", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
     )
@@ -47,14 +46,14 @@ def section() -> str:
 
 
 def paths() -> list[str]:
-    """The keys that the table under the code names, after the execution, for which `…` stands there."""
+    """Return the keys in the page's table; `…` is the execution."""
     found = re.findall(r"`…(/[^`]+)`", section())
     assert found
     return found
 
 
 def menu(draw: Callable[[str], Awaitable[str]]) -> Process:
-    """The process of the page, which draws like this."""
+    """Return the page's process with this draw."""
     [code] = re.findall(r"```python\n(.*?)```", section(), re.DOTALL)
     named = (Button, Question, Turn, WorkingMemory, ask, entry_as_memory, instruction, say)
     names: dict[str, Any] = {one.__name__: one for one in named}

@@ -1,4 +1,4 @@
-"""For whoever writes a process: one in a few lines, and what each cognitive step in it survives."""
+"""A short process for authors, and its cognitive steps under failures."""
 
 from __future__ import annotations
 
@@ -41,12 +41,11 @@ STANDS_IN = "claude-opus-5-5"
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which the soul still sleeps."""
     async with staged(tmp_path) as stage:
         yield stage
 
 
-# A process is a function, and what it says of itself.
+# A process: a function and its registration.
 
 
 async def travel(turn: Turn) -> WorkingMemory | Transition:
@@ -102,7 +101,7 @@ async def test_a_process_is_gone_into_when_it_says_so_asks_decides_and_speaks(st
     assert len(stage.model.requests) == 5, "nothing was asked twice"
 
 
-# Each of the steps, and what may come in its way.
+# Each step, with failures.
 
 
 class Trip(BaseModel):
@@ -117,16 +116,12 @@ Step = Callable[[Turn, WorkingMemory], Awaitable[tuple[WorkingMemory, object]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A step as a process takes it, what the model answers, and what that comes to."""
-
     step: Step
     raw: str
     value: object
 
 
 def words(text: str) -> Step:
-    """An instruction in these words."""
-
     async def step(turn: Turn, memory: WorkingMemory) -> tuple[WorkingMemory, object]:
         return await instruction(turn, memory, text)
 
@@ -166,7 +161,7 @@ STEPS = {
 
 
 def met_by(*names: str) -> pytest.MarkDecorator:
-    """What each of the steps meets; `make test` tries it with these, by which mutants are shown."""
+    """Parametrize steps and failures; `make test` tries those that show mutants."""
     some = [taken if name in names else later(taken) for name, taken in STEPS.items()]
     return pytest.mark.parametrize("taken", some, ids=STEPS.keys())
 
@@ -175,7 +170,7 @@ typed = pytest.mark.parametrize("name", shared(["decision", "mental_query", "bra
 
 
 async def taking(stage: Stage, step: Step, **settings: object) -> None:
-    """The soul wakes, and takes this step whatever is said to it; if that comes to something it says so."""
+    """Wake a soul that takes this step on every input and tells its value."""
 
     async def conversation(turn: Turn) -> WorkingMemory:
         memory, value = await step(turn, turn.memory)
@@ -188,11 +183,10 @@ async def taking(stage: Stage, step: Step, **settings: object) -> None:
 
 
 def came(value: object) -> str:
-    """What the process says of a step's value."""
     return f"It came to this: {value}"
 
 
-@met_by(*STEPS.keys() - {"mental_query", "decision"})  # which the process above takes
+@met_by(*STEPS.keys() - {"mental_query", "decision"})  # covered by the process above
 async def test_its_answer_is_its_value_and_in_memory(stage: Stage, taken: Taken) -> None:
     await taking(stage, taken.step)
     stage.model.say(taken.raw)
@@ -217,7 +211,7 @@ async def test_an_outage_is_told_once_and_it_goes_on_from_there(stage: Stage, ta
     assert away.startswith(AWAY)
     await stage.sleep()
     stage.model.say(taken.raw)
-    await stage.wake()  # each life begins with a try
+    await stage.wake()  # each life begins with an attempt
     await stage.settled()
     told, *_, last = await stage.answers(ALICE, ts)
     assert (told, last) == (away, came(taken.value))

@@ -1,4 +1,4 @@
-"""When one goes over into which process: as each of them says, unless the owner says otherwise."""
+"""Transitions: each process's condition, or the owner's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ MENDING = "---\ngoal: Mend it.\nactions: [Respond]\nwhen: something is broken.\n
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world in which the soul still sleeps."""
     async with staged(tmp_path) as stage:
         yield stage
 

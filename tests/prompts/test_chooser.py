@@ -1,4 +1,4 @@
-"""What a chooser is shown only grows, whatever it answers and whatever is found."""
+"""The chooser's prompt, which only grows."""
 
 from __future__ import annotations
 

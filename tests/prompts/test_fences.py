@@ -1,4 +1,4 @@
-"""Nobody poses as anything else: what people wrote holds no tag that means something."""
+"""Escaped tags in people's text."""
 
 from __future__ import annotations
 

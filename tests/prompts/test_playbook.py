@@ -1,4 +1,4 @@
-"""Playbooks: what a file of the owner's comes to, and what is said of one that cannot be used."""
+"""Playbook files: results and error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The owner's words: what is wrong with a file is said in a sentence."""
+"""The owner's texts, and messages about faulty files."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from tests.texts import kept, path_of, whole
 
 ALL = prompt_catalogue(PROCESSES.values(), STEP_TEXTS)
 READERS = {
-    "fill",
-    "placeholders",
-    "those_that_hold",
-    "labels",
-    "buttons",
-    "moods",
-    "name_of",
-    "playbook",
-    "wording",
-    "enter",
+    "fill_placeholders",
+    "placeholder_names",
+    "lines_that_apply",
+    "parse_labels",
+    "two_buttons",
+    "parse_moods",
+    "soul_name_in",
+    "parse_playbook",
+    "parse_chooser_texts",
+    "record_text",
 }
-"""Who is given a text as it stands in its file: what fills it, and what reads it as a table or as it is."""
+"""Functions that take a raw text, to fill or parse it."""
 AS_THEY_STAND = [
-    "self._turn.text(ASKS)",
-    "self._turn.text(TAGS)",
-    'self._voice.text(f"{TEXTS}system")',
-    'self.voice.text(f"{TEXTS}progress")',
-    "turn.text(MADE[-1])",
-    "turn.text(SOUL)",
-    "turn.text(SOUL)",
-    "turn.text(SYSTEM)",
-    "turn.text(WORDS)",
+    "ASKS",
+    "MADE_TEXTS[-1]",
+    "SOUL_TEXT",
+    "SOUL_TEXT",
+    "SYSTEM_TEXT",
+    "TAGS",
+    "WORDS",
+    'f"{READING_TEXTS}progress"',
+    'f"{READING_TEXTS}system"',
 ]
-"""Those without placeholders, one of which a line is filled, and one that was filled when it was made."""
+"""Texts without placeholders, and texts filled elsewhere."""
 
 
 @pytest.mark.parametrize("name", sorted(ALL.texts.keys() - ALL.defaults.keys()))
@@ -130,7 +130,7 @@ def as_they_stand(module: Module) -> Iterator[str]:
     read = {argument for call in calls if last_name(call) in READERS for argument in call.args}
     for call in calls:
         if ast.unparse(call.func).endswith(".text") and call.args and call not in read:
-            yield ast.unparse(call).replace("'", '"')
+            yield ast.unparse(call.args[0]).replace("'", '"')
 
 
 def last_name(call: ast.Call) -> str:

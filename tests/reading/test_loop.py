@@ -1,4 +1,4 @@
-"""Cells and final answers are found in whatever a model writes: never an error, and never a long wait."""
+"""Cells and final answers in any model's text: no errors, linear time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.soak import but
 
 TICKS = "```"
 ANY = st.text(st.characters(exclude_categories=()))
-"""Half characters and all."""
+"""Any text, surrogates included."""
 PIECES = st.sampled_from(
     [
         "```",
@@ -48,7 +48,7 @@ PIECES = st.sampled_from(
     ]
 )
 QUOTES = re.compile("\"{3}|'{3}")
-"""What begins a string of several lines, in which a fence is text."""
+"""Start of a multi-line string, in which fences are text."""
 ODD = st.lists(PIECES | st.text(max_size=5), max_size=40).map("".join)
 CODE = st.text(st.characters(exclude_characters="`\r\n", exclude_categories=["Cs"]), min_size=1).filter(
     str.strip

@@ -1,4 +1,4 @@
-"""What a model is told of its context and its cells: bounded, whatever they are, and exact in its figures."""
+"""Bounded, exact descriptions of a context and its cells."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from daemon.reading.notebook import (
 from daemon.sandbox.environment import CellResult
 
 ROOM = 25_000
-"""No shape and no observation has more characters, whatever it is about."""
+"""Limit of characters for any shape or observation."""
 ANY = st.text(st.characters(exclude_categories=()), max_size=50)
 ONE = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), ANY, st.binary(max_size=20))
 VALUES = st.recursive(
@@ -46,7 +46,7 @@ def deep(depth: int, wrap: Any = list) -> Any:
 
 
 class Unspeakable:
-    """A value that cannot be written."""
+    """Value whose repr fails."""
 
     def __repr__(self) -> str:
         raise ValueError("no")

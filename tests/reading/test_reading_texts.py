@@ -1,4 +1,4 @@
-"""What a model that reads may write, and what it is told: the odd cases."""
+"""Odd cases of a reading model's texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The world that most of these tests meet."""
+"""The world of most tests here."""
 
 from __future__ import annotations
 

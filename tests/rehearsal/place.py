@@ -1,4 +1,4 @@
-"""A world on a real port, and who comes to it: Web API clients, a bolt app, a bare Socket Mode socket."""
+"""A world on a real port, and its clients: Web API, bolt, bare Socket Mode."""
 
 from __future__ import annotations
 
@@ -26,46 +26,40 @@ DM = "D0ALICE0001"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A world that answers at `url`."""
-
     world: LocalSlack
     clock: FakeClock
     url: str
     session: ClientSession
 
     def client(self, token: str) -> AsyncWebClient:
-        """The ordinary Slack client, pointed here."""
         return AsyncWebClient(token=token, base_url=f"{self.url}/api/", session=self.session)
 
     async def get(self, path: str) -> Any:
-        """One of the world's own pages."""
         async with self.session.get(self.url + path) as response:
             return await response.json()
 
     async def send(self, path: str, **body: Any) -> Any:
-        """One of the world's own switches."""
         async with self.session.post(self.url + path, json=body) as response:
             return await response.json()
 
     async def until(self, app: InstalledApp = SOUL, **counts: int) -> None:
-        """Ask for the state until this app's counts (sockets, sent, acked, unacked) are these."""
+        """Wait for these counts of an app (sockets, sent, acked, unacked)."""
         async with asyncio.timeout(PATIENCE):
             while not counts.items() <= (await self.app(app)).items():
                 pass
 
     async def events(self, app: InstalledApp = SOUL) -> list[dict[str, Any]]:
-        """Every event for this app so far, sent or not."""
+        """Return all events for this app, sent or not."""
         deliveries = (await self.get("/rehearsal/deliveries"))["deliveries"]
         return [one["payload"]["event"] for one in deliveries if one["app"] == app.id]
 
     async def app(self, app: InstalledApp = SOUL) -> dict[str, Any]:
-        """What the world's state says of an app."""
         state = await self.get("/rehearsal/state")
         return next(one for one in state["apps"] if one["id"] == app.id)
 
     @asynccontextmanager
     async def wire(self, app: InstalledApp = SOUL) -> AsyncIterator[ClientWebSocketResponse]:
-        """A bare socket of this app, which acks nothing by itself; its hello is read already."""
+        """Connect a socket that never acks by itself; its hello is read."""
         opened = await self.client(app.app_token).apps_connections_open(app_token=app.app_token)
         async with self.session.ws_connect(opened["url"]) as ws:
             assert (await ws.receive_json(timeout=PATIENCE))["type"] == "hello"
@@ -73,7 +67,7 @@ class Place:
 
     @asynccontextmanager
     async def bolt(self, app: InstalledApp = SOUL) -> AsyncIterator[asyncio.Queue[dict[str, Any]]]:
-        """A real bolt app over real Socket Mode; what it hears is in the queue."""
+        """Connect a bolt app by Socket Mode; yield a queue of its events."""
         heard: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         bolt = AsyncApp(client=self.client(app.bot_token), ignoring_self_events_enabled=False)
 
@@ -92,7 +86,6 @@ class Place:
 
 @asynccontextmanager
 async def served(path: Path, clock: FakeClock, soul: str = SOUL.name) -> AsyncIterator[Place]:
-    """A world over this file, until the block ends; the soul's app is called so."""
     app = web.Application()
     async with LocalSlack(path, clock, lambda: soul) as world, ClientSession() as session:
         world.mount(app)
@@ -107,35 +100,30 @@ async def served(path: Path, clock: FakeClock, soul: str = SOUL.name) -> AsyncIt
 
 
 async def soon(heard: asyncio.Queue[dict[str, Any]]) -> dict[str, Any]:
-    """The next thing heard."""
     async with asyncio.timeout(PATIENCE):
         return await heard.get()
 
 
 async def refused(call: Awaitable[object]) -> str:
-    """The error with which Slack refuses this call."""
+    """Return Slack's error for this call."""
     with pytest.raises(SlackApiError) as refusal:
         await call
     return str(refusal.value.response["error"])
 
 
 async def frame(ws: ClientWebSocketResponse) -> dict[str, Any]:
-    """The next frame on a bare socket."""
     got: dict[str, Any] = await ws.receive_json(timeout=PATIENCE)
     return got
 
 
 async def text(ws: ClientWebSocketResponse) -> str:
-    """What was said in the message that comes next."""
     return str((await frame(ws))["payload"]["event"]["text"])
 
 
 async def ack(ws: ClientWebSocketResponse, envelope: dict[str, Any]) -> None:
-    """Say that this envelope came."""
     await ws.send_json({"envelope_id": envelope["envelope_id"]})
 
 
 async def say(place: Place, *texts: str) -> None:
-    """Alice says this to the soul."""
     for said in texts:
         await place.client(ALICE.token).chat_postMessage(channel=DM, text=said)

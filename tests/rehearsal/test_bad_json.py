@@ -1,4 +1,4 @@
-"""JSON that is nested too deeply is no JSON: every route says so, and nothing breaks."""
+"""Deeply nested JSON, refused by every route."""
 
 from __future__ import annotations
 

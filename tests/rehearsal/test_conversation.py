@@ -1,4 +1,4 @@
-"""People and bots talk to each other: real clients, a real bolt app, events over real sockets."""
+"""People and bots over real clients and sockets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events come at least once: acked in time, or again by the clock, or when there is a socket at last."""
+"""Delivery at least once: acks, retries, late sockets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from tests.rehearsal.place import DM, Place, frame, say
 
 
 async def attempts(place: Place) -> int:
-    """How often the newest event was sent."""
     newest: dict[str, Any] = (await place.get("/rehearsal/deliveries"))["deliveries"][-1]
     return int(newest["attempts"])
 

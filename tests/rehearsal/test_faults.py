@@ -1,4 +1,4 @@
-"""What goes wrong at sockets and methods when a fault is switched on, and no longer when it is off."""
+"""Faults of sockets and methods, on and off."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ BROKEN = (aiohttp.ClientError, ConnectionError)
 
 
 async def texts(place: Place) -> list[str]:
-    """What stands in Alice's DM."""
     history = await place.client(ALICE.token).conversations_history(channel=DM)
     return [message["text"] for message in history["messages"]]
 

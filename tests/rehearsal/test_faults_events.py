@@ -1,4 +1,4 @@
-"""What goes wrong with events on their way when a fault is switched on, and no longer when it is off."""
+"""Faults of event delivery, on and off."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.rehearsal.place import Place, ack, frame, say, text
 
 
 async def nothing(place: Place, sent: int) -> None:
-    """No more than this was sent to the soul, however long one looks."""
+    """Check that no further event is sent to the soul."""
     await place.clock.advance(0)
     assert (await place.app())["sent"] == sent
 

@@ -1,4 +1,4 @@
-"""What goes wrong at the model when a fault is switched on: seen by the bare SDK."""
+"""Faults of the model, seen by the bare SDK."""
 
 from __future__ import annotations
 
@@ -50,8 +50,6 @@ async def sdk(url: str) -> AsyncIterator[AsyncAnthropic]:
 
 
 class Listener:
-    """Hears an answer as it streams in."""
-
     def __init__(self, sdk: AsyncAnthropic) -> None:
         self.heard = ""
         self._sdk = sdk
@@ -65,7 +63,6 @@ class Listener:
 
 
 async def answer(sdk: AsyncAnthropic, model: str = SONNET) -> tuple[str, str | None]:
-    """The text of a whole answer, and why it ended."""
     message = await sdk.messages.create(model=model, **ASKED)
     return "".join(block.text for block in message.content if block.type == "text"), message.stop_reason
 

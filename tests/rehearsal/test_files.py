@@ -1,4 +1,4 @@
-"""Files go into the rehearsed Slack as slack_sdk brings them, and come out only to whoever may have them."""
+"""Files in the rehearsed Slack: upload by slack_sdk, restricted download."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BINARY = bytes(range(256)) * 300
 
 
 async def shared(place: Place, channel: str = DM, token: str = ALICE.token, **more: Any) -> dict[str, Any]:
-    """Somebody shares a file; how its message's file looks to them."""
+    """Share a file; return it as its sender sees it."""
     given: dict[str, Any] = {"filename": "plan.pdf", "content": BINARY, "channel": channel, **more}
     completed = await place.client(token).files_upload_v2(**given)
     file: dict[str, Any] = completed["files"][0]
@@ -29,7 +29,6 @@ async def shared(place: Place, channel: str = DM, token: str = ALICE.token, **mo
 
 
 async def got(place: Place, url: str, token: str = SOUL.bot_token) -> tuple[int, str, bytes]:
-    """Status, type and bytes of what is answered there."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     async with place.session.get(url, headers=headers, allow_redirects=False) as response:
         return response.status, response.content_type, await response.read()

@@ -1,4 +1,4 @@
-"""Buttons, the Stop button, whispers and reactions: what people do in Slack besides writing."""
+"""Buttons, Stop, whispers and reactions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ YES_OR_NO = asking(button("yes", "Yes", style="primary"), button("no", "No"))
 
 
 async def question(place: Place) -> tuple[str, str]:
-    """Alice says something, and the soul answers with two buttons; the ts of both."""
+    """Return the ts of Alice's message and of an answer with two buttons."""
     root = (await place.client(ALICE.token).chat_postMessage(channel=DM, text="Well?"))["ts"]
     soul = place.client(SOUL.bot_token)
     return root, (await soul.chat_postMessage(channel=DM, thread_ts=root, **YES_OR_NO))["ts"]
@@ -167,7 +167,6 @@ async def test_only_who_is_there_presses(place: Place) -> None:
 
 
 async def working(place: Place) -> str:
-    """The soul is at work in a thread of Alice's; its root."""
     root: str = (await place.client(ALICE.token).chat_postMessage(channel=DM, text="Well?"))["ts"]
     soul = place.client(SOUL.bot_token)
     await soul.agents_sessions_setStatus(channel_id=DM, thread_ts=root, status="processing")

@@ -1,4 +1,4 @@
-"""The script's inner life follows from what is there: it reads what is new, keeps it, and sleeps else."""
+"""The script's inner life: it reads and keeps news, else sleeps."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ NAMES = ("notes.read", "diary.add", "concepts.add", "links.add", "process.mark",
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A soul with an inner life, whose model is the script."""
     async with staged(tmp_path) as stage:
         await stage.wake(inner_life_enabled=True, inner_life_min_pause=1.0)
         await stage.settled()
@@ -41,7 +40,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 async def pass_by(stage: Stage, ticks: int) -> None:
-    """So many pauses pass."""
+    """Advance by this many pauses."""
     for _ in range(ticks):
         await stage.clock.advance(1.0)
         await stage.soul.worker.sweep()
@@ -173,7 +172,6 @@ def body(text: str) -> dict[str, Any]:
 
 
 def contexts(**given: str) -> str:
-    """The contexts of a tick, empty but for these."""
     names = ("llm_recent_responses", "process_log", "records", "notes", "settings", "llm_memory")
     parts = [
         f'<context n="{n}" name="{name}">\n{given.get(name, "none")}\n</context>'
@@ -183,5 +181,4 @@ def contexts(**given: str) -> str:
 
 
 def commands(answer: str) -> Any:
-    """What the daemon would carry out of it."""
     return parse_commands(answer, dict.fromkeys(NAMES, Anything)).commands

@@ -1,4 +1,4 @@
-"""What there is to read, page by page."""
+"""Paged reading of conversations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def alice(place: Place) -> AsyncWebClient:
 
 
 async def said(alice: AsyncWebClient, count: int, thread_ts: str | None = None) -> list[str]:
-    """Messages "0", "1", … in #general; their ts."""
+    """Post messages "0", "1", …; return their ts."""
     posts = [
         await alice.chat_postMessage(channel=GENERAL, text=str(number), thread_ts=thread_ts)
         for number in range(count)

@@ -1,4 +1,4 @@
-"""What Slack refuses is refused here, in Slack's words."""
+"""Refusals in Slack's words."""
 
 from __future__ import annotations
 

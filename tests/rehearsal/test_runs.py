@@ -1,4 +1,4 @@
-"""The understudy in a run: it chooses by an honest plan; it can be held, and sees when it is left alone."""
+"""The understudy in a run: an honest plan, holds, disconnects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ QUERY = {
 
 
 def schema(*plain: str, **typed: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a choice among these and DONE."""
     objects = [
         {"type": "object", "properties": {"name": {"const": name}, "args": args}}
         for name, args in typed.items()
@@ -41,14 +40,13 @@ ALL = schema("Think", "Respond", "Escalate", Research=QUERY, SearchMemory=QUERY)
 
 
 def body(*messages: tuple[str, str], form: dict[str, Any] | None = None) -> dict[str, Any]:
-    """A request; every message is a role and a text."""
     said = [{"role": role, "content": [{"type": "text", "text": text}]} for role, text in messages]
     more = {"output_config": {"format": {"type": "json_schema", "schema": form}}} if form else {}
     return {"model": "claude-haiku-5-5", "max_tokens": 500, "messages": said, **more}
 
 
 def run(words: str, form: dict[str, Any], rounds: int) -> list[Any]:
-    """What it chooses, round after round, when each choice is carried out."""
+    """Return successive choices, each carried out."""
     head = "## Goal\nHelp.\n\n## Available Actions\n- **Think**: think\n- **Research**: look it up"
     told = [("user", f'<message from="Alice">\n{words}\n</message>'), ("user", head)]
     found = []

@@ -1,4 +1,4 @@
-"""A page that listens and never reads, and a socket whose app is stuck: what waits for each is bounded."""
+"""Bounded queues for an idle page and a stuck app."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONG = "x" * 2_000
 
 
 async def deaf(place: Place) -> socket.socket:
-    """Somebody asks for the events and never reads on."""
+    """Open the events and never read them."""
     end = socket.socket()
     end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
     end.setblocking(False)

@@ -1,4 +1,4 @@
-"""One message that grows: what the SDK's own helper makes of it, and what Slack refuses."""
+"""Streamed messages by the SDK's helper, and Slack's refusals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ def soul(place: Place) -> AsyncWebClient:
 
 @pytest.fixture
 async def root(place: Place) -> str:
-    """A question of Alice's in her DM."""
     return str((await place.client(ALICE.token).chat_postMessage(channel=DM, text="Well?"))["ts"])
 
 

@@ -1,4 +1,4 @@
-"""The switches of the faults: what there is, what one may tell them, and what they answer to nonsense."""
+"""The switches of faults, and invalid requests to them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ FAULTS = "/rehearsal/faults"
 
 
 async def fault(place: Place, name: str) -> dict[str, Any]:
-    """What the page is shown of this fault."""
     shown: dict[str, Any] = next(one for one in (await place.get(FAULTS))["faults"] if one["name"] == name)
     return shown
 

@@ -1,4 +1,4 @@
-"""The world as a whole: it remembers, it shows itself to the page, and its own switches work."""
+"""The world: memory, views, switches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ GENERAL = "C0GENERAL01"
 
 @asynccontextmanager
 async def watching(place: Place, token: str) -> AsyncIterator[ClientResponse]:
-    """The live feed of one person."""
     async with place.session.get(f"{place.url}/rehearsal/events", params={"token": token}) as response:
         assert response.content_type == "text/event-stream"
         assert await response.content.readuntil(b"\n\n") == b": listening\n\n"
@@ -29,7 +28,6 @@ async def watching(place: Place, token: str) -> AsyncIterator[ClientResponse]:
 
 
 async def shown(feed: ClientResponse) -> dict[str, Any]:
-    """The next event of a feed."""
     async with asyncio.timeout(PATIENCE):
         line = await feed.content.readuntil(b"\n\n")
     event: dict[str, Any] = json.loads(line.removeprefix(b"data: "))

@@ -1,4 +1,4 @@
-"""A pool of monty for one test."""
+"""A pool of monty per test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sandbox of cpython for one test, and what must be gone after it."""
+"""A sandbox of CPython for a test, and checks of its removal."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ FIND_WIRE = f"""
 import gc
 [wire] = [one for one in gc.get_objects() if type(one).__name__ == '{HostSocket.__name__}']
 """
-"""Code of a cell that finds the child's own way to its host."""
+"""Cell code that finds the child's connection to its host."""
 
 
 @asynccontextmanager
 async def opened(
     functions: Mapping[str, Function] | None = None, bounds: SandboxLimits = AMPLE
 ) -> AsyncIterator[ChildSandbox]:
-    """A sandbox for one test; afterwards there is no child and no descriptor more than before."""
+    """Open a sandbox; afterwards no child or descriptor may remain."""
     before = descriptors()
     sandbox = await open_cpython(functions or {}, bounds)
     try:
@@ -38,18 +38,15 @@ async def opened(
 
 
 def descriptors() -> int:
-    """How many this process has open."""
     return len([*Path("/proc/self/fd").iterdir()])
 
 
 def children() -> list[str]:
-    """The children of this process that run `daemon.sandbox`, zombies too."""
     listed = Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").split()
     return [pid for pid in listed if is_ours(pid)]
 
 
 def is_ours(pid: str) -> bool:
-    """Whether this process is, or was, a sandbox."""
     try:
         command = Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
     except OSError:

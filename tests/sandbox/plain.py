@@ -1,4 +1,4 @@
-"""An environment for tests of moves: cells run in this process by `exec`, with no protection at all."""
+"""An environment for tests of moves: cells run by `exec`, unprotected."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from daemon.sandbox.environment import CellResult, Function, HostCallError, Sand
 
 
 class Caught:
-    """Keeps what a cell raises."""
-
     error: BaseException | None = None
 
     def __enter__(self) -> Caught:
@@ -30,7 +28,7 @@ class Caught:
 
 
 class Plain:
-    """CPython without a box. Functions are called in the loop, while the cell runs in a thread."""
+    """CPython without confinement. Functions run in the event loop, the cell in a thread."""
 
     def __init__(self, functions: Mapping[str, Function]) -> None:
         self.is_closed = False
@@ -57,7 +55,7 @@ class Plain:
 
     def _execute(self, code: str) -> CellResult:
         before = sys.modules["__main__"]
-        sys.modules["__main__"] = self._module  # dataclasses look there for their module
+        sys.modules["__main__"] = self._module  # dataclasses look up their module there
         value, error = None, ""
         random.seed(code)
         with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
@@ -86,7 +84,7 @@ class Plain:
 
 
 def evaluated(code: str, names: dict[str, Any]) -> Any:
-    """Run a cell; the value of its last expression, where it ends with one."""
+    """Run a cell; return its final value."""
     tree = ast.parse(code)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, "<cell>", "exec"), names)
@@ -96,5 +94,4 @@ def evaluated(code: str, names: dict[str, Any]) -> Any:
 
 
 async def open_plain(functions: Mapping[str, Function], _: SandboxLimits) -> Sandbox:
-    """Open one, in the place of a confined CPython."""
     return Plain(functions)

@@ -1,4 +1,4 @@
-"""What code in a sandbox may try, as data: each probe prints `mark` where it gets what it wants."""
+"""Attacks of sandboxed code, as data: each probe prints `mark` if it succeeds."""
 
 from __future__ import annotations
 
@@ -13,24 +13,21 @@ VARIABLE = "PROBE_MARK"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """One attempt."""
-
     name: str
     code: str
     slow: bool = False
-    """It ends when its time is over."""
+    """True if it lasts until the timeout."""
     deadly: bool = False
-    """It wants to end the interpreter, and prints nothing: who runs it must notice and live."""
+    """True if it tries to end the interpreter, and prints nothing; the host must survive."""
 
 
 def escaped(execution: CellResult) -> bool:
-    """Did it get what it wanted?"""
     value = execution.value if isinstance(execution.value, str) else repr(execution.value)
     return any(MARK in text for text in (execution.stdout, execution.stderr, value, execution.error))
 
 
 def probes(group: str, codes: dict[str, str], before: str = "", **kind: bool) -> list[Probe]:
-    """Those of one group; the code of each begins with `before`."""
+    """Return the probes of a group; each code begins with `before`."""
     return [Probe(name=f"{group}: {name}", code=f"{before}\n{code}", **kind) for name, code in codes.items()]
 
 
@@ -299,7 +296,7 @@ def send(body): wire.sendall(len(body).to_bytes(4, 'big') + body)
 TOLERATED = """
 ping(1)
 print(mark)"""
-"""After such a frame the host still answers."""
+"""Code after a frame that the host tolerates."""
 PROTOCOL = {
     "no JSON": r"""
 send(b'hello')""",

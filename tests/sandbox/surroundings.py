@@ -1,4 +1,4 @@
-"""What probes reach for: files, listeners and a process of the test's, and whether somebody touched them."""
+"""Targets of probes: files, listeners, a process; and traces of contact."""
 
 from __future__ import annotations
 
@@ -17,13 +17,10 @@ from tests.sandbox.probes import MARK, VARIABLE
 
 FOREVER = 1_000_000
 CALLS = 50
-"""Calls that a probe may make."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """All of it, as long as it is there."""
-
     place: Path
     tcp: socket.socket
     udp: socket.socket
@@ -31,7 +28,6 @@ class Surroundings:
     helper: subprocess.Popen[bytes]
 
     def names(self, times: int) -> dict[str, Any]:
-        """The variables that probes know."""
         return {
             "mark": MARK,
             "secret": str(self.place / "secret"),
@@ -45,7 +41,7 @@ class Surroundings:
         }
 
     def state(self) -> dict[str, Any]:
-        """What would differ if anybody had touched it."""
+        """Return the state that any contact would change."""
         files = {
             path.name: path.stat().st_mode if path.is_socket() else path.read_bytes()
             for path in self.place.iterdir()
@@ -53,12 +49,10 @@ class Surroundings:
         return {"files": files, "called": [*filter(was_called, self.sockets())], "left": self.helper.poll()}
 
     def sockets(self) -> list[socket.socket]:
-        """Those that listen."""
         return [self.tcp, self.udp, self.unix]
 
 
 def was_called(listener: socket.socket) -> bool:
-    """Has anybody connected, or sent anything?"""
     try:
         if listener.type == socket.SOCK_DGRAM:
             listener.recv(10)
@@ -71,7 +65,6 @@ def was_called(listener: socket.socket) -> bool:
 
 @contextmanager
 def surroundings() -> Iterator[Surroundings]:
-    """Set it all up, and take it away."""
     with ExitStack() as stack:
         place = stack.enter_context(folder("probes"))
         for name in ("secret", "spare", "movable", "long"):

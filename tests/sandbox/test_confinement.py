@@ -1,4 +1,4 @@
-"""What confines a child: Landlock holds also by itself, and without seccomp nothing runs."""
+"""Confinement: Landlock alone holds, and seccomp is required."""
 
 from __future__ import annotations
 

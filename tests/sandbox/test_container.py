@@ -1,4 +1,4 @@
-"""examples/sandbox_container.py on the loopback: a stand-in for `docker` runs its program beside us."""
+"""examples/sandbox_container.py on loopback, with a fake `docker`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ os.execve({sys.executable!r}, ["python", *program[1:]], env)
 
 @pytest.fixture
 def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the stand-in, in which the ids of its processes stand; it is first on the PATH."""
+    """Folder of the fake, first on PATH; it holds process ids."""
     folder = tmp_path / "bin"
     folder.mkdir()
     (folder / "docker").write_text(DOCKER)
@@ -58,13 +58,11 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def left(docker: Path) -> list[str]:
-    """The containers that were not removed."""
     return [path.name for path in docker.iterdir() if path.name.startswith("soul-")]
 
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    """A world with a model, in which no soul lives."""
     async with staged(tmp_path) as stage:
         yield stage
 

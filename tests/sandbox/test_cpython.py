@@ -1,4 +1,4 @@
-"""Cells in a child of ours: what they leave, what they may use, what they may ask, and how they end."""
+"""Cells in our child: namespace, modules, calls, ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from tests.soak import SOAK, later
 
 
 async def run(*cells: str, functions: Mapping[str, Function] | None = None) -> CellResult:
-    """What comes of the last of these cells."""
     async with opened(functions) as sandbox:
         for cell in cells:
             execution = await sandbox.execute_code(cell)
@@ -154,7 +153,6 @@ async def test_what_is_no_plain_value_cannot_be_brought_in() -> None:
 
 
 async def echo(value: Any, again: int = 1) -> Any:
-    """What was asked, unless it is to fail."""
     if value == "fail":
         raise HostCallError("there is no such thing")
     return [value] * again

@@ -1,4 +1,4 @@
-"""Each probe fails in every environment, which works on; and it succeeds where nothing confines it."""
+"""Escape probes: all fail in each environment, and succeed unconfined."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LONGER = {
     "protocol": {"no JSON", "a token", "a request to the host", "a call with one number twice"},
     "deadly": {"os._exit", "a null pointer", "closing the socket"},
 }
-"""What `make test` tries of those that take long, as most of their groups do."""
+"""Slow probes that `make test` tries."""
 SOAKED = [
     probe
     for probe in PROBES
@@ -44,11 +44,11 @@ SOAKED = [
     if group in LONGER and name not in LONGER[group]
 ]
 HARMLESS = {"monty": {"time: sleep", "time: a regex"}}
-"""What ends at once in an environment: sleep takes no time there, and a pattern as long as its text."""
+"""Harmless probes by environment: sleep takes no time, a pattern is linear."""
 
 
 class Box:
-    """A sandbox of one environment, replaced when it is lost; `harmless` probes harm nobody there."""
+    """Sandbox of an environment, replaced when lost."""
 
     def __init__(self, opener: Opener, around: Surroundings, harmless: Collection[str] = ()) -> None:
         self.harmless = harmless
@@ -57,7 +57,6 @@ class Box:
         self._sandbox: Sandbox | None = None
 
     async def run(self, probe: Probe) -> CellResult:
-        """What comes of this probe."""
         if not probe.slow:
             return await (await self._kept()).execute_code(probe.code)
         sandbox = await self._open(SHORT)
@@ -67,7 +66,7 @@ class Box:
             await sandbox.close()
 
     async def works(self) -> bool:
-        """Whether a cell runs, if need be in a fresh one."""
+        """True if a cell runs, in a new sandbox if necessary."""
         for _ in range(2):
             execution = await (await self._kept()).execute_code("6 * 7")
             if not execution.lost:

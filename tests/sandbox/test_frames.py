@@ -1,4 +1,4 @@
-"""What goes over the wire comes back as it was; what nobody could have sent is refused."""
+"""Wire frames: round trips, and refusal of invalid ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ Point = namedtuple("Point", "x y")
 
 
 def through(value: Any) -> Any:
-    """What arrives of it."""
     return unpack(decode(encode({"value": pack(value, repr)})[4:])["value"])
 
 
@@ -84,7 +83,6 @@ def test_a_value_that_nobody_packed_is_refused(value: Any) -> None:
 
 
 async def read(body: bytes) -> dict[str, Any]:
-    """What is read of a frame of this body."""
     reader = asyncio.StreamReader()
     reader.feed_data(len(body).to_bytes(4, "big") + body)
     reader.feed_eof()

@@ -1,4 +1,4 @@
-"""monty as the default environment: one namespace, calls of the host, bounds, and the traps of its pool."""
+"""monty as the default environment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ async def echo(value: Any = None, **named: Any) -> Any:
 
 
 async def run(sandbox: Sandbox, code: str) -> Any:
-    """The value of a cell that goes well."""
     execution = await sandbox.execute_code(code)
     assert execution.error == ""
     return execution.value
@@ -209,8 +208,7 @@ async def test_what_came_to_nothing_can_be_caught(pool: MontyPool) -> None:
     assert await run(sandbox, "kept") == 1
 
 
-class Away(BaseException):
-    """Control flow of somebody else's."""
+class Away(BaseException): ...
 
 
 @pytest.mark.parametrize("raised", [Away(), ValueError("a bug"), asyncio.CancelledError()], ids=repr)
@@ -277,7 +275,7 @@ async def test_random_numbers_are_the_same_each_time(pool: MontyPool) -> None:
     one, other = await pool.open_monty({}), await pool.open_monty({})
     assert await run(one, code) == await run(other, code)
     assert await run(one, "random.random()") == await run(other, "random.random()")
-    random.seed(code)  # and the same as in CPython
+    random.seed(code)  # as in CPython
     assert await run(one, code) == [random.random() for _ in range(2)]
 
 

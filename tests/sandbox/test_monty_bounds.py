@@ -1,4 +1,4 @@
-"""What a monty sandbox may take, what ends it, and the traps of its pool."""
+"""Limits of a monty sandbox, and its pool."""
 
 from __future__ import annotations
 

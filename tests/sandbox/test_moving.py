@@ -1,4 +1,4 @@
-"""A session begins in monty and moves to CPython when a cell needs it: what comes along, and what is told."""
+"""Moves of a session from monty to CPython, and notices of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOVE = "class Own(ValueError):\n    pass\n"
 
 
 class Asked:
-    """A function of the host's that counts."""
+    """Host function that counts calls."""
 
     def __init__(self) -> None:
         self.prompts: list[str] = []
@@ -29,7 +29,7 @@ class Asked:
 
 
 async def opened(pool: MontyPool, *cells: str, **functions: Function) -> Sandbox:
-    """A session that has run these cells, well."""
+    """Open a session and run these cells successfully."""
     session = await open_session("auto", functions, monty=pool.open_monty, cpython=open_plain)
     for cell in cells:
         execution = await session.execute_code(cell)
@@ -38,7 +38,6 @@ async def opened(pool: MontyPool, *cells: str, **functions: Function) -> Sandbox
 
 
 async def well(session: Sandbox, cell: str) -> CellResult:
-    """What comes of a cell that goes well, with nothing to tell."""
     execution = await session.execute_code(cell)
     assert (execution.error, execution.stderr) == ("", "")
     return execution

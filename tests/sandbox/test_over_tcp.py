@@ -1,4 +1,4 @@
-"""A third environment in one file: the child of cpython, reached over TCP as one in a container would be."""
+"""A third environment: the CPython child over TCP, as in a container."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ BOUNDS = SandboxLimits(seconds=30)
 
 @asynccontextmanager
 async def caller() -> AsyncIterator[tuple[int, asyncio.Future[tuple[StreamReader, StreamWriter]]]]:
-    """A port, and who calls there first."""
     called: asyncio.Future[tuple[StreamReader, StreamWriter]] = asyncio.get_running_loop().create_future()
     server = await asyncio.start_server(lambda *streams: called.set_result(streams), "127.0.0.1", 0)
     async with server:
@@ -28,7 +27,7 @@ async def caller() -> AsyncIterator[tuple[int, asyncio.Future[tuple[StreamReader
 
 
 async def start(told_token: str, token: str) -> ConfinedChild:
-    """A child that is told one token, where another one may be expected."""
+    """Start a child with one token, while another may be expected."""
     async with caller() as (port, called):
         with pipe_with_word(told_token) as standard_input:
             process = await asyncio.create_subprocess_exec(

@@ -1,4 +1,4 @@
-"""Cells of ours, after what models like to write: our sandbox gives what CPython gives, moved or not."""
+"""Cells in models' style, with the results of CPython, moved or not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ MOVES = " MOVES"
 
 
 def written() -> dict[str, list[str]]:
-    """The cells that are run one after the other, by what they are about."""
     _, *parts = (ROOT / CELLS).read_text(encoding="utf-8").split("\n=== ")
     named = [part.split("\n", 1) for part in parts]
     return {name: body.strip().split("\n---\n") for name, body in named}
@@ -32,7 +31,6 @@ async def ask(prompt: str) -> str:
 
 
 async def gives_what_cpython_gives(pool: MontyPool, name: str, cpython: Opener) -> None:
-    """Run these cells in a session and by `exec`, and compare."""
     moved: list[Sandbox] = []
 
     async def moving(functions: Mapping[str, Function], bounds: SandboxLimits) -> Sandbox:

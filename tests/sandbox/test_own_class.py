@@ -1,4 +1,4 @@
-"""RLM_SANDBOX names a class of the owner's: it is used, and what is wrong with it is said at the start."""
+"""The owner's class in RLM_SANDBOX, and errors at the start."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HERE = "tests.sandbox.test_own_class"
 
 
 class Counting:
-    """A sandbox that tells how many cells it was given."""
+    """Sandbox that counts its cells."""
 
     def __init__(self) -> None:
         self.cells = 0
@@ -40,8 +40,7 @@ class Counting:
 
 
 class Outer:
-    class Inner(Counting):
-        """Stands in another class."""
+    class Inner(Counting): ...
 
 
 class Broken(Counting):
@@ -71,7 +70,6 @@ a_value = 7
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder on the path of modules."""
     sys.path.insert(0, str(tmp_path))
     yield tmp_path
     sys.path.remove(str(tmp_path))

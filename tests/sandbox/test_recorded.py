@@ -1,4 +1,4 @@
-"""Cells that models wrote in real runs give in our sandbox what they gave then."""
+"""Cells of real runs, with their recorded results."""
 
 from __future__ import annotations
 
@@ -30,11 +30,10 @@ class Context:
                 "approx_tokens": len(self.text) // 4, "lines": self.line_count()}
 CONTEXT = Context(CONTEXT, AGENT)
 """
-"""The object of that name in the dialect rlmkit."""
+"""`Context` of the rlmkit dialect."""
 
 
 def recorded() -> dict[str, list[dict[str, Any]]]:
-    """The cells of each run."""
     runs: dict[str, list[dict[str, Any]]] = {}
     for line in (ROOT / "tests/data/rlm_cells.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
@@ -47,14 +46,14 @@ RUNS = recorded()
 
 
 class Dialect:
-    """What a cell of a run may call, and what it called."""
+    """Functions that a run's cells may call, and the calls."""
 
     def __init__(self) -> None:
         self.final: Any = None
         self.subcalls: list[dict[str, Any]] = []
 
     async def ask(self, prompt: str) -> str:
-        """Answer from the record, each reply once."""
+        """Return a recorded reply, each once."""
         for call in self.subcalls:
             ends = call["prompt"] is None and len(prompt) == call["prompt_chars"]
             if call["prompt"] == prompt or (ends and prompt.startswith(call["prompt_head"])):
@@ -71,7 +70,6 @@ class Dialect:
 
 
 async def prepare(sandbox: Sandbox, row: dict[str, Any]) -> None:
-    """Bind what this cell finds."""
     inputs = dict(row["more"])
     if row["name"]:
         inputs[row["name"]] = row["context"]
@@ -83,7 +81,6 @@ async def prepare(sandbox: Sandbox, row: dict[str, Any]) -> None:
 
 
 def check(row: dict[str, Any], execution: CellResult, dialect: Dialect) -> None:
-    """This is what was recorded."""
     assert bool(execution.error) == bool(row["error"]), execution.error
     assert dialect.subcalls == []
     if row["stdout"] is not None:
@@ -98,12 +95,11 @@ def check(row: dict[str, Any], execution: CellResult, dialect: Dialect) -> None:
 
 
 def plainly(cell: str) -> str:
-    """The cell for an environment in which the host's functions are plain ones."""
+    """Remove the awaits, for synchronous host functions."""
     return cell.replace("await llm_query(", "llm_query(")
 
 
 async def values(sandbox: Sandbox, names: Mapping[str, str]) -> dict[str, str]:
-    """What these variables hold; of functions and the like, nothing."""
     plain = ("int", "float", "str", "list", "dict", "tuple", "set", "bool", "NoneType")
     return {
         name: repr((await sandbox.execute_code(name)).value) for name, kind in names.items() if kind in plain

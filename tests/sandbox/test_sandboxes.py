@@ -1,4 +1,4 @@
-"""What a daemon opens its sandboxes with, and how soon one of them moves."""
+"""The daemon's choice of sandboxes, and early moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sandbox that is none: cells run in this very process, in a thread. For tests of what stands above it."""
+"""An unconfined sandbox: cells run in a thread of this process."""
 
 from __future__ import annotations
 
@@ -14,13 +14,10 @@ from daemon.sandbox.environment import CellResult, Function, HostCallError, Sand
 
 
 async def open_unboxed(functions: Mapping[str, Function]) -> Sandbox:
-    """Opens one."""
     return Unboxed(functions)
 
 
 class Unboxed:
-    """Implements Sandbox with `exec`."""
-
     def __init__(self, functions: Mapping[str, Function]) -> None:
         self._loop = asyncio.get_running_loop()
         self._bound = set[str]()

@@ -1,4 +1,4 @@
-"""The child without its confinement, and a host that believes it everything: what probes succeed in."""
+"""The child without confinement, with a trusting host: probes succeed in it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from daemon.sandbox import child
 child.confine = lambda memory, seconds: "nothing"
 kept = dict(os.environ)
 child.LIMIT = None
-preload = child.preload
+preload = child.preload_modules
 def unconfined():
     preload()
     os.environ.update(kept)
-child.preload = unconfined
+child.preload_modules = unconfined
 child.STACK = 0
 child.main(sys.argv[2])
 """
@@ -33,8 +33,6 @@ OUTPUT = 2**40
 
 
 class Unconfined:
-    """A child that may do all that its user may. Synchronous, without bounds."""
-
     def __init__(self, names: Mapping[str, Any]) -> None:
         self._names = names
         self._request = 0
@@ -57,7 +55,7 @@ class Unconfined:
         self._ask("bind", pack(dict(names), repr))
 
     def execute_code(self, code: str) -> CellResult | None:
-        """What comes of it; None if the child died of it."""
+        """Run a cell; return None if the child died."""
         try:
             done = self._ask("execute", code)
         except (EOFError, ConnectionError):
@@ -66,13 +64,12 @@ class Unconfined:
         return CellResult(**done)
 
     def close(self) -> None:
-        """End it."""
         self._process.kill()
         self._process.wait()
         self._wire.close()
 
     def _ask(self, what: str, content: Any) -> dict[str, Any]:
-        """Answer every call, and overlook what is none."""
+        """Answer calls until the result; ignore other frames."""
         self._request += 1
         self._send({"id": self._request, what: content})
         while True:
@@ -89,7 +86,6 @@ class Unconfined:
         self._wire.sendall(encode(frame))
 
     def _read(self) -> dict[str, Any]:
-        """The next frame, whatever it is."""
         body = self._exactly(int.from_bytes(self._exactly(4), "big"))
         try:
             frame = json.loads(body)

@@ -1,4 +1,4 @@
-"""Values in the slots of a program of the owner's: each becomes one argument, no option and no code."""
+"""Slot values of the owner's programs: one argument each, neither option nor code."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_value_that_might_do_something_else_is_refused(
 
 def test_a_value_may_begin_with_a_hyphen_only_after_the_end_of_options() -> None:
     assert filled("p -- {a}", a="-f") == ("p", "--", "-f")
-    with pytest.raises(ValueError, match="b may not begin with -"):  # what a value makes is no end of options
+    with pytest.raises(ValueError, match="b may not begin with -"):  # no end of options precedes it
         filled("p {a} {b}", a="x", b="-f")
 
 

@@ -1,4 +1,4 @@
-"""What the owner wrote where it does not belong: no error shows it, and a key that nobody reads is named."""
+"""Misplaced secrets, never shown in errors; unknown keys, named."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_whatever_stands_in_the_wrong_place_no_error_shows_it(secret: str) -> No
         except ConfigError as error:
             complaints.append(str(error))
     assert len(complaints) > 10
-    named = "MODEL_PRICES does not say what "  # an owner has to read which model that is
+    named = "MODEL_PRICES does not say what "  # the model must be named
     assert [one for one in complaints if "hidden" in one and not one.startswith(named)] == []
 
 
@@ -104,7 +104,7 @@ def test_a_file_of_settings_and_comments_has_no_line_that_sets_nothing(
 
 
 def test_a_folder_in_place_of_the_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / ".env").mkdir()  # what a container makes of a file that is not there
+    (tmp_path / ".env").mkdir()  # made by a container for a missing file
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match=r"\.env cannot be read \(it is a folder\)"):
         config.load()

@@ -1,4 +1,4 @@
-"""What the owner writes into .env or the environment, and what is said when it is wrong."""
+"""Settings in .env or the environment, and their errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import config
 from config import Settings
-from daemon.claude.requests import cost_of
+from daemon.claude.models import cost_of
 from daemon.settings.limits import FREE_PRICE, TURN, Limits, TokenUsage
 from daemon.settings.parse import ConfigError
 
@@ -19,7 +19,6 @@ KEY = {"ANTHROPIC_API_KEY": "sk-ant-four"}
 
 
 def complaints(environ: dict[str, str]) -> list[str]:
-    """What is said about these variables, a line each."""
     with pytest.raises(ConfigError) as caught:
         Settings.from_env(environ)
     return str(caught.value).splitlines()

@@ -1,4 +1,4 @@
-"""The office while nobody listens, and when somebody does again: what the tests of catch-up play in."""
+"""The office before and after an absence of the daemon."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DAY = 24 * HOUR
 
 @asynccontextmanager
 async def before(path: Path, clock: FakeClock) -> AsyncIterator[Office]:
-    """The office; what nobody has heard when it ends is never sent again."""
+    """Run the office; unsent events are lost at its end."""
     async with office(path, clock=clock) as here:
         await here.caught_up()
         yield here
@@ -31,7 +31,7 @@ async def before(path: Path, clock: FakeClock) -> AsyncIterator[Office]:
 
 @asynccontextmanager
 async def later(path: Path, clock: FakeClock, seconds: float = HOUR) -> AsyncIterator[Office]:
-    """The same office after this time, with a new daemon that has caught up."""
+    """Run it after this time with a new daemon, caught up."""
     await clock.advance(seconds)
     async with office(path, clock=clock) as here:
         await here.caught_up()
@@ -39,13 +39,13 @@ async def later(path: Path, clock: FakeClock, seconds: float = HOUR) -> AsyncIte
 
 
 async def post(here: Office, name: str, channel: str, text: str, root: str | None = None) -> str:
-    """Someone says something, whether or not anybody hears it; returns its ts."""
+    """Post without waiting for an ack; return the ts."""
     answer = await here.client(name).chat_postMessage(channel=channel, text=text, thread_ts=root)
     return str(answer["ts"])
 
 
 def post_many(here: Office, name: str, channel: str, texts: Iterable[str], root: str = "") -> list[str]:
-    """Someone says much, without a request for each; returns each one's ts."""
+    """Post many messages without requests; return their ts."""
     space, caller = here.world.workspace, CALLERS[f"xoxp-{name}"]
     with space.db as db:
         place = channel_of(db, channel, caller.id)
@@ -54,23 +54,21 @@ def post_many(here: Office, name: str, channel: str, texts: Iterable[str], root:
 
 
 def addresses(here: Office) -> list[tuple[str, str]]:
-    """How, and in which words, the soul was spoken to."""
+    """Return address and text of each input."""
     return [(entry.event.address, entry.event.text) for entry in here.entries(IncomingMessage)]
 
 
 def asked(here: Office, method: str) -> list[str]:
-    """The conversations that this method was called for."""
     return [args["channel"] for args in here.wire.told(method)]
 
 
 async def read(here: Office) -> None:
-    """Catch up once more."""
     here.slack.catch_up.wake()
     await here.caught_up()
 
 
 async def patiently(here: Office) -> None:
-    """Until all is read, with all the time that this takes."""
+    """Read everything, with the time it takes."""
     async with asyncio.timeout(PATIENCE):
         while here.slack.catch_up.is_running:
             await here.clock.advance(1)

@@ -1,4 +1,4 @@
-"""What the tests of buttons share: a question with three of them, and how one is pressed."""
+"""A question with three buttons, and presses."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def question(thread: str) -> ButtonRow:
 
 
 async def asked(here: Office, text: str = TEXT) -> tuple[str, str, str]:
-    """The soul asks Alice something: its thread, her message, and the question's ts."""
+    """Ask Alice; return the thread, and the ts of her message and of the question."""
     thread, root = await called(here)
     ts = await here.slack.speaker.finish(thread, None, text, KEY, ours, question(thread))
-    await here.acked()  # also what the soul said: else it is sent again to whoever is connected next
+    await here.acked()  # else the soul's message is sent again on the next connection
     await here.caught_up()
     here.woken.clear()
     return thread, root, ts
 
 
 async def press(here: Office, user: str, ts: str, label: str, channel: str = GENERAL) -> str:
-    """Someone presses a button; returns when, once it is acked."""
+    """Press a button; return the time after the ack."""
     answer = await here.control("press", user=user, channel=channel, ts=ts, label=label)
     await here.acked()
     return str(answer["action_ts"])
@@ -40,7 +40,6 @@ def presses(here: Office) -> list[ButtonPress]:
 
 
 async def labels(here: Office, root: str) -> list[str]:
-    """What the buttons under the last message of a thread read."""
     blocks = (await here.replies(GENERAL, root))[-1].get("blocks", ())
     elements = [one for block in blocks if block["type"] == "actions" for one in block["elements"]]
     return [element["text"]["text"] for element in elements]

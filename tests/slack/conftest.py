@@ -1,4 +1,4 @@
-"""The office for the tests of the Slack surface."""
+"""The office for tests of the Slack surface."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.slack.office import Office, office
 
 @pytest.fixture
 async def here(tmp_path: Path) -> AsyncIterator[Office]:
-    """An office that everybody may speak in. What was said before is read, so what is said now comes once."""
+    """Office open to everybody, with earlier messages read."""
     async with office(tmp_path) as here:
         await here.caught_up()
         yield here

@@ -1,4 +1,4 @@
-"""A workspace of the rehearsal with the soul's surface in it: what the tests of this room play in."""
+"""A rehearsed workspace with the soul's Slack surface."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ E = TypeVar("E", bound=Event)
 
 
 class Notebook(Journal):
-    """A journal whose disk may be full, or slow."""
+    """Journal with a full or slow disk."""
 
     full = False
     lost: set[str]
-    """Keys of entries that it cannot take."""
+    """Keys of entries that fail."""
     slow: asyncio.Event | None = None
-    """When there is one, it takes until this happens."""
+    """Event that writes wait for."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         super().__init__(path, clock, SOUL_KINDS)
@@ -64,7 +64,7 @@ class Notebook(Journal):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Office:
-    """The world, the wire to it, and our side of it."""
+    """World, wire and our surface."""
 
     url: str
     world: LocalSlack
@@ -76,29 +76,28 @@ class Office:
     session: ClientSession
 
     def client(self, name: str) -> AsyncWebClient:
-        """A Slack client for one of the people (alice, bob, carol), or with a token."""
+        """Return a Slack client for alice, bob, carol or a token."""
         token = name if name.startswith("xox") else f"xoxp-{name}"
         return AsyncWebClient(token=token, base_url=f"{self.url}/api/", session=self.session)
 
     async def say(self, name: str, channel: str, text: str, root: str | None = None) -> str:
-        """Someone says something; returns its ts once Slack has its ack."""
+        """Post a message; return its ts after the ack."""
         answer = await self.client(name).chat_postMessage(channel=channel, text=text, thread_ts=root)
         await self.acked()
         return str(answer["ts"])
 
     async def dm(self, name: str) -> str:
-        """The DM of this person with the soul."""
         answer = await self.client(name).conversations_open(users=SOUL.user)
         return str(answer["channel"]["id"])
 
     async def put(self, name: str, channel: str, **fields: Any) -> str:
-        """A message with fields that a person's own client would not send."""
+        """Post a message with unusual fields."""
         answer = await self.control("message", token=f"xoxp-{name}", channel=channel, **fields)
         await self.acked()
         return str(answer["ts"])
 
     async def event(self, **asked: Any) -> str:
-        """Send the soul an envelope; returns its event_id once it is acked."""
+        """Send the soul an envelope; return its event_id after the ack."""
         answer = await self.control("event", **asked)
         await self.acked()
         return str(answer["event_id"])
@@ -110,12 +109,11 @@ class Office:
         return body
 
     def unacked(self) -> list[dict[str, Any]]:
-        """What the soul's app has not acked yet."""
         deliveries = self.world.workspace.courier.deliveries()
         return [one for one in deliveries if one["app"] == SOUL.id and not one["acked"]]
 
     async def heard_out(self) -> None:
-        """Until no bot's message may grow any more, with the time that this takes."""
+        """Wait until every bot's message is final."""
         await self.acked()
         async with asyncio.timeout(PATIENCE):
             while self.journal.pending_entries(GrowingMessageSeen):
@@ -126,19 +124,18 @@ class Office:
         await until(lambda: not self.unacked())
 
     def lose(self) -> None:
-        """Slack gives up on every event that the soul's app has not acked."""
+        """Drop all unacked events, as Slack does."""
         with self.world.workspace.db as db:
             db.execute("update delivery set acked = 0 where acked is null and app = ?", (SOUL.id,))
 
     async def caught_up(self) -> None:
-        """Until everything that Slack keeps has been read."""
         await until(lambda: not self.slack.catch_up.is_running)
 
     def entries(self, *kinds: type[E]) -> list[Entry[E]]:
         return self.journal.entries_of_kind(*kinds)
 
     def taken(self) -> list[Entry[Event]]:
-        """Everything in the journal that came from people."""
+        """Return the entries that came from people."""
         return self.journal.entries_of_kind(ConversationOpened, PersonMessage)
 
     def one(self, kind: type[E]) -> Entry[E]:
@@ -146,14 +143,12 @@ class Office:
         return entry
 
     async def replies(self, channel: str, root: str) -> list[dict[str, Any]]:
-        """What stands in a thread, but its root."""
         answer = await self.client("alice").conversations_replies(channel=channel, ts=root)
         return list(answer["messages"][1:])
 
 
 @asynccontextmanager
 async def workspace(path: Path, clock: Clock, wire: Wire) -> AsyncIterator[tuple[LocalSlack, str]]:
-    """A world that is served on a port."""
     app = web.Application(middlewares=[wire.middleware])
     async with LocalSlack(path / "rehearsal.db", clock) as world:
         world.mount(app)
@@ -167,7 +162,6 @@ async def workspace(path: Path, clock: Clock, wire: Wire) -> AsyncIterator[tuple
 
 
 def access(url: str, **changes: Any) -> SlackAccess:
-    """The way into a rehearsal."""
     tokens = {"bot_token": SOUL.bot_token, "app_token": SOUL.app_token}
     return SlackAccess(**{**tokens, "base_url": f"{url}/api/", **changes})
 
@@ -182,7 +176,7 @@ async def office(
     owners: frozenset[str] = frozenset(),
     notes: bool = False,
 ) -> AsyncIterator[Office]:
-    """A whole one, connected. Slack's clock is right, also where that of the soul is ahead."""
+    """Connect an office. Slack's clock is right even if the soul's is fast."""
     clock, wire, woken = clock or FakeClock(), wire or Wire(), list[str]()
     journal = Notebook(path / "journal.db", clock)
     async with (

@@ -1,4 +1,4 @@
-"""What long texts are made of, for the tests of pages."""
+"""Pieces of long texts."""
 
 from __future__ import annotations
 
@@ -9,5 +9,4 @@ TABLE = f"| a | b |\n|---|:-:|\n{ROW}"
 
 
 def long(piece: str, size: int) -> str:
-    """So much of it, in whole pieces."""
     return piece * (size // len(piece))

@@ -1,4 +1,4 @@
-"""A server that keeps files as badly as a test wants, and the soul's side of it."""
+"""A server of files with faults, and the soul's client."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(kw_only=True)
 class Shelf:
-    """Answers each request for a file with the next of `answers`, the last one again and again.
+    """Server of the next of `answers`, repeating the last one.
 
-    `asked` are the headers of each such request; `told` is the answer of files.info, `calls` its arguments.
+    `asked`: headers per request; `told`: response of files.info, `calls`: its arguments.
     """
 
     url: str
@@ -36,18 +36,15 @@ class Shelf:
     calls: list[dict[str, Any]] = field(default_factory=list)
 
     def file(self, **described: Any) -> SharedFile:
-        """A file that stands on it."""
         known = {"id": "F1", "name": "plan.txt", "mimetype": "text/plain", "mode": "hosted"}
         return SharedFile(**{**known, "url": f"{self.url}/files-pri/T1-F1/plan.txt", **described})
 
     async def give(self, request: web.Request) -> web.StreamResponse:
-        """The next answer."""
         self.asked.append({name: value for name, value in request.headers.items()})
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         return await answer(request)
 
     async def info(self, request: web.Request) -> web.StreamResponse:
-        """files.info."""
         self.calls.append(dict(request.query) | dict(await request.post()))
         return web.json_response(self.told)
 
@@ -56,7 +53,7 @@ class Shelf:
 async def shelf(
     most: int = 1_000, patience: float = 45.0, headers: Mapping[str, str] = NONE
 ) -> AsyncIterator[Shelf]:
-    """A shelf on a port of its own, of which files up to `most` bytes are fetched."""
+    """Serve; the client fetches at most `most` bytes."""
     clock, app, listener = FakeClock(), web.Application(), socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     access = SlackAccess(bot_token=TOKEN, app_token="xapp-another", base_url=f"{url}/api/", headers=headers)
@@ -76,8 +73,6 @@ async def shelf(
 
 
 def says(body: bytes | str = b"the plan", status: int = 200, **headers: str) -> Answer:
-    """An answer like that; `content_type` and so on are headers."""
-
     async def answer(_: web.Request) -> web.StreamResponse:
         told = {name.replace("_", "-"): value for name, value in headers.items()}
         if "content-type" not in told:
@@ -89,7 +84,7 @@ def says(body: bytes | str = b"the plan", status: int = 200, **headers: str) -> 
 
 
 def claims(length: int, body: bytes = b"the") -> Answer:
-    """An answer that is to have so many bytes, and breaks off after fewer."""
+    """Make an answer that breaks off before its declared length."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/plain", "Content-Length": str(length)})
@@ -103,7 +98,7 @@ def claims(length: int, body: bytes = b"the") -> Answer:
 
 
 async def floods(request: web.Request) -> web.StreamResponse:
-    """An answer of no announced length that never ends."""
+    """Send an endless answer of undeclared length."""
     response = web.StreamResponse(headers={"Content-Type": "text/plain"})
     await response.prepare(request)
     try:
@@ -114,7 +109,7 @@ async def floods(request: web.Request) -> web.StreamResponse:
 
 
 async def garbles(request: web.Request) -> web.StreamResponse:
-    """An answer that is no HTTP."""
+    """Send invalid HTTP."""
     assert request.transport
     request.transport.write(b"HTTP/1.1 what\r\nnonsense\r\n\r\n")
     request.transport.close()
@@ -122,7 +117,7 @@ async def garbles(request: web.Request) -> web.StreamResponse:
 
 
 async def hangs_up(request: web.Request) -> web.StreamResponse:
-    """No answer at all: the connection breaks."""
+    """Close the connection."""
     assert request.transport
     request.transport.abort()
     return web.Response()

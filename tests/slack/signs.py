@@ -1,4 +1,4 @@
-"""What Slack shows of the soul's work, as the tests of the status look at it."""
+"""The status that Slack shows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ LINE, SESSION = "assistant.threads.setStatus", "agents.sessions.setStatus"
 
 
 def ours() -> None:
-    """The thread is still ours."""
+    """Accept: the lease is still held."""
 
 
 async def show(here: Office, thread: str, text: str) -> None:
-    """The soul is doing this, and Slack has been told."""
+    """Set the status, and wait for Slack."""
     here.slack.speaker.status(thread, text, ours)
     if text:
         await here.clock.advance(MOMENT)
@@ -34,7 +34,7 @@ def lines(here: Office) -> list[str]:
 
 
 async def later(here: Office, seconds: float) -> None:
-    """So long afterwards, when Slack has been told what it is to be told."""
+    """Advance time, and wait for Slack."""
     for _ in range(6):
         await until(lambda: not here.slack.speaker.busy)
         await here.clock.advance(seconds / 6)

@@ -1,4 +1,4 @@
-"""Slack's end of the sockets in the hands of a test, and ours at it: a real Bolt app on real WebSockets."""
+"""Slack's end of the WebSockets under a test's control, and a real Bolt app."""
 
 from __future__ import annotations
 
@@ -21,41 +21,37 @@ from tests.attention import PATIENCE, until
 from tests.clock import FakeClock
 
 LOST = 0.05
-"""Seconds for a beat where a test waits for one to be missed."""
+"""Seconds per heartbeat, to miss one quickly."""
 
 
 @dataclass(slots=True)
 class Switchboard:
-    """Gives out tickets and takes them, each once; notes what comes. A test says what goes wrong."""
+    """Issuer of one-time tickets, with faults on demand."""
 
     errors: list[str] = field(default_factory=list)
-    """What the next askings for a ticket get instead."""
+    """Errors of the next ticket requests."""
     refusing: int = 0
-    """How many handshakes are refused from now on; their tickets are used all the same."""
+    """Handshakes to refuse; they use up tickets."""
     greeting: bool = True
     ponging: bool = True
     asked: int = 0
     shown: list[str] = field(default_factory=list)
-    """The tickets that came, in order."""
     ends: list[tuple[web.WebSocketResponse, web.Request]] = field(default_factory=list)
-    """Every connection so far."""
     live: list[int] = field(default_factory=lambda: [0])
-    """How many connections there were, each time that this changed."""
+    """Numbers of connections over time."""
     others: int = 0
-    """How many sockets of the app are another daemon's."""
+    """Sockets of another daemon."""
     pings: int = 0
     acks: list[tuple[int, str]] = field(default_factory=list)
-    """Which connection brought the ack of which envelope."""
+    """Connection and envelope of each ack."""
 
     async def ticket(self, request: web.Request) -> web.Response:
-        """apps.connections.open."""
         self.asked += 1
         if self.errors:
             return web.json_response({"ok": False, "error": self.errors.pop(0)})
         return web.json_response({"ok": True, "url": f"ws://{request.host}/link?ticket={self.asked}"})
 
     async def join(self, request: web.Request) -> web.WebSocketResponse:
-        """A handshake, and the connection while it lasts."""
         ticket = request.query["ticket"]
         self.shown.append(ticket)
         if self.refusing or self.shown.count(ticket) > 1:
@@ -83,20 +79,20 @@ class Switchboard:
                 self.acks.append((number, json.loads(frame.data)["envelope_id"]))
 
     async def send(self, number: int, text: str) -> None:
-        """An event on this connection; its text is also the id of its envelope."""
+        """Send an event; the text is also the envelope's id."""
         event = {"type": "message", "text": text}
         payload = {"type": "event_callback", "team_id": "T1", "event": event}
         await self.frame(number, {"type": "events_api", "envelope_id": text, "payload": payload})
 
     async def dismiss(self, number: int, reason: str) -> None:
-        """What Slack says before it ends a connection."""
+        """Send a disconnect message."""
         await self.frame(number, {"type": "disconnect", "reason": reason, "debug_info": {}})
 
     async def frame(self, number: int, frame: dict[str, Any]) -> None:
         await self.ends[number][0].send_json(frame)
 
     def cut(self, number: int) -> None:
-        """The connection is gone, without a word."""
+        """Abort the connection."""
         transport = self.ends[number][1].transport
         assert transport
         transport.abort()
@@ -104,7 +100,7 @@ class Switchboard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ours:
-    """Our end: what it heard, how often it began to hear, and what it waits for."""
+    """Client end: its events, starts and waits."""
 
     board: Switchboard
     clock: FakeClock
@@ -114,11 +110,10 @@ class Ours:
     heard: list[str]
     began: list[None]
     go_on: asyncio.Event
-    """While it is cleared, no event is done with."""
+    """Unblocks the handling of events."""
 
 
 async def hears(end: Ours, number: int, text: str) -> None:
-    """What is said on this connection is heard and acked."""
     await end.board.send(number, text)
     await until(lambda: text in [envelope for _, envelope in end.board.acks])
     assert end.heard[-1] == text
@@ -126,7 +121,6 @@ async def hears(end: Ours, number: int, text: str) -> None:
 
 @asynccontextmanager
 async def ours(count: int = 1, beat: float = BEAT) -> AsyncIterator[Ours]:
-    """Sockets at a switchboard, not yet connected."""
     board, clock = Switchboard(), FakeClock()
     hearing, heard, began, go_on = ConnectionHealth(clock, count), list[str](), list[None](), asyncio.Event()
     go_on.set()
@@ -166,7 +160,6 @@ async def authorize() -> AuthorizeResult:
 
 @asynccontextmanager
 async def serving(board: Switchboard) -> AsyncIterator[str]:
-    """The switchboard on a port; its URL."""
     app = web.Application()
     app.router.add_post("/api/apps.connections.open", board.ticket)
     app.router.add_get("/link", board.join)

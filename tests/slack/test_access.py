@@ -1,4 +1,4 @@
-"""The way into a workspace: a token that is refused is said at once, a Slack that is away is waited for."""
+"""Login to a workspace: refused tokens fail, outages are waited out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ AWAY = ["503", "internal_error", "a_word_of_tomorrow"]
 
 
 async def enter(path: Path, url: str, clock: FakeClock, **changes: Any) -> str:
-    """Come into this workspace and listen; the name that we have there."""
+    """Log in and listen; return our name."""
     async with (
         Notebook(path / "journal.db", clock) as journal,
         SlackSurface(access(url, **changes), OPEN, journal=journal, wake=print, clock=clock) as slack,
@@ -115,7 +115,7 @@ async def test_what_is_not_slack_is_said_to_be_none_and_tried_on(
 
 
 async def tried_in_vain(path: Path, url: str, caplog: pytest.LogCaptureFixture) -> str:
-    """What is said while it tries, until it is told to stop."""
+    """Return the log of attempts until a stop."""
     clock = FakeClock()
     entering = asyncio.create_task(enter(path, url, clock))
     for _ in range(3):
@@ -131,8 +131,6 @@ async def tried_in_vain(path: Path, url: str, caplog: pytest.LogCaptureFixture) 
 
 @asynccontextmanager
 async def website(status: int) -> AsyncIterator[str]:
-    """Something that is not Slack; its URL."""
-
     async def page(_: web.Request) -> web.Response:
         return web.Response(text="<html>Welcome</html>", content_type="text/html", status=status)
 

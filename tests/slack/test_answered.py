@@ -1,4 +1,4 @@
-"""Who is answered: which messages become perceptions, which are only heard, and which leave nothing."""
+"""Messages by effect: answered, overheard, or dropped."""
 
 from __future__ import annotations
 

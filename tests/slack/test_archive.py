@@ -1,4 +1,4 @@
-"""What catch-up costs Slack, and that nobody waits for it."""
+"""The cost of catch-up, in the background."""
 
 from __future__ import annotations
 

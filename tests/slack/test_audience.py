@@ -1,4 +1,4 @@
-"""Who can read what is said in a conversation, as `thread` and `audience` entries tell."""
+"""Audiences of conversations in `thread` and `audience` entries."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ INFO, MEMBERS, USER = "conversations.info", "conversations.members", "users.info
 
 
 async def audience(here: Office, channel: str, name: str = "alice") -> str:
-    """What is noted of a conversation that begins now."""
+    """Return the audience of a new conversation."""
     await here.say(name, channel, f"{ME} hello")
     return str(here.entries(ConversationOpened)[-1].event.audience)
 
 
 async def made(here: Office, name: str, *, private: bool) -> str:
-    """A channel of Alice's, with the soul in it."""
     alice = here.client("alice")
     channel = (await alice.conversations_create(name=name, is_private=private))["channel"]["id"]
     if private:
@@ -139,7 +138,7 @@ async def test_a_group_is_as_open_as_its_members(here: Office) -> None:
 
 
 def noted(here: Office) -> list[tuple[str, str]]:
-    """Which audiences were written down apart from new conversations."""
+    """Return audiences recorded after the opening."""
     return [(entry.event.channel, entry.event.audience) for entry in here.entries(AudienceChanged)]
 
 

@@ -1,4 +1,4 @@
-"""Odd messages and broken envelopes: acked, and taken or left on purpose."""
+"""Odd messages and broken envelopes, all acked."""
 
 from __future__ import annotations
 

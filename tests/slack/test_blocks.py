@@ -1,4 +1,4 @@
-"""What of a long text is cut goes on in the next message: fences of code, and tables."""
+"""Code fences and tables cut across messages."""
 
 from __future__ import annotations
 

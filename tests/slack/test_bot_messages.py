@@ -1,4 +1,4 @@
-"""Other bots that stream, or rewrite what they say: it is taken whole, and once."""
+"""Streamed and edited messages of other bots, taken once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WHOLE = f"{ME} what is the harbour called?"
 
 @pytest.fixture
 async def here(tmp_path: Path) -> AsyncIterator[Office]:
-    """An office in which Echo may call the soul."""
+    """Office in which Echo may call the soul."""
     async with office(tmp_path, NEIGHBOUR) as here:
         await here.caught_up()
         yield here
@@ -39,12 +39,10 @@ def echo(here: Office) -> AsyncWebClient:
 
 
 def asked(here: Office) -> list[str]:
-    """What it was asked, each as often as it was."""
     return [entry.event.text for entry in here.entries(IncomingMessage)]
 
 
 async def begun(here: Office, text: str, root: str) -> str:
-    """Echo begins to stream; returns the ts."""
     answer = await echo(here).chat_startStream(
         channel=GENERAL,
         thread_ts=root,

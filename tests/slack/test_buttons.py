@@ -1,4 +1,4 @@
-"""Buttons under a message: how they come and go, whoever wrote it and however."""
+"""Buttons of a message, added and removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan in Slack: the blocks that it is shown in, and the requests that post and change it."""
+"""A plan in Slack: blocks and requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Catch-up: what was said while no event came is read out of Slack, and answered like any other."""
+"""Catch-up on missed messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from tests.slack.office import GENERAL, ME, Office, office, until
 
 
 async def group_of(here: Office, name: str) -> str:
-    """The group conversation of this person with Bob and the soul."""
     opened = await here.client(name).conversations_open(users=f"{BOB.id},{SOUL.user}")
     return str(opened["channel"]["id"])
 

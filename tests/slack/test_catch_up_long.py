@@ -1,4 +1,4 @@
-"""Catch-up with many threads takes a while: meanwhile Slack goes away, and the daemon is killed."""
+"""Long catch-up, with outages and kills."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MISSED = 90
 
 
 async def begin_threads(here: Office, number: int) -> list[str]:
-    """So many threads of the soul's in one channel, then more chatter than a page shows."""
+    """Begin threads, then more chatter than a page."""
     roots = post_many(here, "alice", GENERAL, (f"{ME} {name}" for name in range(number)))
     await here.acked()
     post_many(here, "bob", GENERAL, (f"chatter {name}" for name in range(PAGE)))
@@ -33,7 +33,7 @@ async def begin_threads(here: Office, number: int) -> list[str]:
 
 
 async def reply(here: Office, roots: Sequence[str]) -> None:
-    """Bob goes on in all of these, one after the other, and nobody hears it."""
+    """Reply as Bob in all threads, unheard."""
     for root in roots:
         await here.clock.advance(1)
         await post(here, "bob", GENERAL, f"and {root}", root)
@@ -41,18 +41,17 @@ async def reply(here: Office, roots: Sequence[str]) -> None:
 
 
 def replies(here: Office) -> list[str]:
-    """The threads whose replies were asked for, in order."""
+    """Return the threads in order of reading."""
     return [args["ts"] for args in here.wire.told("conversations.replies")]
 
 
 async def until_asked(here: Office, threads: int) -> None:
-    """Until the replies of so many were asked for."""
     while len(replies(here)) < threads:
         await here.clock.advance(1)
 
 
 def marked(journal: JournalReader) -> list[str]:
-    """The threads of which is written down that they were read, in order."""
+    """Return the threads marked as read."""
     marks: list[Entry[BackfillProgress]] = journal.entries_of_kind(BackfillProgress)
     return [root for mark in marks for root in mark.event.threads.get(GENERAL, {})]
 

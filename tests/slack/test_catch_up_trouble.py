@@ -1,4 +1,4 @@
-"""Catch-up when things go wrong: runs that end in the middle, conversations that refuse, a full disk."""
+"""Catch-up with failures."""
 
 from __future__ import annotations
 

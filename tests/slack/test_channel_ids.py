@@ -1,4 +1,4 @@
-"""A channel that Slack gives another id: it is shared, or made private."""
+"""Channels whose id changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEW = "C0SHARED001"
 
 
 async def move(here: Office, new: str = NEW, old: str = GENERAL) -> None:
-    """Slack gives the channel this id, and the soul has heard of it."""
+    """Change the channel's id; the soul receives the event."""
     await here.control("channel", token="xoxp-alice", channel=old, id=new, private=True)
     await here.acked()
 
@@ -35,7 +35,6 @@ async def test_its_threads_go_on_and_are_answered_where_it_is_now(here: Office) 
 
 
 async def said(here: Office, root: str) -> list[dict[str, str]]:
-    """What the soul said in this thread."""
     found = await here.replies(NEW, root)
     return [one for one in found if one["user"] == SOUL.user]
 
@@ -100,7 +99,7 @@ async def test_a_move_that_nobody_told_of_is_found(tmp_path: Path) -> None:
 
 
 async def move_silently(here: Office) -> None:
-    """Slack gives the channel another id, and its event is lost."""
+    """Change the channel's id; the event is lost."""
     await here.control("channel", token="xoxp-alice", channel=GENERAL, id=NEW)
     here.lose()
 

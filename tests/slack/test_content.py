@@ -1,4 +1,4 @@
-"""All that a message shows besides its text reaches the journal: blocks, attachments, forwards, tables."""
+"""Content outside the text: blocks, attachments, forwards, tables."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def plain(text: str) -> Fields:
 
 
 def share(**more: Any) -> Fields:
-    """A message of Ben's in another channel, as Slack forwards it."""
+    """Return a forward of Ben's message."""
     return {
         "is_share": True,
         "is_msg_unfurl": True,
@@ -72,7 +72,7 @@ ROWS = "[table]\nBerth | Boat\n12 | Sea :hedgehog:\n14 | Kitti wake <3"
 
 
 def nested(depth: int) -> Fields:
-    """A block of a type that nobody knows, with a text so deep in it."""
+    """Return nested unknown blocks."""
     block: Fields = {"type": "a_thing", "text": "at the bottom"}
     for _ in range(depth):
         block = {"type": "a_thing", "elements": [block]}
@@ -501,7 +501,7 @@ async def test_what_a_message_shows_comes_after_its_mention_that_came_without_it
     assert here.one(OverheardMessage).event.text == f"@Claudius look\n{FORWARDED}"
 
 
-# On every path
+# Every path
 
 
 ALERT = {"blocks": [{"type": "header", "text": plain("Deploy failed: lighthouse-api")}]}
@@ -509,7 +509,7 @@ READ = "Deploy failed: lighthouse-api"
 
 
 async def alert(here: Office, **more: Any) -> str:
-    """Another app says something in its blocks alone; its ts."""
+    """Post an app's blocks without text; return the ts."""
     answer = await here.control("message", token=ECHOES, channel=GENERAL, text="", **ALERT, **more)
     await here.acked()
     return str(answer["ts"])

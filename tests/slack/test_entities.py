@@ -1,4 +1,4 @@
-"""Entities of HTML reach people as characters, but in code, in one piece or as they come."""
+"""HTML entities, decoded except in code."""
 
 from __future__ import annotations
 

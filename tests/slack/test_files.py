@@ -1,4 +1,4 @@
-"""What people shared is fetched over the real wire, from a server that does whatever can go wrong."""
+"""Downloads of shared files, with any fault."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def here() -> AsyncIterator[Shelf]:
 
 
 async def refusal(here: Shelf, file: SharedFile) -> FileUnavailable:
-    """What is said of a file that cannot be had. The token stands nowhere in it, nor in what led to it."""
+    """Return the refusal of a file, without the token in any cause."""
     with pytest.raises(FileUnavailable) as refused:
         await here.files.fetch(file)
     failure: BaseException | None = refused.value
@@ -150,7 +150,7 @@ async def test_a_page_in_place_of_the_file_is_said_as_such(
 
 
 def bare(body: str) -> Any:
-    """An answer that does not say what it is."""
+    """Return an answer without a content type."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         assert request.transport

@@ -1,4 +1,4 @@
-"""Guests in channels: who can read there is not who can read every public channel. See test_audience.py."""
+"""Guests in channels, who narrow the audience. See test_audience.py."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ CROWD = [SOUL.user, ALICE.id, BOB.id, CAROL.id, *(f"U0{n:09}" for n in range(GRO
 
 
 async def asks(here: Office, name: str, channel: str) -> str:
-    """Someone mentions the soul in a new thread; returns who can read there, as is noted of it."""
+    """Mention the soul in a new thread; return the recorded audience."""
     await here.say(name, channel, f"{ME} hello")
     return here.entries(ConversationOpened)[-1].event.audience
 
 
 async def cellar(here: Office, *others: str) -> str:
-    """A private channel of Alice's, the soul's, and these others'."""
     alice = here.client("alice")
     channel = (await alice.conversations_create(name="cellar", is_private=True))["channel"]["id"]
     await alice.conversations_invite(channel=channel, users=",".join([SOUL.user, *others]))
@@ -31,7 +30,7 @@ async def cellar(here: Office, *others: str) -> str:
 
 
 def noted(here: Office, channel: str) -> list[str]:
-    """Who can read this channel, as its entries say in order, each change once."""
+    """Return the channel's audiences in order, without repeats."""
     found: list[str] = []
     for entry in here.entries(ConversationOpened, AudienceChanged):
         assert isinstance(entry.event, ConversationOpened | AudienceChanged)

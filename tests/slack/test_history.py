@@ -1,4 +1,4 @@
-"""Called into a conversation: what was said there before."""
+"""Earlier messages of a conversation that the soul joins."""
 
 from __future__ import annotations
 
@@ -21,14 +21,12 @@ async def earlier(here: Office) -> list[EarlierMessage]:
 
 
 async def shown(here: Office, thread: str) -> list[EarlierMessage]:
-    """What was said there before."""
     found = await here.slack.surroundings.earlier_messages(thread)
     assert found is not None, "Slack did not show it"
     return list(found.heard)
 
 
 def notes(heard: list[EarlierMessage]) -> list[tuple[str, str]]:
-    """What was said, and what is noted of it."""
     return [(one.event.text, one.event.note) for one in heard]
 
 

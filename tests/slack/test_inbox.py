@@ -1,4 +1,4 @@
-"""The durable inbox: in the journal first, then acked; and the way in and out of a workspace."""
+"""The durable inbox: recorded before the ack; connection and disconnection."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def test_people_are_asked_for_once(here: Office) -> None:
         await here.client("alice").chat_postMessage(channel=dm, text=word)
     await here.acked()
     asked = [args["user"] for args in here.wire.told("users.info")]
-    assert len(asked) == len(set(asked)) == 2  # the soul itself, and Alice
+    assert len(asked) == len(set(asked)) == 2  # the soul and Alice
 
 
 async def test_without_a_name_a_message_is_taken_all_the_same(here: Office) -> None:

@@ -1,4 +1,4 @@
-"""Events that Slack delivers long after something was said: remembered, not answered, by Slack's clock."""
+"""Late events: remembered, not answered, by Slack's clock."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DM = "D0ALICE0001"
 
 
 async def told(here: Office, age: float, **more: Any) -> str:
-    """Slack tells only now what Alice said in her DM so many seconds ago; its ts."""
+    """Deliver Alice's message with this age in seconds; return its ts."""
     said = {"type": "message", "channel": DM, "channel_type": "im", "user": ALICE.id, "text": "hello?"}
     ts = f"{here.clock.steady() - age:.6f}"
     await here.event(event={**said, "ts": ts, "event_ts": ts, **more})

@@ -1,4 +1,4 @@
-"""Names cost questions to Slack: a text may hold thousands of ids, and each is asked for in moderation."""
+"""Names at a bounded number of lookups."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ USER = "users.info"
 
 
 def asked(here: Office) -> list[str]:
-    """Whom Slack was asked about since the soul has come in; who was asked for at once, in any order."""
+    """Return the users looked up; concurrent ones sorted."""
     return sorted(args["user"] for args in here.wire.told(USER)[1:])
 
 
 def crowd(number: int, of: int = 2_500) -> list[str]:
-    """As many ids of nobody."""
+    """Return ids of no user."""
     return [f"U0{number:03}{n:05}" for n in range(of)]
 
 

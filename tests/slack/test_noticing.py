@@ -1,4 +1,4 @@
-"""What is said in channels to others, and reactions: kept for an inner life, and for nothing else."""
+"""Ambient messages and reactions, kept for the inner life only."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ KEY = f"noticed:{TEAM}:{GENERAL}"
 
 @pytest.fixture
 async def here(tmp_path: Path) -> AsyncIterator[Office]:
-    """An office whose soul has an inner life."""
     async with office(tmp_path, notes=True) as here:
         yield here
         assert verify(here.journal).violations == []
@@ -48,7 +47,6 @@ def noticed(here: Office) -> list[str]:
 
 
 def channel_of(here: Office, channel: str = GENERAL) -> Entry[ConversationOpened]:
-    """The thread of the channel itself."""
     return next(one for one in here.entries(ConversationOpened) if one.key == f"thread:{TEAM}:{channel}:")
 
 

@@ -1,4 +1,4 @@
-"""Every envelope that Slack knows, with each part missing, empty or of another kind: all are acked."""
+"""Every type of envelope with parts missing, empty or mistyped: all acked."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from tests.slack.switchboard import ours
 from tests.soak import later, shared
 
 BITE = 40
-"""Envelopes that are on their way at once."""
+"""Envelopes in flight."""
 Path = tuple[str | int, ...]
 
 
 def nested(depth: int) -> Any:
-    """A list in a list in a list …"""
     value: Any = []
     for _ in range(depth):
         value = [value]
@@ -31,7 +30,7 @@ def nested(depth: int) -> Any:
 
 
 ODD: tuple[Any, ...] = (None, True, 7, "", "text", "\ud800", [], {}, [None], [7], {"id": None}, nested(200))
-"""What may stand where something else is promised."""
+"""Values in place of expected ones."""
 
 EVENT = {
     "type": "event_callback",
@@ -138,7 +137,7 @@ PAYLOADS: tuple[dict[str, Any], ...] = (
 
 
 def places(value: Any, path: Path = ()) -> Iterator[Path]:
-    """The way to every part of it."""
+    """Yield the path to every part."""
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, part in parts:
         yield (*path, name)
@@ -146,7 +145,7 @@ def places(value: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def variants(whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """It without each of its parts, and with a few of ODD in the place of each, so that all take turns."""
+    """Yield copies without each part, and with a few of ODD in its place, in rotation."""
     for number, path in enumerate(places(whole)):
         *way, last = path
         for n in (-1, 0, number % len(ODD), (number * 5 + 7) % len(ODD)):

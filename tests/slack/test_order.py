@@ -1,4 +1,4 @@
-"""Slack promises no order, and we take envelopes at the same time: a reply is judged after its call."""
+"""Envelopes out of order: a reply is judged after its call."""
 
 from __future__ import annotations
 

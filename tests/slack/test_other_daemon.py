@@ -1,4 +1,4 @@
-"""Another daemon, with another journal, on the same Slack app."""
+"""Another daemon on the same Slack app."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ SAID = "Another daemon uses this Slack app"
 
 
 async def looked_again(clock: FakeClock) -> None:
-    """The time for another look has come."""
     await until(lambda: clock.sleepers > 0)
     await clock.advance(SECOND_LOOK)
 
@@ -73,7 +72,7 @@ async def test_our_own_sockets_are_no_other_daemon(count: int, caplog: pytest.Lo
 
 
 async def own_message(here: Office, ts: float, journal: str) -> None:
-    """Slack tells of a message of the soul's own that names this journal."""
+    """Deliver the soul's message with this journal's id."""
     payload = {"key": "k", "journal": journal, "answers": ""}
     said = {"type": "message", "channel": GENERAL, "channel_type": "channel", "user": SOUL.user}
     said |= {"text": "Hello.", "ts": f"{ts:.6f}", "bot_id": SOUL.bot}

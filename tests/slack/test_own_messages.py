@@ -1,4 +1,4 @@
-"""Which of the soul's own messages catch-up takes for known: they prove nothing of what stands above."""
+"""Own messages that catch-up knows, which prove nothing about earlier ones."""
 
 from __future__ import annotations
 
@@ -27,18 +27,15 @@ BOTH = [("mention", "@Claudius hello"), ("mention", "@Claudius and me?")]
 
 
 def marked(**payload: str) -> dict[str, Any]:
-    """The metadata of a message of ours."""
     return {"metadata": {"event_type": "soul_speech", "event_payload": payload}}
 
 
 async def say(here: Office, root: str, **more: Any) -> str:
-    """The soul says something in this thread."""
     client = here.client(SOUL.bot_token)
     return str((await client.chat_postMessage(channel=GENERAL, thread_ts=root, text="Hi.", **more))["ts"])
 
 
 async def append(here: Office, event: SpeechBegan | SpeechFinished, key: str) -> None:
-    """The journal says so."""
     thread = here.entries(ConversationOpened)[-1].thread
     closes = [entry.seq for entry in here.entries(SpeechBegan)] if isinstance(event, SpeechFinished) else []
     await here.journal.append(thread, event, key=key, author="soul", closes=closes)

@@ -1,4 +1,4 @@
-"""A long text as messages: nothing is lost, none is too long, and what stood there once stays as it was."""
+"""Long texts as messages: complete, bounded and stable."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ SIGNS = [
     "`",
 ]
 PIECES = [*LINES, *OPENINGS, *CLOSINGS, *SIGNS]
-PING = re.compile(r"<@U1>|<!channel>|(?<![\w@./+-])@here(?= )")
+PING = re.compile(r"<@U1>|<!channel>|(?<![\w\u0300-\u036f@./+-])@here(?= )")
 PHASES = [Phase.explicit, Phase.reuse, Phase.generate]
-"""Without shrinking, which takes minutes with texts so long."""
+"""Shrinking long texts takes minutes."""
 FAR = st.builds(long, st.sampled_from([*LINES, *SIGNS]), st.integers(9_500, 11_000))
-"""What brings a text to the end of a page."""
+"""Text near the end of a page."""
 PLACES = st.lists(st.sampled_from(PIECES), max_size=8).map("".join)
 PARTS = st.lists(st.tuples(PLACES, FAR, PLACES).map("".join), min_size=1, max_size=2)
 TEXTS = PARTS.map("".join).filter(str.strip)
@@ -44,17 +44,16 @@ CUTS = st.lists(st.integers(0, 25_000), max_size=3, unique=True).map(sorted)
 
 
 def bare(text: str) -> str:
-    """Without white space, which may go at a cut."""
+    """Remove white space, which cuts may drop."""
     return "".join(text.split())
 
 
 def between(found: Sequence[MessagePage]) -> list[tuple[int, MessagePage]]:
-    """Each page with where it began."""
     return list(zip([0, *(page.upto for page in found)], found, strict=False))
 
 
 def repeated(text: str, found: Sequence[MessagePage]) -> int:
-    """How many characters the pages have more than the text. Each holds its own part of it."""
+    """Check each page's text; return the surplus characters of all."""
     more = 0
     for since, page in between(found):
         own, shown = bare(text[since : page.upto]), bare(page.text)

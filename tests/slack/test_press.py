@@ -1,4 +1,4 @@
-"""The press of a button: what it leaves in the journal, and which leave nothing."""
+"""Button presses, recorded or ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the soul says pings nobody and makes Slack fetch nothing, however it comes in pieces; code stays."""
+"""Messages without pings or previews, in any pieces; code unchanged."""
 
 from __future__ import annotations
 
@@ -64,12 +64,11 @@ WITH_LINKS = st.lists(st.sampled_from([*PIECES, *LINKS]), max_size=14).map("".jo
 
 
 def good(host: str) -> bool:
-    """Only this host was named."""
+    """True if no other host is named."""
     return host == "good.com"
 
 
 def bare(text: str) -> str:
-    """The text without its code."""
     return mask_code(text).text
 
 

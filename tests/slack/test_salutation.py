@@ -1,4 +1,4 @@
-"""For whom a follow-up is that names somebody: for them only where it begins with their name."""
+"""Follow-ups addressed by a name at their start."""
 
 from __future__ import annotations
 

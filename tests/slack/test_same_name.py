@@ -1,4 +1,4 @@
-"""People of one name are told apart, owners are marked, and a name that changes counts at once."""
+"""Equal names, marks of owners, changed names."""
 
 # ruff: noqa: RUF001 - letters that look like others are what is tried here
 
@@ -34,12 +34,11 @@ def called(name: str, handle: str = "") -> dict[str, Any]:
 
 
 def names(here: Office) -> list[str]:
-    """What each who said something was shown as."""
     return [entry.event.name for entry in here.journal.entries_of_kind(PersonMessage)]
 
 
 def frame(here: Office) -> str:
-    """The line with which the last message begins for a model."""
+    """Return the first line of the last message for a model."""
     return entry_as_memory(here.journal.entries_of_kind(PersonMessage)[-1]).content.split("\n")[0]
 
 
@@ -65,7 +64,7 @@ async def test_a_name_stays_with_whoever_had_it_first_also_after_a_restart(tmp_p
             await here.caught_up()
             await here.say(name, GENERAL, f"{ME} hello")
             assert names(here)[-1] == shown
-    async with office(tmp_path, clock=clock) as here:  # a stop waits for nothing, and is told apart, too
+    async with office(tmp_path, clock=clock) as here:  # stops are immediate, yet distinguished
         await here.caught_up()
         await here.put("bob", GENERAL, text=f"{ME} stop", **profile("Alex", "apier"))
         assert here.one(StopRequest).event.name == "Alex (@apier)"
@@ -181,7 +180,7 @@ async def test_an_owner_is_marked_whatever_anybody_is_called(tmp_path: Path) -> 
         assert here.one(StopRequest).event.owner
 
 
-# Names that change
+# Changed names
 
 
 async def change(here: Office, kind: str, id: str, name: str, ts: str, **more: Any) -> None:
@@ -194,7 +193,7 @@ async def test_a_changed_name_counts_from_the_next_message_on(here: Office, kind
     await here.say("alice", dm, "hello")
     now = here.clock.now()
     await change(here, kind, ALICE.id, "Annika", f"{now + 1:.6f}")
-    await change(here, kind, ALICE.id, "Alina", f"{now - 600:.6f}")  # comes late, and is older
+    await change(here, kind, ALICE.id, "Alina", f"{now - 600:.6f}")  # late and older
     await here.say("alice", dm, "who am I?")
     await here.say("bob", await here.dm("bob"), f"who is <@{ALICE.id}>?")
     assert names(here) == ["Alice", "Annika", "Bob"]

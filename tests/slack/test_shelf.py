@@ -1,4 +1,4 @@
-"""What people can have read: files, a thread, a channel's history; only what all who are told could read."""
+"""Files, threads and channels to read, if all readers of the answer may read them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from daemon.documents.document import Document, DocumentError
-from daemon.engine.event import DAY
+from daemon.engine.clock import DAY
 from daemon.kinds import ConversationOpened
 from daemon.slack.directory import FRESH
 from daemon.slack.shared_files import MOST_FILES, NO_FILES, NOWHERE, SlackSourceProvider
@@ -17,11 +17,10 @@ from tests.slack.absence import post_many
 from tests.slack.office import GENERAL, ME, RANDOM, Office
 
 LATER = 9_000_000_000.0
-"""Long after all that is said here."""
+"""Time after all messages."""
 
 
 def now(here: Office) -> float:
-    """A moment after all that was said, as Slack has it."""
     return here.clock.now() + 1
 
 
@@ -30,13 +29,12 @@ def shelf(here: Office) -> SlackSourceProvider:
 
 
 async def begun(here: Office, channel: str = GENERAL, name: str = "alice") -> tuple[str, str]:
-    """A conversation with the soul: its thread, and the ts of its first message."""
+    """Return the thread and first ts of a conversation."""
     ts = await here.say(name, channel, f"{ME} hello")
     return here.entries(ConversationOpened)[-1].thread, ts
 
 
 async def share(here: Office, name: str, content: str | bytes, root: str, channel: str = GENERAL) -> None:
-    """Alice shares a file in this thread."""
     await here.client("alice").files_upload_v2(
         channel=channel,
         filename=name,
@@ -49,12 +47,10 @@ async def share(here: Office, name: str, content: str | bytes, root: str, channe
 
 
 async def files(here: Office, thread: str, *names: str) -> dict[str, str]:
-    """The content of each, by name."""
     return {document.name: document.text for document in await shelf(here).files(thread, names, LATER)}
 
 
 async def refused(reading: object) -> str:
-    """What is said in place of documents."""
     with pytest.raises(DocumentError) as error:
         await reading  # type: ignore[misc]
     return str(error.value)
@@ -153,11 +149,11 @@ async def test_a_branch_reads_what_was_shared_with_its_root(here: Office) -> Non
     assert await files(here, f"{thread}.helper.deeper") == {"report.txt": "here"}
 
 
-# A thread
+# Threads
 
 
 def lines(document: Document) -> list[str]:
-    """What was said, without when."""
+    """Return the lines without times."""
     return [line for line in document.text.splitlines() if " UTC): " in line]
 
 
@@ -220,7 +216,7 @@ async def test_where_slack_is_away_it_ends(here: Office) -> None:
     assert "Slack did not show it" in await reading
 
 
-# A channel
+# Channels
 
 
 async def test_a_channels_history_is_that_of_so_many_days_with_its_threads(here: Office) -> None:
@@ -262,7 +258,6 @@ async def test_a_direct_message_is_read_where_it_is(here: Office) -> None:
 
 
 async def made(here: Office, name: str, *, private: bool) -> str:
-    """A channel of Alice's, with the soul and a conversation in it."""
     alice = here.client("alice")
     channel = str((await alice.conversations_create(name=name, is_private=private))["channel"]["id"])
     if private:

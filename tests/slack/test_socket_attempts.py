@@ -1,4 +1,4 @@
-"""How a connection is made: a fresh ticket each time, with patience, and not at all where Slack says so."""
+"""Connection attempts: fresh tickets, backoff, final refusals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from tests.slack.switchboard import LOST, Ours, hears, ours
 
 
 def again(end: Ours, times: int) -> bool:
-    """Was it connected again so often?"""
     return end.hearing.opened["closed"] == times
 
 

@@ -1,4 +1,4 @@
-"""The soul's voice: what stands in Slack in the end."""
+"""Speech, as Slack finally shows it."""
 
 from __future__ import annotations
 

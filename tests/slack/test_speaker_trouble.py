@@ -1,4 +1,4 @@
-"""The soul's voice where Slack refuses, is silent, or hides its answers: nothing is said twice."""
+"""Speech despite refusals, timeouts and lost responses; no duplicates."""
 
 from __future__ import annotations
 

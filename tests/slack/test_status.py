@@ -1,4 +1,4 @@
-"""What Slack shows while the soul thinks."""
+"""The status while the soul thinks."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ async def test_a_late_call_sets_nothing_again(here: Office) -> None:
     await until(lambda: len(here.wire.told(LINE)) == len(here.wire.told(SESSION)) == 1)
     await here.slack.speaker.finish(thread, None, "Hi", "k", ours)
     here.slack.speaker.status(thread, "", ours)
-    held.set()  # only now Slack does what it was asked first
+    held.set()  # only now Slack does the first request
     await until(lambda: not here.slack.speaker.busy)
     assert (lines(here), sessions(here)) == ([], [])
 
@@ -239,7 +239,6 @@ async def test_whoever_is_at_work_waits_for_nothing_that_a_killed_life_has_left(
 
 
 async def begins(here: Office, thread: str) -> None:
-    """An attempt at this thread."""
     began = SoulTurnBegan(execution=f"{thread}@1", inputs=(), process="p", texts="")
     await here.journal.append(thread, began, key=f"{thread}@1/began", author="soul")
 
@@ -251,6 +250,6 @@ async def show_and_clear(here: Office) -> None:
 
 
 def spots() -> int:
-    """How many signs are thought of."""
+    """Return the number of cached statuses."""
     gc.collect()
     return sum(isinstance(one, ThreadStatus) for one in gc.get_objects())

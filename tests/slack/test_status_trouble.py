@@ -1,4 +1,4 @@
-"""What Slack shows of the soul's work where Slack does not take it."""
+"""The status when Slack refuses it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stops that are no message: a reaction, and Slack's own Stop button."""
+"""Stops by reaction or Slack's Stop button."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ from tests.slack.work import SIGN, answers, begins, called, ends, parks, react, 
 
 @pytest.fixture
 async def owned(tmp_path: Path) -> AsyncIterator[Office]:
-    """An office of Carol's."""
     async with office(tmp_path, owners=frozenset({CAROL.id})) as here:
         yield here
 
@@ -52,7 +51,7 @@ async def test_whoever_began_it_stops_it_by_a_reaction(owned: Office) -> None:
 async def test_so_does_an_owner(owned: Office) -> None:
     root = await called(owned)
     await react(owned, "carol", root)
-    assert [stop.event.name for stop in stops(owned)] == [CAROL.id]  # who has said nothing so far
+    assert [stop.event.name for stop in stops(owned)] == [CAROL.id]  # unknown until now
 
 
 async def test_nobody_else_does(owned: Office) -> None:

@@ -1,4 +1,4 @@
-"""Stops that come twice, late, in bits and pieces, or when the journal takes nothing."""
+"""Repeated, late, partial and unrecorded stops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a message grows in Slack while it is being said."""
+"""Streamed messages."""
 
 from __future__ import annotations
 

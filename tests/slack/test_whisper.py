@@ -1,4 +1,4 @@
-"""What is told to one person only."""
+"""Ephemeral messages."""
 
 from __future__ import annotations
 

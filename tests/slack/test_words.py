@@ -1,4 +1,4 @@
-"""Which texts say stop, and nothing else; and what a perception of one looks like."""
+"""Texts that mean stop, and their inputs."""
 
 from __future__ import annotations
 

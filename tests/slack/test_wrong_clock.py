@@ -1,4 +1,4 @@
-"""A machine whose clock was once ahead of Slack's, by a year: nothing is lost for it, nothing doubled."""
+"""A clock once a year ahead of Slack's: nothing lost or doubled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the soul's voice share: a thread to speak in, and the time in which streams grow."""
+"""Helpers for tests of speech."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ KEY = "sess-1@1/say#1"
 
 
 def ours() -> None:
-    """The thread is still ours."""
+    """Accept: the lease is still held."""
 
 
 def lost() -> None:
-    """The thread is another attempt's by now."""
+    """Refuse: another attempt holds the lease."""
     raise FencedError(KEY)
 
 
 async def called(here: Office) -> tuple[str, str]:
-    """Alice calls the soul: its thread, and the ts of her message."""
     root = await here.say("alice", GENERAL, f"{ME} hello")
     here.wire.calls.clear()
     return here.entries(ConversationOpened)[-1].thread, root
@@ -31,7 +30,7 @@ async def texts(here: Office, root: str) -> list[str]:
 
 
 async def pace(here: Office) -> None:
-    """Let the time pass after which a stream shows what it has."""
+    """Advance time until a stream posts its text."""
     await until(lambda: here.clock.sleepers > 0)
     await here.clock.advance(PACE)
 

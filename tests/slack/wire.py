@@ -1,4 +1,4 @@
-"""The wire between the surface and the world: what was called, and what a test wants refused."""
+"""The wire between surface and world: recorded calls, requested failures."""
 
 from __future__ import annotations
 
@@ -19,36 +19,33 @@ SPEAKING = ("chat.", "assistant.", "agents.")
 
 @dataclass(slots=True)
 class Wire:
-    """Notes every call of the Web API; `refuse` holds, by method, the errors of its next calls."""
+    """Recorder of Web API calls; `refuse`: errors of the next calls by method."""
 
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     refuse: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     refuses: Callable[[str, dict[str, Any]], str] = lambda _method, _arguments: ""
-    """The error, if there is one, of any call of `chat.*`, by its method and arguments."""
+    """Error of a `chat.*` call by method and arguments, or empty."""
     lacking: set[str] = field(default_factory=set)
     cut: set[str] = field(default_factory=set)
-    """Methods that are done, but whose answer never arrives."""
+    """Methods that run, but whose response is lost."""
     garbled: set[str] = field(default_factory=set)
-    """Methods that are done, but whose answer is a gateway's."""
+    """Methods that run, but answer like a failing gateway."""
     proxied: set[str] = field(default_factory=set)
-    """Methods that are done, but whose answer is a proxy's, which is content."""
+    """Methods that run, but answer with a proxy's content."""
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Methods that always answer so."""
+    """Fixed responses by method."""
     guests: set[str] = field(default_factory=set)
-    """Ids of people who are guests in the workspace."""
     profiles: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What users.info tells of these people, by their ids, besides where they belong."""
+    """Extra fields of users.info by id."""
     held: dict[str, asyncio.Event] = field(default_factory=dict)
-    """Methods that are not done before this happens."""
+    """Events that methods wait for."""
     headers: list[str | None] = field(default_factory=list)
 
     @property
     def spoken(self) -> list[str]:
-        """The methods of what was said and shown, in order."""
         return [method for method, _ in self.calls if method.startswith(SPEAKING)]
 
     def told(self, method: str) -> list[dict[str, Any]]:
-        """The arguments of each call of this method."""
         return [args for name, args in self.calls if name == method]
 
     @web.middleware

@@ -1,4 +1,4 @@
-"""What the tests of stops and presses share: a thread in which the soul is at work, as life would note it."""
+"""A thread with the soul at work, in recorded entries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ SIGN = "octagonal_sign"
 
 
 async def begins(here: Office, *inputs: Entry[Event]) -> Entry[SoulTurnBegan]:
-    """A turn takes these."""
     thread, cause = inputs[0].thread, inputs[0].seq
     began = SoulTurnBegan(
         execution=f"{thread}@{cause}",
@@ -38,7 +37,6 @@ async def begins(here: Office, *inputs: Entry[Event]) -> Entry[SoulTurnBegan]:
 async def ends(
     here: Office, began: Entry[SoulTurnBegan], outcome: Literal["completed", "suspended"] = "completed"
 ) -> None:
-    """It ends."""
     await here.journal.append(
         began.thread,
         SoulTurnEnded(outcome=outcome),
@@ -50,7 +48,7 @@ async def ends(
 
 
 async def parks(here: Office, began: Entry[SoulTurnBegan]) -> Entry[QuestionAsked]:
-    """It asks, and waits."""
+    """Ask and suspend."""
     execution = began.event.execution
     asked, _ = await here.journal.append(
         began.thread,
@@ -64,7 +62,6 @@ async def parks(here: Office, began: Entry[SoulTurnBegan]) -> Entry[QuestionAske
 
 
 async def answers(here: Office, began: Entry[SoulTurnBegan], text: str = "Hm.") -> str:
-    """It says something; returns its ts."""
     key = f"{began.event.execution}/say#1"
     intent, _ = await here.journal.append(
         began.thread, SpeechBegan(), key=key, author="soul", cause=began.seq
@@ -82,12 +79,11 @@ async def answers(here: Office, began: Entry[SoulTurnBegan], text: str = "Hm.") 
 
 
 def stops(here: Office) -> list[Entry[StopRequest]]:
-    """The stops that were perceived."""
     return here.entries(StopRequest)
 
 
 async def called(here: Office) -> str:
-    """Alice calls the soul, and it is at work; returns the ts of her message."""
+    """Call the soul as Alice and begin; return the ts."""
     root = await here.say("alice", GENERAL, f"{ME} count to a million")
     await begins(here, here.entries(IncomingMessage)[-1])
     await here.caught_up()
@@ -101,7 +97,7 @@ async def react(here: Office, name: str, ts: str, emoji: str = SIGN, channel: st
 
 
 async def session_stop(here: Office, root: str, **changes: Any) -> None:
-    """Slack tells that someone pressed its Stop button."""
+    """Press Slack's Stop button."""
     event = {"type": "agent_session_stopped", "channel": GENERAL, "user": BOB.id, "thread_ts": root}
     await here.event(
         event={**event, "streaming_message_ts": [], "event_ts": f"{here.clock.now():.6f}", **changes}

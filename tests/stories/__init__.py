@@ -1,1 +1,1 @@
-"""Stories told through the real wire: real bolt, real anthropic SDK, real SQLite, a rehearsed world."""
+"""Tests through real bolt, anthropic SDK and SQLite in a rehearsed world."""

@@ -1,4 +1,4 @@
-"""A daemon that the nursery forked, which a test asks as it asks a process of asyncio's."""
+"""Daemon forked by the nursery, with the interface of asyncio's processes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ from collections.abc import Mapping, Sequence
 from daemon.settings.home import project_root
 
 LIMIT = 2**24
-"""Bytes that a daemon may say before somebody reads them."""
+"""Bytes of output that may be unread."""
 
 
 class Words(asyncio.StreamReaderProtocol):
-    """What it says on one of its pipes."""
-
     def __init__(self) -> None:
         self.said = asyncio.StreamReader(limit=LIMIT)
         self.over = asyncio.get_running_loop().create_future()
@@ -33,7 +31,7 @@ class Words(asyncio.StreamReaderProtocol):
 
 
 class Fate(asyncio.Protocol):
-    """What its keeper tells: its pid, and in the end its exit status."""
+    """Reader of the keeper's report: pid, later the exit status."""
 
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
@@ -56,8 +54,6 @@ class Fate(asyncio.Protocol):
 
 
 class Born:
-    """A daemon of the nursery's."""
-
     def __init__(self, out: Words, err: Words, fate: Fate) -> None:
         self.stdout = out.said
         self.stderr = err.said
@@ -73,7 +69,7 @@ class Born:
         return self._fate.status.result() if self._fate.status.done() else None
 
     def send_signal(self, sent: int) -> None:
-        """Raises ProcessLookupError where it has ended."""
+        """Send a signal. Raises ProcessLookupError if the daemon has ended."""
         if self.returncode is not None:
             raise ProcessLookupError
         os.kill(self.pid, sent)
@@ -85,20 +81,19 @@ class Born:
         self.send_signal(signal.SIGKILL)
 
     async def wait(self) -> int:
-        """Its exit status, once it has ended and said all."""
+        """Return the exit status, once all output is read."""
         for pipe in self._pipes:
             await asyncio.shield(pipe.over)
         return self._fate.status.result()
 
     async def communicate(self) -> tuple[bytes, bytes]:
-        """All that it said on its two pipes."""
         out, err = await self.stdout.read(), await self.stderr.read()
         await self.wait()
         return out, err
 
 
 async def born(command: Sequence[str], env: Mapping[str, str]) -> Born:
-    """A daemon that runs this command, with these variables and no others."""
+    """Start a daemon with exactly this environment."""
     out, err, fate = Words(), Words(), Fate()
     ends = [await pipe_to(one) for one in (out, err, fate)]
     order = json.dumps({"command": command, "env": dict(env)})
@@ -110,7 +105,7 @@ async def born(command: Sequence[str], env: Mapping[str, str]) -> Born:
 
 
 async def pipe_to(reader: asyncio.Protocol) -> int:
-    """A pipe that this reads; the file to write into."""
+    """Return the writing end of a new pipe."""
     ours, theirs = os.pipe()
     await asyncio.get_running_loop().connect_read_pipe(lambda: reader, os.fdopen(ours, "rb", buffering=0))
     return theirs
@@ -118,7 +113,7 @@ async def pipe_to(reader: asyncio.Protocol) -> int:
 
 @functools.cache
 def nursery() -> socket.socket:
-    """The nursery of this process; it ends with it."""
+    """Return the nursery of this process; both end together."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     env = {**os.environ, "PYTHONWARNINGS": "error", "SSL_CERT_DIR": os.devnull}
     command = [sys.executable, "-m", "tests.nursery"]

@@ -1,4 +1,4 @@
-"""What the stories of runs share: answers of the chooser, what people do to a run, and what came of it."""
+"""Helpers for runs: replies of the chooser, acts of people, results."""
 
 from __future__ import annotations
 
@@ -26,49 +26,43 @@ ON_IT = "I am on it."
 
 
 def choice(*actions: object, why: str = "it helps") -> str:
-    """An answer of the chooser."""
     return json.dumps({"why": why, "actions": list(actions)})
 
 
 def looking(query: str = "ferry") -> dict[str, Any]:
-    """The choice to search its memory."""
     return {"name": "SearchMemory", "args": {"query": query}}
 
 
 def turning(say: str = ON_IT, to: str = "problem_solving") -> str:
-    """An answer that goes over into another process."""
     return f"<aside>Hm.</aside><next>{to}</next><say>{say}</say><mood>focused</mood>"
 
 
 def answers(stage: Stage, *texts: str) -> None:
-    """What the model will say, call by call."""
+    """Queue replies of the model."""
     for text in texts:
         stage.model.say(text)
 
 
 async def deciding(stage: Stage, **settings: Any) -> None:
-    """The soul wakes again, and may decide by itself."""
+    """Restart the soul with the ISM."""
     await stage.sleep()
     await stage.wake(ism_enabled=True, **settings)
 
 
 def calls(stage: Stage) -> list[str]:
-    """What the model was asked for, in order."""
     return [call.event.name for call in stage.entries("model-call")]
 
 
 def ended(stage: Stage) -> list[str]:
-    """Why each run ended."""
     return [entry.event.reason for entry in stage.entries("ism-ended")]
 
 
 def models(stage: Stage) -> list[str]:
-    """Who was asked, in order."""
     return [call.event.model for call in stage.entries("model-call")]
 
 
 def offering(stage: Stage, *definitions: ActionDefinition) -> None:
-    """When the soul wakes again these are the actions that it has, besides Think and Respond."""
+    """Replace the actions of the next start, besides Think and Respond."""
     registry = ActionRegistry([think.definition(), respond.definition(), *definitions])
     stage.processes = with_playbooks(
         PROCESSES, PlaybookPlayer(registry=registry, loops=5), ["problem_solving"], expert=False
@@ -79,8 +73,6 @@ def offering(stage: Stage, *definitions: ActionDefinition) -> None:
 
 
 def raising(*, effect: bool) -> ActionDefinition:
-    """An action in which something goes wrong."""
-
     async def perform(_run: RunContext, _args: object) -> str:
         raise OSError("the bridge is up")
 
@@ -88,7 +80,7 @@ def raising(*, effect: bool) -> ActionDefinition:
 
 
 def coming_to(outcome: Outcome) -> ActionDefinition:
-    """An action that comes to this."""
+    """Return an action with this outcome."""
 
     async def perform(_run: RunContext, _args: object) -> Outcome:
         return outcome
@@ -97,24 +89,22 @@ def coming_to(outcome: Outcome) -> ActionDefinition:
 
 
 def outcomes(stage: Stage) -> list[str]:
-    """How each turn ended."""
     return [entry.event.outcome for entry in stage.entries("turn-ended")]
 
 
 def told(stage: Stage, nth: int = -1) -> str:
-    """All that the chooser was told in its nth request."""
+    """Return the text of the nth chooser request."""
     asked = [request for request in stage.model.requests if "why" in str(request.get("output_config"))]
     return json.dumps(asked[nth]["messages"], ensure_ascii=False)
 
 
 async def press(stage: Stage, name: str, channel: str, ts: str, label: str) -> None:
-    """Someone presses a button under this message."""
     asked = {"user": IDS[name], "channel": channel, "ts": ts, "label": label}
     await _do(stage, "press", asked)
 
 
 async def stop_button(stage: Stage, name: str, channel: str, root: str) -> None:
-    """Someone presses Slack's own Stop button in this thread, once it is there."""
+    """Press Slack's Stop button of a thread once it appears."""
     await stage.passing(MOMENT, lambda: stage.world.workspace.statuses.working(channel, root))
     await _do(stage, "stop", {"user": IDS[name], "channel": channel, "thread_ts": root})
 
@@ -126,12 +116,11 @@ async def _do(stage: Stage, what: str, asked: dict[str, str]) -> None:
 
 
 def questions(stage: Stage) -> Sequence[Entry[Any]]:
-    """What waits for an answer."""
     return stage.pending("asked")
 
 
 async def shown(stage: Stage, channel: str, root: str) -> list[tuple[str, list[str]]]:
-    """What stands in this thread, with the buttons under each message."""
+    """Return messages of a thread with their buttons."""
     replies = await stage.client("alice").conversations_replies(channel=channel, ts=root)
     return [
         (one["text"], [button["text"]["text"] for button in _buttons(one)]) for one in replies["messages"]
@@ -144,12 +133,12 @@ def _buttons(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def whispers(stage: Stage) -> list[tuple[str, str]]:
-    """Who was told what that nobody else sees."""
+    """Return recipients and texts of ephemeral messages."""
     return [(one["user"], one["markdown_text"]) for one in stage.wire.told("chat.postEphemeral")]
 
 
 async def pressed(stage: Stage, name: str, label: str) -> None:
-    """Someone presses a button under the question that waits, and what comes of it is over."""
+    """Press a button of the pending question, and settle."""
     [question] = questions(stage)
     *_, spoken = stage.soul.journal.entries_at(question.event.said)
     opened = stage.soul.journal.latest_of_kind(question.thread, ConversationOpened)

@@ -1,4 +1,4 @@
-"""The stage, with the soul awake on it."""
+"""Stages: dormant, awake or with an inner life."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.stories.ticking import live
 
 @pytest.fixture
 async def dormant(tmp_path: Path) -> AsyncIterator[Stage]:
-    """The stage for stories that wake the soul themselves, as they want it."""
+    """Yield a stage for tests that start the soul themselves."""
     async with staged(tmp_path) as stage:
         yield stage
         assert stage.unsent() == []
@@ -27,20 +27,18 @@ async def stage(dormant: Stage) -> Stage:
 
 @pytest.fixture
 async def thread(stage: Stage) -> str:
-    """A conversation of Alice's that has begun."""
+    """Return the ts of a conversation of Alice's."""
     stage.model.say(reply("Hello."))
     return await stage.say("alice", ALICE, "Hello")
 
 
 @pytest.fixture
 async def asleep(tmp_path: Path) -> AsyncIterator[Stage]:
-    """The stage before the soul is awake on it."""
     async with staged(tmp_path) as stage:
         yield stage
 
 
 @pytest.fixture
 async def alive(asleep: Stage) -> Stage:
-    """The stage, with a soul on it that has an inner life."""
     await live(asleep)
     return asleep

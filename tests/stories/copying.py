@@ -1,4 +1,4 @@
-"""A daemon that is copied as it would be found if it died there: each copy is the home of a next life."""
+"""Copies of the journal as a crash would leave it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ from tests.attention import CountedWriter
 
 
 class Copying(CountedWriter):
-    """A writer that can copy the journal's files as they stand."""
-
     copies: list[Path] = []  # noqa: RUF012  one list for a test
 
     def copy(self) -> None:
-        """One more of them."""
         home = self._store.path.parent
         copy = home.parent / f"copy-{len(self.copies)}"
         copy.mkdir()

@@ -1,4 +1,4 @@
-"""A model that knows a secret, and tries by each command of the inner life to bring it elsewhere."""
+"""Model that knows a secret and tries to leak it by each inner command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECRET = "marzipan"
 NUMBER = 47119
 LEAK = re.compile(rf"{SECRET}|(?<!\d){NUMBER}(?!\d)", re.IGNORECASE)
 TICK = 'name="anti_stagnation"'
-"""Stands in each request of a tick, and in no other."""
+"""Text that is in requests of ticks only."""
 VIEW = re.compile(r"in view: (?:.*\((sess-\w+)\)|public things only)")
 
 Command = tuple[str, Mapping[str, Any]]
@@ -25,12 +25,12 @@ Command = tuple[str, Mapping[str, Any]]
 
 @dataclass(kw_only=True)
 class Mind:
-    """The model: in a tick it answers what is queued, in a branch what fits the words it is begun with."""
+    """Script: queued answers in ticks, matching answers in branches."""
 
     answers: list[str] = field(default_factory=list)
     branches: dict[str, str] = field(default_factory=dict)
     asked: list[tuple[str, str]] = field(default_factory=list)
-    """Each request so far: the view of the tick that it is part of, else "other"; and its words."""
+    """Requests: view of the tick or "other", and text."""
 
     def __call__(self, body: Body) -> str:
         text = "\n".join(said for message in body["messages"] for said in texts(message["content"]))
@@ -47,7 +47,7 @@ class Mind:
 
 
 def written(commands: Sequence[Command], thought: str, *, mark: str = "") -> list[str]:
-    """Answers with these commands, as few as will do; `mark` stands wherever a text of its own can stand."""
+    """Return answers with these commands; `mark` fills all free texts."""
     most = MOST_COMMANDS - 1
     answers = []
     for start in range(0, len(commands), most):
@@ -61,7 +61,7 @@ def written(commands: Sequence[Command], thought: str, *, mark: str = "") -> lis
 
 
 def broken(mark: str) -> str:
-    """What is no command, in each way in which it can be none, with this mark in it."""
+    """Return an answer with every kind of invalid command, containing the mark."""
     lines = [
         f'{{"cmd_id": "{mark}", "type": "{mark}.{mark}"}}',
         f'{{"cmd_id": "{mark}", "type": "notes.list"}}',
@@ -76,7 +76,7 @@ def broken(mark: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """What there is to be tried with: notes and records by a name, conversations, and the whole journal."""
+    """Targets of attempts: ids of notes and records, threads."""
 
     notes: Mapping[str, int]
     records: Mapping[str, int]
@@ -85,12 +85,11 @@ class Known:
     last: int = 0
 
     def of(self, family: str) -> Sequence[int]:
-        """The records of this family."""
         return sorted({seq for name, seq in self.records.items() if name.startswith(family)})
 
 
 def tries(known: Known) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    """By command, what it is tried with by whoever knows the secret, in its view."""
+    """Return arguments by command for attempts in the secret's view."""
     note, other = known.notes["alice"], [known.notes["bob"], known.notes["general"]]
     text = f"Alice told me of {SECRET} and {NUMBER}."
     to, records = ["Bob", "Carol", "Echo", "#general", SECRET, *known.threads.values()], known.records
@@ -152,7 +151,7 @@ def tries(known: Known) -> Mapping[str, Sequence[Mapping[str, Any]]]:
 
 
 def looks(known: Known) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    """By command, what it is tried with elsewhere, by whoever looks for what there is: all ids, any word."""
+    """Return arguments by command for searches elsewhere."""
     notes = [*known.notes.values()]
     words = {"query": "Alice told me of and no a"}
     every: dict[str, Sequence[Mapping[str, Any]]] = {
@@ -198,5 +197,5 @@ def looks(known: Known) -> Mapping[str, Sequence[Mapping[str, Any]]]:
 
 
 def all_of(tried: Mapping[str, Sequence[Mapping[str, Any]]], *, but: Sequence[str] = ()) -> list[Command]:
-    """Each of these commands with all that it is tried with."""
+    """Return all commands except `but`."""
     return [(name, args) for name, several in tried.items() if name not in but for args in several]

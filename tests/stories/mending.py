@@ -1,4 +1,4 @@
-"""What the stories of an account at fault share: what people and owners read, and how time goes on."""
+"""Helpers for account faults."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ OWNERS = frozenset({ALICE_HERSELF.id})
 MENDING = "Something of mine needs mending"
 SONNET, HAIKU = "claude-sonnet-5-5", "claude-haiku-5-5"
 SHORT = 100.0
-"""Seconds: a step that is longer is taken at once."""
+"""Seconds; longer steps are taken at once."""
 FAULTS = {
     "unauthorized": "Claude does not take ANTHROPIC_API_KEY",
     "no-credit": "has no credit left",
     "unknown-model": f"There is no model {SONNET} for this account. Correct CLAUDE_MODEL (",
 }
-"""The faults, and how an owner is told."""
+"""Beginnings of the owner's notice by fault."""
 
 
 async def settled(stage: Stage) -> None:
-    """All that is due is done, in the conversations of owners, too."""
+    """Run due work, owners' conversations included."""
     async with asyncio.timeout(PATIENCE):
         await stage.soul.worker.sweep()
         while stage.soul.worker.is_busy or stage.undone():
@@ -35,7 +35,7 @@ async def settled(stage: Stage) -> None:
 
 
 async def say(stage: Stage, name: str, channel: str, text: str, root: str | None = None) -> str:
-    """Someone says something, and what comes of it is over, in the conversations of owners, too."""
+    """Post a message, and settle everywhere."""
     known = len(stage.entries("input"))
     ts = await stage.post(name, channel, text, root)
     await stage.until(lambda: len(stage.entries("input")) > known)
@@ -44,7 +44,7 @@ async def say(stage: Stage, name: str, channel: str, text: str, root: str | None
 
 
 async def passing(stage: Stage, seconds: float, step: float = 5.0) -> None:
-    """So much time passes, in steps, with a sweep in each; nobody looks within one that is long."""
+    """Let time pass in steps, with a sweep after each."""
     end = stage.clock.now() + seconds
     while stage.clock.now() < end:
         if step > SHORT:
@@ -55,7 +55,7 @@ async def passing(stage: Stage, seconds: float, step: float = 5.0) -> None:
 
 
 async def mended(stage: Stage) -> None:
-    """The account is mended, and at most a minute or two later nobody waits any more."""
+    """End the fault, and let time pass until nobody waits."""
     stage.model.faults.all_off()
     async with asyncio.timeout(PATIENCE):
         while stage.pending("waiting", "outage", "input", "turn-began"):
@@ -63,13 +63,12 @@ async def mended(stage: Stage) -> None:
 
 
 async def meet(stage: Stage) -> None:
-    """Everybody has met the soul: the greetings are over."""
     for who, place in (("alice", ALICE), ("bob", BOB), ("carol", CAROL)):
         await say(stage, who, place, "Hello")
 
 
 async def unasked(stage: Stage, name: str, channel: str) -> list[str]:
-    """What the soul said in this DM in no thread."""
+    """Return the soul's messages at the top of a DM."""
     history = await stage.client(name).conversations_history(channel=channel)
     return [message["text"] for message in history["messages"] if message["user"] == SOUL.user]
 
@@ -79,5 +78,4 @@ def asks(stage: Stage) -> int:
 
 
 def errors(caplog: pytest.LogCaptureFixture) -> Sequence[str]:
-    """What the log says at the level that wakes an owner, but for what this machine's load adds."""
     return [one.getMessage() for one in caplog.records if one.levelno >= logging.ERROR]

@@ -1,4 +1,4 @@
-"""A run that stands still in its middle, for the stories of what comes then."""
+"""Run held at a point in its middle."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ from tests.stories.stage import ALICE, ME, Stage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """Where in a run something comes: what the model says before it, what is held back, what it says then.
-
-    It stands before speaking while it chooses that.
-    """
+    """Replies before the point, the held one and those after it."""
 
     before: tuple[str, ...]
     held: str
@@ -44,7 +41,7 @@ points = pytest.mark.parametrize(
 async def amid(
     stage: Stage, point: Point, channel: str = ALICE, root: str | None = None
 ) -> AsyncIterator[str]:
-    """While inside, a run stands at this point; the ts of what it answers."""
+    """Hold a run at the point; yield the ts of its message."""
     held, before = asyncio.Event(), len(stage.model.requests)
     answers(stage, turning(), *point.before)
     stage.model.say(point.held, until=held)
@@ -57,6 +54,6 @@ async def amid(
 
 
 async def heard(stage: Stage, name: str, channel: str, text: str, root: str | None) -> None:
-    """Someone says this, and the soul has heard it."""
+    """Post a message, and wait until the journal has it."""
     ts = await stage.post(name, channel, text, root)
     await stage.until(lambda: ts in [entry.event.ts for entry in stage.entries("input")])

@@ -1,4 +1,4 @@
-"""What the stories of a failing model share: how time goes on while a model fails."""
+"""Helpers for model outages."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tests.stories.stage import Stage
 
 AWAY = "I can't gather my thoughts"
 AT_FAULT = "I can't think right now"
-"""How people are told that the account is at fault."""
+"""Beginning of the notice about an account fault."""
 LATER = 61.0 * (1 + CHANCE)
-"""Seconds after which what waits is tried again, whatever chance added."""
+"""Seconds until any wait is retried, including jitter."""
 
 
 async def pauses(stage: Stage, caplog: pytest.LogCaptureFixture, failures: int) -> None:
-    """So many tries fail, and after each of them the pause before the next one passes."""
+    """Wait for failed tries, passing the pause after each."""
     for failure in range(1, failures + 1):
         await stage.until(partial(_failed, caplog, failure))
         await stage.clock.advance(BACKOFF * MOST_TRIES_OF_CALL)
@@ -29,7 +29,6 @@ def _failed(caplog: pytest.LogCaptureFixture, times: int) -> bool:
 
 
 async def later(stage: Stage) -> None:
-    """The time for another try has come."""
     await stage.clock.advance(LATER)
     await stage.soul.worker.sweep()
     await stage.settled()

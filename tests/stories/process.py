@@ -1,7 +1,4 @@
-"""The daemon as a process of its own, started as an owner starts it; and the world around it.
-
-That world lives in the test's own process, so that a test waits for what happens there, and need not ask.
-"""
+"""Daemon as a separate process; its world lives in the test's process."""
 
 from __future__ import annotations
 
@@ -33,12 +30,12 @@ Daemon = Process | Born
 
 
 async def start(home: Path, *command: str, **env: str) -> Daemon:
-    """Start `python -m daemon …` with these variables and none of the machine's own, from the nursery."""
+    """Start `python -m daemon …` from the nursery, with these variables only."""
     return await born(command, variables(home, env))
 
 
 async def start_anew(home: Path, *command: str, within: Sequence[str] = (), **env: str) -> Daemon:
-    """The same as a program of its own, which takes seconds. `within` is a command that runs another one."""
+    """Start a new program, which takes seconds; `within` is a wrapping command."""
     return await asyncio.create_subprocess_exec(
         *(*within, sys.executable, "-m", "daemon", *command),
         cwd=project_root(),
@@ -49,7 +46,6 @@ async def start_anew(home: Path, *command: str, within: Sequence[str] = (), **en
 
 
 def variables(home: Path, env: Mapping[str, str]) -> dict[str, str]:
-    """What is set for a daemon that lives here."""
     inherited = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     return {
         **inherited,
@@ -62,7 +58,7 @@ def variables(home: Path, env: Mapping[str, str]) -> dict[str, str]:
 
 
 async def ready(process: Daemon) -> list[str]:
-    """What it prints until it is ready; the last line says where."""
+    """Return the output until the ready line."""
     assert process.stdout
     lines: list[str] = []
     async with asyncio.timeout(PATIENCE):
@@ -75,12 +71,11 @@ async def ready(process: Daemon) -> list[str]:
 
 
 def address_in(lines: Sequence[str]) -> str:
-    """Where a daemon is that has said so in the last of these lines, by a link or without one."""
+    """Return the URL of the ready line."""
     return lines[-1].split()[-1].partition("/?token=")[0]
 
 
 async def ended(process: Daemon) -> tuple[int, str]:
-    """Its exit status and what it said on stderr."""
     assert process.stderr
     async with asyncio.timeout(PATIENCE):
         said = (await process.stderr.read()).decode()
@@ -89,7 +84,7 @@ async def ended(process: Daemon) -> tuple[int, str]:
 
 @asynccontextmanager
 async def running(home: Path, *command: str, **env: str) -> AsyncIterator[tuple[Daemon, str]]:
-    """A daemon that is ready, and its URL; killed when the block ends, if it still lives."""
+    """Yield a ready daemon and its URL; kill it at the end."""
     process = await start(home, *command, **env)
     try:
         yield process, address_in(await ready(process))
@@ -100,14 +95,13 @@ async def running(home: Path, *command: str, **env: str) -> AsyncIterator[tuple[
 
 
 async def lived(home: Path) -> None:
-    """A daemon has been there, and has been stopped."""
     async with running(home) as (process, _):
         process.terminate()
         assert (await ended(process))[0] == 0
 
 
 def into(world: str) -> dict[str, str]:
-    """The variables that lead a daemon into this world."""
+    """Return variables for this world."""
     return {
         "SLACK_API_URL": f"{world}/api/",
         "SLACK_BOT_TOKEN": SOUL.bot_token,
@@ -118,7 +112,7 @@ def into(world: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """The world around a daemon, in real time, and Alice in it."""
+    """World in real time, with Alice."""
 
     url: str
     world: LocalSlack
@@ -126,22 +120,20 @@ class Around:
     alice: AsyncWebClient
 
     async def say(self, text: str, root: str | None = None) -> str:
-        """Alice says this to the soul; returns its ts."""
         return str((await self.alice.chat_postMessage(channel=ALICE, text=text, thread_ts=root))["ts"])
 
     def answers(self, ts: str) -> list[StoredMessage]:
-        """The messages of the soul in a thread, as they stand now."""
+        """Return the soul's messages of a thread."""
         db = self.world.workspace.db
         said = replies(db, find(db, ALICE, ts), 0, FOREVER, limit=100)
         return [message for message in said if message.body["user"] == SOUL.user]
 
     def texts(self, ts: str) -> list[str]:
-        """What they say."""
         return [str(message.body["text"]) for message in self.answers(ts)]
 
     @property
     def working(self) -> list[str]:
-        """The threads that show a Stop button, or words of what the soul is doing."""
+        """Threads that show a Stop button or status."""
         statuses = self.world.workspace.statuses
         shown = (*statuses.sessions(), *(line.json() for line in statuses.all()))
         return [one["thread_ts"] for one in shown]
@@ -149,7 +141,7 @@ class Around:
 
 @asynccontextmanager
 async def around(folder: Path, pace: float = 0.0) -> AsyncIterator[Around]:
-    """A world that daemons can be led into. `pace` are the seconds between two pieces of an answer."""
+    """Yield a world; `pace`: seconds between pieces."""
     clock, app, listener = SystemClock(), web.Application(), bind("127.0.0.1", 0)
     model = ClaudeUnderstudy(clock, pace=pace)
     model.mount(app)
@@ -163,25 +155,22 @@ async def around(folder: Path, pace: float = 0.0) -> AsyncIterator[Around]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """Alice in a world that is a process of its own."""
+    """Alice in a world of another process."""
 
     world: str
     session: ClientSession
     slack: AsyncWebClient
 
     async def say(self, text: str) -> str:
-        """Say this to the soul; returns its ts."""
         return str((await self.slack.chat_postMessage(channel=ALICE, text=text))["ts"])
 
     async def answers(self, ts: str) -> list[dict[str, Any]]:
-        """The messages of the soul in a thread."""
         replies = await self.slack.conversations_replies(channel=ALICE, ts=ts)
         return [message for message in replies["messages"] if message["user"] == SOUL.user]
 
 
 @asynccontextmanager
 async def visit(world: str, headers: Mapping[str, str] | None = None) -> AsyncIterator[Visit]:
-    """Go there as Alice. `headers` go with all that she sends."""
     async with ClientSession(headers=headers) as session:
         alice = AsyncWebClient(token="xoxp-alice", base_url=f"{world}/api/", session=session)
         yield Visit(world=world, session=session, slack=alice)

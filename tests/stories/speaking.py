@@ -1,4 +1,4 @@
-"""What the stories of the inner life's words share: its wishes, its commands, and how an owner answers."""
+"""Helpers for unprompted messages of the inner life."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from rehearsal.people import ECHO, TEAM
 from tests.stories.stage import GENERAL, Stage
 
 LAST = "last"
-"""Stands for the view that is the conversation in which the command was asked for."""
+"""View of the conversation that gave the command."""
 
 
 async def beep(stage: Stage, text: str, root: str | None = None) -> str:
-    """Echo says something, and what comes of it is over; its ts. It strips whatever it is told."""
+    """Post as Echo and settle; return the ts."""
     client = stage.client("alice")
     client.token = ECHO.bot_token
     said = await client.chat_postMessage(channel=GENERAL, text=text, thread_ts=root)
@@ -34,7 +34,7 @@ async def beep(stage: Stage, text: str, root: str | None = None) -> str:
 
 
 async def heard_out(*stages: Stage) -> None:
-    """What bots say is whole, and what comes of it is over: for each of these daemons."""
+    """Wait until bots' messages are complete and handled."""
 
     def whole() -> bool:
         return not any(stage.pending("may-grow") for stage in stages)
@@ -43,13 +43,13 @@ async def heard_out(*stages: Stage) -> None:
         was_whole = whole()
         for stage in stages:
             await stage.settled()
-        if was_whole and whole():  # what became whole while it settled begins a turn
+        if was_whole and whole():  # messages completed meanwhile begin a turn
             return
         await stages[0].passing(1, whole)
 
 
 def thread_of(stage: Stage, channel: str, ts: str) -> str:
-    """The thread of this conversation; that of what is said there unasked, where ts is empty."""
+    """Return a conversation's thread; empty ts: the top of the channel."""
     found = stage.soul.journal.get(thread_key(TEAM, channel, ts))
     assert found, "nothing was said there"
     return found.thread
@@ -58,7 +58,7 @@ def thread_of(stage: Stage, channel: str, ts: str) -> str:
 async def wanted(
     stage: Stage, thread: str, text: str, *, to: str = "", place: str = "", view: str = ""
 ) -> None:
-    """The inner life wants this said there; with `to`, an owner is asked there whether it may be."""
+    """Record a wish to speak; with `to`, an owner is asked first."""
     event = UnpromptedMessage(text=text, by=7, to=to or thread, place=place, leave=bool(to), view=view)
     key = f"wanted:{len(stage.entries('to-say'))}"
     await stage.soul.journal.append(thread, event, key=key, author="soul")
@@ -66,24 +66,21 @@ async def wanted(
 
 
 async def has_said(stage: Stage, thread: str, text: str) -> None:
-    """The same, and what comes of it is over."""
     await wanted(stage, thread, text)
     await stage.settled()
 
 
 async def top(stage: Stage, channel: str) -> str:
-    """The thread of what is said unasked in this channel."""
     return await stage.soul.slack.doors.channel_thread(channel)
 
 
 def became(stage: Stage) -> list[str]:
-    """What became of all that the inner life wanted said."""
     return [entry.event.outcome for entry in stage.entries("said-out")]
 
 
 @dataclass(kw_only=True)
 class Carrying:
-    """Implements inner/carrying_out.py's Tick, in a turn of a conversation."""
+    """Implements inner/carrying_out.py's Tick in a conversation."""
 
     turn: Turn
     id: int
@@ -94,9 +91,9 @@ class Carrying:
 
 @dataclass(kw_only=True)
 class Commands:
-    """A soul that carries out, in each turn of a conversation, the commands that it is given.
+    """Process that runs the given inner commands.
 
-    `view` is what is in sight; `records` are those that may be shared.
+    `view`: thread in view; `records`: those that may be shared.
     """
 
     stage: Stage
@@ -107,10 +104,10 @@ class Commands:
     records: Sequence[ShareableRecord] = ()
     given: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     held: asyncio.Event | None = None
-    """What each command is done by, and not recorded before."""
+    """Event before each record."""
 
     def plays(self) -> None:
-        """From when the stage's soul wakes next."""
+        """Use this process from the next start."""
         process = replace(PROCESSES["conversation"], run=self.run)
         self.stage.processes = {**PROCESSES, "conversation": process}
 
@@ -152,7 +149,7 @@ class Commands:
         ]
 
     async def carry_out(self, name: str, **args: Any) -> tuple[bool, str]:
-        """Carol asks for one command in her DM; was it carried out, and what was told of it?"""
+        """Run a command for Carol; return success and result."""
         self.given = [(name, args)]
         await self.stage.say("carol", "D0CAROL0001", "now")
         *_, ran = self.stage.entries("command")
@@ -160,7 +157,7 @@ class Commands:
 
 
 def places(stage: Stage) -> dict[str, str]:
-    """Where each thread of the journal is."""
+    """Return the channel of each thread."""
     return {entry.thread: entry.event.channel for entry in stage.entries("thread")}
 
 

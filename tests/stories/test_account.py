@@ -1,4 +1,4 @@
-"""The model's account is at fault: people and owners hear of it once, and all goes on when it is mended."""
+"""Account faults: one notice, recovery once mended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An account at fault, and what comes beside it: restarts, other owners, other outages, runs."""
+"""Account faults with restarts, owners, outages and runs."""
 
 from __future__ import annotations
 

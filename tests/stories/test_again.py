@@ -1,4 +1,4 @@
-"""Attempts that were cut off, and what the next one must not do: forget, repeat, pay again, or stutter."""
+"""Retried attempts: nothing forgotten, repeated or paid twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Somebody has answered a question in a thread that the soul only follows: they are owed an answer then."""
+"""Replies to people who answered a question in a thread that the soul only follows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may answer a question: whom it was put to, as long as they may be heard, and owners while they are."""
+"""People who may answer a question."""
 
 from __future__ import annotations
 

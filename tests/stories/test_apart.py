@@ -1,4 +1,4 @@
-"""A daemon in the real world never loads the rehearsed one: told by its own modules as it ends."""
+"""Independence of a daemon from rehearsal modules."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ sys.argv[1:] = arguments
 atexit.register(tell)
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
-"""Runs `python -m MODULE …`, and at its end says which modules of ours it has loaded."""
+"""Code that runs a module and reports our loaded modules at exit."""
 
 
 async def loaded(home: Path, *command: str, **env: str) -> set[str]:

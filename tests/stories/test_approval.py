@@ -1,4 +1,4 @@
-"""An owner agrees first: an action that needs approval, through restarts and what is said meanwhile."""
+"""Approval of an action by an owner."""
 
 from __future__ import annotations
 

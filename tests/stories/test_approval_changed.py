@@ -1,4 +1,4 @@
-"""Code or texts are edited while an approval waits: what the yes is worth, and what is done again."""
+"""Edits of code or texts during an approval."""
 
 from __future__ import annotations
 
@@ -54,8 +54,6 @@ async def stage(dormant: Stage) -> AsyncIterator[Stage]:
 
 
 class Deeds:
-    """What was done in the world, in order."""
-
     def __init__(self) -> None:
         self.done: list[str] = []
 
@@ -106,7 +104,7 @@ async def begun(stage: Stage, process: Process) -> str:
     return ts
 
 
-# What a yes survives
+# After a yes
 
 
 HANDLER = """
@@ -175,7 +173,7 @@ async def test_an_approval_survives_an_edit_of_a_text_that_it_was_asked_with(sta
     assert not stage.entries("restarted")
 
 
-# What begins again
+# Restarts
 
 
 @pytest.mark.parametrize("value", ["Yes", later("No")])
@@ -272,7 +270,7 @@ async def test_what_people_said_to_it_is_known_after_a_restart(stage: Stage) -> 
     assert (await stage.answers(GENERAL, ts))[-1] == "Which boat?"
 
 
-# What an action does
+# Actions
 
 
 def louder(published: list[str]) -> ActionDefinition:

@@ -1,4 +1,4 @@
-"""A branch asks: in its root's conversation, of whoever may read there, and of nobody else."""
+"""Questions of a branch, asked in its root's conversation."""
 
 from __future__ import annotations
 
@@ -50,8 +50,7 @@ Whom = Callable[[Turn], Sequence[str]]
 Meanwhile = Callable[[Turn], Awaitable[object]]
 
 
-async def nothing(_turn: Turn) -> None:
-    """Nothing is done."""
+async def nothing(_turn: Turn) -> None: ...
 
 
 async def wonder(turn: Turn) -> None:

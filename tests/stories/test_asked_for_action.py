@@ -1,4 +1,4 @@
-"""Without a key: the script takes an action of the reader's that is asked for by its name or description."""
+"""Rehearsed choice of an owner's action by its name or description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run does beside looking and speaking: it asks, it sets a time, it shows what it is at."""
+"""Questions, timers and plans of a run."""
 
 from __future__ import annotations
 

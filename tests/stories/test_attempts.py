@@ -1,4 +1,4 @@
-"""Turns that are tried again, soon at first, then ever more rarely; and one that another daemon tries."""
+"""Retries of turns with growing delays; takeover by another daemon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The soul was away, and Slack has long given up on sending again: it reads what it missed, and answers."""
+"""Backfill after Slack's own retries have ended."""
 
 from __future__ import annotations
 

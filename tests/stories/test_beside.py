@@ -1,4 +1,4 @@
-"""Steps of one turn beside each other: no two of them wait for the same words."""
+"""Parallel steps of a turn, of which no two may wait for the same words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An ordinary conversation at a bound: no call is made, it is said why, and an owner may let it go on."""
+"""Conversation at a limit, continued by an owner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The owner breaks a file while the daemon runs: `/healthz` names it until it is mended, and the log once."""
+"""Broken files of the owner, in `/healthz` and the log."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def in_place(make: Break) -> Break:
 
 def locked(file: Path) -> None:
     file.unlink()
-    file.symlink_to(file.name)  # a link to itself: root may read all else
+    file.symlink_to(file.name)  # root can read anything but a link loop
 
 
 TEXTS: dict[str, tuple[str, Break, str]] = {
@@ -201,7 +201,7 @@ async def test_a_file_of_actions_that_is_changed_live_is_named_until_it_is_as_be
     assert wrong_in((await stage.health())[1]) == []
     file = stage.words / "actions" / "mine.py"
     file.parent.mkdir(exist_ok=True)
-    file.write_text(f"{SECRET} (")  # the next start would refuse it
+    file.write_text(f"{SECRET} (")  # invalid at the next start
     status, told = await stage.health()
     assert (status, told["ok"]) == (200, True)
     assert wrong_in(told) == [

@@ -1,4 +1,4 @@
-"""Called into a conversation: what was said there is a step of the turn, and is not lost for good."""
+"""Earlier messages of a conversation, read once as a step."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
 from tests.stories.test_approval import publish, publishing
 
 LATE = 60.0
-"""Seconds after which an event comes that is late."""
+"""Delay of a late event in seconds."""
 
 
 async def called(stage: Stage) -> str:
-    await stage.until(lambda: not stage.soul.slack.catch_up.is_running)  # or it would hear what was said
+    await stage.until(lambda: not stage.soul.slack.catch_up.is_running)  # backfill would read the messages
     root = await stage.post("bob", GENERAL, "The build is red.")
     await stage.post("alice", GENERAL, f"{ME} can you look?", root)
     return root
@@ -43,7 +43,7 @@ async def test_what_was_said_before_is_fetched_after_the_turn_has_begun(stage: S
 
 
 class Counting(CountedWriter):
-    """A writer that notes how many messages of others each commit takes."""
+    """Writer that counts other people's messages by commit."""
 
     commits: ClassVar[list[int]] = []
 
@@ -66,7 +66,7 @@ async def test_a_long_thread_that_it_is_called_into_goes_to_disk_at_once(tmp_pat
         stage.model.say(reply("I see."))
         await stage.say("alice", GENERAL, f"{ME} can you look?", root)
         assert sum(Counting.commits) == 31
-        assert len(Counting.commits) < 4  # the first one may go ahead of the others
+        assert len(Counting.commits) < 4  # the first may be committed alone
 
 
 async def test_a_mention_knows_what_was_said_above_it_and_so_does_the_next_one(stage: Stage) -> None:

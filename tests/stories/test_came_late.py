@@ -1,5 +1,4 @@
-"""What comes later than it was written: a stop ends nothing that is newer, and no words answer a question
-that was asked after them."""
+"""Late stops and answers, which do not apply to anything newer."""
 
 from __future__ import annotations
 

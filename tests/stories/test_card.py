@@ -1,4 +1,4 @@
-"""A plan is one card in Slack, which changes in place: never said again, and in no answer's way."""
+"""Plan card in Slack, changed in place."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ async def test_a_card_goes_from_nothing_to_all_in_place_over_turns_and_lives(sta
     await stage.say("alice", ALICE, "plan 3 stay", root)
     [last] = await cards(stage, root)
     assert (last["ts"], last["text"]) == (first["ts"], f"3/3 {CONDITION}")
-    shown = [(entry.event.ts, entry.event.done) for entry in stage.entries("card-shown")]
+    shown = [(entry.event.ts, entry.event.done_count) for entry in stage.entries("card-shown")]
     assert shown == [(first["ts"], done) for done in (0, 2, 3)]
     assert len(await stage.answers(ALICE, root)) == 4
 
@@ -140,7 +140,7 @@ async def test_a_card_that_somebody_deletes_is_posted_once_more_and_no_oftener(s
             await stage.client("alice").chat_delete(channel=ALICE, ts=card["ts"], token=SOUL.bot_token)
         await stage.say("alice", ALICE, f"plan {done} stay", root)
     assert await read(stage, root) == []
-    assert [entry.event.done for entry in stage.entries("card-shown")] == [0, 1]
+    assert [entry.event.done_count for entry in stage.entries("card-shown")] == [0, 1]
     assert ["message_not_found" in entry.event.why for entry in stage.entries("card-missed")] == [True, True]
     assert len(await stage.answers(ALICE, root)) == 4
 
@@ -174,7 +174,7 @@ async def test_a_card_whose_answer_was_lost_is_not_posted_twice(stage: Stage) ->
 
 async def test_a_card_that_nobody_knew_of_is_found_again_when_it_changes(stage: Stage) -> None:
     caught_up = asyncio.Event()
-    stage.wire.held["conversations.history"] = caught_up  # what looks for news meets none of the refusals
+    stage.wire.held["conversations.history"] = caught_up  # backfill meets no refusal
     stage.wire.cut.add("chat.postMessage")
     stage.wire.refuse["conversations.replies"] = ["internal_error"] * 2
     root = await tell(stage, "plan 0 2 stay")

@@ -1,4 +1,4 @@
-"""A process is changed, or gone, while one of its turns is half done or waits, or a thread is in it."""
+"""Changed or missing process with turns in it."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ async def test_a_process_that_there_is_not_is_named_in_the_log(
     assert await stage.answers(ALICE, ts) == ["Here.", "Here."]
 
 
-# A process whose file was deleted, or renamed
+# Deleted or renamed files
 
 
 async def going_on(stage: Stage, travel: Process | None = None) -> None:

@@ -1,4 +1,4 @@
-"""People talk with the soul: in DMs, channels, threads, alone and together."""
+"""Conversations in DMs, channels and threads."""
 
 from __future__ import annotations
 

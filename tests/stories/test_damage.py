@@ -1,4 +1,4 @@
-"""A journal that is damaged, beside a daemon and before its start: it is said, and answered what can be."""
+"""Damaged journal, before and after the start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The soul decides: runs of the ISM, from the message to the answer, and what the chooser is told."""
+"""ISM runs, from message to answer, and prompts of the chooser."""
 
 from __future__ import annotations
 

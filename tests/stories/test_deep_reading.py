@@ -1,4 +1,4 @@
-"""People share what is long and ask about it: files, a thread, a channel. They are told what stands there."""
+"""Questions about long files, threads and channels."""
 
 from __future__ import annotations
 

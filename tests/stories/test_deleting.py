@@ -1,5 +1,4 @@
-"""What the soul said in a DM is deleted from Slack where its person wants that: after `!forget me`, or by
-`!delete`."""
+"""Deletion of messages by `!forget me` or `!delete`."""
 
 from __future__ import annotations
 

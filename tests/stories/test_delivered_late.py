@@ -1,4 +1,4 @@
-"""CATCH_UP_MAX_AGE in the whole daemon: what Slack delivers later than that is remembered, not answered."""
+"""CATCH_UP_MAX_AGE: later messages are remembered, not answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a piece of an answer costs as it comes: nothing of the journal."""
+"""Pieces of an answer, none of which reads the journal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PIECES = 1_500
 
 
 async def test_no_piece_of_an_answer_asks_the_journal_anything(stage: Stage) -> None:
-    await asked_for(stage, 1)  # what is asked once in a life
+    await asked_for(stage, 1)  # asked once a life
     few, many = await asked_for(stage, 1), await asked_for(stage, PIECES)
     requests = PIECES * len("so ") // ENOUGH
     assert many - few <= requests + 10, "each request asks whether the thread is still ours"

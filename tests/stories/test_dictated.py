@@ -1,4 +1,4 @@
-"""Alice dictates every tag that means something; to the soul each is a word of hers."""
+"""Tags in messages, taken as plain words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A full disk and a locked database: no ack, a line for the owner, and then it goes on."""
+"""Full disk and locked database: no ack."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def test_a_full_disk_loses_nothing_and_needs_no_restart(tmp_path: Path) ->
         while await healthy(alice.session, url):
             pass
         await redeliver(alice.session, world, 5)
-        while await delivered(alice.session, world) != (2, 1):  # sent again, and not taken again
+        while await delivered(alice.session, world) != (2, 1):  # redelivered and deduplicated
             pass
         limit_files(daemon, False)
         await redeliver(alice.session, world, 100)
@@ -72,7 +72,7 @@ async def test_a_full_disk_loses_nothing_and_needs_no_restart(tmp_path: Path) ->
 
 
 class Hurried(CountedWriter):
-    """A writer that waits a moment for whoever has locked its file: that time is real."""
+    """Writer that waits for locks in real time."""
 
     def __init__(self, store: JournalTables, committed: Callable[[Sequence[WrittenRow]], None]) -> None:
         super().__init__(store, committed)
@@ -87,7 +87,7 @@ async def hurry(stage: Stage) -> None:
 
 async def test_a_locked_database_is_waited_for(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
     await hurry(stage)
-    await stage.until(lambda: not stage.soul.slack.catch_up.is_running)  # or it would read what was not acked
+    await stage.until(lambda: not stage.soul.slack.catch_up.is_running)  # backfill would read the unacked
     other = sqlite3.connect(stage.home / "journal.db", isolation_level=None)
     other.execute("begin immediate")
     ts = await stage.post("alice", ALICE, "Are you there?")
@@ -96,7 +96,7 @@ async def test_a_locked_database_is_waited_for(stage: Stage, caplog: pytest.LogC
     other.execute("rollback")
     other.close()
     stage.model.say(reply("I am."))
-    await stage.clock.advance(4.0)  # Slack sends again what was not acked
+    await stage.clock.advance(4.0)  # Slack redelivers
     await stage.settled()
     assert await stage.answers(ALICE, ts) == ["I am."]
     assert "database is locked" in caplog.text

@@ -1,4 +1,4 @@
-"""A DM is one conversation, though each message at its top begins a thread: what was said before is known."""
+"""History of a DM across its threads."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ async def test_it_goes_on_after_one_message_that_is_longer_than_all_it_begins_wi
 @SOAK
 async def test_the_sum_is_made_after_an_answer_and_never_before_one(stage: Stage) -> None:
     held = asyncio.Event()
-    for _ in range(5):  # whoever's turn ends before it is made asks for it, too
+    for _ in range(5):  # turns that end before it exists ask for it, too
         stage.model.say(SUMMARY, asks=ASKED, model=FAST, until=held)
     number = 0
     while not any(ASKED in asked for asked in stage.asked()):

@@ -1,4 +1,4 @@
-"""Somebody edits a message while the soul works on its first version."""
+"""Edits of a message while its answer is made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that do not know when to stop: people read one answer, no call is endless, and Health tells."""
+"""Answers without end, cut and reported."""
 
 from __future__ import annotations
 

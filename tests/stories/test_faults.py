@@ -1,4 +1,4 @@
-"""Each fault of the rehearsal strikes while people talk: in the end every message was answered, once."""
+"""Single answers to all messages under each rehearsal fault."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ TALK = (
     ("alice", ALICE, "Mend the red kite.", None),
     ("alice", ALICE, "Paint the blue boat.", 3),
 )
-"""Who says what, where, and in answer to which of these."""
+"""Author, place, text and index of the message answered."""
 NAMES = {"alice": ALICE, "bob": BOB}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """How a fault is told to strike, and what becomes of it."""
+    """Settings and effects of a fault."""
 
     told: dict[str, Any] = field(default_factory=dict)
     also: str = ""
-    """A fault that happens once, without which this one would not be noticed."""
+    """Fault, once, that reveals this one."""
     long: float = 5.0
-    """Seconds for which people have to live with it, at the least."""
+    """Least seconds under the fault."""
     apology: bool = False
-    """Are people told that they have to wait? Once, at the most, in each thread."""
+    """True if each thread gets one apology."""
     smooth: bool = True
-    """Does no turn have to begin anew?"""
+    """True if no turn restarts."""
 
 
 STORIES = {
@@ -80,8 +80,7 @@ TOLD_ELSEWHERE = (
     *("missing-scope", "cut", "stalled", "slow", "unauthorized", "no-credit", "unknown-model", "down"),
     *("failing", "late", "window"),
 )
-"""Faults over which other stories of `make test` are: test_scopes, test_model, test_account, test_trouble,
-test_model_away, test_too_long."""
+"""Faults that other tests cover."""
 ALIKE = (
     "duplicate",
     "reorder",
@@ -93,7 +92,7 @@ ALIKE = (
     "malformed",
     "unbounded",
 )
-"""Faults that strike as one of those does that are left."""
+"""Faults like one of the others."""
 
 
 def test_every_fault_has_a_story() -> None:
@@ -107,7 +106,7 @@ async def test_every_message_is_answered_once(stage: Stage, name: str) -> None:
     await stage.wake(claude_model=SONNET, claude_model_fallback=HAIKU)
     async with asyncio.timeout(PATIENCE):
         for who, place in NAMES.items():
-            await stage.say(who, place, "Hello")  # the greeting is over
+            await stage.say(who, place, "Hello")  # ends the greeting
         board = board_of(stage, name)
         board.switch(name, **story.told)
         if story.also:
@@ -151,7 +150,7 @@ def board_of(stage: Stage, name: str) -> FaultSwitchboard:
 def struck(stage: Stage, board: FaultSwitchboard, name: str) -> bool:
     [shown] = [fault for fault in board.json() if fault["name"] == name]
     if shown["once"]:
-        return sum(stage.soul.slack.hearing.opened.values()) > 1  # it took the socket, so there was another
+        return sum(stage.soul.slack.hearing.opened.values()) > 1  # a second socket was opened
     away = [said for said in stage.entries("spoken") if said.event.text.startswith(AWAY)]
     noticed = bool(away) or not STORIES[name].apology
     return noticed and shown["strikes"] >= STORIES[name].told.get("times", 1)

@@ -1,4 +1,4 @@
-"""What docs/FIRST_TEST.md says of errors, of `asks`, of limits and buttons; what other pages queue."""
+"""Claims of docs/FIRST_TEST.md about errors, limits and buttons."""
 
 from __future__ import annotations
 

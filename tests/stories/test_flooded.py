@@ -1,4 +1,4 @@
-"""A daemon that others can reach, and strangers who take more connections than it may have files."""
+"""Reachable daemon with more connections than file descriptors."""
 
 from __future__ import annotations
 

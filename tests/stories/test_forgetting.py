@@ -1,4 +1,4 @@
-"""`!forget me`: once it is confirmed, nothing of that person's words is left, and all goes on."""
+"""`!forget me` removes all words of a person."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from tests.stories.test_reading import cell
 BEES = "I keep forty beehives behind the old windmill in Zinnwald"
 NOTED = "- keeps beehives behind the windmill in Zinnwald"
 CONTENT = re.compile(r"/:([0-9a-f]{12})#")
-"""The name of a context in a key, where it is made of its content."""
+"""Name of a context in a key, derived from its content."""
 SECRETS = ("beehives", "windmill", "Zinnwald")
-"""Words that only Alice said."""
+"""Words of Alice only."""
 
 
 def learned(say: str, aside: str = "Beehives behind a windmill!") -> str:

@@ -1,4 +1,4 @@
-"""A DM goes on over its conversations: what is forgotten goes from all of them, and from all made of it."""
+"""Forgetting in all conversations of a DM."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.stories.test_forgetting import (
 SUMMED = "Alice keeps beehives behind the windmill in Zinnwald, and told stories."
 APIARY = "- runs an apiary at the mill pond of Geising"
 NOTES = ("apiary", "Geising")
-"""Words that stand in no message of hers."""
+"""Words in notes only."""
 STORY = "a story of a heron that stood in the rain; "
 
 

@@ -1,4 +1,4 @@
-"""Forgetting that is cut off: at whatever boundary the daemon dies, the next one sees it through."""
+"""Forgetting completed after kills."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.stories.stage import Stage, staged
 from tests.stories.test_forgetting import SECRETS, forgotten, hashes, indexed, left, lived, traces
 
 EACH = 4
-"""Of the boundaries each so-manieth is the last one of a life."""
+"""Interval of tested boundaries."""
 
 
 class WhileForgetting(Copying):
-    """Copies them at each boundary of forgetting."""
+    """Writer that copies at each boundary."""
 
     begun = False
 

@@ -1,5 +1,4 @@
-"""Somebody is forgotten while all else goes on: turns at work, executions that wait, and what is beside the
-journal."""
+"""Forgetting during turns, waits and work outside the journal."""
 
 from __future__ import annotations
 
@@ -118,7 +117,7 @@ async def reads_on(stage: Stage, ready: asyncio.Event) -> None:
 
 
 class Late(CountedWriter):
-    """A writer that blanks what is forgotten when it may, and commits meanwhile."""
+    """Writer that commits while its blanking waits."""
 
     may = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""The whole daemon behind its guard: on loopback, open to others, or under another loopback address."""
+"""Daemon behind its guard at each kind of address."""
 
 from __future__ import annotations
 

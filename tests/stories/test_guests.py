@@ -1,4 +1,4 @@
-"""What was said in public is not used where a guest reads, who could not have read it there."""
+"""Public messages, not used before a guest who could not read them."""
 
 from __future__ import annotations
 

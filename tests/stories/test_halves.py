@@ -1,4 +1,4 @@
-"""Half a character, from a model, a tool or an old journal: people are answered, and the thread goes on."""
+"""Lone surrogates from a model, a tool or an old journal: people are still answered."""
 
 from __future__ import annotations
 

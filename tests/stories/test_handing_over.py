@@ -1,4 +1,4 @@
-"""`[memory, process, {"executeNow": True}]` and `recurse` in turns: processes, and the owner's actions."""
+"""Processes that `executeNow` or `recurse` in turns."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from tests.stories.stage import ALICE, Stage, reply, staged
 
 ESCALATES = '''
 from daemon.actions.function import action
-from daemon.ism import Recurse, Recursion
+from daemon.ism import RecurseFunction, RunContinuation
 from daemon.memory import WorkingMemory
 from daemon.processes import closing
 
 
 @action(playbooks=["problem_solving"])
-async def hand_over(memory: WorkingMemory, recurse: Recurse) -> object:
+async def hand_over(memory: WorkingMemory, recurse: RecurseFunction) -> object:
     """Hand it on."""
     return [memory, %s]
 
 
 @action(playbooks=["problem_solving"])
-async def look(memory: WorkingMemory, recurse: Recurse, where: str) -> Recursion:
+async def look(memory: WorkingMemory, recurse: RecurseFunction, where: str) -> RunContinuation:
     """Look somewhere."""
     return recurse({"workingMemory": memory, "internalMemory": ["looked at " + where]})
 
 
 @action(playbooks=["problem_solving"])
-async def leave(memory: WorkingMemory, recurse: Recurse) -> WorkingMemory:
+async def leave(memory: WorkingMemory, recurse: RecurseFunction) -> WorkingMemory:
     """It is enough."""
     return memory
 '''
@@ -224,7 +224,7 @@ async def fail(where: str) -> str:
 async def test_half_a_character_from_an_action_or_the_model_breaks_no_run_and_no_replay(
     stage: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("CRITICAL")  # pytest's own log could not hand it on to another process
+    caplog.set_level("CRITICAL")  # pytest's log cannot cross processes
     (stage.words / "actions" / "halves.py").write_text(HALVES, encoding="utf-8")
     await stage.wake(ism_enabled=True)
     look, fail = ({"name": name, "args": {"where": "\ud83d"}} for name in ("Look", "Fail"))
@@ -243,14 +243,14 @@ async def test_half_a_character_from_an_action_or_the_model_breaks_no_run_and_no
 
 
 SPEAKS = '''
-from daemon.actions.action import Run
+from daemon.actions.action import RunContext
 from daemon.actions.function import Say, action
 from daemon.process import Question, ask
 from daemon.turn.speech import show_status, whisper
 
 
 @action(playbooks=["problem_solving"], approval=True)
-async def speak(say: Say, run: Run) -> str:
+async def speak(say: Say, run: RunContext) -> str:
     """Speak of \\ud800."""
     await say("half \\ud800 said")
     await whisper(run.turn, "aside", run.turn.people[0], "half \\ud800 whispered")

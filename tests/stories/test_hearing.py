@@ -1,4 +1,4 @@
-"""The whole daemon loses its ears: it gets them back, says when it has none, and ends when it may not."""
+"""Daemon that loses its Slack sockets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.stories.stage import ALICE, Stage, staged
 
 HOUR = 3600.0
 CONVERSATIONS = 7
-"""Those of the rehearsed workspace that the soul is in."""
+"""Conversations with the soul in the rehearsed workspace."""
 
 
 async def metrics(stage: Stage, url: str = "") -> dict[str, float]:

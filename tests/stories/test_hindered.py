@@ -1,4 +1,4 @@
-"""What the daemon may not read or write where it lives: a line that says so, and the promised status."""
+"""Missing permissions: log line and exit status."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.stories.process import ended, into, lived, running, start, start_anew
 
 JOURNAL, STORE = "rehearsal-journal.db", "rehearsal.db"
 DROPPED = "--bounding-set=-dac_override,-dac_read_search"
-"""Without these, modes bind root, too."""
+"""setpriv argument without which root ignores file modes."""
 ROOT = os.geteuid() == 0
 BOUND: tuple[str, ...] = ("setpriv", DROPPED) if ROOT else ()
 

@@ -1,4 +1,4 @@
-"""A hostile answer: whatever the model streams, acks, the health and other people do not wait for it."""
+"""Hostile model streams, which delay nobody."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the inner life does not do: say a thing twice, think too soon, sleep for ever, or think unasked."""
+"""Bounds on repetition, pace and sleep of the inner life."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What it may spend a day: at that bound it asks nobody anything until the next one, and says so once."""
+"""Daily budget of the inner life."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What it writes is carried out, or it reads in the next request why not (H13, H14)."""
+"""Results of commands in the next request (H13, H14)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ REFUSED = {
     ),
     "a number that is none": ('{"type": "notes.list", "args": {"since": "nan"}}', "finite number", 12),
 }
-"""What is written, what the next request says of it, and at which character it was."""
+"""Command, error in the next request, position."""
 
 
 @pytest.mark.parametrize("case", shared(REFUSED, 4))

@@ -1,4 +1,4 @@
-"""How it sets its cycle (H4, H9, H15): replies in sight, mode, filter and pause, and what it may not set."""
+"""Cycle settings (H4, H9, H15) and their bounds."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ async def test_the_system_text_is_the_same_in_each_tick(alive: Stage) -> None:
     assert first.text != second.text
 
 
-# H15: what it sets holds from then on
+# H15: settings persist
 
 
 async def test_the_pause_is_as_long_as_it_wants(alive: Stage) -> None:
@@ -163,7 +163,7 @@ async def test_what_it_may_not_set_is_refused_where_it_sees_that(alive: Stage, c
     assert {name: asked.setting(name) for name in before} == before
 
 
-# The least pause
+# Least pause
 
 
 @SOAK
@@ -227,7 +227,7 @@ async def test_an_early_wake_waits_for_the_pause(alive: Stage) -> None:
     assert asked.setting("why you think now") == f"notes came: {note_of(stage, 'lift')}"
 
 
-# For whom: only commands of a tick set it
+# Ticks only
 
 
 async def test_a_command_of_a_note_is_only_words(alive: Stage) -> None:
@@ -240,7 +240,7 @@ async def test_a_command_of_a_note_is_only_words(alive: Stage) -> None:
     assert asked.setting("mode") == '"auto"'
 
 
-# Who is who, and what it sees by itself
+# Names and automatic views
 
 
 async def test_owners_are_shown_by_their_names(asleep: Stage) -> None:

@@ -1,4 +1,4 @@
-"""A model that fails: notes come in all the same, it asks less and less often, and then goes on."""
+"""Backoff of a failing model, while notes arrive."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def goes_by(stage: Stage, seconds: float) -> None:
 
 
 AN_HOUR = {"overloaded": 2 * 4, "unauthorized": 12}
-"""How often it may ask an hour: twice, with four tries each, or about an account once in five minutes."""
+"""Tries an hour: two times four, or one each five minutes for an account fault."""
 
 
 @pytest.mark.parametrize("fault", ["overloaded", later("unauthorized")])

@@ -1,4 +1,4 @@
-"""A command that failed stays in sight until the soul marks it as dealt with (HMP seed, section 1)."""
+"""Failed commands, shown until marked (HMP seed, section 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asleep until any of what it waits for comes (H16, H17): at no call, and then it is told why it woke."""
+"""Idling without calls until a condition (H16, H17)."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ async def test_what_it_said_last_before_a_sleep_is_in_sight_after_it(alive: Stag
     assert "Go on with the lift." in asked.context(6)
 
 
-# Until something comes
+# Wake conditions
 
 
 @pytest.mark.parametrize("comes", ["a note", later("a low note"), "a process"])
@@ -270,7 +270,7 @@ async def test_without_arguments_it_sleeps_until_something_comes(asleep: Stage, 
     assert shown(stage)[-1].setting("why you think now") == why
 
 
-# What it asked for in the same answer
+# Commands in the same answer
 
 
 WAKE = "what you asked for before your sleep is here"

@@ -1,4 +1,4 @@
-"""The soul thinks on its own: in ticks, each when its time has come, a line of the log for each (H20)."""
+"""Ticks at their time, each logged (H20)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes in is a note (H7, H8): what the next request says of it, by mode, filter and command."""
+"""Notes (H7, H8) in the next request."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ SAID = {
     "reaction": "low",
     "bot": "low",
 }
-"""Where a note comes from, and its priority."""
+"""Priority by source."""
 
 
 @SOAK
@@ -171,7 +171,7 @@ async def test_manual_mode_again_shows_no_words(alive: Stage) -> None:
     assert "paper" not in asked.context(4)
 
 
-# The commands about notes
+# Commands
 
 
 async def test_what_is_read_stands_in_the_next_request_alone(alive: Stage) -> None:

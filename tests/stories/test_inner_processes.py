@@ -1,4 +1,4 @@
-"""What runs (H1-H3, H5): real little programs of the owner's list, and how the next request tells of them."""
+"""Real programs of the owner's list (H1-H3, H5)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ENDS = {
     "warning": python("import sys; print('done'); print('but slowly', file=sys.stderr)"),
     "error": python("raise SystemExit('it broke')"),
 }
-"""Programs, each with the status that it ends with."""
+"""Programs by final status."""
 
 
 async def started(stage: Stage, name: str, **slots: str) -> int:
@@ -263,7 +263,7 @@ async def test_what_ends_while_it_sleeps_is_told_when_it_wakes(asleep: Stage) ->
     assert asked.setting("why you think now") == "the time of your sleep is over"
 
 
-# The soul's own processes
+# Own processes
 
 
 async def test_a_train_of_thought_is_a_process_too(alive: Stage) -> None:

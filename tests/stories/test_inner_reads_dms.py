@@ -1,4 +1,4 @@
-"""INNER_LIFE_READS_DMS: what is said in a DM is seen in a tick that has this DM alone in view, or never."""
+"""INNER_LIFE_READS_DMS: DMs only in their own view."""
 
 from __future__ import annotations
 

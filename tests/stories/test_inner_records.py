@@ -1,4 +1,4 @@
-"""What it writes down (H6, H10): each command of its diary, graph and llm_memory, in the next request."""
+"""Commands of diary, graph and llm_memory (H6, H10)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def records(asked: Shown) -> list[str]:
     return re.findall(r"<record [^>]*>\n(.*?)\n</record>", asked.context(3), re.DOTALL)
 
 
-# H6: only what was asked for
+# H6: only requested records
 
 
 @SOAK
@@ -150,7 +150,7 @@ async def test_what_is_not_there_is_refused(alive: Stage) -> None:
         assert (done, "is known here" in why) == ("no", True), command
 
 
-# What it notes for itself, in H10
+# H10: own notes
 
 
 async def test_llm_memory_is_in_sight_of_each_tick_until_it_is_deleted(alive: Stage) -> None:

@@ -1,4 +1,4 @@
-"""It goes in circles (H11, H18, H19, H22): what is a repeat, and what the next request says then."""
+"""Detection of repetition (H11, H18, H19, H22)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def shows(stage: Stage, seconds: float = 60.0) -> Shown:
     return await says(stage, unlike(len(shown(stage)) + 500), NEW, seconds=seconds)
 
 
-# H18: the same again
+# H18: identical answers
 
 
 async def test_the_same_three_times_is_one_reply_and_two_short_records(alive: Stage) -> None:
@@ -111,7 +111,7 @@ async def test_the_same_words_when_a_program_has_ended_are_no_repeat(asleep: Sta
     assert "repeated" not in lines(stage)
 
 
-# H11: what the next tick is told
+# H11: next tick
 
 
 async def test_context_7_names_the_strategy_and_the_reason_once(alive: Stage) -> None:
@@ -124,7 +124,7 @@ async def test_context_7_names_the_strategy_and_the_reason_once(alive: Stage) ->
     assert (await shows(stage)).context(7) == "none"
 
 
-# What is only alike, in H19
+# H19: similar answers
 
 
 @pytest.mark.parametrize(("new", "outcome"), [(True, "thought"), (False, "repeated")])
@@ -236,7 +236,7 @@ async def test_to_wait_is_never_a_repeat(alive: Stage, way: str) -> None:
     assert (await shows(stage)).context(7) == "none"
 
 
-# H22: the ways out, the cheap ones first
+# H22: remedies, cheap ones first
 
 
 async def circles(stage: Stage, times: int) -> Shown:

@@ -1,6 +1,6 @@
-"""All that one tick is sent (H12), kept as text to read: tests/stories/golden/.
+"""Full request of a tick (H12), compared with tests/stories/golden/.
 
-`GOLDEN=write make test` writes it anew where a prompt was changed on purpose.
+`GOLDEN=write make test` updates it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FAMILIES = {
     "message": ("send",),
     "mesh": ("ask", "share"),
 }
-"""The commands of the issue, a family each."""
+"""Commands of the issue by family."""
 
 
 def is_as(stage: Stage, name: str, text: str) -> None:

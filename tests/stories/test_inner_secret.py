@@ -1,4 +1,4 @@
-"""A secret in Alice's DM, and a model that tries by every command to bring it elsewhere: it never arrives."""
+"""Secret of a DM against leaks by every command."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from tests.stories.speaking import thread_of
 from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, Stage, staged
 
 LAST = ("cycle.idle", "cleanup.process_log", "cleanup.responses", "cleanup.notes", "notes.read")
-"""What would end the tick's view, or take out of sight what the next ticks are to look for."""
+"""Commands tried last: they end the view or hide evidence."""
 NEVER = {f"{family}.delete" for family in RECORD_TEXT} | {
     *("help", "files.read", "mesh.ask", "mesh.share", "process.stop", "process.mark", "diary.unpin")
 }
-"""What is tried so that it is refused: with the secret where none can stand, or elsewhere."""
+"""Commands whose attempts must be refused."""
 
 
 @dataclass(kw_only=True)
 class Story:
-    """The stage, its hostile model, and where it has something to look at."""
+    """Stage, hostile model and targets."""
 
     stage: Stage
     mind: Mind
@@ -50,7 +50,7 @@ class Story:
     threads: dict[str, str] = field(default_factory=dict)
     records: dict[str, int] = field(default_factory=dict)
     here: str = ""
-    """Which note's conversation is in view of the next tick; empty: none."""
+    """Note whose conversation the next tick views; empty: none."""
 
     async def say(self, name: str, channel: str, text: str) -> None:
         place = name if channel != GENERAL else "general"
@@ -75,7 +75,7 @@ class Story:
         await self.tick(*(_and_read(one, self.notes.get(self.here)) for one in first))
         await self.tick(_and_read(last, self.notes.get(then)))
         if not then:
-            await self.tick(f"I see, and sleep. {thought}")  # what it asked for is seen first, in this view
+            await self.tick(f"I see, and sleep. {thought}")  # shown first, in this view
         self.here = then
 
     def ticks(self) -> Sequence[object]:

@@ -1,4 +1,4 @@
-"""What it says to people and to neighbours (H21): by a tick's commands, through the whole daemon."""
+"""Commands that speak to people and bots (H21)."""
 
 from __future__ import annotations
 

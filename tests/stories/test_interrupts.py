@@ -1,4 +1,4 @@
-"""What is said while a run goes on, before a choice, an act or an answer: more of the same, something new."""
+"""Messages during a run: additions and new matters."""
 
 from __future__ import annotations
 

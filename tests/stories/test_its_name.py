@@ -1,4 +1,4 @@
-"""The soul's name has one source, soul.md: whatever a person sees of it has the name that stands there."""
+"""Name of the soul from soul.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The soul learns about people when nobody waits for it, and knows them the next time, where it may."""
+"""Notes about people, made when nobody waits and used where allowed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.stories.stage import ALICE, BOB, GENERAL, ME, RANDOM, Stage, reply
 
 NOTES = "- keeps bees\n- afraid of wasps"
 ASKED = "the notes of what you may know about Alice"
-"""What only the question after new notes says."""
+"""Text in the notes question only."""
 
 
 def learning(say: str = "Bees! How many?", learned: str = "yes") -> str:

@@ -1,4 +1,4 @@
-"""What the inner life wants said elsewhere: an owner is asked in a DM, agrees, declines, or says nothing."""
+"""Approval of unprompted messages by an owner."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ async def test_where_others_have_come_to_read_by_then_nothing_is_said(stage: Sta
     await wanted(stage, there, NEWS)
     await stage.settled()
     assert await unasked(stage, "alice", GENERAL) == []
-    await wanted(stage, there, NEWS, view=there)  # of a tick before that: what is public inside was in view
+    await wanted(stage, there, NEWS, view=there)  # from an earlier tick, whose view was public inside
     await stage.settled()
     assert await unasked(stage, "alice", GENERAL) == []
     assert became(stage) == ["refused"] * 3

@@ -1,4 +1,4 @@
-"""How runs end: every reason why one stops, and what an owner may say at a bound."""
+"""Stop reasons of runs, and extensions by owners."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def stage(dormant: Stage) -> Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """A reason to end: what the model says, under which settings, and what people read at last."""
+    """Replies, settings and final text for a stop reason."""
 
     says: tuple[str, ...]
     read: str = PARTLY
@@ -243,7 +243,7 @@ async def test_the_days_money_is_spent_in_the_middle(stage: Stage, left: float, 
     assert "may cost up to" in " ".join((await stage.health())[1]["wrong"])
     assert buttons == (["Continue", "Stop"] if owned else [])
     assert ended(stage) == ["money"]
-    if owned:  # who grants as much again
+    if owned:  # an owner grants as much again
         answers(stage, choice("Respond"), reply(FOUND))
         await pressed(stage, "carol", "Continue")
         assert (await stage.answers(GENERAL, ts))[-1] == FOUND

@@ -1,4 +1,4 @@
-"""Links in what the soul says: Slack fetches none that nobody in the conversation has named."""
+"""Links that nobody in the conversation named: Slack must not fetch them."""
 
 from __future__ import annotations
 

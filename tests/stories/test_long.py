@@ -1,4 +1,4 @@
-"""A long answer: it comes as several messages, while it is thought, and reads as one, whatever goes wrong."""
+"""Long answers in several messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.soak import SOAK, but, later
 from tests.stories.stage import ALICE, PATIENCE, Stage, reply
 
 PATIENT = "claude-opus-5-5"
-"""Its answers may be longer than others'."""
+"""Model with longer answers."""
 PROSE = "It is a long story, and it has to be told from the beginning, slowly. " * 8
 CODE = "def step(n: int) -> int:\n    return n * 3 + 1 if n % 2 else n // 2\n\n"
 HEADER = "| n | its square |\n|---|---|\n"
@@ -31,7 +31,7 @@ def chapter(number: int) -> str:
 LONG = "\n".join(chapter(number) for number in range(1, 13)).strip()
 STORY = "\n".join(chapter(number) for number in range(1, 9)).strip()
 MIDDLE = 12_000
-"""Characters after which it is interrupted: in the middle of the second message."""
+"""Characters before the interruption, in message two."""
 
 
 async def test_a_very_long_answer_arrives_whole(stage: Stage) -> None:

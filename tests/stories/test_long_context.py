@@ -1,4 +1,4 @@
-"""A text of a million tokens with known answers: code finds the needle, counts, and pairs; nobody sees it."""
+"""Text of a million tokens, read by code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompts of a long conversation: what they begin with is named once, and each call is as small as before."""
+"""Long conversations: a prefix is named once, and each call stays small."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ async def test_where_a_stretch_is_damaged_its_entries_are_named_one_by_one(stage
 
 
 class AroundStretches(Copying):
-    """Copies them before and after each stretch, and after each call from then on."""
+    """Writer that copies the journal around each stretch and after later calls."""
 
     def commit(self, batch: Sequence[PendingAppend]) -> list[Result]:
         kinds = {append.row.kind for append in batch}

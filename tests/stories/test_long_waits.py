@@ -1,4 +1,4 @@
-"""Who waits long for the first word sees that the soul is thinking, and after a minute reads a sentence."""
+"""Status, then a message, during long waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A daemon before a local server: it looks up what that can do, and ends where its list lacks a name."""
+"""Capability lookup of a local server."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ async def test_a_question_gives_way_to_a_person_and_is_asked_again_afterwards(wo
         assert known(world).keeps_sections is True
 
 
-# Names that the list lacks
+# Missing names
 
 
 async def test_a_name_that_the_list_lacks_ends_the_start_and_those_in_it_are_named(world: Stage) -> None:
@@ -195,7 +195,7 @@ async def test_a_name_counts_with_or_without_latest_and_a_prefix(world: Stage, n
         await awake(world, server, claude_model=name, claude_model_fast=name)
 
 
-# Servers that answer otherwise
+# Other replies
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ async def test_ollama_says_its_version_and_the_window_of_what_is_loaded(world: S
         assert kept(world)[0]["server"] == "Ollama 0.14.2"
 
 
-# A server that becomes another one
+# Replaced server
 
 
 async def test_a_server_that_serves_another_model_under_its_name_is_looked_up_again(world: Stage) -> None:

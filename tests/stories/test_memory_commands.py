@@ -1,4 +1,4 @@
-"""`!memory` shows people what is noted about them; they correct it, or have it forgotten."""
+"""`!memory`: notes shown, corrected, forgotten."""
 
 from __future__ import annotations
 

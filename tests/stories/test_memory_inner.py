@@ -1,4 +1,4 @@
-"""What the inner life keeps about somebody is theirs to see, and to have forgotten."""
+"""Inner records about people, shown and forgotten."""
 
 from __future__ import annotations
 

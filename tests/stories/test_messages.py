@@ -1,4 +1,4 @@
-"""message.send: to the view at once, elsewhere with an owner's leave; what is secret goes nowhere."""
+"""message.send: direct, with approval, or refused."""
 
 from __future__ import annotations
 

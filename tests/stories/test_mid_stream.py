@@ -1,4 +1,4 @@
-"""Killed while a message of it grows in Slack: the next life finishes that message, and writes no second."""
+"""Streamed message completed after a kill."""
 
 from __future__ import annotations
 

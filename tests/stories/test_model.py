@@ -1,4 +1,4 @@
-"""The model fails, in each way in which it can: people read one plain answer, or one plain sentence first."""
+"""Model failures and people's single notice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.stories.stage import ALICE, Stage, reply
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A way to fail before the first word: how it is cued, and its word in the journal."""
+    """Failure before the first word: cue and recorded name."""
 
     cue: Callable[[ClaudeUnderstudy], None]
     word: str
@@ -38,7 +38,7 @@ LASTING = {
 }
 
 SOAKED = [PASSING[name] for name in ("429", "500", "error in the stream", "cut")]
-"""Those that `make test` leaves out; mutants are shown by the others."""
+"""Cases for `make soak`; mutants need the others."""
 
 
 @pytest.mark.parametrize("fault", but(PASSING.values(), SOAKED), ids=PASSING.keys())

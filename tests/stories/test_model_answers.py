@@ -1,10 +1,10 @@
-"""The model answers, but not as it should: too long, refusing, empty, in another form."""
+"""Invalid model answers: long, refused, empty, malformed."""
 
 from __future__ import annotations
 
 import pytest
 
-from daemon.claude.requests import SPOKEN
+from daemon.claude.models import SPOKEN
 from rehearsal.claude.prompt import CHARACTERS
 from tests.soak import SOAK, later
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply

@@ -1,4 +1,4 @@
-"""A model is away, or slow: from its first failed try on its owner reads so, and no longer than it lasts."""
+"""Absent or slow model, reported to owners."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, Stage, reply
 from tests.stories.test_hearing import metrics
 
 LOCAL = "qwen3:8b"
-"""A model that no price is listed for."""
+"""Model without a price."""
 AWAY_SINCE = 'soul_model_away_since_timestamp_seconds{failure="%s",model="%s"}'
 SLOW_SINCE = 'soul_model_slow_since_timestamp_seconds{model="%s"}'
 
@@ -137,7 +137,7 @@ WAYS: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "402": ("no-credit", {}, "no-credit", FAULTS["no-credit"]),
     "404": ("unknown-model", {}, "unknown-model", FAULTS["unknown-model"]),
 }
-"""How a model does not answer: the fault, what it is told, its word, and what an owner reads."""
+"""Fault, arguments, recorded name, owner's text."""
 
 
 @pytest.mark.parametrize("way", shared(WAYS, 3))
@@ -304,7 +304,7 @@ async def test_a_model_that_is_away_is_not_called_slow_besides(stage: Stage) -> 
     assert report["failure"] == "server-error"
 
 
-# Owners are told
+# Owners' notices
 
 
 async def test_owners_read_in_a_dm_after_five_minutes_that_a_model_is_away(
@@ -418,7 +418,7 @@ def is_asked(stage: Stage, before: int) -> bool:
     return len(stage.model.requests) > before
 
 
-# What Health shows besides
+# Health
 
 
 async def test_health_shows_what_runs_and_how_its_calls_fare(
@@ -450,7 +450,7 @@ async def test_health_shows_what_runs_and_how_its_calls_fare(
     assert told['soul_model_errors_total{failure="overloaded"}'] == 1
 
 
-# It never was away
+# No outage
 
 
 async def test_a_daemon_that_never_was_away_has_nothing_to_catch_up_with(dormant: Stage) -> None:

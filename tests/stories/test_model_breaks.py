@@ -1,4 +1,4 @@
-"""The model breaks off in the middle: what people have begun to read is told anew in the same message."""
+"""Broken stream, answered anew in the same message."""
 
 from __future__ import annotations
 

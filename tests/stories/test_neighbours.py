@@ -1,4 +1,4 @@
-"""Other bots: they are asked and given records, and whatever they do, it comes to an end."""
+"""Conversations with other bots, which always end."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def answered(stage: Stage) -> int:
     return sum(entry.event.bot for entry in stage.entries("message"))
 
 
-# What it says to them
+# Messages to bots
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ async def test_they_are_turned_to_only_so_often_a_day(stage: Stage) -> None:
     assert (await commands.carry_out("mesh.ask", to="Echo", text="No. 5?"))[0]
 
 
-# What it answers
+# Answers
 
 
 async def test_who_always_mentions_back_is_answered_no_more_until_a_person_speaks(stage: Stage) -> None:

@@ -1,4 +1,4 @@
-"""A local model answers one request at a time: people first, and nothing is lost of what gave way to them."""
+"""Local model with one request at a time: people first."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from tests.stories.test_reading import cell, reads
 
 LOCAL = "qwen3:8b"
 PIECE = "Look at piece"
-"""How the sub-calls of a reading begin."""
+"""Beginning of sub-calls."""
 NOTES = "the notes of what you may know about Alice"
-"""What only the question after new notes says."""
+"""Text in the notes question only."""
 PRICE = ModelPrice(input=10, output=50, cache_read=10, cache_write=10)
 
 
@@ -63,7 +63,7 @@ def look_up_is_over(home: Path, llama: LlamaServer, url: str) -> None:
 
 
 class Local:
-    """The stage, and the server of its models."""
+    """Stage and model server."""
 
     def __init__(self, stage: Stage, llama: LlamaServer) -> None:
         self.stage, self.llama = stage, llama

@@ -1,4 +1,4 @@
-"""What the soul clears while it thinks in the open is out of its sight from the next turn on."""
+"""Cleared context, absent from the next turn on."""
 
 from __future__ import annotations
 

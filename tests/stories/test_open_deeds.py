@@ -1,4 +1,4 @@
-"""What the soul writes in the open is carried out: actions, and whatever it gets wrong."""
+"""Actions written in open thought."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In the open: two tags are explained at once, each other one on request; people see a plan's title."""
+"""Explanations of tags, and titles of plans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In the open: a final answer that people have begun to read, and that turns out to be none."""
+"""Final answer that turns out to be none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In the open: a misspelt tag is told beside what is carried out; the soul calls itself by two names."""
+"""Misspelt tags, reported beside the rest; two names of self-calls."""
 
 from __future__ import annotations
 

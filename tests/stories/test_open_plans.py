@@ -1,4 +1,4 @@
-"""In the open: an answer that closes a step of its plan goes on by itself, as far as it may."""
+"""Plan steps that continue by themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who says in the open what it said before is told so, and then asked for its end; whoever waits is not."""
+"""Repetition in open thought, warned and then ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stop ends all that goes on in a conversation and under it; an answer to one thing ends nothing else."""
+"""Stops of a conversation with its branches."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Thinking in the open: self-calls, plans, branches and what the core says, over the real wire.
-
-The rows of the seeds' acceptance that each story shows are named in its first line.
-"""
+"""Open thought over the wire: self-calls, plans, branches."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from tests.stories.stage import ALICE, BOB, Stage
 
 OVER = "<aside>This deserves some thought.</aside><next>deliberation</next><say></say><mood>calm</mood>"
 OPEN = "in the open"
-"""Stands in what a step of open thought is asked."""
+"""Text in requests of open thought."""
 ALONE = "Give your final answer now, as"
 
 
@@ -116,7 +113,7 @@ async def test_branches_think_beside_each_other_and_answer_their_parent(stage: S
     goes_on(stage, "Let me wait for the other.", final("Polaris, and Sigma Octantis."))
     ts = await stage.post("alice", ALICE, "Which are the pole stars?")
     await stage.until(lambda: len(stage.entries("turn-ended")) == 3)
-    await stage.passing(MOMENT, stage.world.workspace.statuses.all)  # while a branch thinks it is at work
+    await stage.passing(MOMENT, stage.world.workspace.statuses.all)  # branches at work show a status
     south.set()
     await stage.settled()
     assert await stage.answers(ALICE, ts) == ["Polaris, and Sigma Octantis."]

@@ -1,4 +1,4 @@
-"""The soul thinks with a server of chat completions: conversations through it, and what goes wrong there."""
+"""Conversations through a chat completions server."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ GPT, MINI = "gpt-9", "gpt-9-mini"
 KEY = "sk-hidden-word"
 PRICES = ((GPT, make_price(1, 10, 0.1)), (MINI, FREE_PRICE))
 ANSWERS = "Answer in <"
-"""What a note says before an answer, and no question of the look-up does."""
+"""Text in notes before an answer, not in lookups."""
 SECRET = "The person wants me to be brief."
-"""What the server's model thinks, where it does."""
+"""Hidden reasoning."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""An action of the owner's: a file in actions/, found at the start, offered, recorded, agreed to."""
+"""Owner's action from a file in actions/."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ async def test_it_is_offered_with_its_docstring_and_its_arguments_and_looks_up_o
 
 
 HUGE = 10**30
-"""A number of 31 digits, which neither a database nor most readers of JSON can hold."""
+"""Number too large for databases and many JSON readers."""
 
 
 async def test_a_number_beyond_the_limit_is_refused_with_the_limit_and_without_a_traceback(

@@ -1,4 +1,4 @@
-"""The soul reads in a sandbox of its owner's own class: what goes wrong there is told, and breaks no turn."""
+"""Faults of an owner's sandbox class."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HERE = "tests.stories.test_own_sandbox"
 
 
 class Plain:
-    """Runs cells in this process, as an owner's first class may."""
+    """Sandbox within this process."""
 
     def __init__(self, functions: Mapping[str, Function]) -> None:
         self.names: dict[str, Any] = {**functions}

@@ -1,4 +1,4 @@
-"""Models that cannot keep the form of an answer: in plain mode, and where sections are asked of them."""
+"""Plain mode, and models that break the answer format."""
 
 from __future__ import annotations
 

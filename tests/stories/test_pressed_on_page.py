@@ -1,4 +1,4 @@
-"""An owner presses a button on the page: it goes the way of a press in Slack, once, and only where it may."""
+"""Presses of an owner on the page, handled once, as in Slack."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ async def test_what_a_branch_asks_is_one_question_which_is_answered_on_the_page(
 
 
 class Holding(CountedWriter):
-    """A writer that writes no press before so many have come."""
+    """Writer that holds presses until several wait."""
 
     most: ClassVar[int] = 10
     came: ClassVar[int] = 0
@@ -180,7 +180,7 @@ async def test_a_press_that_waits_for_its_thread_is_told_and_outlives_a_restart(
 
 
 class Filling(CountedWriter):
-    """A writer whose disk is full for a while."""
+    """Writer with a disk that is full for a while."""
 
     full: ClassVar[bool] = False
 

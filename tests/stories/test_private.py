@@ -1,4 +1,4 @@
-"""What a run thinks stays in the journal: of all that is sent to Slack, nothing tells of it."""
+"""Private thoughts of runs, never sent to Slack."""
 
 from __future__ import annotations
 

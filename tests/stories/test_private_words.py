@@ -1,4 +1,4 @@
-"""What the soul thought earlier in a conversation is never said, word for word, not even for a moment."""
+"""Earlier thoughts, never repeated word for word."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.stories.test_open_thought import final, goes_on, sentence, thinks
 
 THOUGHT = "I was thinking about the ferry replacement, and it seems like a difficult decision for Bob."
 RUN = "ferry replacement"
-"""Words of it after the second one."""
+"""Part of the thought."""
 LEAK = "Well: I was thinking about the ferry replacement and it seems like a difficult decision."
 
 WRITTEN: dict[str, Callable[[str], str]] = {

@@ -1,4 +1,4 @@
-"""The daemon as its owner meets it: what it prints, how it ends, and what it says when it cannot start."""
+"""Output, exit statuses and start errors of the daemon."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.stories.process import Daemon, address_in, around, ended, into, ready
 from tests.stories.stage import PATIENCE, reply
 
 PROMPTLY = 5.0
-"""Real seconds for a stop with nothing left to say."""
+"""Real seconds for an idle stop."""
 
 
 async def test_without_any_key_it_is_ready_and_stops_when_told(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ async def test_without_any_key_it_is_ready_and_stops_when_told(tmp_path: Path) -
 
 @SOAK
 async def test_where_it_decides_without_an_owner_the_start_says_so(tmp_path: Path) -> None:
-    process = await start(tmp_path, ISM_ENABLED="true", ANTHROPIC_API_KEY="any")  # no tour, which has one
+    process = await start(tmp_path, ISM_ENABLED="true", ANTHROPIC_API_KEY="any")  # no tour with a key
     [decides] = [line for line in await ready(process) if line.startswith("decides")]
     assert decides.startswith("decides    by itself, in runs of 5 rounds; a limit ends a run")
     assert "OWNER_USER_IDS" in decides

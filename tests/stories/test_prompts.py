@@ -1,4 +1,4 @@
-"""What was sent to the model over many turns and runs: it only grows, and it keeps to its words."""
+"""Prompts that only grow over many turns and runs."""
 
 from __future__ import annotations
 

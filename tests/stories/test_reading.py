@@ -1,4 +1,4 @@
-"""The soul reads what is longer than any window: the loop, its bounds, its budget, and what a kill costs."""
+"""Deep reading: loop, limits, budget, kills."""
 
 from __future__ import annotations
 

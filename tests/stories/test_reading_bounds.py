@@ -1,4 +1,4 @@
-"""A reading that would not end, asks too much, or is stopped: what holds it, and what people are told."""
+"""Limits and stops of readings."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ async def test_out_of_time_calls_on_their_way_end(stage: Stage) -> None:
     await stage.settled()
     assert await stage.answers(ALICE, ts) == ["time"]
     assert endings(stage) == [("time", True)]
-    assert [entry.event.out_of_time for entry in stage.entries("model-call")] == [False, True, True]
+    assert [entry.event.ran_out_of_time for entry in stage.entries("model-call")] == [False, True, True]
 
 
 async def test_it_notices_that_it_goes_in_circles(stage: Stage) -> None:
@@ -198,7 +198,7 @@ async def test_a_stop_ends_it_in_the_middle_of_a_cell(stage: Stage) -> None:
 
 
 class Stuck:
-    """A sandbox in which nobody can look at a variable: what it is never says."""
+    """Sandbox that hangs on a lookup of variables."""
 
     def __init__(self) -> None:
         self.asked = asyncio.Event()

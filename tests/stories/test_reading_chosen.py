@@ -1,4 +1,4 @@
-"""ReadDeeply as an action: chosen in a run, or called in open thought. What it found is a finding there."""
+"""ReadDeeply in runs and open thought."""
 
 from __future__ import annotations
 

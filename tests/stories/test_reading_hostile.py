@@ -1,4 +1,4 @@
-"""What is read may be written by anybody: it is material, wherever it comes, and neither frame nor order."""
+"""Hostile text, treated as material only."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A cell that takes too much is lost, and its sandbox with it: the next one runs where all others ran again.
-
-They read back what they had asked for: nothing is paid again.
-"""
+"""Lost sandbox: cells run again with recorded results."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ SMALL = SandboxLimits(memory=64 * 2**20, calls=8)
 SHORT = SandboxLimits(seconds=1.5)
 FOR_EVER = "while True:\n    pass"
 FLOOD = "while True:\n    SHOW_VARS()"
-"""Goes over a bound however fast the machine is."""
+"""Code that exceeds a limit."""
 
 
 @asynccontextmanager
@@ -35,7 +32,7 @@ async def confined(folder: Path, kind: Kind = "auto", bounds: SandboxLimits = SM
 
 
 class Few:
-    """Opens so many sandboxes; after `most` of them there is none."""
+    """Factory of at most `most` sandboxes."""
 
     def __init__(self, sandboxes: SandboxFactory, most: int) -> None:
         self._sandboxes = sandboxes

@@ -1,4 +1,4 @@
-"""What people say while it reads: more of the same, something new, or stop. Nothing is paid twice for it."""
+"""Messages during a reading, without repeated payment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.stories.test_reading import BOOK, cell, endings, observed, reads
 from tests.stories.test_reading_chosen import adds
 
 NEW = "a new matter that wants"
-"""Stands in what the judge is asked."""
+"""Text in the judge's question."""
 ANSWER = reply("It is 77.")
 
 

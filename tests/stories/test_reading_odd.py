@@ -1,4 +1,4 @@
-"""Whatever a cell calls, with whatever it calls it: its model is told, and the reading goes on."""
+"""Odd calls of cells, reported to the model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.stories.test_reading import asked, cell, endings, observed, reads
 
 DEEP = "x = 'a'\nfor _ in range({depth}):\n    x = [x]\n"
 TWICE = "x = 'a'\nfor _ in range(20):\n    x = [x, x]\n"
-"""A few lists; written out they are a million."""
+"""Nested lists that expand to a million items."""
 ODD = {
     "no arguments": ("llm_query()", "TypeError"),
     "too many arguments": ("llm_query('a', 'b', 'c')", "TypeError"),
@@ -51,7 +51,7 @@ SHOWN = (
     "a variable that is not there",
     "an endless number",
 )
-"""What `make test` tries, too."""
+"""Cases of `make test`."""
 
 
 @pytest.mark.parametrize("odd", [name if name in SHOWN else later(name) for name in ODD])

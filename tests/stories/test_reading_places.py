@@ -1,4 +1,4 @@
-"""A reading names the right places: it sees numbered lines, and what stands there once is cited rightly."""
+"""Line numbers and citations of readings."""
 
 from __future__ import annotations
 

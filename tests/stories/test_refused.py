@@ -1,4 +1,4 @@
-"""Slack is away when the daemon starts, or will not have it any more while it lives: as its owner sees it."""
+"""Slack unreachable at the start, or access revoked."""
 
 from __future__ import annotations
 
@@ -51,9 +51,7 @@ async def test_while_slack_is_down_its_health_says_so(tmp_path: Path) -> None:
         async with stage.session.get(f"http://127.0.0.1:{port}/healthz") as answer:
             assert (answer.status, (await answer.json())["sockets"]) == (503, 0)
         stage.wire.refuse.clear()
-        while (
-            not waking.done()
-        ):  # no longer: who hears nothing for a while is deaf, until a real beat of the heart
+        while not waking.done():  # longer silence would count as deaf until a real heartbeat
             await stage.clock.advance(1)
         await waking
         await stage.until(lambda: stage.soul.slack.hearing.alive_count)

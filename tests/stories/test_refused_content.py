@@ -1,4 +1,4 @@
-"""What Slack refuses for its content is said otherwise, once, and whole; and if it cannot be, people know."""
+"""Refused content, said otherwise once."""
 
 from __future__ import annotations
 

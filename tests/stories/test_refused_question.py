@@ -1,4 +1,4 @@
-"""A question whose buttons Slack refuses in one form is asked otherwise; in none, nobody waits for it."""
+"""Questions with refused buttons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Without a key: what people want remembered is noted, listed, and told them again, also after a restart."""
+"""Rehearsed memory of facts, also after restarts."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def test_an_inner_life_thinks_of_what_its_notes_and_its_diary_hold(asleep:
         return [call.event.text for call in stage.entries("model-call") if call.event.name == "tick"]
 
     async def thinks(words: str) -> None:
-        """Let seconds pass until a tick says so, a minute or two at the most."""
+        """Wait for a tick with these words."""
         for _ in range(60):
             await stage.clock.advance(2)
             await stage.soul.worker.sweep()
@@ -81,7 +81,7 @@ async def test_an_inner_life_thinks_of_what_its_notes_and_its_diary_hold(asleep:
 
     await stage.post("alice", GENERAL, "The printer is out of ink again")
     async with asyncio.timeout(PATIENCE):
-        while not stage.entries("noticed"):  # or its first tick finds nothing, and it sleeps for an hour
+        while not stage.entries("noticed"):  # an empty first tick sleeps an hour
             await rest()
     await thinks("My diary holds about it: “The printer is out of ink again”")
     await stage.post("bob", GENERAL, f"{ME} what can you do?")

@@ -1,4 +1,4 @@
-"""The rehearsed model reads what people share, by real cells in the real sandbox, and says how it did."""
+"""Rehearsed reading in the real sandbox."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOG = "\n".join(
     f"day {n}: the ferry left late, which costs money" if n % 70 == 0 else f"day {n}: <calm> weather, no news"
     for n in range(1, 2_001)
 )
-"""Longer than what is read in one call; 28 lines mention a ferry."""
+"""Text too long for one call; 28 lines mention a ferry."""
 PLAN = "The plan.\nThe ferry leaves at nine.\nIt has [two] “decks”."
 
 

@@ -1,4 +1,4 @@
-"""The rehearsed model thinks in the open: its plan, its branches and its answer follow from the question."""
+"""Rehearsed open thought, derived from the question."""
 
 from __future__ import annotations
 

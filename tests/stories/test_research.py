@@ -1,4 +1,4 @@
-"""The soul looks something up in its owner's folders: what it is offered, what it reads, and what it says."""
+"""Research in the owner's folders."""
 
 from __future__ import annotations
 

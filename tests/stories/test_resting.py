@@ -1,4 +1,4 @@
-"""After a failed attempt a thread rests, and nobody holds it: a stop is heard at once, a message almost."""
+"""Threads that rest after a failure: stops and messages still work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An older copy of the journal is put back: what Slack shows as answered is not answered again."""
+"""Older journal restored: answers shown in Slack are not repeated."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ async def test_what_broke_off_and_what_an_owner_is_asked_are_no_answers(stage: S
     stage.model.cut(after=f"<aside>{'They ask much. ' * 1_000}</aside><say>The answer is, of cour")
     root = await stage.say("alice", ALICE, "question two")
     half, question = await stage.answers(ALICE, root)
-    assert half.startswith("The answer is,")  # how much of it had come hangs on the wire
+    assert half.startswith("The answer is,")  # the wire decides its length
     assert (half[-2:], question[:28]) == (" …", "I have used up what I may sp")
     stage.model.say(reply("Answer two."))
     await restore(stage)

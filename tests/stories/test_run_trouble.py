@@ -1,4 +1,4 @@
-"""The model fails in the middle of a run: it goes on from where it was, and nothing is paid again."""
+"""Model failures within a run, without repeated payment."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DONE = "It is the new timetable."
 SCRIPT = (turning(), choice("Think"), "A thought.", choice("Respond"), reply(DONE))
 NAMES = ["pipeline", "choose", "think", "choose", "pipeline"]
 LATER = 6 * 60.0
-"""Seconds after which what could not be reached was tried again."""
+"""Seconds until retries are over."""
 
 
 @pytest.fixture

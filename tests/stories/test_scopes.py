@@ -1,4 +1,4 @@
-"""The app lacks a scope, or may not speak in a place: said once, and nothing goes round in circles."""
+"""Missing scopes and forbidden places, reported once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be known where: a secret that was told in a direct message stays there."""
+"""Secret of a DM, kept there."""
 
 from __future__ import annotations
 

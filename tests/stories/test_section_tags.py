@@ -1,4 +1,4 @@
-"""The tags of sections: marked once for an installation, named in each prompt; bare ones are words."""
+"""Section tags with an installation's suffix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people share with the soul: what Slack says of it is kept, and its bytes can be had later."""
+"""Shared files: metadata recorded, bytes read later."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A short text after an answer of several posts, which broke off: it is said once, in one post.
+"""Shorter text after a broken answer of several posts.
 
-After a stop what people have read stays; another answer, and an apology, take the place of the posts.
+Stops leave read posts; answers and apologies replace them.
 """
 
 from __future__ import annotations

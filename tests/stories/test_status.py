@@ -1,4 +1,4 @@
-"""What Slack shows of the soul's work, and that at rest no thread anywhere shows any: over the real wire."""
+"""Status in Slack, cleared at rest."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SESSION = "agents.sessions.setStatus"
 
 
 @SOAK
-@pytest.mark.parametrize("blow", [signal.SIGKILL, later(signal.SIGTERM)])  # ten seconds to say it after all
+@pytest.mark.parametrize("blow", [signal.SIGKILL, later(signal.SIGTERM)])  # ten seconds for a last message
 async def test_ended_in_the_middle_of_an_answer_nothing_stays_at_work(
     tmp_path: Path, blow: signal.Signals
 ) -> None:
@@ -66,7 +66,7 @@ async def test_killed_when_the_answer_stood_its_sign_is_taken_away_by_the_next_l
             held = asyncio.Event()
             place.model.say(reply("Hi, Alice."), until=held)
             ts = await place.say("Hello?")
-            await until(lambda: len(place.working) == 2)  # the words, and the session's own sign
+            await until(lambda: len(place.working) == 2)  # text and session status
             place.world.faults.switch("broken", True, method=SESSION)
             held.set()
             await until(lambda: place.answers(ts))
@@ -111,7 +111,7 @@ async def test_while_a_question_waits_nobody_is_at_work(stage: Stage) -> None:
     stage.processes = {**PROCESSES, "conversation": asks}
     await stage.wake()
     ts = await stage.say("alice", ALICE, "May I?")
-    await passing(stage, 1)  # a sign that was wanted a moment ago would stand by now
+    await passing(stage, 1)  # a pending status would show by now
     assert len(await stage.answers(ALICE, ts)) == 1
     assert working(stage) == 0
 

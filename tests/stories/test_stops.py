@@ -1,4 +1,4 @@
-"""A stop, in whichever way it is said: nothing more is thought, done or paid for."""
+"""Stops in all forms end thought, action and cost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.stories.test_asking import SCHEDULE
 DONE = "It is the new timetable."
 STOPPED = "Stopped."
 PROMPTLY = 0.3
-"""Seconds of the processor within which a stop has closed the connection to the model."""
+"""CPU seconds until the model connection closes."""
 
 
 @points
@@ -98,7 +98,7 @@ async def pressed(stage: Stage, root: str) -> None:
 
 
 ways = pytest.mark.parametrize("way", [typed, later(signed), later(pressed)])
-"""How someone says stop."""
+"""Forms of a stop."""
 
 
 async def closed_promptly(stage: Stage, way: Way, root: str) -> int:
@@ -111,7 +111,7 @@ async def closed_promptly(stage: Stage, way: Way, root: str) -> int:
 
 
 COUNTED = {"before a word": ("<say>", STOPPED), "in the middle": ("One, two,", "One, two, …")}
-"""How far an answer has come, and what people read of it."""
+"""Progress of an answer and final text."""
 
 
 @ways

@@ -1,4 +1,4 @@
-"""Bots that stream: whoever is asked, or asks, is heard to the end, and once."""
+"""Streaming bots, read once complete."""
 
 from __future__ import annotations
 

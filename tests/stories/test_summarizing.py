@@ -1,4 +1,4 @@
-"""A conversation that has grown long is summed up when nobody waits; the journal holds every word of it."""
+"""Summaries of long conversations; the journal keeps all words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ASKED = "Write a summary of the conversation above"
 SUMMARY = "Alice told eight stories. The fourth was about a heron."
 LETTERS = LONG // 8
 STORIES = 8
-"""So many stories are just too long."""
+"""Stories that are too long."""
 
 
 def summed_up(stage: Stage, text: str | None = SUMMARY, until: asyncio.Event | None = None) -> None:

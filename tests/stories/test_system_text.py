@@ -1,4 +1,4 @@
-"""What the model is told once, in the cached system text, and what is left in the note of each call."""
+"""Split between cached system text and notes of calls."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply
 from tests.stories.test_own_action import LOOKS
 
 UNCACHED = 120
-"""The most tokens of an ordinary message that no cache holds, with its note. A token is three characters, as
-the rehearsed model counts: English has about four."""
+"""Most uncached tokens of an ordinary message, at three characters each as in the rehearsed model."""
 NOTE, CHOOSER = 80, 1_300
-"""The most tokens of a note, and of the prompt of a chooser before its playbook."""
+"""Most tokens of a note and of a chooser prompt before its playbook."""
 CHARACTERS = 3.6
-"""Characters of a token, by which these two had 430 and 1,900 tokens before."""
+"""Characters a token in these limits."""
 OLD_PIPELINE = """Answer as $name, with exactly these sections in this order and nothing outside them:
 
 $sections

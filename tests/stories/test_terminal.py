@@ -1,4 +1,4 @@
-"""`python -m daemon read`: its answer, its progress, how it ends, and what it says where it cannot read."""
+"""`python -m daemon read`: answers, progress, errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m daemon read` where no model answers: it ends, says why as a terminal needs it, and can go on."""
+"""`python -m daemon read` without a model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FOREIGN = re.compile(
     r"start the daemon|messages wait|goes on by itself|\bpage\b|\bthread\b|Slack|!trace|\bContinue\b|\bDM\b",
     re.IGNORECASE,
 )
-"""Words of advice that only those can follow who run the daemon, or talk to it."""
+"""Advice for people with a daemon or chat only."""
 FAULTS = {
     "unauthorized": (401, "authentication_error", "invalid x-api-key", "ANTHROPIC_API_KEY is not taken"),
     "no credit": (400, "invalid_request_error", "Your credit balance is too low", "has no credit left"),
@@ -35,7 +35,7 @@ FAULTS = {
     "no model": (404, "not_found_error", "model: x", "there is no model claude-sonnet-5-5 for this account"),
     "not understood": (400, "invalid_request_error", "messages: no", "does not understand what it is asked"),
 }
-"""What the server says, and what whoever waits at the terminal reads of it."""
+"""Server errors and terminal messages."""
 LINE = re.compile(
     r"No answer yet \(try (\d+)\)\. claude-[a-z0-9-]+: .+ It is tried again until RLM_MAX_TIME\."
 )

@@ -1,4 +1,4 @@
-"""What it thinks, and what of that may be read: sections, moods, the owner's texts, the budget."""
+"""Thoughts, sections, moods, texts and the budget."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ async def test_the_budget_of_a_day_ends_in_a_plain_sentence_and_no_call(stage: S
     assert first <= len(stage.model.requests) < 5
     assert stage.soul.budget.today().cost <= 0.15
     await stage.clock.skip(86_400)
-    ts = await stage.say("bob", BOB, "Good morning")  # Alice's DM, which goes on, would be too dear for it
+    ts = await stage.say("bob", BOB, "Good morning")  # Alice's long DM would cost too much
     assert not (await stage.answers(BOB, ts))[-1].startswith("I have used up")
 
 

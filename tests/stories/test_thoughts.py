@@ -1,4 +1,4 @@
-"""Thoughts of other models' kinds: nobody reads them in any state of any message, and people are answered."""
+"""Thoughts in other models' formats, never shown."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SHOWN = (
     "after words",
     "channels without their marks",
 )
-"""What `make test` tries, too."""
+"""Cases of `make test`."""
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,4 @@
-"""What was said in one place is in no prompt of another, unless everybody who reads there could have read it:
-for each pair of a DM, another one, a group DM, a private channel and a public one."""
+"""Messages of one place, absent from prompts of others without the same readers."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from tests.stories.test_learning import ASKED, learning
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Somewhere in Slack, and who talks to the soul there. `public`: may it be known everywhere?"""
+    """Place of a talk; `public`: known everywhere."""
 
     name: str
     channel: str

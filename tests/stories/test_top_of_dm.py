@@ -1,4 +1,4 @@
-"""At the top of a DM one may answer what was asked in one of its conversations, and bring back what waits."""
+"""Top of a DM: answers and resumed waits."""
 
 from __future__ import annotations
 

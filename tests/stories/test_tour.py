@@ -1,4 +1,4 @@
-"""The tour that is offered without a key: each of its stops plays its part on the whole daemon."""
+"""Tour without a key, stop by stop."""
 
 from __future__ import annotations
 

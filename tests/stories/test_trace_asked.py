@@ -1,4 +1,4 @@
-"""`!trace`: what was done here, in figures, for whoever asks and for nobody else."""
+"""`!trace`, for the asker alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Things go wrong: the model is away, a stream breaks, the daemon stops. Nothing is lost."""
+"""Outages, broken streams and restarts without loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the inner life wants said is said by the conversation that it is for: in a DM, a thread, a channel."""
+"""Unprompted messages in DMs, threads and channels."""
 
 from __future__ import annotations
 

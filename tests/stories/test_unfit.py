@@ -1,4 +1,4 @@
-"""What cannot be read has an end that is seen: closed, told once, and nobody else waits."""
+"""Unreadable inputs, closed and reported."""
 
 from __future__ import annotations
 

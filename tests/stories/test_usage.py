@@ -1,4 +1,4 @@
-"""`!help`, an unknown command, and *stop* where nothing runs: answered without asking a model."""
+"""`!help`, unknown commands and idle stops, without models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a model writes, over the real wire, where daemon and world are processes of their own."""
+"""Arbitrary model text, with daemon and world as processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.stories.stage import reply
 from tests.stories.test_thoughts import MARKS, SHAPES
 
 SPACES = 20_000
-"""So much white space after a `<` took the first parser many minutes."""
+"""White space that took an early parser minutes."""
 
 
 @asynccontextmanager
@@ -63,6 +63,6 @@ async def test_no_thought_is_ever_read(tmp_path: Path, chunk: int) -> None:
         for name, raw in SHAPES.items():
             place.model.say(raw, chunk=chunk)
             if "<say>" not in raw or "channels" in name:
-                place.model.say(raw, chunk=chunk)  # it is asked once more for the dialogue alone
+                place.model.say(raw, chunk=chunk)  # second call, for dialogue
             ts = await place.say(f"Well, {name}?")
             await comes_to(place, ts, "Hello.")

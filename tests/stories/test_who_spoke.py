@@ -1,4 +1,4 @@
-"""The page names those who spoke to the soul, nobody whose words it only read; a note is about one person."""
+"""Speakers named on the page; each note is about one person."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WALKS = "I like long walks on the beach."
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A row of Threads: names alone."""
+    """Names in a row of Threads."""
 
     asker: str
     spoke: set[str]
@@ -128,7 +128,7 @@ async def test_a_bot_that_asked_stands_in_the_row_and_is_no_person(stage: Stage)
     assert await threads_of(stage) == {}
 
 
-# What it knows of them
+# Notes about people
 
 
 async def test_new_notes_about_somebody_are_made_from_their_words_alone(stage: Stage) -> None:
@@ -144,7 +144,7 @@ async def test_new_notes_about_somebody_are_made_from_their_words_alone(stage: S
 
 
 OLD = '- Sven said: “I like long walks”\n- Alice said: “I like tea”\n- Greta (@g2) said: "Ice!"'
-"""What the rehearsed model of earlier days noted about Alice."""
+"""Note of earlier rehearsals about Alice."""
 
 
 async def old_notes(stage: Stage, text: str) -> None:

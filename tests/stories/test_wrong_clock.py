@@ -1,4 +1,4 @@
-"""A machine whose clock was once ahead, by a year: what was begun then ends when it should, and once."""
+"""Clock that was once a year ahead."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def test_what_was_postponed_is_answered_in_a_minute(stage: Stage) -> None:
     await stage.soul.worker.sweep()
     await stage.settled()
     assert len(await stage.answers(ALICE, ts)) == 1, "its minute is not over"
-    await stage.clock.advance(15)  # and what is added to it, so that not all try at once
+    await stage.clock.advance(15)  # jitter included
     await stage.soul.worker.sweep()
     await stage.settled()
     assert (await stage.answers(ALICE, ts))[1:] == ["Yes, I am."]

@@ -1,4 +1,4 @@
-"""What the stories of the inner life share: a soul that has one, what it thinks, and what it is shown."""
+"""Helpers for the inner life."""
 
 from __future__ import annotations
 
@@ -15,72 +15,69 @@ from tests.inner_life.programs.workshop import shell
 from tests.stories.stage import Stage
 
 PAUSE = 60.0
-"""Seconds from one tick to the next, where nobody says otherwise."""
+"""Seconds between ticks by default."""
 INNER = "## Your inner life"
-"""What stands in the system text of each tick, and in no other."""
+"""Text in system prompts of ticks only."""
 COMPARES = "Here are two answers of the same mind"
-"""How the small call of the reflex begins."""
+"""Beginning of the reflex's comparison."""
 LASTS = shell('n=0; while [ -d "$PWD" ] && [ $n -lt 200 ]; do sleep 0.2; n=$((n + 1)); done')
-"""A program that does not end before its folder is gone."""
+"""Program that runs until its folder is gone."""
 Command = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """What the model was sent in one tick: `system` is stable, `text` is all of the messages."""
+    """Request of a tick: `system` is stable, `text` all messages."""
 
     system: str
     text: str
     model: str
 
     def context(self, number: int) -> str:
-        """What stands in one of the seed's seven contexts."""
+        """Return one of the seed's seven contexts."""
         found = re.search(rf'<context n="{number}" name="\w+">\n(.*?)\n</context>', self.text, re.DOTALL)
         assert found, f"there is no context {number}"
         return found[1]
 
     @property
     def results(self) -> Mapping[str, tuple[str, str]]:
-        """By name, what became of the commands of the tick before: yes or no, and why."""
+        """Results by command of the last tick: success and text."""
         found = re.findall(r'<result of="(.*?)" id=".*?" done="(\w+)">(.*?)</result>', self.text, re.DOTALL)
         return {name: (done, words) for name, done, words in found}
 
     def setting(self, name: str) -> str:
-        """One line of context 5."""
         lines = dict(line.partition(": ")[::2] for line in self.context(5).splitlines())
         return lines[name]
 
 
 async def live(stage: Stage, **settings: Any) -> None:
-    """Wake it, with an inner life."""
     await stage.wake(inner_life_enabled=True, **settings)
     await stage.settled()
 
 
 def thought(words: str, *commands: Command) -> str:
-    """An answer of the model, with these commands at its end."""
+    """Return an answer with these commands."""
     lines = [json.dumps({"cmd_id": str(number), **one}) for number, one in enumerate(commands, 1)]
     section = "\n".join(["# Commands:", *lines, "# End of commands"]) if lines else ""
     return f"{words}\n\n{section}".strip()
 
 
 def do(type: str, /, **args: Any) -> Command:
-    """A command; `from_` stands for `from`."""
+    """Return a command; `from_` means `from`."""
     return {"type": type, "args": {name.rstrip("_"): value for name, value in args.items()}}
 
 
 def thinks(stage: Stage, words: str, *commands: Command) -> None:
-    """What it will answer in its next tick."""
     stage.model.say(thought(words, *commands), model="claude-sonnet*")
 
 
 def compares(stage: Stage, *, new: bool) -> None:
-    """What the small call says of two answers."""
+    """Queue the result of a comparison."""
     stage.model.say(json.dumps({"new": new, "why": "So it seems."}), asks=COMPARES)
 
 
 def shown(stage: Stage) -> list[Shown]:
-    """What the model was sent in each tick so far."""
+    """Return the requests of all ticks."""
     return [*_shown(stage)]
 
 
@@ -99,19 +96,18 @@ def _text(content: str | list[dict[str, Any]]) -> str:
 
 
 def lines(stage: Stage) -> list[str]:
-    """The outcomes in the log of the inner life, in order."""
     return [entry.event.outcome for entry in stage.entries("tick")]
 
 
 async def passes(stage: Stage, seconds: float) -> None:
-    """So much time passes at once; whatever is due then comes to its end."""
+    """Leap in time, and settle."""
     await stage.clock.leap(seconds)
     await stage.soul.worker.sweep()
     await stage.settled()
 
 
 async def tick(stage: Stage, seconds: float = PAUSE) -> Shown:
-    """Let the pause pass; what the model was sent in the tick that came then."""
+    """Run a tick; return its request."""
     before = len(shown(stage))
     await passes(stage, seconds)
     after = shown(stage)
@@ -120,14 +116,14 @@ async def tick(stage: Stage, seconds: float = PAUSE) -> Shown:
 
 
 async def does(stage: Stage, *commands: Command, words: str = "") -> Shown:
-    """A tick in which it writes these commands, and the one after it; what that one was sent."""
+    """Run a tick with these commands and another; return the latter's request."""
     await did(stage, *commands, words=words)
     thinks(stage, unlike(len(shown(stage))))
     return await tick(stage)
 
 
 async def did(stage: Stage, *commands: Command, words: str = "") -> list[Entry[CommandRan]]:
-    """A tick in which it writes these commands; how they are recorded."""
+    """Run a tick with these commands; return their entries."""
     before = len(stage.entries("command"))
     thinks(stage, words or unlike(len(shown(stage))), *commands)
     await tick(stage)
@@ -135,19 +131,18 @@ async def did(stage: Stage, *commands: Command, words: str = "") -> list[Entry[C
 
 
 def unlike(number: int) -> str:
-    """Words that are like no others of these."""
+    """Return a unique text."""
     return " ".join(f"{number * 7919 + place * 104_729:x}" for place in range(12))
 
 
 def conversation(stage: Stage, channel: str, ts: str) -> str:
-    """The thread of what was said there."""
     found = stage.soul.journal.get(thread_key(TEAM, channel, ts))
     assert found, "nothing was said there"
     return found.thread
 
 
 def note_of(stage: Stage, text: str) -> int:
-    """The id of the note in which this stands."""
+    """Return the id of the note with this text."""
     kinds = ("message", "heard", "noticed")
     entries = [entry for entry in stage.entries(*kinds) if not is_context(entry.key)]
     [found] = [entry.seq for entry in entries if text in entry.event.text]

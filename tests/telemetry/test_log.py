@@ -1,4 +1,4 @@
-"""The log says a thing once a minute, and how often it came besides."""
+"""Log lines at most once a minute, with counts of repeats."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from daemon.telemetry.log import ALIKE, FIELDS, KEPT, MINUTE, DedupHandler, Json
 
 
 class Log:
-    """A log of its own, with a clock in the hands of a test."""
+    """Log with a test's clock."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -101,7 +101,7 @@ def test_a_line_has_its_time_and_as_json_its_fields_and_a_traceback() -> None:
 
 
 FORGED = "down\r\n2026-11-28T00:00:00Z CRITICAL daemon: all is lost \x1b[2J\x9b31m \u202e\u2028 \ud800"
-"""What a model's address may say: a line that looks like one of ours, and what a terminal obeys."""
+"""A model's address that imitates a log line and controls a terminal."""
 
 
 @pytest.mark.parametrize("form", [TextFormatter(), JsonFormatter()], ids=["text", "json"])

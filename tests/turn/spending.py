@@ -1,4 +1,4 @@
-"""A life of which only what it spends is written: entries as turns, calls and owners leave them."""
+"""Entries that count as usage."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEN = TokenUsage(input=1, cache_read=2, cache_write=3, output=4)
 
 
 def called(**more: Any) -> ModelCall:
-    """A call as it is recorded: ten tokens, a cent and two seconds, if nothing else is said."""
+    """Return a call of ten tokens, a cent and two seconds by default."""
     usual: dict[str, Any] = {
         "name": "think",
         "role": "fast",
@@ -43,17 +43,16 @@ def called(**more: Any) -> ModelCall:
 
 
 def about(bound: LimitReached | None) -> Mapping[str, str]:
-    """What a question is about that is asked at this bound."""
     assert bound
     return {name: text for name, text in asdict(bound).items() if name in ("bound", "resets", "person")}
 
 
 async def _unheard(_thread: str, _outage: Entry[OutageBegan]) -> None:
-    """Nobody is told."""
+    """Tell nobody."""
 
 
 class Life:
-    """A journal, into which a story is written entry by entry, and what counts it."""
+    """Journal, filled entry by entry, with its counters."""
 
     def __init__(self, journal: Journal, clock: FakeClock) -> None:
         self.journal, self.clock = journal, clock
@@ -61,7 +60,7 @@ class Life:
         self._n = 0
 
     async def write(self, event: E, path: str = "t@1", author: str = "soul", name: str = "") -> Entry[E]:
-        """An entry under this path, of the thread that it names."""
+        """Append an entry under this path, in its thread."""
         self._n += 1
         key = name or f"{path}/{event.kind}#{self._n}"
         entry, _ = await self.journal.append(path.partition("@")[0], event, key=key, author=author)
@@ -72,16 +71,13 @@ class Life:
         await self.write(event, path, "core", f"{path}/began")
 
     async def call(self, path: str = "t@1", **more: Any) -> None:
-        """A call is recorded, see `called`."""
         await self.write(called(**more), path)
 
     async def answer(self, about: Mapping[str, Any], path: str = "t@1", value: str = CONTINUE) -> None:
-        """An owner presses a button."""
         event = QuestionAnswered(input=0, value=value, by="UOWNER", about=dict(about))
         await self.write(event, path, "UOWNER")
 
     async def word(self, author: str = "U1", thread: str = "t", *, bot: bool = False) -> None:
-        """Someone says something."""
         event = IncomingMessage(user=author, name=author, text="hm", ts="1.0", address="dm", bot=bot)
         await self.write(event, thread, author)
 
@@ -89,7 +85,6 @@ class Life:
         return LimitChecker(self.journal, self.clock, self.budget, turn=turn, thread=thread, person=person)
 
     def lifetime(self, path: str) -> Sequence[Entry[Event]]:
-        """All that is recorded of this execution."""
         began = cast(Entry[SoulTurnBegan], self.journal.get(f"{path}/began"))
         around = ExecutionServices(
             journal=self.journal,

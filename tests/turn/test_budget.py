@@ -1,4 +1,4 @@
-"""The purse: what is in flight counts, what is free is granted, and a day ends at midnight, UTC."""
+"""The daily budget: calls in flight count; it resets at midnight UTC."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ DAY = 86_400.0
 
 
 class Purse:
-    """A budget of one dollar, and calls that cost."""
-
     def __init__(self, journal: Journal, clock: FakeClock) -> None:
         self.journal, self.clock = journal, clock
         self.budget = DailyBudget(journal, clock, 1.0, ("U1",))

@@ -1,4 +1,4 @@
-"""The first turn after a start: it reads what its own conversation needs, however long the journal is."""
+"""The first turn after a start, which reads only its own conversation."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def test_what_was_spent_today_is_the_same_read_beside_the_loop_and_as_it_c
 
 
 class ReadApart(DmHistories):
-    """DMs that are read beside the loop, though the journal is short."""
+    """DM histories read in the background, despite a short journal."""
 
     far_behind = -1
 

@@ -1,4 +1,4 @@
-"""A reading asks hundreds of long prompts at once, and the daemon hears others meanwhile."""
+"""Hundreds of long prompts, without blocking the event loop."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ LONG = "x" * 50_000
 CELLS = {"all": f"llm_query_batched([f'{{n}}' + context for n in range({PROMPTS})])\nFINAL('done')"}
 WHOLE = "```repl\n" + CELLS["all"] + "\n```"
 A_FEW = 5
-"""Prompts of this length that are made ready at a stretch."""
+"""Long prompts prepared between pauses."""
 
 
 class Watched(Writer):
-    """Notes in which round of the event loop each request is made."""
+    """Writer that notes the loop iteration per request."""
 
     def __init__(self, llm: LLM) -> None:
         super().__init__(llm, lambda seen: WHOLE if "<question>" in seen else "noted")

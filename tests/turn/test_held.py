@@ -1,4 +1,4 @@
-"""Who is held while a suspect is at work, or while others live without it: nobody who need not be."""
+"""Threads held during a suspect's turn, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pasts of threads: folded on from turn to turn, they are what a fold from the beginning gives."""
+"""Histories of threads, resumed or folded from the start."""
 
 from __future__ import annotations
 
@@ -31,8 +31,6 @@ THREAD = "sess-00000001"
 
 
 class Life:
-    """A thread in which things happen, straight in the journal."""
-
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
 
@@ -195,7 +193,7 @@ async def test_a_clearing_that_its_own_turn_keeps_stands_once_and_goes_with_the_
 async def test_what_another_daemon_wrote_in_between_is_seen(life: Life, tmp_path: Path) -> None:
     pasts, mine = ThreadHistories(life.journal), await life.turn("mine")
     assert seqs(now(life, pasts)) == mine
-    (tmp_path / "journal.db.lock").unlink()  # as in the crash harness: a lock that did not hold
+    (tmp_path / "journal.db.lock").unlink()  # as in the crash harness: a lock that failed
     async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as other:
         theirs = await Life(other).turn("theirs", process="greeting")
     assert seqs(now(life, pasts)) == mine + theirs
@@ -203,8 +201,6 @@ async def test_what_another_daemon_wrote_in_between_is_seen(life: Life, tmp_path
 
 
 class Counting(Journal):
-    """Counts the entries that were asked for by their seqs."""
-
     asked = 0
 
     def entries_at(self, seqs: Sequence[int]) -> list[Entry[Any]]:

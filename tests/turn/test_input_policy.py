@@ -1,4 +1,4 @@
-"""What a thread's next turn takes of all that waits there."""
+"""Input selection for a thread's next turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one reading may use: bounded whoever asks, however many at once, and nobody waits for ever."""
+"""The allowance of a reading: bounded under concurrency, without deadlock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.turn.spending import called
 
 SEQS = count(1)
 ASKED = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12), st.integers(0, 5)), max_size=30)
-"""For each call: the cents that it may cost, at the most those that it will, and how long it takes."""
+"""Calls: reserved cents, real cents (at most the reserved), duration."""
 
 
 def made(cost: float = 0.01, **more: Any) -> Entry[ModelCall]:
@@ -45,8 +45,6 @@ def ledger(
 
 
 class Calls:
-    """Calls that are made under a ledger, and what was seen of them at once."""
-
     def __init__(self, ledger: ReadingAllowance, most: float) -> None:
         self.ledger = ledger
         self.most = most

@@ -1,4 +1,4 @@
-"""Bounds: what bodies, threads and people use is counted, and an owner's consent begins it anew."""
+"""Limits of executions, threads and people, reset by an owner's approval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A clock that was ahead, and many who wait since: a sweep each second asks of each when it was set right."""
+"""Many waits under a clock that was ahead: a sweep per second checks each."""
 
 from __future__ import annotations
 

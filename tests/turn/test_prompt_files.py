@@ -1,4 +1,4 @@
-"""The owner's playbooks as texts: read when they change, kept while they are broken, each in the journal."""
+"""The owner's playbooks: reloaded, kept if broken, recorded."""
 
 from __future__ import annotations
 
@@ -57,8 +57,6 @@ async def test_every_playbook_that_is_there_is_a_text(words: Path, journal: Jour
 
 
 class Counting(JournalWriter):
-    """A writer that counts how many wait for it at once."""
-
     waiting = 0
     most = 0
 

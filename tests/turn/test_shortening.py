@@ -1,4 +1,4 @@
-"""What of a memory is left out that is too long for a model, and what always stays."""
+"""Memories shortened to a model's window."""
 
 from __future__ import annotations
 

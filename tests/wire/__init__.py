@@ -1,1 +1,1 @@
-"""The crash harness over the real wire: the daemon as one process, its world as another, and the kills."""
+"""Crash harness over the real wire: daemon and world in separate processes."""

@@ -1,4 +1,4 @@
-"""`python -m tests.wire [SCENARIO…]`: every case of these scenarios (of all). Part of `make soak`."""
+"""`python -m tests.wire [SCENARIO…]`: all cases, part of `make soak`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What the processes of one case share: a page of memory, made before the fork, and the time that it keeps.
-
-The time runs fast and can be moved: paces, backoffs and outages cost nothing, in every process at once.
-"""
+"""Memory page that the processes of a case share, with a fast clock that can be moved."""
 
 from __future__ import annotations
 
@@ -12,15 +9,13 @@ import time
 
 T0 = 1_790_000_000.0
 SPEED = 20.0
-"""Seconds of a scenario in one second of ours, if the scenario does not say otherwise."""
+"""Scenario seconds per real second."""
 
 NAP = 3.0
-"""Seconds of the scenario for which anybody sleeps without a look at the time."""
+"""Scenario seconds between looks at a clock that may have moved."""
 
 
 class Board(ctypes.Structure):
-    """The shared page."""
-
     began: float
     moved: float
     phase: int
@@ -38,7 +33,7 @@ class Board(ctypes.Structure):
 
 
 def board() -> Board:
-    """A new page, for this process and those that it forks."""
+    """Return a page shared with later forks."""
     page = Board.from_buffer(mmap.mmap(-1, ctypes.sizeof(Board)))
     page.began = time.monotonic()
     page.speed = SPEED
@@ -46,7 +41,7 @@ def board() -> Board:
 
 
 class SwiftClock:
-    """Implements ports.Clock, the same in all processes of a case."""
+    """Implements ports.Clock, equal in all processes of a case."""
 
     def __init__(self, page: Board) -> None:
         self._page = page
@@ -58,7 +53,7 @@ class SwiftClock:
         return self.now()
 
     async def sleep(self, seconds: float) -> None:
-        """Until it is so much later, also where the time is moved meanwhile."""
+        """Sleep until the time has come, also by a move."""
         left, until = seconds, self.now() + seconds
         while True:
             await asyncio.sleep(min(max(left, 0.0), NAP) / self._page.speed)

@@ -1,4 +1,4 @@
-"""What must be true at the end of a scenario, however often its daemon was killed."""
+"""Checks of a wire scenario's end, after any number of kills."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ from tests.wire.scenario import Scenario
 from tests.wire.world import ASKED, DONE
 
 SAID = "You said: "
-"""How the scenarios' model answers: with all that was said since it spoke last."""
+"""Beginning of the model's usual answers, which repeat all new messages."""
 
 WORD = re.compile(r"\bw(\d+)\b")
 HALF = " …"
-"""How a message ends whose answer broke off; another one answers."""
+"""End of an answer that broke off and is repeated."""
 HALF_SAID = (project_root() / "prompts/sentences/half_said.md").read_text(encoding="utf-8").strip()
-"""What is recorded of a message whose words nobody knows any more."""
+"""Recorded text of a message whose words are unknown."""
 NO_MORE = "I have reached the limit"
-"""How the sentence begins which says that a bound lets it answer no more."""
+"""Beginning of the sentence about a reached limit."""
 RUN = "work out"
-"""What is in a message that asks for a run."""
+"""Words that ask for a run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A message as everybody sees it in Slack; `root` is the thread that it is in, or would begin."""
+    """Message in Slack; `root` is its thread, or the one it would begin."""
 
     channel: str
     root: str
@@ -63,7 +63,7 @@ class Shown:
 
 
 def verdict(home: Path, scenario: Scenario) -> str | None:
-    """What is wrong at the end of this scenario, in a sentence; None when nothing is."""
+    """Return the problem in a sentence, or None."""
     try:
         with open_reader(home / "journal.db", SOUL_KINDS) as journal:
             said = _with_halves(journal, shown(home))
@@ -84,7 +84,6 @@ def verdict(home: Path, scenario: Scenario) -> str | None:
 
 
 def shown(home: Path) -> list[Shown]:
-    """All that stands in Slack, in its order."""
     db = open_store(home / "slack.db")
     sql = "select channel, coalesce(thread, stamp), stamp, body from message order by stamp"
     rows = db.execute(sql).fetchall()
@@ -101,7 +100,7 @@ def _shown(channel: str, root: str, ts: str, body: dict[str, Any]) -> Shown:
 
 
 def given_up(journal: JournalReader) -> frozenset[str]:
-    """The messages whose execution was killed so often that it ended as failed, as it should."""
+    """Return messages whose execution failed after too many kills."""
     ends = [
         end for end in journal.entries_of_kind(SoulTurnEnded) if end.event.outcome in ("failed", "abandoned")
     ]
@@ -109,7 +108,7 @@ def given_up(journal: JournalReader) -> frozenset[str]:
 
 
 def let_go(journal: JournalReader) -> frozenset[str]:
-    """The messages whose execution somebody stopped: nobody waits for an answer to them."""
+    """Return messages whose execution was stopped."""
     stops = {
         entry.seq for entry in journal.entries_of_kind(StopRequest) if entry.event.rank is InputRank.STOP
     }
@@ -124,7 +123,7 @@ def let_go(journal: JournalReader) -> frozenset[str]:
 
 
 def at_a_bound(journal: JournalReader) -> frozenset[str]:
-    """The messages whose execution told people that a bound lets it answer no more."""
+    """Return messages whose execution reported a limit."""
     told = [
         spoken for spoken in journal.entries_of_kind(SpeechFinished) if spoken.event.text.startswith(NO_MORE)
     ]
@@ -146,7 +145,6 @@ def _execution(journal: JournalReader, end: Entry[SoulTurnEnded]) -> str:
 
 
 def given_up_in(home: Path) -> int:
-    """How many messages were given up in this home."""
     with open_reader(home / "journal.db", SOUL_KINDS) as journal:
         return len(given_up(journal))
 

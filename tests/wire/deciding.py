@@ -1,7 +1,4 @@
-"""The scenarios in which the soul decides by itself, and how the model answers in them: by what it is asked.
-
-scenarios.py collects them.
-"""
+"""Wire scenarios with ISM runs, and their scripted model."""
 
 from __future__ import annotations
 
@@ -34,20 +31,20 @@ PROBLEM, ON_IT = "please work out why the ferry is late", "I am on it"
 FOUND, SO_FAR, ASIDE, STOPPED = "Found out", "So far", "I'll set the other thing aside", "Stopped."
 MAY_I, LIMIT = f"<@{CAROL.id}>, may I do this?", "That is as far as I may go"
 CUT = FOUND[0]
-"""So much of it is heard before it is stopped, at the least."""
+"""Least text heard before the stop."""
 UNFINISHED = (WORDS / "prompts" / "unfinished.md").read_text().strip()
 NEW = "weather"
-"""What is said of it is a matter of its own."""
+"""Word that marks a new matter."""
 OWNED = {"ism_enabled": True, "owner_user_ids": frozenset({CAROL.id})}
 
 
 def deciding(*rounds: object, of_expert: Sequence[object] = ()) -> Callable[[Body], str]:
-    """A model that chooses these actions, round by round; the expert has rounds of its own."""
+    """Return a script with these rounds; the expert has its own."""
     return planning(lambda body: of_expert if body["model"] == EXPERT else rounds)
 
 
 def planning(plan_for: Callable[[Body], Sequence[object]]) -> Callable[[Body], str]:
-    """A model that has a plan for each run: what it chooses, round by round."""
+    """Return a script with a plan for each run."""
 
     def script(body: Body) -> str:
         asked, schema = texts(body["messages"][-1]["content"])[-1], _schema(body)
@@ -83,7 +80,6 @@ def _texts(body: Body, role: str) -> Iterator[str]:
 
 
 def said(body: Body) -> list[str]:
-    """All that people have said to the model."""
     return MESSAGE.findall("\n".join(_texts(body, "user")))
 
 
@@ -93,14 +89,14 @@ def _unanswered(body: Body) -> list[str]:
 
 
 class Everything(ActionRegistry):
-    """All its actions are offered by every playbook."""
+    """Registry whose actions are in every playbook."""
 
     def offered_by(self, playbook: Playbook) -> list[ActionDefinition]:
         return list(self.named.values())
 
 
 def deleting(page: Board) -> Mapping[str, Process]:
-    """An owner has to agree to a deed in the world that must not be done twice."""
+    """Make a run's action with approval that must not repeat."""
 
     async def delete(_run: RunContext, _args: object) -> str:
         async with ClientSession() as session, session.post(f"http://127.0.0.1:{page.port}{DEED}") as answer:
@@ -119,7 +115,6 @@ def deleting(page: Board) -> Mapping[str, Process]:
 
 
 def remembering(text: str) -> Mapping[str, Any]:
-    """The choice to note something down."""
     return {"name": "Remember", "args": {"text": text}}
 
 

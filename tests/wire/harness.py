@@ -1,4 +1,4 @@
-"""The crash harness over the real wire: a case kills or stops a daemon at a boundary, whose name it knows."""
+"""Crash harness over the wire: kills or stops a daemon at a named boundary."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ from tests.wire.mark import Boundary, Mark, passed
 from tests.wire.scenarios import SCENARIOS
 
 NEVER_ALONE = ("before apps.", "before chat.", "before /", "setStatus")
-"""Where a pause could fall into the length of one HTTP request, which is what remains of a fenced daemon's
-power: on the way to an effect, and at a status line, which is shown while the model is being asked."""
+"""Boundaries at which a pause would fall into an HTTP request, which fencing cannot prevent."""
 
 
 @functools.cache
 def boundaries(name: str) -> Sequence[Boundary]:
-    """What a daemon goes through in a scenario without a crash; checks that scenario, too."""
+    """Return the boundaries of a checked run without crash."""
     scenario = SCENARIOS[name]
     with home_for(name) as (home, page):
         mark = Mark(home)
@@ -77,20 +76,18 @@ def _left(home: Path) -> bool:
 
 
 def outcome(case: Case[Boundary]) -> str | None:
-    """What a case came to: nothing, or what went wrong."""
     wrong = tried(case, _killed if case.way == "kill" else _stopped)
     if wrong == UNREACHED and "setStatus" in case.at:
-        return None  # how often Slack is told depends on how fast it was told before
+        return None  # the number of status calls depends on timing
     return wrong
 
 
 def kills(name: str) -> list[Case[Boundary]]:
-    """A kill at each boundary."""
     return [Case(scenario=name, way="kill", at=one) for one in boundaries(name)]
 
 
 def pauses(name: str) -> list[Case[Boundary]]:
-    """A pause at each boundary where its turn waits for nothing else."""
+    """Return pauses where no HTTP request is under way."""
     if SCENARIOS[name].crowded:
         return []
     alone = [one for one in boundaries(name) if not any(word in one for word in NEVER_ALONE)]
@@ -98,12 +95,11 @@ def pauses(name: str) -> list[Case[Boundary]]:
 
 
 def cases(name: str) -> list[Case[Boundary]]:
-    """All that there are to be tried."""
     return [*kills(name), *pauses(name)]
 
 
 def covering(name: str) -> list[Case[Boundary]]:
-    """One case for each commit and effect: a kill before it or after it, or a pause, in turn."""
+    """Return a case for each commit and effect, alternating ways."""
     chosen = []
     for number, (_, found) in enumerate(groupby(sorted(cases(name), key=_what), key=_what)):
         ways = sorted(found)

@@ -1,6 +1,4 @@
-"""The daemon as a process of its own, as often as a case needs one; forked from a process that has imported
-everything, done it all once, and holds nothing open.
-"""
+"""Daemons as processes, forked with all imports done and nothing open."""
 
 from __future__ import annotations
 
@@ -43,12 +41,10 @@ Kind = Callable[[Board, Scenario, Mark], Outside]
 FOREVER = 1e6
 """Seconds: a world ends with its case."""
 LOOK = 0.2
-"""Seconds of the scenario between two looks whether a daemon is quiet."""
 
 
 @contextmanager
 def home_for(name: str) -> Iterator[tuple[Path, Board]]:
-    """A folder with the owner's texts in it, and a page to share."""
     with folder(f"wire-{name}") as path:
         home = path / "home"
         shutil.copytree(warm(), home)
@@ -57,7 +53,6 @@ def home_for(name: str) -> Iterator[tuple[Path, Board]]:
 
 @contextmanager
 def world(page: Board, scenario: Scenario, mark: Mark, kind: Kind = Outside) -> Iterator[None]:
-    """The world of a case, while it lasts."""
     pid = fork(lambda: kind(page, scenario, mark).run(), FOREVER)
     try:
         while not page.port:
@@ -70,12 +65,11 @@ def world(page: Board, scenario: Scenario, mark: Mark, kind: Kind = Outside) -> 
 
 
 def soul(page: Board, scenario: Scenario, mark: Mark, seconds: float = PATIENCE) -> int:
-    """A daemon that lives until the scenario is told, or has taken too long; returns its pid."""
+    """Fork a daemon that runs the scenario; return its pid."""
     return fork(lambda: _live(page, scenario, mark), seconds)
 
 
 def settings_for(page: Board, scenario: Scenario, home: Path) -> Settings:
-    """How a daemon lives in the world of this page."""
     here = f"http://127.0.0.1:{page.port}"
     return Settings(
         slack_bot_token=SOUL.bot_token,
@@ -144,7 +138,7 @@ def _busy(awoken: RunningDaemon, clock: Clock) -> bool:
 
 @functools.cache
 def warm() -> Path:
-    """The folder that every home is a copy of. A whole life goes before it, so that none has to warm up."""
+    """Return the template of homes, after a full warm-up run."""
     home = Path(tempfile.mkdtemp(prefix="warm-", dir=MEMORY))
     atexit.register(shutil.rmtree, home, ignore_errors=True)
 
@@ -158,5 +152,5 @@ def warm() -> Path:
     with folder("rehearsed") as path:
         run(rehearse(path))
     gc.collect()
-    gc.freeze()  # so that no child copies what it only counts
+    gc.freeze()  # no child copies what it only counts
     return home

@@ -1,7 +1,7 @@
-"""A mark: one boundary of a scenario by its name, and the signal that the daemon gets there.
+"""Mark: a named boundary, and the signal sent there.
 
-Commits are marked by the daemon itself, effects on the world by the world that carries them out.
-Every boundary that is passed is noted in the case's folder, so that a run without kills counts them.
+The daemon marks commits, the world marks effects. Passed boundaries are noted, so a run without kills counts
+them.
 """
 
 from __future__ import annotations
@@ -18,22 +18,20 @@ from tests.lives import instant, note, read
 from tests.wire.board import Board
 
 Boundary = str
-"""`before speech#1`, `after chat.postMessage#2`: the same in each run, whatever is committed together."""
+"""`before speech#1`, `after chat.postMessage#2`: the same in each run, however commits are batched."""
 STILL = ("T", "Z", "X", "")
-"""How Linux calls a process that does nothing more."""
+"""Linux states of a process that does nothing more."""
 NOTES = "boundaries.jsonl"
 
 
 class Mark:
-    """Where a daemon is killed or stopped, once; nowhere without a boundary."""
-
     def __init__(self, home: Path, boundary: Boundary = "", sent: signal.Signals = signal.SIGKILL) -> None:
         self.home = home
         self.sent = sent
         self._boundary = boundary
 
     def reached(self, boundary: Boundary) -> bool:
-        """Note it; is it the one?"""
+        """Note a boundary; True at the marked one."""
         note(self.home / NOTES, boundary)
         if boundary != self._boundary:
             return False
@@ -42,7 +40,7 @@ class Mark:
 
 
 class Chance(Mark):
-    """Kills at a random boundary, now and then, in a scenario's first phase."""
+    """Random kills in phase one."""
 
     def __init__(self, home: Path, page: Board, seed: str, chance: float) -> None:
         super().__init__(home)
@@ -51,17 +49,15 @@ class Chance(Mark):
         self._chance = chance
 
     def reached(self, boundary: Boundary) -> bool:
-        """Is its time come?"""
         return self._page.phase == 0 and self._random.random() < self._chance
 
 
 def passed(home: Path) -> list[Boundary]:
-    """The boundaries that a case went through, each once, in order."""
     return list(dict.fromkeys(read(home / NOTES)))
 
 
 def strike(mark: Mark, daemon: int) -> None:
-    """Kill or stop a daemon from outside, and be sure that it does nothing more; never during a commit."""
+    """Signal a daemon outside commits, and wait until it stands still."""
     with instant(mark.home):
         os.kill(daemon, mark.sent)
     while _state(daemon) not in STILL:
@@ -76,7 +72,7 @@ def _state(pid: int) -> str:
 
 
 def marked(mark: Mark) -> type[JournalWriter]:
-    """The journal's writer, with a boundary before and after the commit of each new entry."""
+    """Return a writer with boundaries around each new entry's commit."""
 
     class MarkedWriter(JournalWriter):
         _names: dict[str, str]

@@ -1,6 +1,6 @@
-"""A fake month over the real wire: thousands of messages, restarts and outages; and what grows in it.
+"""Fake month over the wire, with restarts and outages, to measure growth.
 
-`python -m tests.wire.month --messages 10000 --minutes 60` lives one, as part of `make soak` a short one.
+`python -m tests.wire.month --messages 10000 --minutes 60`; `make soak` runs a short one.
 """
 
 from __future__ import annotations
@@ -37,24 +37,21 @@ from tests.wire.scenario import Scenario
 
 SETTINGS = {"budget_daily_usd": 1e6, "limit_thread": Limits(), "limit_person": Limits()}
 LOOK = 0.1
-"""Real seconds between two looks at the month."""
 REST = 0.5
-"""Real seconds from one life to the next."""
+"""Real seconds between lives."""
 FEW = 3
-"""Quiet days that are compared."""
 SENT = {KILLED: signal.SIGKILL, STOPPED: signal.SIGTERM}
 ENDS = 120.0
-"""Real seconds until the last thoughts are thought."""
+"""Real seconds for pending work at the end."""
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Day:
-    """A day that is over.
+    """Figures of a day.
 
-    `said` counts from the first day, `file` is the bytes of the journal, `memory` the daemon's megabytes,
-    `waited` the seconds until somebody was answered, by the median. `cpu` is the processor time that the
-    daemon took for a message, in seconds; None where it did not live all day.
+    `said`: messages since the start. `file`: bytes of the journal. `memory`: megabytes. `waited`: median
+    seconds until an answer. `cpu`: seconds a message; None if the daemon restarted.
     """
 
     number: int
@@ -66,7 +63,7 @@ class Day:
 
     @property
     def quiet(self) -> bool:
-        """Did nothing go wrong?"""
+        """True if nothing went wrong."""
         return self.number > 0 and trouble(self.number) == QUIET
 
     def __str__(self) -> str:
@@ -79,20 +76,16 @@ class Day:
 
 
 class Life:
-    """The daemon of a month, as often as it is begun."""
-
     def __init__(self, page: Board, home: Path, scenario: Scenario) -> None:
         self._live = partial(_live, page, home, scenario)
         self._pid = self._begun()
         self.count = 1
 
     def end(self, sent: signal.Signals = signal.SIGTERM) -> int:
-        """It is told to end, or killed; its exit status."""
         os.kill(self._pid, sent)
         return ended(self._pid)
 
     def begin_again(self) -> None:
-        """After a while there is another one."""
         time.sleep(REST)
         self._pid = self._begun()
         self.count += 1
@@ -105,18 +98,17 @@ class Life:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
     def look(self) -> None:
-        """It must not have ended by itself."""
         assert os.waitpid(self._pid, os.WNOHANG) == (0, 0), "the daemon fell"
 
     @property
     def memory(self) -> float:
-        """Megabytes that are resident."""
+        """Resident megabytes."""
         status = Path(f"/proc/{self._pid}/status").read_text()
         return int(status.partition("VmRSS:")[2].split()[0]) / 1e3
 
     @property
     def cpu(self) -> float:
-        """Seconds of the processor that it has taken."""
+        """CPU seconds."""
         fields = Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS
 
@@ -135,7 +127,7 @@ async def _live(page: Board, home: Path, scenario: Scenario) -> None:
 
 
 class Month:
-    """A month that is lived once: its days as they end; then what was wrong, and how many lives it had."""
+    """Single run of a month; `problem` and `lives` are set at its end."""
 
     def __init__(self, seed: int, messages: int, seconds: float) -> None:
         self._scenario = replace(month(seed, messages), settings=SETTINGS)
@@ -144,7 +136,6 @@ class Month:
         self.problem = ""
 
     def days(self) -> Iterator[Day]:
-        """Each day as soon as it is over."""
         kind = partial(MonthWorld, seconds=self._seconds)
         with home_for("month") as (home, page):
             with world(page, self._scenario, Mark(home), kind):
@@ -215,7 +206,7 @@ def _grown(days: Sequence[Day]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """A line a day, and what came of it; 1 where anything went wrong."""
+    """Print a line a day and the result; return 1 on problems."""
     parser = argparse.ArgumentParser(description="A month of a busy workspace, in minutes.")
     parser.add_argument("--messages", type=int, default=600, help="in all, a thirtieth of them each day")
     parser.add_argument("--minutes", type=float, default=60.0, help="begin no further day after so long")

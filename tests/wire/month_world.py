@@ -1,7 +1,6 @@
-"""The world of a fake month: people who talk all day in many threads, and what goes wrong on some days.
+"""World of a fake month: people in many threads, trouble on some days.
 
-Each day they say their lines, a few of them waiting for their answers at the same time; when all are answered
-it is night, and the clock goes on to the next day.
+Each night the clock moves to the next day.
 """
 
 from __future__ import annotations
@@ -30,30 +29,27 @@ DAYS = 30
 DAY = 86_400.0
 QUIET, KILLED, NO_MODEL, STOPPED, NO_SLACK = "", "killed", "the model is away", "stopped", "Slack is away"
 TROUBLES = (QUIET, KILLED, QUIET, NO_MODEL, STOPPED, NO_SLACK)
-"""What goes wrong on each day, in turn; the first one after half of that day's lines."""
 AWAY = 120.0
-"""Seconds of the scenario for which somebody is away."""
+"""Scenario seconds of an outage."""
 AT_ONCE = 8
-"""Lines that wait for an answer at the same time."""
+"""Concurrent unanswered lines."""
 STUCK = 180.0
-"""Real seconds after which a line that is not answered never will be."""
+"""Real seconds until a line counts as never answered."""
 NEW, LONG, LIVELY = 0.15, 0.1, 30
-"""How likely a line begins a thread, or goes on the first one; else one of so many that began last."""
+"""Probability of a new thread and of the first thread; number of recent threads."""
 DMS = {ALICE: "alice", BOB: "bob", CAROL: "carol"}
 PLACES = [*DMS, GENERAL, RANDOM]
 WORDS = "the harbour lay still and grey under a low sky while gulls walked along its wall as if they owned it"
 NUMBER = re.compile(r"\bm(\d{5})\b")
 DIARY = "days.jsonl"
-"""The file of a month with a line for each day that is over."""
 
 
 def trouble(day: int) -> str:
-    """What goes wrong on this day."""
     return TROUBLES[day % len(TROUBLES)]
 
 
 def month(seed: int, messages: int) -> Scenario:
-    """Who says what where, drawn from a seed. Each message has a number of its own."""
+    """Return random numbered messages."""
     draw = random.Random(seed)
     lines, roots = list[Line](), list[int]()
     for number in range(messages):
@@ -71,7 +67,6 @@ def month(seed: int, messages: int) -> Scenario:
 
 
 def days_of(messages: int) -> Sequence[range]:
-    """The lines of each day."""
     each = -(-messages // DAYS)
     return [range(first, min(first + each, messages)) for first in range(0, messages, each)]
 
@@ -84,7 +79,7 @@ def _root(draw: random.Random, roots: Sequence[int]) -> int | None:
 
 
 class MonthWorld(Outside):
-    """Everything around the daemon of a month. `phase` on its page is how many lines have been said."""
+    """World of a month; the page's `phase` counts messages."""
 
     def __init__(self, page: Board, scenario: Scenario, mark: Mark, seconds: float) -> None:
         super().__init__(page, scenario, mark)
@@ -92,13 +87,12 @@ class MonthWorld(Outside):
         self._home = mark.home
         self._asked = set[str]()
         self._waiting = dict[int, float]()
-        """The lines that nobody has answered, and when they were said."""
+        """Unanswered lines with their times."""
         self._took = list[float]()
-        """What the answers of this day took, in seconds."""
+        """Answer times of this day in seconds."""
         self._answered = asyncio.Event()
 
     async def play(self) -> None:
-        """Day after day, until all is said, or there is no more time."""
         days = days_of(len(self.scenario.lines))
         for day, today in enumerate(days):
             began, self._took = self.clock.now(), []
@@ -146,7 +140,7 @@ class MonthWorld(Outside):
 
     @web.middleware
     async def carry(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Every request of the daemon's; what it has said by then is an answer."""
+        """Handle a request, and note answered lines."""
         answer = await handler(request)
         method = request.match_info.get("method", "")
         if method.startswith("chat.") and isinstance(answer, web.Response):
@@ -164,7 +158,7 @@ class MonthWorld(Outside):
                 self._answered.set()
 
     def think(self, body: Body) -> str:
-        """The model's answer: billed, and not yet heard by anyone. No other call is looked for."""
+        """Bill and answer a call, without boundary."""
         saw = hash_of(body)
         again = saw in self._asked and recorded(self._home, saw)
         self._asked.add(saw)

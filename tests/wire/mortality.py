@@ -1,6 +1,6 @@
-"""Real daemons, killed by the clock or by what they answer: who is given up, and who is answered in the end.
+"""Daemons killed by time or by a message: only the deadly messages are given up.
 
-`python -m tests.wire.mortality [CASE…]` tells these scenarios in real time, as part of `make soak`.
+`python -m tests.wire.mortality [CASE…]`, real time, part of `make soak`.
 """
 
 from __future__ import annotations
@@ -32,18 +32,17 @@ from tests.wire.scenario import Line, Scenario
 from tests.wire.scenarios import FAILED
 
 POISON = "poison"
-"""What is in a message that kills the daemon which thinks about it."""
+"""Word that kills the daemon."""
 FUSE = 0.05
-"""Real seconds for which it does so."""
+"""Real seconds until then."""
 THINKS = 1.5
-"""Seconds that the model takes."""
 DMS = ((ALICE, "alice"), (BOB, "bob"), (CAROL, "carol"))
 MOST_DEATHS = 40
-"""More than these, and nobody is ever given up."""
+"""Deaths after which nothing is given up any more."""
 
 
 def deadly(_: Board) -> Mapping[str, Process]:
-    """The usual processes; but a poisonous message takes the daemon with it, without a record."""
+    """Return processes that a poisonous message kills."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         if any(POISON in entry.event.text for entry in turn.answers):
@@ -55,7 +54,6 @@ def deadly(_: Board) -> Mapping[str, Process]:
 
 
 def talk(innocents: int, poisons: int = 0) -> Scenario:
-    """So many conversations at once, each with one message."""
     texts = [*(f"innocent {n}" for n in range(innocents)), *(f"{POISON} {n}" for n in range(poisons))]
     lines = []
     for number, text in enumerate(texts):
@@ -66,13 +64,10 @@ def talk(innocents: int, poisons: int = 0) -> Scenario:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of one scenario."""
-
     kills: int
     deaths: int
-    """By poison."""
+    """Deaths by poison."""
     given_up: Sequence[str]
-    """The messages that were."""
     problem: str | None
 
     def __str__(self) -> str:
@@ -82,7 +77,7 @@ class Outcome:
 
 
 def told(scenario: Scenario, kills: Sequence[float] = (), speed: float = 1.0) -> Outcome:
-    """Kill a life after each of these real seconds; then let live whoever lives."""
+    """Kill lives after these real seconds, then run to the end."""
     with home_for("mortality") as (home, page):
         page.speed = speed
         mark = Mark(home)
@@ -104,7 +99,6 @@ def _cut_short(pid: int, seconds: float) -> int:
 
 
 def lost_in(home: Path) -> list[str]:
-    """What the messages said that were given up."""
     with open_reader(home / "journal.db", SOUL_KINDS) as journal:
         stamps = given_up(journal)
         return sorted(e.event.text for e in journal.entries_of_kind(IncomingMessage) if e.event.ts in stamps)
@@ -121,7 +115,7 @@ CASES: Mapping[str, tuple[Scenario, Sequence[float], Sequence[str]]] = {
 
 
 def main(chosen: Sequence[str]) -> int:
-    """Prints a line a scenario; 1 if anything went wrong."""
+    """Print a line a scenario; return 1 on problems."""
     wrong = 0
     for name, (scenario, kills, lost) in CASES.items():
         if not chosen or any(word in name for word in chosen):

@@ -1,4 +1,4 @@
-"""The people of a scenario: they do their lines in Slack, each once, and know under which ts they did so."""
+"""People of a scenario, who post each line once."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ AGAIN = "update delivery set attempts = 1 where acked is null and attempts > 1"
 
 
 class People:
-    """All who speak in one workspace."""
-
     def __init__(self, workspace: RehearsedWorkspace, lines: Sequence[Line]) -> None:
         self._space = workspace
         self._lines = lines
@@ -32,7 +30,7 @@ class People:
 
     @property
     def keys(self) -> list[str]:
-        """What the journal must hold of what was done. Of a reaction that comes too late it knows nothing."""
+        """Keys that the journal must have; a late reaction has none."""
         done = [(self._lines[n], ts) for n, ts in self._said.items()]
         said = [
             f"{'heard' if line.aside else 'msg'}:{TEAM}:{line.channel}:{ts}"
@@ -42,16 +40,15 @@ class People:
         return [*said, *self._pressed]
 
     def left(self, now: Callable[[Line], bool]) -> list[Line]:
-        """The lines whose time this is, and that were not said."""
         return [line for n, line in enumerate(self._lines) if n not in self._said and now(line)]
 
     def tell(self, now: Callable[[Line], bool]) -> None:
-        """Let the lines be said whose time this is, if they were not."""
+        """Post due lines once."""
         for number in [n for n, line in enumerate(self._lines) if n not in self._said and now(line)]:
             self.say(number)
 
     def say(self, number: int) -> None:
-        """Let this line be said, or done."""
+        """Post, press or react."""
         line = self._lines[number]
         with self._space.db:
             do = {"says": self._post, "presses": self._press, "reacts": self._react}[line.does]
@@ -60,7 +57,6 @@ class People:
                 self._space.db.execute(MISSED, (self._space.clock.now(),))
 
     def thread(self, number: int) -> str:
-        """The ts of the thread that this line was said in."""
         line = self._lines[number]
         return self._said[number] if line.root is None else self._root(line).ts
 
@@ -84,14 +80,14 @@ class People:
         return self.press(line.channel, mine[-1], line.text, line.who)
 
     def offers(self) -> list[tuple[str, str, str]]:
-        """The buttons that can be pressed: the channel and ts of each one's message, and its label."""
+        """Return channel, ts and label of each button."""
         sql = "select stamp, channel from message order by stamp"
         rows = self._space.db.execute(sql).fetchall()
         found = [find(self._space.db, channel, ts_of(stamp)) for stamp, channel in rows]
         return [(m.channel, m.ts, b["text"]["text"]) for m in found for _, b in buttons(m.body)]
 
     def press(self, channel: str, ts: str, label: str, who: str) -> str:
-        """Let somebody press a button; returns the ts of that."""
+        """Return the ts of the press."""
         asked = {"user": CALLERS[f"xoxp-{who}"].id, "channel": channel, "ts": ts, "label": label}
         stamp = str(press(self._space, asked, "http://slack")["action_ts"])
         self._pressed.append(f"click:{TEAM}:{channel}:{stamp}")
@@ -108,7 +104,7 @@ class People:
         return find(self._space.db, line.channel, self._said[line.root])
 
     def insist(self) -> None:
-        """What Slack would give up to bring comes again: what went to a stopped daemon finds the next one."""
+        """Redeliver unacked events: a stopped daemon may hold them."""
         with self._space.db as db:
             if db.execute(AGAIN).rowcount:
                 self._space.courier.wake()

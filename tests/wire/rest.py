@@ -1,4 +1,4 @@
-"""Where an answer of the model rests until something has come to pass; the understudy waits for it."""
+"""Event that holds back a model's answer."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Literal
 
 
 class Rest(asyncio.Event):
-    """What comes to pass begins when somebody waits for it."""
+    """Event whose cause starts when somebody waits."""
 
     def __init__(self, happen: Callable[[], Awaitable[None]]) -> None:
         super().__init__()
         self._happen = happen
 
     async def wait(self) -> Literal[True]:
-        """Until it is over."""
         await self._happen()
         return True

@@ -1,4 +1,4 @@
-"""The scenarios over the wire. Each line's text is unlike any other's, so that its answer is known."""
+"""Wire scenarios; each line has unique text, which identifies its answer."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ LOST_WORDS = "Forgive me, the words wouldn't come"
 SLOW = "The model I think with answers, but has been slow"
 AT_REST = "Nothing is running here"
 WORDS = 3_000
-"""Of a long answer: with their numbers, more than one message of Slack's holds."""
+"""Words of an answer of several messages."""
 
 
 def long(body: Body) -> str:
-    """A long answer, with code in it: each word is numbered."""
+    """Return numbered words with code."""
     rows = [" ".join(f"w{n}" for n in range(start, start + 10)) for start in range(0, WORDS, 10)]
     half = len(rows) // 2
     text = "\n".join([f"You said: {heard(body)}", *rows[:half], "```python", *rows[half:], "```"])
@@ -42,7 +42,7 @@ def long(body: Body) -> str:
 
 
 def stepwise(page: Board) -> Mapping[str, Process]:
-    """A process with two calls, two messages, and a deed in the world that must not be done twice."""
+    """Return a process with two calls, two messages and an unrepeatable deed."""
 
     async def do() -> str:
         async with ClientSession() as session, session.post(f"http://127.0.0.1:{page.port}{DEED}") as answer:
@@ -94,7 +94,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         settings={"owner_user_ids": frozenset({OWNER.id})},
         last_phase=1,
         told=[AT_FAULT, MENDING],
-        # killed before it told one of them, it may find all mended when it tries again: then it answers
+        # killed before a notice, the retry may succeed and answer
         endings=[
             [*[AT_FAULT] * before, MENDING, *[AT_FAULT] * (told - before), SAID, SAID]
             for told in (1, 2)

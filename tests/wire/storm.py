@@ -1,6 +1,6 @@
-"""The random one: 500 events in 20 threads, while daemons die, sockets drop, and Slack and the model fail.
+"""Random scenario: 500 events in 20 threads under kills, dropped sockets and faults.
 
-`python -m tests.wire.storm --seconds N --seed S` tells one scenario after another for as long as it is told.
+`python -m tests.wire.storm --seconds N --seed S` repeats new ones for N seconds.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ from tests.wire.world import Outside
 
 EVENTS, THREADS = 500, 20
 GAP = 0.8
-"""Seconds of the scenario between two events, on average."""
+"""Mean scenario seconds between events."""
 KILLS_AT_COMMITS, KILLS_AT_EFFECTS = 1 / 800, 1 / 800
 LATER = 8
-"""Phases after the storm, until the last watch has come due."""
+"""Phases until the last wait is due."""
 AT_ONCE = 3
-"""Faults of Slack's at the same time."""
+"""Concurrent Slack faults."""
 SECONDS = 240.0
-"""After which a storm that has not ended never will."""
+"""Longest storm."""
 SPELL = 6.0
-"""Seconds of the scenario between two changes of the weather, on average."""
+"""Mean scenario seconds between changes of faults."""
 DMS = {ALICE: "alice", BOB: "bob", CAROL: "carol"}
 WORKS, STOPS, PRESSES = 0.1, 0.05, 0.05
-"""How likely a line asks for a run, or stops one; how often after a line somebody presses a button."""
+"""Probabilities that a line asks for a run or stops one, and of a press after it."""
 SETTINGS = {
     "ism_enabled": True,
     "owner_user_ids": frozenset(person.id for person in PEOPLE),
@@ -106,7 +106,7 @@ MODEL: Sequence[tuple[str, dict[str, Any]]] = (
 
 
 def scenario(seed: int, events: int = EVENTS) -> Scenario:
-    """Who says what where, drawn from a seed. Each event has a word of its own."""
+    """Return random lines with unique words."""
     draw = random.Random(seed)
     lines: list[Line] = []
     for number in range(events):
@@ -133,16 +133,15 @@ def _text(number: int, work: float, new: float) -> str:
 
 
 def plan(body: Body) -> Sequence[object]:
-    """How a run goes on: by the number of what it was begun for."""
     begun = [words for words in said(body) if "work out" in words]
     return PLANS[sum(map(ord, begun[-1])) % len(PLANS)] if begun else PLANS[0]
 
 
 class Storm(Outside):
-    """A world in which everything goes wrong in the first phase, for as long as people talk."""
+    """World with random faults in phase one."""
 
     async def play(self) -> None:
-        """Let people talk, and the weather change, until all is said; then it is fair for ever."""
+        """Post lines under changing faults, then end the faults."""
         draw = random.Random(self.scenario.storm)
         weather = asyncio.create_task(self._change(draw))
         for number in range(len(self.scenario.lines)):
@@ -156,14 +155,13 @@ class Storm(Outside):
         self.model.faults.all_off()
 
     def left(self) -> list[Line]:
-        """The lines that are still to be said, in whatever phase."""
         return self.people.left(lambda line: True)
 
     def hurry(self) -> None:
-        """People take their time."""
+        """Do nothing: people take their time."""
 
     async def further(self, request: web.Request) -> web.Response:
-        """When it is over somebody lets all go on that asks whether it may."""
+        """Press all Continue buttons, too."""
         answer = await super().further(request)
         for channel, ts, label in self.people.offers():
             if label == "Continue":
@@ -186,8 +184,6 @@ class Storm(Outside):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of one storm."""
-
     seed: int
     events: int
     kills: int
@@ -203,7 +199,6 @@ class Outcome:
 
 
 def weathered(seed: int, events: int = EVENTS) -> Outcome:
-    """A storm from its first event to a quiet end."""
     told, kills = scenario(seed, events), 0
     with home_for("storm") as (home, page):
         with world(page, told, Chance(home, page, f"effects {seed}", KILLS_AT_EFFECTS), Storm):
@@ -217,7 +212,7 @@ def weathered(seed: int, events: int = EVENTS) -> Outcome:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """A line a storm; 1 as soon as one went wrong."""
+    """Print a line a storm; return 1 at the first problem."""
     parser = argparse.ArgumentParser(description="Storms, one after another, each with its own seed.")
     parser.add_argument("--seconds", type=float, default=600.0, help="begin no further one after so long")
     parser.add_argument("--seed", type=int, default=1, help="of the first one; the next ones count on")

@@ -1,4 +1,4 @@
-"""The first days of a fake month, the second of which kills the daemon; `make soak` lives whole ones."""
+"""First days of a fake month, with a kill on the second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real daemons that die of one message: it is given up, alone. `make soak` tells the other scenarios, too."""
+"""Daemons that one message kills: it alone is given up."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.soak import SOAK
 from tests.wire.mortality import POISON, talk, told
 
 FASTER = 10.0
-"""Seconds of the scenario in one of ours."""
+"""Scenario seconds per real second."""
 
 
 @SOAK

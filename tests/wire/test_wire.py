@@ -1,6 +1,6 @@
-"""The daemon over the real wire, killed and stopped: nothing lost, nothing doubled, nothing paid twice.
+"""Daemon over the wire under kills and stops: nothing lost, doubled or paid twice.
 
-One commit or effect of each scenario, in one way; `make soak` has every boundary in every way.
+Selected boundaries; `make soak` runs all.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.wire.scenarios import SCENARIOS
 from tests.wire.storm import weathered
 
 EACH = 91
-"""Of the cases each so-manieth one: odd, so that kills before a commit and after one take turns."""
+"""Interval of cases; odd, to alternate before and after commits."""
 WHERE = [
     Case(scenario="dm", way="kill", at="before caught-up#1"),
     Case(scenario="dm", way="kill", at="after speech-started#1"),
@@ -36,9 +36,9 @@ WHERE = [
     Case(scenario="stopped-short", way="pause", at="before withdrawn#1"),
     Case(scenario="escalated", way="kill", at="after ism#3"),
 ]
-"""In each scenario what is worst there: an effect that is not recorded, or a commit that others wait for."""
+"""Worst boundaries: unrecorded effects, and commits that others wait for."""
 TOLD = {"steps", "decides", "approved", "stopped", "missed"}
-"""In which something is done, paid, agreed to, stopped or found again; and there are two of `dm`."""
+"""Scenarios that show more than the others."""
 SOAKED = [case for case in WHERE if case.scenario not in TOLD and case not in WHERE[1:3]]
 
 

@@ -1,6 +1,6 @@
-"""The world as a process of its own: Slack, a model, people who say their lines, and the blow.
+"""World process: Slack, model, people and kills.
 
-Forked by the harness. An effect that a mark stands at is carried out, or not, before its daemon falls.
+A marked effect is carried out, or not, before its daemon dies.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from pathlib import Path
 
 from aiohttp import web
 
-from daemon.claude.requests import CHOSEN, SPOKEN, ModelTable, asks_for_schema
+from daemon.claude.models import CHOSEN, SPOKEN, ModelTable
+from daemon.claude.requests import asks_for_schema
 from daemon.engine.event import digest
 from rehearsal.claude.cue import NO_CREDIT
 from rehearsal.claude.prompt import Body, texts
@@ -33,17 +34,16 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 EFFECTS = ("chat.", "assistant.", "agents.", "apps.connections.open", "/v1/messages", "/deed")
 MODEL, DEED = "/v1/messages", "/deed"
 ASKED, DONE = "asked.jsonl", "done.jsonl"
-"""The files of a case with all that the model was asked, and with the deeds."""
+"""Files with model calls and deeds."""
 ORPHANED = 10.0
-"""Seconds of the scenario after which a world sees that its harness is gone."""
+"""Scenario seconds between checks that the harness lives."""
 KNOWN, STOPPED = 20.0, 30.0
-"""Seconds of the scenario for which an answer rests until what was said is known, or nobody waits for it."""
+"""Longest scenario seconds of holding an answer for known lines or a stop."""
 LOOK = 0.1
-"""Seconds of the scenario between two looks whether it is."""
 
 
 class Outside:
-    """Everything around the daemon of one case."""
+    """World around the daemon of a case."""
 
     def __init__(self, page: Board, scenario: Scenario, mark: Mark) -> None:
         self.page = page
@@ -56,7 +56,7 @@ class Outside:
         self._met: Counter[str] = Counter()
 
     async def run(self) -> None:
-        """Until the harness is gone."""
+        """Run until the harness is gone."""
         harness = os.getppid()
         app = web.Application(client_max_size=2**24, middlewares=[self.carry])
         async with AsyncExitStack() as stack:
@@ -77,12 +77,12 @@ class Outside:
                 await self.clock.sleep(ORPHANED)
 
     async def play(self) -> None:
-        """What happens by itself; the rest of the scenario goes on as daemons ask for it."""
+        """Act without requests of daemons."""
         self.people.tell(lambda line: line.phase == 0 and not line.during)
 
     @web.middleware
     async def carry(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Every request of the daemon's. Killed before an effect, it has not asked for it."""
+        """Handle a request; a daemon killed before an effect never sent it."""
         name = request.match_info.get("method", request.path)
         if not name.startswith(EFFECTS):
             return await handler(request)
@@ -109,7 +109,6 @@ class Outside:
         return None
 
     async def do(self, _: web.Request) -> web.Response:
-        """A deed that must not be done twice."""
         note(self._mark.home / DONE, self.page.phase)
         return web.Response(text="done")
 
@@ -134,7 +133,7 @@ class Outside:
             await self.clock.sleep(LOOK)
 
     def think(self, body: Body) -> str:
-        """The model's answer: billed, and not yet heard by anyone."""
+        """Bill and answer a call."""
         count = self._met[MODEL]
         saw = hash_of(body)
         again = recorded(self._mark.home, saw)
@@ -144,18 +143,18 @@ class Outside:
         return self.scenario.script(body)
 
     async def known(self, _: web.Request) -> web.Response:
-        """What a daemon must know by now, and what is still to come."""
+        """Report required keys and pending lines."""
         self.people.insist()
         coming = self.world.workspace.courier.counts(SOUL.id)["unacked"]
         return web.json_response({"keys": self.people.keys, "coming": coming, "left": len(self.left())})
 
     async def rest(self, _: web.Request) -> web.Response:
-        """A daemon has nothing to do, and lines of this phase were not said: they are, now."""
+        """Post remaining lines."""
         self.hurry()
         return web.Response()
 
     async def further(self, request: web.Request) -> web.Response:
-        """A daemon has nothing left to do in this phase: the next one begins, if there is one."""
+        """Start the next phase."""
         if (at := int(request.match_info["phase"])) == self.page.phase and at + 1 < self.scenario.phases:
             self.page.phase += 1
             self.page.moved += self.scenario.gap
@@ -165,16 +164,14 @@ class Outside:
         return web.json_response({"over": at == self.page.phase})
 
     def left(self) -> list[Line]:
-        """The lines that are still to be said in this phase."""
         return self.people.left(lambda line: line.phase <= self.page.phase)
 
     def hurry(self) -> None:
-        """Let them be said."""
         self.people.tell(lambda line: line.phase <= self.page.phase)
 
 
 def hash_of(body: Body) -> str:
-    """The hash that the journal keeps of this request: as its form has it, whatever bounds its call has."""
+    """Return the journal's hash of a request, without transport fields."""
     asked = {name: value for name, value in body.items() if name not in ("stream", "stop_sequences")}
     spec = ModelTable().model(body["model"])
     room = CHOSEN if asks_for_schema(body) else SPOKEN
@@ -182,14 +179,13 @@ def hash_of(body: Body) -> str:
 
 
 def blocks(body: Body) -> list[str]:
-    """What the model sees, block for block, each as a short hash of who says what."""
+    """Return hashes of the prompt's blocks."""
     said = [("system", text) for text in texts(body.get("system"))]
     said += [(message["role"], text) for message in body["messages"] for text in texts(message["content"])]
     return [digest(block) for block in said]
 
 
 def recorded(home: Path, saw: str) -> bool:
-    """Does a daemon of this home know the answer to this call? One that was cut off in time has none."""
     sql = """select 1 from entry where kind = 'model-call' and json_extract(body, '$.saw') = ?
              and json_extract(body, '$.outcome') not in ('failed', 'cancelled')"""
     with closing(sqlite3.connect(f"file:{home / 'journal.db'}?mode=ro", uri=True)) as journal:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from daemon.actions.action import ActionDefinition, NoArguments, Perform, StrictArguments, ids_in_words
 from daemon.actions.registry import help_text
-from daemon.engine.event import DAY
+from daemon.engine.clock import DAY
 from daemon.errors import FileUnavailable
 from daemon.inner_life.commands.command import CommandResult, TickContext, command
 from daemon.inner_life.commands.memory_commands import NoteFilterArguments

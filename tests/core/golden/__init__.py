@@ -1,7 +1,6 @@
-"""Journals of today's soul, as JSON lines: what later code must replay, or begin again openly.
+"""Golden journals as JSON lines, which later code must replay or restart openly.
 
-`python -m tests.core.golden` writes those that are not there yet; one that is there is never written anew.
-The owner's texts, which stand first in each of them, are kept once for all that began with the same.
+`python -m tests.core.golden` writes missing ones only. Journals share their initial prompts.
 """
 
 from __future__ import annotations
@@ -27,36 +26,31 @@ from tests.engine.golden import as_line
 FOLDER = Path(__file__).parent
 FIRST = ("dm", "called-in", "looked", "asked", "approved", "outage", "afterthought", "next-process")
 LATER = ("run", "branches", "card", "reads", "inner-life-new-code")
-"""When these were kept, the texts were others."""
 MARKED = "-marked"
-"""The end of the names of the second set, of 29 November 2026: tags of sections have a suffix, the form of an
-answer stands in the system text, and answers are bounded."""
+"""Suffix of the second set: suffixed section tags, format in the system text, bounded answers."""
 KEPT = {
     **dict.fromkeys(FIRST, "texts"),
     **dict.fromkeys(LATER, "texts-later"),
     **{f"{name}{MARKED}": "texts-marked" for name in (*FIRST, *LATER)},
 }
-"""The journals that are kept, by the names of their scenarios, and the file of what each began with."""
+"""Kept journals and the file of their prompts."""
 
 
 def path_of(name: str) -> Path:
-    """The file of a scenario, or of texts."""
     return FOLDER / f"{name}.jsonl"
 
 
 def scenario_of(name: str) -> Scenario:
-    """The scenario of this journal."""
     return SCENARIOS[name.removesuffix(MARKED)]
 
 
 async def _mark(home: Path) -> None:
-    """Draw the suffix of tags, the same for all journals."""
+    """Record a fixed tag suffix."""
     async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
         await journal.append(JOURNAL_THREAD, SuffixDrawn(suffix="k7"), key=KEY, author="core")
 
 
 def write(name: str) -> None:
-    """Tell this scenario, and keep its journal."""
     scenario = scenario_of(name)
     with home_for(name) as home:
         if name.endswith(MARKED):
@@ -78,11 +72,10 @@ def write(name: str) -> None:
 
 
 def _is_given(entry: Entry[Any]) -> bool:
-    """Was this there before anything happened?"""
     return isinstance(entry.event, PromptVersion | SuffixDrawn)
 
 
 def read(name: str) -> Sequence[dict[str, Any]]:
-    """The entries of a scenario, in order, the texts first."""
+    """Return entries in order, prompts first."""
     files = (path_of(KEPT[name]), path_of(name))
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]

@@ -1,4 +1,4 @@
-"""Writes the golden journals of the soul that are not there yet."""
+"""Command that writes missing golden journals."""
 
 from __future__ import annotations
 

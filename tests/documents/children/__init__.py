@@ -1,1 +1,1 @@
-"""Children that are not what they should be: what a file would make of ours, if it could."""
+"""Faulty parser processes, as a hostile file might make ours."""

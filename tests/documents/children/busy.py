@@ -1,4 +1,4 @@
-"""Turns round and round."""
+"""A child in an endless loop."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Says that all is well, and goes on for ever."""
+"""A child with endless output after a success."""
 
 import sys
 

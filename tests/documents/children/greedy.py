@@ -1,4 +1,4 @@
-"""Takes ten gigabytes."""
+"""A child that allocates ten gigabytes."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Says whatever the file says, as it is."""
+"""A child that prints the file unchanged."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Reads nothing, says nothing, and does not end."""
+"""A silent child that does not end."""
 
 import signal
 

@@ -1,4 +1,4 @@
-"""Tells what it was given: its environment, its folder and its limits; and whether it could write a file."""
+"""A child that reports its environment, folder, limits and write access."""
 
 import json
 import os

@@ -1,6 +1,6 @@
-"""Journals of today's toys, as JSON lines: what later code must replay, or begin again openly.
+"""Journals of the toy programs as JSON lines, which later code must replay or openly restart.
 
-`python -m tests.engine.golden` writes those that are not there yet; one that is there is never written anew.
+`python -m tests.engine.golden` writes missing ones, and never overwrites one.
 """
 
 from __future__ import annotations
@@ -22,12 +22,10 @@ FOLDER = Path(__file__).parent
 
 
 def path_of(name: str) -> Path:
-    """The file of a toy."""
     return FOLDER / f"{name.replace(' ', '-').replace(',', '')}.jsonl"
 
 
 def write(name: str, scenario: Scenario) -> None:
-    """Let a toy run, and keep its journal."""
     with folder("engine") as home:
         for phase in range(scenario.phases):
             assert ENGINE.life(home, scenario, phase) == 0
@@ -39,7 +37,6 @@ def write(name: str, scenario: Scenario) -> None:
 
 
 def as_line(body: str, entry: Entry[Any]) -> str:
-    """An entry as it stands in the file."""
     line = {
         "thread": entry.thread,
         "kind": entry.kind,
@@ -54,13 +51,10 @@ def as_line(body: str, entry: Entry[Any]) -> str:
 
 
 def read(name: str) -> list[dict[str, Any]]:
-    """The entries of a toy's journal, in order."""
     return [json.loads(line) for line in path_of(name).read_text().splitlines()]
 
 
 class Then:
-    """The time at which an entry was written."""
-
     def __init__(self) -> None:
         self.at = 0.0
 
@@ -72,7 +66,6 @@ class Then:
 
 
 async def restore(path: Path, own: Iterable[type[Event]], lines: Sequence[dict[str, Any]]) -> None:
-    """A journal that holds these entries, under the same seqs."""
     clock, kinds = Then(), with_engine_kinds(own)
     async with Journal(path, clock, own) as journal:
         for line in lines:

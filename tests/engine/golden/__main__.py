@@ -1,4 +1,4 @@
-"""Writes the golden journals that are not there yet."""
+"""Writer of missing golden journals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of the inner life are carried out each by itself: what goes wrong in one is said of that one."""
+"""Inner commands, each with its own failure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from daemon.process import Turn
 
 
 class Steps:
-    """A turn that does its steps, and keeps what came of each."""
+    """Turn that runs its steps and keeps their results."""
 
     def __init__(self) -> None:
         self.came: list[CommandRan] = []

@@ -1,4 +1,4 @@
-"""files.search and files.read of the inner life: large files, and what is said of those that are not read."""
+"""files.search and files.read: large and unreadable files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ def handbook(tmp_path: Path) -> Path:
 
 
 async def done(folder: Path, name: str, **args: Any) -> str:
-    """What a command comes to."""
     with FolderLibrary([folder]) as library:
         [command] = [one for one in file_commands(library) if one.name == name]
         assert command.args

@@ -1,4 +1,4 @@
-"""What is said of commands: parser, help, prompt and documentation say the same, from one registry."""
+"""One registry behind parser, help, prompt and documentation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from tests.source import ROOT
 
 COMMANDS = REGISTRY.commands
 EVERY = {"some": REGISTRY, "ours": all_actions()}
-"""Registries that the comparison is made for: a handful of commands, and all that there are."""
 
 
 @pytest.mark.parametrize(
@@ -119,7 +118,6 @@ def test_every_command_takes_what_it_names_and_nothing_else(name: str) -> None:
 
 
 def models(schema: dict[str, Any]) -> list[dict[str, Any]]:
-    """The schemas of all models of arguments in this one."""
     found = [schema, *schema.get("$defs", {}).values()]
     return [one for one in found if "properties" in one]
 

@@ -1,4 +1,4 @@
-"""The commands about notes: each with its effect, what it refuses, and what it may tell in which view."""
+"""The note commands: effects, refusals, visibility."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ MORE: dict[str, dict[str, Any]] = {"notes.tag": {"tags": ["ops"]}, "notes.mark":
 
 
 async def three(here: Inbox) -> list[int]:
-    """Notes of #C1."""
     general = await here.open("C1", ts="")
     return [(await here.notice(general, text)).seq for text in ("one", "two", "three")]
 
@@ -126,7 +125,7 @@ async def test_arguments_that_mean_nothing_are_bad(here: Inbox, name: str, args:
         await here.do(name, **args)
 
 
-# What may be known where
+# Visibility
 
 
 async def test_a_list_tells_of_what_may_not_be_known_in_view_nothing(here: Inbox) -> None:
@@ -143,7 +142,7 @@ async def test_a_list_tells_of_what_may_not_be_known_in_view_nothing(here: Inbox
     assert str(other.seq) in (await here.do("notes.list", bob)).text
     assert str(public.seq) in (await here.do("notes.list", bob)).text
     assert str(secret.seq) in (await here.do("notes.list", alice, tags=["plan"])).text
-    assert "2 important" in (await here.do("notes.list")).text  # counts, ids and priorities may be known
+    assert "2 important" in (await here.do("notes.list")).text  # counts, ids and priorities are not secret
 
 
 async def test_a_tag_shows_only_where_the_view_it_was_set_in_may_be_known(here: Inbox) -> None:

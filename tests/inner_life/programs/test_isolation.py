@@ -1,4 +1,4 @@
-"""How processes are kept apart where there is a bwrap, whether it works, and what the doctor says of it."""
+"""Isolation of programs with bwrap, and the doctor's check of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Place = Callable[[str], Path]
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    """Makes a program of this script the only bwrap; gives the file in which it may leave a line."""
+    """Return an installer of a fake bwrap; it returns the script's log."""
 
     def put(script: str) -> Path:
         log, folder = tmp_path / "log", tmp_path / "bin"

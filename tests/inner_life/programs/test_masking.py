@@ -1,4 +1,4 @@
-"""What is told of a program's output: bounded, without secrets, without characters that do something."""
+"""Program output for the model: bounded, without secrets or control characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of a program, which can write what it likes into it: who lives in it, how it ended, its end."""
+"""The writable folder of a program: owner, result, removal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ def test_why_it_could_not_be_started_is_a_text(tmp_path: Path) -> None:
 
 
 def nested(folder: Path, deep: int, name: str = "d") -> None:
-    """A program makes so many folders within each other."""
     folder.mkdir()
     place = os.open(folder, os.O_RDONLY)
     for _ in range(deep):

@@ -1,4 +1,4 @@
-"""Programs that the inner life starts: how each can end, what it is given, and what it may take."""
+"""Programs of the inner life: ends, environment, limits."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def test_one_that_takes_too_long_is_ended_with_all_that_it_started(worksho
 
 
 def is_held(folder: Path) -> bool:
-    """Does any process of this folder live? Each has `held` open, and a pid may be one of another world."""
+    """True if a process of this folder lives: each holds `held` open; pids may be of another namespace."""
     file = os.open(folder / "work" / "held", os.O_RDONLY | os.O_NONBLOCK)
     try:
         return os.read(file, 1) != b""
@@ -189,12 +189,12 @@ async def test_it_is_given_nothing_of_ours(workshop: Workshop, monkeypatch: pyte
     work = str(workshop.folder(started) / "work")
     told = json.loads(ended.result.splitlines()[-1])
     environment, folder, heard, open_files, leads, core, seconds, tasks = told
-    environment.pop("LC_CTYPE", None)  # Python's own
-    environment.pop("PWD", None)  # bwrap's own
+    environment.pop("LC_CTYPE", None)  # set by Python
+    environment.pop("PWD", None)  # set by bwrap
     assert environment == {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": work, "LANG": "C.UTF-8"}
     assert (folder, heard, core, seconds) == (work, "", [0, 0], [31, 31])
     assert 1_000 < tasks[0] < wrapper_tasks() + 1_500
-    assert len(open_files) == 4  # one of them is the look itself
+    assert len(open_files) == 4  # one is the listing itself
     assert leads or (await find_bwrap())[0]
     assert (workshop.home.stat().st_mode | workshop.folder(started).stat().st_mode) & 0o077 == 0
 

@@ -1,4 +1,4 @@
-"""The daemon is killed while a program runs, or before, or after: it runs once, and its end is told once."""
+"""Kills of the daemon around a program, which runs once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KEY = f"{INNER}@1/process-started#1"
 
 
 def counted(place: Path, then: str = "echo done") -> AllowedProgram:
-    """A program that leaves a line each time it is started."""
+    """Make a program that appends a line per start."""
     return shell(f'echo started >> "$1"; {then}', str(place / "tally"))
 
 
@@ -43,7 +43,7 @@ def starts(place: Path) -> int:
 
 
 async def live(place: Path, recipe: AllowedProgram) -> None:
-    """A life: the inner life wants the program to run, if it has not said so, and hears how it ended."""
+    """Start the program unless it was started, and await its end."""
     async with Journal(place / "journal.db", FakeClock(), SOUL_KINDS, MortalWriter) as journal:
         woken = asyncio.Event()
         home = place / "processes"
@@ -154,7 +154,7 @@ async def test_what_ended_for_its_time_counts_so_though_the_daemon_died_before_i
 
 
 async def still_runs(workshop: Workshop, started: Entry[ProgramStarted]) -> bool:
-    """Return True if this program goes on while its supervisor looks at it."""
+    """True if this program continues under supervision."""
     for _ in range(20):
         await asyncio.sleep(0)
     return wrapper_pid(workshop.folder(started)) is not None and workshop.journal.is_pending(started.seq)
@@ -186,7 +186,6 @@ async def test_one_that_died_before_its_folder_was_in_place_is_started_anew(
 
 
 def order(recipe: AllowedProgram, seconds: float) -> str:
-    """What a wrapper is told, to be begun within so many seconds."""
     bounds = {"kept": 1000, "room": 10**7, "memory": 2**30, "files": 50, "processes": 50}
     more = {"argv": recipe.argv, "seconds": 10, "until": time.time() + seconds, "path": "/usr/bin:/bin"}
     return json.dumps(bounds | more)
@@ -212,7 +211,7 @@ def test_one_that_comes_too_late_does_not_start_it(tmp_path: Path) -> None:
 def test_where_the_disk_is_full_what_it_writes_is_counted_and_it_goes_on(tmp_path: Path) -> None:
     folder = tmp_path / "processes" / "f"
     recipe = counted(tmp_path, "head -c 3000 /dev/zero; exit 3")
-    full = [SHELL, "-c", 'ulimit -f 1; exec "$@"', "sh"]  # as a full disk: files have 1,024 bytes at the most
+    full = [SHELL, "-c", 'ulimit -f 1; exec "$@"', "sh"]  # as on a full disk: files have at most 1,024 bytes
     command = [*full, sys.executable, "-I", "-S", str(WRAPPER), str(folder), order(recipe, 60)]
     assert subprocess.run(command, check=False, timeout=PATIENCE).returncode == 0
     end = read_exit(folder)
@@ -271,7 +270,7 @@ async def test_what_runs_for_somebody_who_is_forgotten_ends_though_nobody_superv
     with (folder / "wrapper").open() as lives:
         for clear in clear_after_forgetting(Settings(**settings), None, ""):
             await clear(gone)
-        fcntl.flock(lives, fcntl.LOCK_SH | fcntl.LOCK_NB)  # raises as long as it lives
+        fcntl.flock(lives, fcntl.LOCK_SH | fcntl.LOCK_NB)  # raises while it lives
     assert not folder.exists()
     assert wrapper
-    await asyncio.to_thread(os.waitpid, wrapper, 0)  # a child of ours, and nobody else's
+    await asyncio.to_thread(os.waitpid, wrapper, 0)  # our own child

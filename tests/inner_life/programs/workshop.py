@@ -1,4 +1,4 @@
-"""Where processes of the inner life are started and seen through: a real journal, real programs."""
+"""Programs run and supervised over a real journal."""
 
 from __future__ import annotations
 
@@ -24,37 +24,31 @@ SHELL = "/bin/sh"
 
 
 def python(code: str, *more: str) -> AllowedProgram:
-    """A recipe that runs this."""
     return AllowedProgram(argv=(sys.executable, "-I", "-S", "-c", code, *more))
 
 
 def shell(script: str, *more: str) -> AllowedProgram:
-    """A recipe that runs this script; the arguments after it are $1 and so on."""
+    """Return a program of this script with arguments $1, $2, …."""
     return AllowedProgram(argv=(SHELL, "-c", script, "sh", *more))
 
 
 def quoted(recipe: AllowedProgram) -> str:
-    """As an owner writes it."""
     return shlex.join(recipe.argv)
 
 
 @dataclass(kw_only=True)
 class Workshop:
-    """A journal in which processes are started by hand, and the folder in which they run."""
-
     journal: Journal
     clock: FakeClock
     home: Path
     woken: list[str] = field(default_factory=list)
 
     async def start(self, name: str, /, **slots: str) -> Entry[ProgramStarted]:
-        """The inner life wants this program to run."""
         key = f"{INNER}@{self.journal.last_seq_of_all() + 1}/process-started#1"
         event = ProgramStarted(name=name, slots=slots)
         return (await self.journal.append(INNER, event, key=key, author="soul"))[0]
 
     async def stop(self, started: Entry[ProgramStarted]) -> None:
-        """The inner life wants it to end."""
         key = f"{INNER}@{self.journal.last_seq_of_all() + 1}/process-stop#1"
         await self.journal.append(INNER, ProgramStopRequested(process=started.seq), key=key, author="soul")
 
@@ -62,7 +56,7 @@ class Workshop:
         return program_folder_of(self.home, started)
 
     async def end(self, started: Entry[ProgramStarted]) -> ProgramEnded:
-        """How it ends, which is recorded once."""
+        """Await the end, recorded exactly once."""
         async with asyncio.timeout(PATIENCE):
             async for entries in self.journal.follow_entries(started.seq):
                 if entries and not self.journal.is_pending(started.seq):
@@ -83,7 +77,6 @@ class Workshop:
         secrets: Collection[str] = (),
         bounds: ProgramLimits = BOUNDS,
     ) -> AsyncIterator[ProgramSupervisor]:
-        """While inside, programs are run."""
         async with ProgramSupervisor(
             self.journal, self.clock, recipes, self.home, secrets, self.woken.append, bounds=bounds
         ) as supervisor:
@@ -96,21 +89,18 @@ class Workshop:
         bounds: ProgramLimits = BOUNDS,
         **slots: str,
     ) -> ProgramEnded:
-        """Start one program, and see how it ends."""
         async with self.supervised({"it": recipe}, secrets, bounds):
             return await self.end(await self.start("it", **slots))
 
 
 @asynccontextmanager
 async def opened(place: Path) -> AsyncIterator[Workshop]:
-    """A workshop over the journal in this folder."""
     clock = FakeClock()
     async with Journal(place / "journal.db", clock, SOUL_KINDS) as journal:
         yield Workshop(journal=journal, clock=clock, home=place / "processes")
 
 
 async def until(happened: Callable[[], object]) -> None:
-    """Until this is so, which another process brings about."""
     async with asyncio.timeout(PATIENCE):
         while not happened():  # noqa: ASYNC110 - another process has no event
             await asyncio.sleep(0.01)
