@@ -32,7 +32,7 @@ from daemon.turn.recall import entry_as_memory
 Load = Callable[[], Awaitable[Any]]
 """Brings the text that is to be read, or lists and dicts of texts and other plain values.
 
-Raises ContextError if it cannot.
+Raises ContextLoadError if it cannot.
 """
 
 
