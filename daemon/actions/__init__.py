@@ -1,1 +1,1 @@
-"""What the soul can do: the registry of actions, the built-in ones, and the runs that choose among them."""
+"""Actions of the soul: definitions, registry, and actions written as functions."""

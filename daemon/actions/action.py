@@ -1,14 +1,7 @@
-"""What an action is before a run has it: one definition serves every run, the help and the docs.
+"""Definitions of actions, shared by runs, help and docs, and their binding to a turn.
 
-The registry holds definitions; a run binds them to itself as `daemon.ism.Action`s.
-
-A definition bound to where it was chosen, as an `Action` of `run_ism`: shown, agreed to, recorded.
-
-What an action would be given, as an owner reads it who has to agree: names and values, one a line.
-
-It stands in a code block. Nothing in a value can end that, begin a line that reads like a name, or hide.
-
-The context of an action that a run and open thought share: the owner's words, and what is new.
+Before an approval, an owner reads the arguments in a code block. No value can end the block, imitate the name
+of an argument or hide.
 """
 
 from __future__ import annotations
@@ -35,64 +28,58 @@ from daemon.turn.questions import Question, ask, two_buttons
 from daemon.turn.turn import Turn
 
 TRANSITION_PREFIX = "To_"
-"""What the name of a transition to another process, as an action, begins with."""
 
 
 MOST_WHOLE = 2**53 - 1
-"""The largest whole number that each reader of JSON takes exactly; the journal's database holds it, too."""
+"""Largest integer that every JSON reader represents exactly; SQLite can store it, too."""
 
 
 Outcome = str | ISMResult | FinishRun | RunContinuation | WorkingMemory | Sequence[Any] | None
-"""What an action comes to: an observation to go on from, a response, a transition, or the run's end.
+"""Return value of an action: an observation, a response, a transition, or the run's end.
 
-With `recurse` or `run` also what the seed's first example returns: `recurse(…)`, the working memory, which
-ends the run, or `[memory, process, {"executeNow": True}]`.
+With a parameter `recurse` or `run` also `recurse(…)`, a working memory or `[memory, process, {"executeNow":
+True}]`, as in the seed's first example.
 """
 
 
 class ActionContext(Protocol):
-    """What an action is given, wherever the soul has chosen it."""
-
     @property
-    def turn(self) -> Turn:
-        """The turn that it is part of, with its steps."""
+    def turn(self) -> Turn: ...
 
     @property
     def memory(self) -> WorkingMemory:
-        """The conversation, with all that was heard since."""
+        """Conversation, with messages that came since the turn began."""
 
     async def is_interrupted(self) -> bool:
-        """Has someone stopped it? Whatever else came meanwhile is in its memory afterwards."""
+        """True if somebody stopped the run; other messages are added to the memory."""
 
     def add_memories(self, memories: Iterable[Memory], *, news: bool = True) -> None:
-        """This was said since: the conversation has it, and if it is news the chooser hears it next."""
+        """Add messages to the conversation; with `news`, the chooser's next prompt shows them."""
 
     def prompt(self, name: str, **words: str) -> str:
-        """A text of the owner's, filled; `name` (the soul's) is known."""
+        """Return an owner's text, filled; `name` is the soul's."""
 
     def label(self, meaning: str) -> str:
-        """The owner's short words for it (prompts/labels.md); where there are none, the meaning itself."""
+        """Return the label in prompts/labels.md for a meaning, or else the meaning."""
 
-    def show_status(self, meaning: str) -> None:
-        """The status line says what it is at."""
+    def show_status(self, meaning: str) -> None: ...
 
     def report_finding(self, action: str, outcome: Outcome) -> None:
-        """What an action came to, for whoever speaks in the end."""
+        """Record an action's result as a finding for the final answer."""
 
     def is_new(self, text: str) -> bool:
-        """True if neither a result of an action here nor a memory holds this text; from now on one does."""
+        """True if no result or memory contains this text; a second call returns False."""
 
 
 class RunContext(ActionContext, Protocol):
-    """What an action is given in a run of the ISM, and nowhere else."""
+    """Context of an action in a playbook's run."""
 
     @property
-    def role(self) -> Role:
-        """The model that this run thinks with."""
+    def role(self) -> Role: ...
 
     @property
     def notes(self) -> str:
-        """What the run has come to so far, as a text for the model; empty: nothing."""
+        """Findings as text for the model; empty if there are none."""
 
     async def ask(
         self,
@@ -103,17 +90,17 @@ class RunContext(ActionContext, Protocol):
         schema: Schema | None = None,
         ends: Sequence[str] = (),
     ) -> Came:
-        """How a cognitive step asks in a run: through outages and refusals; None where no answer came."""
+        """Ask a cognitive step's question, waiting for outages; None without an answer."""
 
     def report_told(self, memory: WorkingMemory, *, stopped: bool = False) -> None:
-        """They were told what it came to, unless someone stopped that; this is the conversation now."""
+        """Note that people know the result, unless `stopped`; `memory` is the conversation now."""
 
 
 Perform = Callable[[Any, Any], Awaitable[Any]]
-"""Does it, and comes to an Outcome; a command of the inner life comes to a Done (inner/carrying_out.py).
+"""Function of an action, with its context, and `args` (None without arguments).
 
-The first argument is an ActionContext, or a Run where it is offered in runs alone, or a Tick for commands.
-The second argument is an instance of `args`, or None where there are none.
+The context is an ActionContext; in runs a RunContext, for inner commands a TickContext. It returns an
+Outcome; for inner commands a CommandResult.
 """
 
 
@@ -129,13 +116,12 @@ class BoundedNumbers(BaseModel):
 
     @classmethod
     def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Return pydantic's schema of the model, with a limit for each whole number in it."""
+        """Return pydantic's JSON schema, with limits for all integers."""
         schema: dict[str, Any] = _with_limits(super().model_json_schema(*args, **kwargs))
         return schema
 
 
 def _whole_numbers(value: object, place: str) -> Iterator[tuple[str, int]]:
-    """Yield the whole numbers in the value of an argument, each with its path."""
     match value:
         case int():
             yield place, value
@@ -148,7 +134,6 @@ def _whole_numbers(value: object, place: str) -> Iterator[tuple[str, int]]:
 
 
 def _with_limits(part: Any) -> Any:
-    """Return a part of a JSON schema in which each whole number has a minimum and a maximum."""
     if isinstance(part, list):
         return [_with_limits(one) for one in part]
     if not isinstance(part, dict):
@@ -181,14 +166,12 @@ class NoArguments(StrictArguments):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionDefinition:
-    """A named thing that the soul may choose to do.
+    """Action that the soul may choose.
 
-    `description` is for the model, one sentence. `repeatable`: may be done again where a crash left open
-    what came of it. `approval`: an owner has to agree first. `terminal`: ends the run. `exclusive`: chosen
-    alone. `effect`: it is one step, recorded as intent and observation, and comes to a text or None; else it
-    consists of steps of its own. `in_the_open`: may it be called in open thought, too, where nobody speaks or
-    decides by an action? `playbooks` offer it, though they do not name it. `inner`: it is a command of the
-    inner life, and offered to nobody else.
+    `description` is for the model. `repeatable`: may run again after a crash. `approval`: an owner must
+    agree. `terminal`: ends the run. `exclusive`: chosen alone. `effect`: one recorded step that returns text
+    or None. `in_the_open`: available in open thought, too. `playbooks`: those that offer it without naming
+    it. `inner`: for the inner life only.
     """
 
     name: str
@@ -205,39 +188,37 @@ class ActionDefinition:
     inner: bool = False
 
     version: str = field(init=False, default="")
-    """Of one that needs approval: another one where what it says, takes or does is another."""
+    """Digest of text, arguments and code; empty if no approval is needed."""
 
     @property
     def schema(self) -> Mapping[str, Any]:
-        """The JSON schema of its arguments; empty where there are none."""
+        """JSON schema of the arguments; empty if there are none."""
         if self.args is None:
             return {}
         return self.args.model_json_schema()
 
     def __post_init__(self) -> None:
-        """Read its source now: what is edited later is not what this daemon does."""
+        """Read the source code now: later edits must not change the version."""
         if self.approval:
             object.__setattr__(self, "version", _version(self))
 
 
 def ids_in_words(ids: Iterable[int]) -> str:
-    """Ids in a sentence, each once."""
     return ", ".join(map(str, dict.fromkeys(ids)))
 
 
 def _version(one: ActionDefinition) -> str:
     try:
         source = inspect.getsource(one.perform)
-    except (OSError, TypeError):  # it was made in no file, or is no function
+    except (OSError, TypeError):  # the source is not available
         source = getattr(one.perform, "__qualname__", type(one.perform).__qualname__)
     return digest([one.description, one.schema, source])
 
 
 class BaseActionContext:
-    """The part of an ActionContext that is the same everywhere.
+    """Common part of action contexts.
 
-    The owner's words are those of the turn's begin, whatever the owner writes meanwhile. `shown` are the
-    results of actions so far: one list for all that go on beside each other.
+    Owner's texts are as of the turn's begin. `shown` are results of actions, shared by parallel contexts.
     """
 
     def __init__(self, turn: Turn, memory: WorkingMemory, shown: list[str] | None = None) -> None:
@@ -247,15 +228,12 @@ class BaseActionContext:
         self._labels = parse_labels(turn.text(LABELS_TEXT))
 
     def prompt(self, name: str, **words: str) -> str:
-        """A text of the owner's, filled; `name` (the soul's) is known."""
         return self.turn.prompt(name, **words)
 
     def label(self, meaning: str) -> str:
-        """The owner's short words for it (prompts/labels.md); where there are none, the meaning itself."""
         return self._labels.get(meaning, meaning)
 
     def is_new(self, text: str) -> bool:
-        """True if neither a result of an action here nor a memory holds this text; from now on one does."""
         told = escape_tags(text)
         is_remembered = any(told in one.content for one in self.memory.memories)
         if is_remembered or any(text in one for one in self._shown):
@@ -268,15 +246,14 @@ FENCE = "```"
 
 
 TICK = "\u02cb"
-"""What stands for a backtick, which would end the block: it looks like one."""
+"""Replaces backticks, which would end the code block."""
 
 
 BEGINNING, END = 400, 200
-"""Of a long value so many characters are shown from its beginning, and so many up to its end."""
 
 
 def arguments_for_approval(run: ActionContext, given: Mapping[str, Any]) -> str:
-    """All names and values in a code block; where one is shortened, where the whole stands. Empty: none."""
+    """Return a code block with the arguments, and a note if a value is shortened; empty without arguments."""
     if not given:
         return ""
     shown = "\n".join(_named(run, given))
@@ -292,7 +269,6 @@ def _named(run: ActionContext, given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _lines(run: ActionContext, name: str, value: Any) -> Iterator[str]:
-    """A value after its name: on the same line, or on lines of their own that are marked as its own."""
     has_lines = isinstance(value, str) and len(value.splitlines()) > 1
     if has_lines or isinstance(value, Mapping | list):
         yield name
@@ -303,7 +279,6 @@ def _lines(run: ActionContext, name: str, value: Any) -> Iterator[str]:
 
 
 def _inside(run: ActionContext, value: Any) -> Iterator[str]:
-    """The lines of a value that has several."""
     match value:
         case Mapping():
             yield from _named(run, value)
@@ -316,7 +291,6 @@ def _inside(run: ActionContext, value: Any) -> Iterator[str]:
 
 
 def _word(run: ActionContext, value: Any) -> str:
-    """A value that is no list as people write it; what is empty is seen to be."""
     match value:
         case True:
             return run.label("yes")
@@ -328,7 +302,6 @@ def _word(run: ActionContext, value: Any) -> str:
 
 
 def _shortened_text(run: ActionContext, text: str) -> str:
-    """A text with its middle left out where it is long, and how much that is."""
     left_out = len(text) - BEGINNING - END
     if left_out > 0:
         text = f"{text[:BEGINNING]} [… {left_out:,} {run.label('characters')} …] {text[-END:]}"
@@ -336,7 +309,6 @@ def _shortened_text(run: ActionContext, text: str) -> str:
 
 
 def _safe(line: str) -> str:
-    """One line that ends no code block; what nobody could see in it is spelled out."""
     seen = ""
     for character in line.replace("`", TICK):
         if character.isprintable():
@@ -347,7 +319,6 @@ def _safe(line: str) -> str:
 
 
 def _is_long(value: Any) -> bool:
-    """Is a text in it shortened?"""
     if isinstance(value, Mapping):
         value = [*value.values()]
     if isinstance(value, list):
@@ -359,7 +330,7 @@ log = logging.getLogger(__name__)
 
 
 def bind_action(run: ActionContext, one: ActionDefinition) -> Action:
-    """The action, as it is carried out here."""
+    """Bind an action to a context, so that a run can choose it."""
     agreed: set[str] = set()
 
     async def handle(_context: object, log: list[str], args: BaseModel | None = None) -> Outcome:
@@ -387,7 +358,7 @@ def bind_action(run: ActionContext, one: ActionDefinition) -> Action:
 
 
 def _remembered(run: ActionContext, outcome: Any, log: list[str]) -> Outcome:
-    """Return an action's outcome without its memories: the run hears, and its log gets, what is new in them.
+    """Return an outcome without memories; added ones go to the run and its log.
 
     Raises TypeError for a list or tuple that names no process.
     """
@@ -413,14 +384,12 @@ def _remembered(run: ActionContext, outcome: Any, log: list[str]) -> Outcome:
 async def _recorded(
     run: ActionContext, one: ActionDefinition, given: dict[str, Any], args: BaseModel | None
 ) -> str:
-    """Intent and observation; what goes wrong in it is observed, too."""
-
     async def do() -> str:
         try:
             return _text(one, await one.perform(run, args))
         except EngineError:
             raise
-        except Exception as error:  # the action boundary: the chooser is told, the intent closed
+        except Exception as error:  # a failed action must not end the turn
             log.warning("The action %s went wrong.", one.name, exc_info=error)
             return f"{run.label('failed')}: {describe_error(error, run.label)}"
 
@@ -432,7 +401,6 @@ async def _recorded(
 
 
 def _text(one: ActionDefinition, outcome: Outcome) -> str:
-    """What is recorded of it. Raises TypeError for what would be lost: only its own steps could say it."""
     if outcome is None or isinstance(outcome, str):
         return outcome or ""
     kind = type(outcome).__name__
@@ -440,11 +408,10 @@ def _text(one: ActionDefinition, outcome: Outcome) -> str:
 
 
 async def _agree(run: ActionContext, one: ActionDefinition, given: dict[str, Any], agreed: set[str]) -> None:
-    """An owner agrees. Raises Refused: nobody can, one declined, or there is something to hear first."""
     owners = run.turn.deciders
     this = fingerprint(given)
     if this in agreed:
-        agreed.discard(this)  # one agreement, one deed
+        agreed.discard(this)
         return
     if not owners:
         raise ActionRefused(run.label("nobody can agree"))

@@ -1,9 +1,6 @@
-"""An action written as a function: its docstring describes it, its typed parameters are its arguments.
+"""Actions written as functions: the docstring is the description, typed parameters are the arguments.
 
-A parameter that has a name of GIVEN is no argument: the daemon gives what it stands for. The owner's own are
-found in `actions/` (own.py); docs/FIRST_ACTION.md shows one.
-
-Where what is to be read comes from: files that people shared, a thread, a channel's history.
+The daemon supplies the parameters with a name of GIVEN (docs/FIRST_ACTION.md).
 """
 
 from __future__ import annotations
@@ -43,20 +40,20 @@ from daemon.turn.turn import Turn
 
 
 class SourceProvider(Protocol):
-    """Where what is to be read comes from. Each raises DocumentError, with a sentence for whoever asked."""
+    """Source of documents. Raises DocumentError with a text for people."""
 
     async def files(self, thread: str, names: Sequence[str], until: float) -> Sequence[Document]:
-        """The files that were shared in this conversation by then: those of these names, or all."""
+        """Return files shared in a conversation until then (Unix time), by name or all."""
 
     async def thread(self, thread: str, until: float) -> Sequence[Document]:
-        """All that was said in this conversation by then; a message is a part, named by its permalink."""
+        """Return a conversation's messages until then; the parts are named by permalink."""
 
     async def channel(
         self, thread: str, name: str, days: int, until: float, askers: Sequence[str]
     ) -> Sequence[Document]:
-        """What was said in a channel in so many days up to then; without a name, in this one.
+        """Return the last `days` of a channel, by default this one.
 
-        Of another channel only what may be known here, and where all who ask are members.
+        Another channel must be public here, with all `askers` as members.
         """
 
 
@@ -64,11 +61,10 @@ Function = Callable[..., Awaitable[Outcome]]
 
 
 Expert = NewType("Expert", bool)
-"""Is there a model for the process `expert`?"""
 
 
 class Say(Protocol):
-    """Says something to the people of this conversation, once."""
+    """Function that says a text to people, once."""
 
     async def __call__(self, text: str) -> None: ...
 
@@ -85,12 +81,11 @@ GIVEN: Mapping[str, tuple[object, ...]] = {
     "expert": (Expert,),
     "soul_home": (Path,),
 }
-"""What the daemon gives, by the name of the parameter, with the types that may be written there."""
+"""Supplied parameters by name, with the types that they may have."""
 
 
 WITH_STEPS = frozenset({"run", "turn", "say", "recurse"})
-"""Whoever is given one of these may take steps of its own, and decide how its run goes on; any other action
-is one step, which is recorded."""
+"""Parameters of an action that records steps; any other action is one recorded step."""
 
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
@@ -100,14 +95,14 @@ VARIADIC = frozenset({Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD, Parameter
 
 
 class InvalidAction(ValueError):
-    """A function cannot be an action. The text says why, and what to do."""
+    """A function that cannot be an action; the text gives reason and advice."""
 
     recorded_name = "Misshapen"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionDependencies:
-    """What this daemon has for its actions; one that needs what is None is not offered."""
+    """Dependencies of actions; an action without one of its own is not offered."""
 
     memories: MessageSearch | None = None
     library: Library | None = None
@@ -121,10 +116,10 @@ NOTHING = ActionDependencies()
 
 @dataclass(frozen=True, kw_only=True)
 class ActionFunction:
-    """A function that is an action. What it may say besides stands in Definition.
+    """A function as an action; further fields as in ActionDefinition.
 
-    `effect` is worked out where it is None. `texts` are those of the owner's that it needs, by their paths.
-    It has no slots, since it keeps what was worked out of its function: that takes long, and stays the same.
+    `effect` follows from the parameters if None. `texts`: owner's texts needed, by path. No slots, since
+    cached properties need a dict.
     """
 
     function: Function
@@ -139,7 +134,6 @@ class ActionFunction:
 
     @functools.cached_property
     def faults(self) -> Sequence[str]:
-        """Why it cannot be an action, and what to do."""
         return tuple(self._faults())
 
     def _faults(self) -> Iterator[str]:
@@ -167,7 +161,6 @@ class ActionFunction:
             yield 'its `texts` name no `Placeholders`: write `texts={"prompts/…": Placeholders()}`'
 
     def _fault_of_return(self) -> str:
-        """What is wrong with what it says that it returns; empty where nothing is."""
         kept: list[type] = [str, NoneType]
         if not self._is_one_step:
             kept += [ISMResult, FinishRun, RunContinuation, WorkingMemory, list, tuple, Sequence]
@@ -177,7 +170,7 @@ class ActionFunction:
             kinds = get_args(returned)
         for kind in kinds:
             named = get_origin(kind) or kind
-            if named is object and not self._is_one_step:  # says nothing; what comes is looked at
+            if named is object and not self._is_one_step:  # the value is checked when the action runs
                 continue
             if isinstance(named, type) and not issubclass(named, tuple(kept)):
                 return f"it returns a {inspect.formatannotation(returned)}, and {self._what_is_kept}"
@@ -194,14 +187,12 @@ class ActionFunction:
 
     @property
     def _is_one_step(self) -> bool:
-        """Is it one step, which is recorded?"""
         if self.effect is not None:
             return self.effect
         return not self._given.keys() & WITH_STEPS
 
     @property
     def _is_for_runs_alone(self) -> bool:
-        """True if it speaks, thinks or goes on as a run does. In open thought no action does."""
         return bool(self._given.keys() & {"say", "recurse"}) or self._given.get("run") is RunContext
 
     @functools.cached_property
@@ -210,7 +201,6 @@ class ActionFunction:
 
     @functools.cached_property
     def _given(self) -> Mapping[str, object]:
-        """What the daemon gives it, by name, and the type that is written there."""
         return {one.name: one.annotation for one in self._parameters if one.name in GIVEN}
 
     @functools.cached_property
@@ -219,7 +209,7 @@ class ActionFunction:
 
     @property
     def _whole(self) -> Parameter | None:
-        """The only argument, if it is a pydantic model: then it is the form of all that the model writes."""
+        """The only argument, if a pydantic model: its fields are then the arguments."""
         if len(self._arguments) != 1:
             return None
         [only] = self._arguments
@@ -229,7 +219,6 @@ class ActionFunction:
 
     @functools.cached_property
     def _form(self) -> type[BaseModel] | None:
-        """The form of what the model writes; None where there are no arguments."""
         if self._whole:
             own: type[BaseModel] = self._whole.annotation
             return create_model(own.__name__, __base__=(own, BoundedNumbers), __doc__=own.__doc__)
@@ -245,17 +234,16 @@ class ActionFunction:
 
     @property
     def description(self) -> str:
-        """The first paragraph of its docstring, in one line."""
+        """First paragraph of the docstring."""
         text = inspect.getdoc(self.function) or ""
         paragraph, _, _ = text.partition("\n\n")
         return " ".join(paragraph.split())
 
     def works_with(self, means: ActionDependencies) -> bool:
-        """Is all there that it needs?"""
         return not any(_is_missing(one, means) for one in self._parameters)
 
     def definition(self, means: ActionDependencies = NOTHING) -> ActionDefinition:
-        """The action with what it is given. Raises Misshapen."""
+        """Return the definition. Raises InvalidAction."""
         if self.faults:
             raise InvalidAction("; ".join(self.faults))
         return ActionDefinition(
@@ -273,7 +261,7 @@ class ActionFunction:
         )
 
     def _perform(self, means: ActionDependencies) -> Perform:
-        """Calls it with what it is given and what the model wrote; the source of that is the function's."""
+        """Return a function that supplies the parameters; its source is that of the wrapped function."""
 
         @functools.wraps(self.function)
         async def perform(run: ActionContext, args: BaseModel | None) -> Outcome:
@@ -312,9 +300,9 @@ def action(
 def action(
     function: Function | None = None, /, *, name: str = "", repeatable: bool | None = None, **how: Any
 ) -> ActionFunction | Callable[[Function], ActionFunction]:
-    """Make an action of a function: `look_up_deploys` becomes `LookUpDeploys`, if it is given no name.
+    """Make an action; by default `look_up_deploys` is named `LookUpDeploys`.
 
-    What needs approval is not repeated, unless it says so.
+    An action that needs approval is not repeatable by default.
     """
 
     def made(function: Function) -> ActionFunction:
@@ -330,14 +318,12 @@ def action(
 
 
 def _parameters(function: Function) -> Sequence[Parameter]:
-    """With their types. Raises NameError, TypeError or SyntaxError where these cannot be read."""
     types = get_type_hints(function, include_extras=True)
     signature = inspect.signature(function)
     return [one.replace(annotation=types.get(one.name, one.empty)) for one in signature.parameters.values()]
 
 
 def _fault(one: Parameter) -> str:
-    """What is wrong with a parameter, and what to do; empty where nothing is."""
     if one.kind in VARIADIC:
         return f"it takes `{one}`: write each argument with a name and a type of its own"
     if one.name in GIVEN:
@@ -362,14 +348,12 @@ def _fault(one: Parameter) -> str:
 
 
 def _is_missing(one: Parameter, means: ActionDependencies) -> bool:
-    """Is this not here, though it is needed?"""
     if not hasattr(means, one.name) or one.default is not one.empty:
         return False
     return getattr(means, one.name) is None
 
 
 def _described(annotation: Any) -> Any:
-    """A text beside a type, as in `Annotated[str, "its name"]`, is what the model is told of it."""
     if get_origin(annotation) is not Annotated:
         return annotation
     parts = [*get_args(annotation)]
@@ -381,7 +365,6 @@ def _described(annotation: Any) -> Any:
 
 
 def _value_of(name: str, run: ActionContext, means: ActionDependencies) -> object:
-    """What the daemon gives under this name."""
     match name:
         case "run":
             return run
@@ -397,6 +380,5 @@ def _value_of(name: str, run: ActionContext, means: ActionDependencies) -> objec
 
 
 async def _say(run: ActionContext, text: str) -> None:
-    """Say it, and know that it was said."""
     spoken = await say(run.turn, text, answers=False)
     run.add_memories(map(entry_as_memory, spoken), news=False)

@@ -1,11 +1,4 @@
-"""The one registry of actions: what may be chosen here, and what is said of it to the owner.
-
-A run asks it what a playbook offers, the inner life which commands there are; `check` and `actions` the rest.
-
-What is said of the commands of the inner life: a line for each, and at length for one.
-
-The same words stand in the help, beside a fault, in a prompt and in the documentation.
-"""
+"""Registry of actions and inner commands, and their help for owners, models and docs."""
 
 from __future__ import annotations
 
@@ -29,23 +22,22 @@ ALIASES: Mapping[str, Sequence[str]] = {
     "file_read": ("files.read",),
     "send_message": ("message.send",),
 }
-"""Names in the HMP seed, and which commands each may mean."""
+"""Names in the HMP seed, with the commands they may mean."""
 
 
 KINDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
-"""Types of JSON schema, for a person."""
 
 
 FORMATS = {"date": '"2026-11-27"', "time": '"14:30:00"', "date-time": '"2026-11-27T14:30:00Z"'}
-"""What a text of this form looks like."""
+"""Examples of texts by their JSON format."""
 
 
 LENGTHS = {"maxLength": "characters", "maxItems": "of them", "maxProperties": "of them"}
-"""Limits of a schema, and what they count."""
+"""Limits in a JSON schema, with the unit of each."""
 
 
 DEEPEST = 4
-"""So many objects and lists within each other are shown."""
+"""Most levels of nested values that a form shows."""
 
 
 LONGEST_NAME = 60
@@ -55,7 +47,7 @@ Model = type[BaseModel] | None
 
 
 class HelpEntry(Protocol):
-    """A command, as far as help is concerned: `args` is None where it takes none."""
+    """A command in the help; `args` is None if it has no arguments."""
 
     @property
     def name(self) -> str: ...
@@ -66,7 +58,7 @@ class HelpEntry(Protocol):
 
 
 def help_line(name: str, args: Model, description: str = "") -> str:
-    """How it is written, and what it does: `notes.read {"ids": [whole number, …]}: description`."""
+    """Return the syntax of a command: `notes.read {"ids": [whole number, …]}: description`."""
     schema = _schema(args)
     line = name
     if schema.get("properties"):
@@ -81,7 +73,7 @@ def _line(one: HelpEntry) -> str:
 
 
 def help_page(one: HelpEntry) -> str:
-    """The line of a command, the names that it has besides, and what each argument means."""
+    """Return the syntax, the aliases and the arguments of a command."""
     lines = [_line(one)]
     other = [alias for alias, names in ALIASES.items() if one.name in names]
     if other:
@@ -91,9 +83,9 @@ def help_page(one: HelpEntry) -> str:
 
 
 def help_text(commands: Sequence[HelpEntry], about: str = "") -> str:
-    """All commands, a line each; those of a family, if `about` names one; or one of them at length.
+    """Return a line for each command, or of the family `about`; or a command's help page.
 
-    Raises LookupError for what there is not, with the nearest names in its words.
+    Raises LookupError, which names similar commands.
     """
     about = about.strip()
     if not about:
@@ -110,7 +102,7 @@ def help_text(commands: Sequence[HelpEntry], about: str = "") -> str:
 
 
 def suggest_command(name: str, known: Sequence[str]) -> str:
-    """What might have been meant, as half a sentence."""
+    """Return the commands with similar names as the end of a sentence."""
     names = list(known)
     for alias, meant in ALIASES.items():
         if not set(meant).isdisjoint(known):
@@ -122,7 +114,7 @@ def suggest_command(name: str, known: Sequence[str]) -> str:
 
 
 def argument_lines(args: Model) -> Iterator[str]:
-    """What each argument means, a line each."""
+    """Yield a line for each argument."""
     schema = _schema(args)
     needed = schema.get("required", ())
     for name, one in schema.get("properties", {}).items():
@@ -133,7 +125,6 @@ def argument_lines(args: Model) -> Iterator[str]:
 
 
 def _bounds(schema: Mapping[str, Any]) -> str:
-    """Return the limits of a number, or of the length of a text or list, as text; empty if there are none."""
     for one in (schema, *schema.get("anyOf", ())):
         found = _range(one.get("minimum"), one.get("maximum"))
         for key, unit in LENGTHS.items():
@@ -154,9 +145,8 @@ def _range(least: float | None, most: float | None) -> str:
     return ""
 
 
-@cache  # it takes half a millisecond, and each start tells of all commands
+@cache  # takes half a millisecond, at each start for all commands
 def _schema(args: Model) -> Mapping[str, Any]:
-    """The schema of arguments; one that holds itself says only where it stands."""
     if args is None:
         return {}
     schema = args.model_json_schema()
@@ -167,7 +157,6 @@ def _schema(args: Model) -> Mapping[str, Any]:
 
 
 def _form(schema: Mapping[str, Any], defs: Mapping[str, Any], depth: int) -> str:
-    """What a value looks like, in the form of JSON with words in it."""
     if depth > DEEPEST:
         return "…"
     if "$ref" in schema:
@@ -191,7 +180,6 @@ def _form(schema: Mapping[str, Any], defs: Mapping[str, Any], depth: int) -> str
 
 
 def _fields(schema: Mapping[str, Any], defs: Mapping[str, Any], depth: int) -> str:
-    """An object; a name that may be left out has a question mark."""
     needed = schema.get("required", ())
     parts = list[str]()
     for name, one in schema.get("properties", {}).items():
@@ -226,19 +214,17 @@ offered them. What has a question mark may be left out.
 
 
 class ActionRegistry:
-    """Actions and commands by name, in the order given."""
+    """Actions and commands, in the order in which they were given."""
 
     def __init__(self, definitions: Sequence[ActionDefinition]) -> None:
-        """Raises ValueError for names that differ by upper and lower case at the most, or mean the end."""
+        """Raises ValueError for names that differ only in case, and for a name that means DONE."""
         names = Counter(one.name.casefold() for one in definitions)
         names[DONE.casefold()] += 1
         taken = [one.name for one in definitions if names[one.name.casefold()] > 1]
         if taken:
             raise ValueError(f"{', '.join(taken)}: each action needs a name of its own, and none is {DONE}")
         self.named: dict[str, ActionDefinition] = {}
-        """All that may be offered, by name."""
         self.commands: list[ActionDefinition] = []
-        """Those of the inner life, which are offered to nobody else."""
         for one in definitions:
             if one.inner:
                 self.commands.append(one)
@@ -247,21 +233,21 @@ class ActionRegistry:
 
     @property
     def known(self) -> Mapping[str, type[BaseModel] | None]:
-        """What the grammar of commands reads: their names, with their arguments."""
+        """Argument models of the commands, by command name; None without arguments."""
         return {one.name: one.args for one in self.commands}
 
     def offered_by(self, playbook: Playbook) -> Sequence[ActionDefinition]:
-        """Those that there are of a playbook, in its order, and those that say that it offers them."""
+        """Return the playbook's actions in its order, then actions that name the playbook themselves."""
         names = [*playbook.actions]
         names += [one.name for one in self.named.values() if playbook.name in one.playbooks]
         return [self.named[name] for name in dict.fromkeys(names) if name in self.named]
 
     def callable_in_open_thought(self, playbook: Playbook) -> Sequence[ActionDefinition]:
-        """Those of them that may be called in open thought."""
+        """Return those of the playbook's actions that open thought can use."""
         return [one for one in self.offered_by(playbook) if one.in_the_open and not one.terminal]
 
     def as_markdown(self) -> str:
-        """All of them as a page of Markdown: actions by the alphabet, commands in their order."""
+        """Return a Markdown page with the actions, sorted by name, then the commands."""
         parts = [INTRODUCTION]
         parts += [_section(self.named[name]) for name in sorted(self.named)]
         if self.commands:
@@ -271,25 +257,21 @@ class ActionRegistry:
 
 
 def _command(one: ActionDefinition) -> str:
-    """A command, in the words of its help."""
     line, _, more = help_page(one).partition("\n")
     form = line.removesuffix(f": {one.description}")
     return _paragraphs(f"## {one.name}", f"`{form}`", one.description, more)
 
 
 def _section(one: ActionDefinition) -> str:
-    """An action with its arguments and what holds for it."""
     arguments = "\n".join(argument_lines(one.args))
     return _paragraphs(f"## {one.name}", one.description, arguments, _conditions(one))
 
 
 def _paragraphs(*texts: str) -> str:
-    """Those that are not empty, with a line between them."""
     return "\n\n".join(text for text in texts if text) + "\n"
 
 
 def _conditions(one: ActionDefinition) -> str:
-    """What holds for an action, a sentence each; empty where it is as usual."""
     said = list[str]()
     if one.terminal:
         said.append("It ends the run.")

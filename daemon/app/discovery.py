@@ -1,7 +1,6 @@
-"""Discovery of what the soul can do: processes, built-in actions, inner commands, and the owner's actions.
+"""Discovery of processes, built-in actions, inner commands, and the owner's actions in `actions/`.
 
-The owner's code is run with the rights of the daemon, once at its start. In the folder `actions/`, a file
-with `_` at the beginning of its name has no actions, but other files may import it.
+An owner's file runs with the daemon's rights. Names with a leading `_` are helpers.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ P = TypeVar("P")
 
 
 def prompt_catalogue(processes: Iterable[object], *more: Mapping[str, Placeholders]) -> PromptCatalogue:
-    """Return the catalogue of the soul's texts, with those that the processes and `more` need."""
+    """Return the texts that the soul and these processes need, and `more`."""
     texts = dict(WORDING)
     defaults: dict[str, str] = {}
     for needed in more:
@@ -83,10 +82,7 @@ def _parameters(function: Callable[..., object]) -> Mapping[str, inspect.Paramet
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandDependencies:
-    """Dependencies of the inner commands.
-
-    `meetings`: most messages from and to other bots in a UTC day. `recipes`: programs that the owner allows.
-    """
+    """Dependencies of inner commands. `meetings`: limit of messages with other bots in a UTC day."""
 
     state: InnerLifeState
     reach: RecipientDirectory
@@ -149,7 +145,7 @@ COMMANDS = find_commands()
 def make_commands(
     means: CommandDependencies, factories: Iterable[CommandFactory] = COMMANDS
 ) -> Sequence[ActionDefinition]:
-    """Make the commands that can work by these means. Raises TypeError for a parameter of another name."""
+    """Create all commands; file commands need the owner's folders."""
     things = means.by_name()
     made: list[ActionDefinition] = []
     for factory in factories:
@@ -164,7 +160,7 @@ def make_commands(
 
 
 def all_commands(nothing: Any) -> Sequence[ActionDefinition]:
-    """Return all inner commands for a description; `nothing` stands for their dependencies."""
+    """Create all commands for description only."""
     return make_commands(CommandDependencies(state=nothing, reach=nothing, library=nothing))
 
 
@@ -202,7 +198,7 @@ def bind_processes(processes: Mapping[str, P], given: ProcessDependencies) -> Ma
 
 
 class CurrentSoulName:
-    """Name of the soul, read from soul.md at each call; the last good name if soul.md is unreadable."""
+    """Name of the soul in soul.md; the last good one if unreadable."""
 
     def __init__(self) -> None:
         self._good = soul_name_in("")
@@ -216,7 +212,7 @@ class CurrentSoulName:
 
 
 def soul_name() -> str:
-    """Return the soul's name; a default if soul.md is unreadable."""
+    """Return the current name once."""
     return CurrentSoulName()()
 
 
@@ -231,7 +227,7 @@ PACKAGE = "daemon.processes"
 
 
 def find_processes(package: str = PACKAGE) -> tuple[Mapping[str, MentalProcess], Mapping[str, Sequence[str]]]:
-    """Return the processes by name, and by file the faults of modules that are no process."""
+    """Return processes by name, and faults by file."""
     processes: dict[str, MentalProcess] = {}
     files: dict[str, str] = {}
     faults: dict[str, Sequence[str]] = {}
@@ -292,7 +288,7 @@ def _command_fault(command: object) -> str:
 
 
 PROCESSES, PROCESS_FAULTS = find_processes()
-"""Processes with fixed steps, by name; and faults by file."""
+"""All built-in processes, and faults by file."""
 
 
 BUILT_IN = (
@@ -312,23 +308,20 @@ BUILT_IN = (
 def make_registry(
     means: ActionDependencies, own: Sequence[ActionFunction] = (), inner: Sequence[ActionDefinition] = ()
 ) -> ActionRegistry:
-    """Return a registry of the actions that work with these dependencies.
-
-    `own`: the owner's actions. `inner`: inner commands.
-    """
+    """Return the available actions, the owner's `own`, and `inner` commands."""
     found = [one.definition(means) for one in (*BUILT_IN, *own) if one.works_with(means)]
     return ActionRegistry([*found, help_command(inner), *inner])
 
 
 class PlaceholderDependency:
-    """Stand-in for any dependency, to read the names and descriptions of actions."""
+    """Placeholder for dependencies when only descriptions are read."""
 
     def __getattr__(self, name: str) -> Any:
         return self
 
 
 def all_actions(own: Sequence[ActionFunction] = ()) -> ActionRegistry:
-    """Return a registry of all possible actions, for checks and documents."""
+    """Return every possible action."""
     nothing: Any = PlaceholderDependency()
     means = ActionDependencies(
         memories=nothing, library=nothing, shelf=nothing, expert=Expert(True), soul_home=nothing
@@ -341,17 +334,14 @@ ACTIONS = "actions/"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerActions:
-    """The owner's usable actions; faults by file, or by file and action."""
+    """The owner's usable actions, and faults by file or action."""
 
     actions: Sequence[ActionFunction] = ()
     faults: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 class OwnFiles:
-    """Python files in the folder `actions/`, as they are when this object is made.
-
-    Make it just before the files are read.
-    """
+    """Snapshot of the Python files in `actions/`, made before they are loaded."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / ACTIONS
@@ -359,7 +349,7 @@ class OwnFiles:
 
     @property
     def changed(self) -> list[str]:
-        """Sentences on the files that were changed, added or removed since."""
+        """Return a sentence for each file changed, added or removed since."""
         before, now = self._read, self._now()
         return [
             f"{ACTIONS}{name} was changed after the start: start the daemon anew to use it as it is now;"
@@ -380,7 +370,7 @@ class OwnFiles:
 
 
 def find_owner_actions(folder: Path) -> OwnerActions:
-    """Read the actions in `actions/` below a folder, in the order of the files."""
+    """Load the actions in file order."""
     actions: list[ActionFunction] = []
     faults: dict[str, Sequence[str]] = {}
     known = all_actions()
@@ -407,7 +397,7 @@ def find_owner_actions(folder: Path) -> OwnerActions:
 
 
 def with_samples(own: OwnerActions, folder: Path) -> OwnerActions:
-    """Add the actions below another folder, except those with a name that the owner uses."""
+    """Add the folder's actions, unless an owner's has the name."""
     taken = {one.name.casefold() for one in own.actions}
     samples = [one for one in find_owner_actions(folder).actions if one.name.casefold() not in taken]
     return replace(own, actions=[*own.actions, *samples])

@@ -1,6 +1,4 @@
-"""Assembly of a daemon from its settings: model client, Slack, processes, inner life and dependencies of
-turns.
-"""
+"""Construction of services, processes and turn dependencies from the settings."""
 
 from __future__ import annotations
 
@@ -70,9 +68,9 @@ from daemon.turn.usage_limits import DailyBudget, LimitChecker
 
 
 class RehearsalMount(Protocol):
-    """Rehearsed Slack and Claude on this machine, loaded only if asked for.
+    """Rehearsed Slack and Claude, loaded only if configured.
 
-    `bot_token` and `app_token` belong to the soul's app in the rehearsed Slack.
+    The tokens are those of the soul's rehearsed app.
     """
 
     @property
@@ -80,13 +78,11 @@ class RehearsalMount(Protocol):
     @property
     def app_token(self) -> str: ...
     def mounted(self, app: web.Application) -> AbstractAsyncContextManager[None]:
-        """Serve the rehearsed services from `app` inside the context. Raises OSError."""
+        """Serve them in the application, inside the block. Raises OSError."""
 
 
 def make_claude(settings: Settings, clock: Clock, here: str, tried: Tried | None = None) -> ClaudeClient:
-    """Return the model client; `here` is the address of a rehearsed model, `tried`
-    receives failed attempts.
-    """
+    """Return the model client; `here` is a rehearsed server, `tried` a callback for failed tries."""
     if settings.claude == "rehearsed":
         return ClaudeClient(
             api_key="rehearsal",
@@ -116,7 +112,6 @@ def make_claude(settings: Settings, clock: Clock, here: str, tried: Tried | None
 
 
 def make_request_queue(settings: Settings, claude: ClaudeClient) -> RequestQueue:
-    """Return the queue to models that take few requests at once."""
     return RequestQueue(settings.model_concurrency, lambda model: claude.capabilities(model).slots)
 
 
@@ -127,7 +122,7 @@ def make_answer_forms(settings: Settings, claude: ClaudeClient) -> AnswerForms:
 
 
 def models_by_role(settings: Settings) -> Mapping[Role, str]:
-    """Return the model name of each role; without a fallback, the speaking model takes its place."""
+    """Map roles to model names; the speaking model replaces a missing fallback."""
     models: dict[Role, str] = {
         "speak": settings.claude_model,
         "fast": settings.claude_model_fast,
@@ -139,14 +134,14 @@ def models_by_role(settings: Settings) -> Mapping[Role, str]:
 
 
 def make_sandboxes(settings: Settings) -> SandboxFactory:
-    """Return the factory of sandboxes for readings. Raises ConfigError for an unusable class."""
+    """Return the sandboxes of readings. Raises ConfigError for an invalid class."""
     return SandboxFactory(settings.rlm_sandbox)
 
 
 def make_slack_access(
     settings: Settings, rehearsal: RehearsalMount | None = None, here: str = ""
 ) -> SlackAccess:
-    """Return the access to Slack, or to the rehearsed Slack at the address `here`."""
+    """Return access to Slack, or to the rehearsed one at `here`."""
     if rehearsal is None or settings.slack == "real":
         return SlackAccess(
             bot_token=settings.slack_bot_token,
@@ -164,7 +159,7 @@ def make_slack_access(
 def make_slack(
     settings: Settings, access: SlackAccess, journal: Journal, clock: Clock, wake: Callable[[str], None]
 ) -> SlackSurface:
-    """Return the Slack surface; before it is connected, no message arrives and no thread wakes."""
+    """Return the workspace; it receives nothing before it connects."""
     allowed = AccessPolicy(
         users=settings.allowed_users,
         channels=settings.allowed_channels,
@@ -187,10 +182,7 @@ def make_slack(
 def clear_after_forgetting(
     settings: Settings, rehearsal: RehearsalMount | None, here: str
 ) -> Sequence[Clear]:
-    """Return functions that clear traces outside the journal after something is forgotten.
-
-    `here`: address of the rehearsed services.
-    """
+    """Return cleanups after a forget request; `here` is the rehearsed workspace."""
 
     async def folders(gone: ForgottenContent) -> None:
         for started in gone.started:
@@ -221,10 +213,8 @@ def _headers(settings: Settings) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonServices:
-    """Services of a daemon, shared by all its parts.
-
-    `url`: address of the daemon. `queue`: requests to the models. `thinking`: calls that are not recorded
-    yet, for the page. `library`: the owner's folders, or None.
+    """Shared services of a daemon. `url`: its address; `thinking`: thoughts not yet
+    recorded, for the page.
     """
 
     settings: Settings
@@ -245,10 +235,7 @@ class DaemonServices:
 def with_playbooks(
     known: Mapping[str, MentalProcess], player: PlaybookPlayer, playbooks: Iterable[str], *, expert: bool
 ) -> Mapping[str, MentalProcess]:
-    """Add a process for each playbook, in place of a process with fixed steps.
-
-    `expert`: there is a model for the expert process.
-    """
+    """Return the processes; those with a playbook run it."""
     roles: dict[str, Role] = {name: "speak" for name in playbooks if name != DELIBERATION_PROCESS}
     if expert:
         roles[EXPERT_PROCESS] = "expert"
@@ -263,9 +250,9 @@ def with_playbooks(
 def offered_processes(
     processes: Mapping[str, Process], playbooks: Iterable[str], *, iterates: bool = True
 ) -> Mapping[str, tuple[str, ...]]:
-    """Return the texts that say when to go to a process, the best first, by process name.
+    """Map possible targets of transitions to texts that say when.
 
-    If the soul does not iterate by itself, open thought is offered only on request.
+    Without iteration, open thought is offered only on request.
     """
     books = set(playbooks)
     ways: dict[str, tuple[str, ...]] = {}
@@ -286,14 +273,14 @@ def offered_processes(
 
 
 def make_index(journal: Journal) -> FullTextIndex:
-    """Return the index for full-text search in the journal, shared by all."""
+    """Return the shared full-text index."""
     return FullTextIndex(journal, (SAID, RECORDS))
 
 
 def make_state(
     journal: Journal, index: FullTextIndex, places: KnownChannels | None = None, call: str = ""
 ) -> InnerLifeState:
-    """Return the state of the inner life, folded from the journal when asked; `call` is its name in Slack."""
+    """Return the inner life's state; `call` is its name in Slack."""
     views = Visibility(places or KnownChannels(journal))
     return InnerLifeState(
         log=TickLog(journal),
@@ -306,7 +293,6 @@ def make_state(
 
 
 def make_person_records(journal: Journal, index: FullTextIndex, places: KnownChannels) -> PersonRecords:
-    """Return the records about people, to be shown to them; folded only when asked for."""
     return PersonRecords(journal, places, InnerRecords(journal, Visibility(places), index))
 
 
@@ -327,12 +313,8 @@ def make_command_dependencies(
 def make_inner_life(
     means: CommandDependencies, registry: ActionRegistry, journal: Journal, neighbours: Iterable[str]
 ) -> InnerLifeSetup:
-    """Return the setup of the inner life, with the commands in the registry."""
-
     def said(seq: int) -> str:
-        """Return the text of a call without thoughts; empty if damaged, or each tick
-        would fail on the call.
-        """
+        """Return an answer without thoughts; empty if damaged, so that no tick keeps failing."""
         return "".join(strip_thoughts(call.event.text) for call in journal.readable_entries([seq]))
 
     return InnerLifeSetup(
@@ -356,7 +338,7 @@ def _program_slots(means: CommandDependencies) -> Iterator[str]:
 def make_supervisor(
     settings: Settings, journal: Journal, clock: Clock, wake: Callable[[str], None]
 ) -> ProgramSupervisor:
-    """Return the supervisor of programs; their output is cleaned of the secrets in the settings."""
+    """Return the supervisor, which removes our secrets from output."""
     values = [getattr(settings, one.name) for one in fields(settings) if not one.repr]
     secrets = [value for value in values if isinstance(value, str) and value]
     return ProgramSupervisor(
@@ -371,15 +353,13 @@ def make_supervisor(
 
 
 async def record_start(journal: Journal, limits: InnerLimits) -> None:
-    """Record that the daemon started with an inner life, before the inner life gets any other input."""
+    """Record that the daemon started with an inner life, before other input."""
     began = InnerLifeStarted(reads_dms=limits.reads_dms)
     await journal.append(INNER, began, key=f"inner-began:{journal.last_seq_of_all()}")
 
 
 def make_processes(services: DaemonServices, own: Sequence[ActionFunction]) -> Mapping[str, Process]:
-    """Return the processes: fixed steps and open thought; if the owner allows them, playbooks and an inner
-    life.
-    """
+    """Return the processes; playbooks and an inner life only if configured."""
     settings, slack, journal = services.settings, services.slack, services.journal
     library, given = services.library, _action_dependencies(services)
     life = None
@@ -418,7 +398,7 @@ def _action_dependencies(services: DaemonServices) -> ActionDependencies:
 
 
 def _shown_own_actions(services: DaemonServices, own: Sequence[ActionFunction]) -> list[OwnAction]:
-    """Return the owner's actions that the soul is told about before it chooses."""
+    """Return owner's actions shown before the choice."""
     given = _action_dependencies(services)
     return [
         OwnAction(name=one.name, about=one.description, playbooks=one.playbooks)
@@ -428,7 +408,6 @@ def _shown_own_actions(services: DaemonServices, own: Sequence[ActionFunction]) 
 
 
 def make_reading_setup(settings: Settings, open: Open) -> ReadingSetup:
-    """Return the limits, models and sandboxes of deep reading."""
     models, table = models_by_role(settings), settings.table
     windows: dict[str, int] = {}
     for role, model in models.items():

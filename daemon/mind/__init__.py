@@ -1,1 +1,1 @@
-"""How it thinks: recall, cognitive steps, the fused pipeline. No I/O: the model arrives with the turn."""
+"""Cognitive steps and the pipeline, without I/O."""

@@ -1,16 +1,7 @@
-"""How a cognitive step asks a model, and what becomes of it where no answer comes.
+"""Questions of cognitive steps to models, and the handling of calls without an answer.
 
-For whoever waits: `openly`, through outages, refusals, bounds and stops, of which people are told. Where
-nobody waits: `quiet`, once. A run of the ISM brings a way of its own.
-
-At a bound: what people are told, and an owner who may let the soul go on. For pipeline and runs.
-
-The question of a pipeline: its sections, who is there, the mood, and the time.
-
-All of it trails the conversation, so that what changes from call to call breaks no cached prefix. What
-belongs into each section stands in the system text (system_text.py), where it is cached.
-
-Asks a model and lets its answer be heard as it comes: one section of it goes into one speech.
+For a waiting person, an outage is waited out; a refusal, limit or stop is reported. Background questions are
+asked once. Text that changes follows the conversation, so that cached prefixes stay valid.
 """
 
 from __future__ import annotations
@@ -63,26 +54,23 @@ NEXT = STEPS_BY_NAME["next_process"]
 
 
 def with_situation(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
-    """A memory of the turn's with what changes from call to call: who is there, the mood, the time."""
     mood = turn.prompt("prompts/mood", mood=turn.current_mood().name)
     memory = with_time(turn, memory).with_region("person", _people(turn))
     return memory.with_region("mood", mood)
 
 
 def call_instructions(turn: Turn, question: str) -> Sequence[str]:
-    """Return what this call tells the model to do, for no reader; without what is known of people."""
     return [question, *_who_is_there(turn), *answer_form(turn), turn.text(SYSTEM_TEXT)]
 
 
 def answer_form(turn: Turn) -> Sequence[str]:
-    """The form of an answer with its example, where this execution began with one."""
     if not turn.has_text(MADE_TEXTS[-1]):
         return ()
     return [turn.text(MADE_TEXTS[-1])]
 
 
 def _people(turn: Turn) -> str:
-    """Who is there, and what is known of them: that is never an instruction, whoever made it up."""
+    """Describe the people present, as facts, never instructions."""
     told = "\n".join(_who_is_there(turn))
     for person, notes in turn.known_people:
         known = turn.prompt("prompts/known", person=clean_name_text(person), notes=escape_tags(notes))
@@ -91,7 +79,6 @@ def _people(turn: Turn) -> str:
 
 
 def _who_is_there(turn: Turn) -> Iterator[str]:
-    """Say who spoke, and whose reminder came."""
     came = [entry.event for entry in turn.answers if isinstance(entry.event, ReminderFired)]
     reminded = came if turn.has_text(REMINDED_TEXT) else []
     spoke = [entry.event for entry in turn.answers if entry.event not in reminded]
@@ -104,20 +91,19 @@ def _who_is_there(turn: Turn) -> Iterator[str]:
 
 
 def with_time(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
-    """A memory with the time, and nothing else that changes."""
     return memory.with_region("time", turn.prompt("prompts/time", **time_placeholders(turn)))
 
 
 def time_placeholders(turn: Turn) -> dict[str, str]:
-    """Return the words for the time that it is to a turn, by their placeholders."""
+    """Return placeholder values for the turn's begin."""
     now = datetime.fromtimestamp(turn.began_at, UTC)
     return {"weekday": f"{now:%A}", "date": f"{now.day} {now:%B %Y}", "time": f"{now:%H:%M}"}
 
 
 def end_mark(turn: Turn, steps: Sequence[CognitiveStep]) -> Sequence[str]:
-    """Return the mark that ends an answer with these sections; none where that ends what is said.
+    """Return the stop sequence after the last section; none after dialogue.
 
-    A model that thinks in its answer may draft there what it will say.
+    A model that thinks in its answer may draft dialogue before.
     """
     if steps[-1] == DIALOGUE:
         return ()
@@ -125,16 +111,13 @@ def end_mark(turn: Turn, steps: Sequence[CognitiveStep]) -> Sequence[str]:
 
 
 DAY_LIMIT = LimitReached(resets="day", bound="money")
-"""The bound of the whole day's budget."""
 
 
 def limit_that_refused(call: Entry[ModelCall]) -> LimitReached:
-    """The bound that did not let this call through."""
     return replace(DAY_LIMIT, final=call.event.is_beyond_budget == "never")
 
 
 async def ask_owner_to_continue(turn: Turn, limited: LimitReached) -> Answer:
-    """Ask the owners whether it may go on; its value is CONTINUE if so."""
     owners = turn.deciders
     question = Question(
         text=_told(turn, limited, "limit", owner=f"<@{owners[0]}>"),
@@ -147,7 +130,6 @@ async def ask_owner_to_continue(turn: Turn, limited: LimitReached) -> Answer:
 
 
 def _told(turn: Turn, limited: LimitReached, sentence: str, **words: str) -> str:
-    """What people read of it: of the day's budget always the same, of all others this sentence."""
     if limited.resets == "day":
         return turn.prompt("prompts/sentences/over_budget")
     bound = parse_labels(turn.text(LABELS_TEXT)).get(limited.bound, limited.bound)
@@ -155,20 +137,21 @@ def _told(turn: Turn, limited: LimitReached, sentence: str, **words: str) -> str
 
 
 async def _first(turn: Turn, limited: LimitReached) -> bool:
-    """Is this the first message here that meets this bound today, since an owner last let it go on?"""
     day = int(turn.began_at // 86_400)
     return await turn.claim(f"limit:{turn.thread}:{limit_key(limited)}:{day}")
 
 
 def limit_key(limited: LimitReached) -> str:
-    """Part of a key: this bound of theirs, until an owner lets it go on."""
+    """Return a part of a step's key, the same until the limit's next reset."""
     return f"{limited.resets}:{limited.bound}:{limited.person}:{limited.consents}"
 
 
 async def stop_at_limit(
     turn: Turn, memory: WorkingMemory, limited: LimitReached
 ) -> tuple[WorkingMemory, bool]:
-    """Someone waits for an answer that a bound stands in the way of: the memory then, and may it go on?"""
+    """Tell a waiting person about the limit, or ask an owner. Return the memory, and True if the turn may
+    continue.
+    """
     if not turn.must_answer:
         return memory, False
     if turn.deciders and not limited.final and await _first(turn, limited):
@@ -179,7 +162,7 @@ async def stop_at_limit(
 
 
 def note_kept_form(turn: Turn, role: Role, first: PipelineAnswer, last: PipelineAnswer) -> None:
-    """Note whether a model kept to the form that it was asked for; `last` came after `first`, or is it."""
+    """Note whether a model kept the answer form; `last` is `first` or a retry."""
     if not first.call.event.is_usable:
         return
     if last is first:
@@ -191,26 +174,19 @@ def note_kept_form(turn: Turn, role: Role, first: PipelineAnswer, last: Pipeline
 
 
 class AnswerReader(Protocol):
-    """Hears one answer as it comes."""
-
-    def feed(self, delta: str) -> None:
-        """Take the next piece of the answer."""
+    def feed(self, delta: str) -> None: ...
 
     @property
-    def spoken_so_far(self) -> str:
-        """What of it is said so far."""
+    def spoken_so_far(self) -> str: ...
 
     @property
     def is_complete(self) -> bool:
-        """True if no more of it is wanted."""
+        """True if the rest of the answer is not wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelQuestion:
-    """One question: its name, its words, the model that is asked, and how the answer ends.
-
-    Without `private`, the model does not see the private sections of earlier answers.
-    """
+    """Question for a model; without `private`, private sections of earlier answers are left out."""
 
     name: str
     instruction: str
@@ -220,20 +196,18 @@ class ModelQuestion:
 
 
 class StreamedQuestion:
-    """All questions about one memory whose answers go into one speech."""
-
     def __init__(self, turn: Turn, memory: WorkingMemory) -> None:
         self._turn = turn
         self.memory = memory
-        """What is remembered, with what was heard while nobody answered."""
+        """Memory, with messages that came during outages."""
         self.speech: Speech = start_speech(turn)
 
     async def ask(
         self, question: ModelQuestion, reader: Callable[[], AnswerReader] | None
     ) -> Entry[ModelCall]:
-        """Ask; once more, under another key, where the answer breaks off in the middle.
+        """Ask; after an interruption, again under another key.
 
-        `reader` makes what hears an answer as it comes; None: nothing of it is said before it is whole.
+        `reader` makes a reader of the answer; without one, nothing is said before its end.
         """
         call = await self._listen(question, reader, partial=True)
         if call.event.outcome == "failed" and call.event.text:
@@ -272,7 +246,7 @@ class StreamedQuestion:
             if not said.startswith(shown):
                 await self.speech.update("")
             shown = said
-            if said:  # what is asked once more leaves what stands there until it says something
+            if said:  # the old text stays in Slack until the retry has text
                 await self.speech.update(said)
             return reader.is_complete
 
@@ -283,8 +257,7 @@ FENCE = "```"
 
 
 Ask = Callable[[str, WorkingMemory, str, Role, Schema | None, Sequence[str]], Awaitable[Came]]
-"""Takes the name of the call, what is remembered, the question, the model, what the answer is held to, and
-the texts that end it."""
+"""Function that takes name, memory, question, role, schema and stop sequences."""
 
 
 async def ask_for_person(
@@ -296,16 +269,16 @@ async def ask_for_person(
     schema: Schema | None = None,
     ends: Sequence[str] = (),
 ) -> Came:
-    """Ask for a person who waits; if no answer comes, they have been told why. Raises ExecutionSuspended.
+    """Ask for a waiting person; without an answer, the person has been told why.
 
-    An outage is waited for, a refusal goes to the fallback model, at a limit an owner is asked.
+    Waits for outages, passes refusals to the fallback model, and asks owners at limits.
     """
     while True:
         limited = await turn.limit()
         if limited is None:
             seen = with_situation(turn, memory).with_region("instruction", question)
             if schema is not None:
-                seen = seen.without(FORM)  # it explains sections, and what is held to a schema has none
+                seen = seen.without(FORM)  # the answer form explains sections
             async with status_while(turn, turn.current_mood().status):
                 grown, call = await call_interruptibly(
                     turn, name, seen, role, None, schema, stop_sequences=ends
@@ -330,9 +303,9 @@ async def ask_for_person(
 
 
 def ask_in_background(turn: Turn, *, whole: bool = True) -> Ask:
-    """A way to ask for nobody: once, of what is given alone, and what goes wrong is told to nobody.
+    """Return an `Ask` that tries once and tells nobody, without people, mood and time.
 
-    An answer counts where it is `whole`, or at any length.
+    If `whole`, an answer that was cut does not count.
     """
     return partial(_quietly, turn, whole)
 
@@ -359,10 +332,9 @@ async def _quietly(
 async def handle_stop(
     turn: Turn, memory: WorkingMemory, speech: Speech, call: Entry[ModelCall], heard: str = ""
 ) -> WorkingMemory:
-    """Someone stopped this call: what it had begun to say ends there, and the stop is answered with that.
+    """Finish the interrupted answer; if none had begun, say that the soul stopped.
 
-    What people have read of an earlier answer stays, and the stop is answered with a sentence. Only the first
-    step after a stop sees it; what comes after that ends in silence.
+    Only the first step after a stop does so.
     """
     came = await turn.receive_inputs()
     stops = of_kind(StopRequest, came)
@@ -385,10 +357,7 @@ async def handle_stop(
 def messages_stopped(
     stops: Sequence[Entry[StopRequest]], came: Sequence[Entry[PersonMessage]]
 ) -> list[Entry[PersonMessage]]:
-    """Of what came, these stops, and what whoever said stop had said before, whichever of them came first.
-
-    A command has a turn of its own, and a reminder still comes.
-    """
+    """Return the stops and their authors' earlier messages, without commands and reminders."""
     return [entry for entry in came if entry in stops or _is_ended(entry, stops)]
 
 
@@ -402,7 +371,6 @@ def _is_ended(said: Entry[PersonMessage], stops: Sequence[Entry[StopRequest]]) -
 
 
 async def apologize(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
-    """There is no answer: whoever waits for one is told so."""
     if not turn.must_answer:
         return memory
     spoken = await say(turn, owner_sentence(turn, "lost_words"))
@@ -410,7 +378,7 @@ async def apologize(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
 
 
 async def report_too_long(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
-    """No model took all of it, however much was left out: whoever waits is told what to do."""
+    """Tell a waiting person that even the shortened prompt was too long for every model."""
     memory = await drop_too_long(turn, memory)
     if not turn.must_answer:
         return memory
@@ -419,8 +387,7 @@ async def report_too_long(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
 
 
 async def drop_too_long(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
-    """The memory without what was too much for the model, so that the thread can go on: the question, or what
-    was said before it, whichever is longer. The journal keeps both."""
+    """Remove the question from memory, or all before it if that is longer, so that the thread can go on."""
     asked = set(seqs_of(turn.answers))
     before = [one for one in memory.conversation if one.seq is not None and one.seq < turn.began_seq]
     earlier = [one for one in before if one.seq not in asked]
@@ -437,7 +404,7 @@ def _length(memories: Iterable[Memory]) -> int:
 
 
 def without_refused_question(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
-    """What was refused to the end is not kept: it would be refused again with each message to come."""
+    """Remove the question from memory: a model would refuse every later prompt with it."""
     asked = set(seqs_of(turn.answers))
     return working_memory(kept for kept in memory.memories if kept.seq not in asked)
 
@@ -445,17 +412,15 @@ def without_refused_question(turn: Turn, memory: WorkingMemory) -> WorkingMemory
 def posted_receipts(
     receipts: Iterable[Entry[SpeechFinished | SpeechDropped]],
 ) -> list[Entry[SpeechFinished | SpeechDropped]]:
-    """Those of the receipts of a message whose words stand in Slack."""
     return of_kind(SpeechFinished, receipts)
 
 
 def owner_sentence(turn: Turn, name: str) -> str:
-    """A fixed sentence of the owner's."""
     return turn.prompt(f"prompts/sentences/{name}")
 
 
 def with_cut_note(turn: Turn, said: str) -> str:
-    """What was said until there was no more room, and that there was none; code in it is closed."""
+    """Close an open code block, and note that the answer was cut."""
     if said.count(FENCE) % 2:
         said += f"\n{FENCE}"
     return f"{said}\n\n{owner_sentence(turn, 'cut')}"

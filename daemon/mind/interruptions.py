@@ -1,4 +1,4 @@
-"""What came while a run goes on, told apart cheaply: a stop, more context, something new."""
+"""Interruptions of a playbook's run: a stop, more context, or a new topic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from daemon.turn.speech import say, whisper
 from daemon.turn.turn import Turn
 
 SET_ASIDE = 600.0
-"""Seconds after which a run goes on by itself that was set aside for something new."""
+"""Seconds until a suspended run continues."""
 
 
 class InterruptionKind(BaseModel):
@@ -31,24 +31,22 @@ class InterruptionKind(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterruptionNews:
-    """Whether the run was stopped, and what it has to hear."""
-
     stopped: bool = False
     memories: tuple[Memory, ...] = ()
 
 
 async def look_for_interruption(turn: Turn, goal: str) -> InterruptionNews:
-    """What came since the last look; the run has this goal. Raises Suspended where it is something new."""
+    """Return the messages that came since the last call. Raises ExecutionSuspended for a new topic."""
     seen = await turn.receive_inputs()
     stops = of_kind(StopRequest, seen)
     if stops:
         ended = messages_stopped(stops, seen)
-        turn.accept_inputs(ended)  # what others said, or was said after it, has its own turn
+        turn.accept_inputs(ended)  # other inputs get a turn of their own
         said = [entry for entry in ended if entry.event.text]
         return InterruptionNews(stopped=True, memories=tuple(map(entry_as_memory, said)))
     commands = [entry for entry in of_kind(IncomingMessage, seen) if entry.event.command]
     for asked in commands:
-        if asked.event.command == "trace":  # what is about memory has a turn of its own
+        if asked.event.command == "trace":
             await whisper(turn, "trace", asked.event.user, trace_text(turn))
             turn.accept_inputs([asked])
     messages = [entry for entry in seen if entry not in commands]
@@ -61,13 +59,11 @@ async def look_for_interruption(turn: Turn, goal: str) -> InterruptionNews:
 
 
 async def confirm_stop(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
-    """Whoever stopped it hears that it has stopped."""
     spoken = await say(turn, turn.prompt("prompts/sentences/stopped"))
     return memory.with_memory(*map(entry_as_memory, spoken))
 
 
 async def _is_new(turn: Turn, goal: str, messages: Sequence[Entry[PersonMessage]]) -> bool:
-    """One short question; what is unsure, or could not be asked, goes on with the run."""
     heard = working_memory(map(entry_as_memory, [*turn.answers, *messages]))
     asked = turn.prompt("prompts/judge", goal=goal)
     _, judged = await extract(
@@ -77,7 +73,6 @@ async def _is_new(turn: Turn, goal: str, messages: Sequence[Entry[PersonMessage]
 
 
 async def _set_aside(turn: Turn, messages: Sequence[Entry[PersonMessage]]) -> tuple[Memory, ...]:
-    """The run waits; its thread is free for the new matter. "Go on" brings it back, or time does."""
     speakers = [entry.event.user for entry in messages]
     people = dict.fromkeys([*turn.people, *speakers])
     owners = [owner for owner in turn.owners if owner not in people]

@@ -1,20 +1,8 @@
-"""The fused pipeline: the fixed cognitive steps of a process as ONE streamed call with tagged sections.
+"""Pipeline: the cognitive steps of a process as sections of one streamed call.
 
-Processes call `converse`. Only the dialogue is spoken, while it streams; everything else stays inside.
-`COGNITIVE_STEPS` is the word of the Implicit Semantic Machine's seed.
-
-What a turn leaves for when nobody waits: to learn about people, to sum up a long conversation.
-
-The pipeline leaves it; the processes of these names do it. Each is a perception of the lowest rank to the own
-thread: a message drops those that wait, and the one that goes on yields.
-
-Who is met for the first time.
-
-Plain mode, for a model that cannot keep the sections of a pipeline.
-
-One call asks for the dialogue alone. No call asks for a mood, for what was learned, or for the next process:
-the owner's words in prompts/plain_mode/words.md lead to those. Nothing is said before all of it was checked.
-A second try shows the newest message alone, and begins with the soul's name where the model takes that.
+Only dialogue is spoken. Learning and summaries are background tasks, which new messages drop or interrupt.
+Plain mode is for models that cannot keep sections: they are asked for dialogue alone, which is checked before
+it is said. Words of prompts/plain_mode/words.md lead to other processes.
 """
 
 from __future__ import annotations
@@ -89,7 +77,7 @@ from daemon.turn.turn import Turn
 
 
 def pipeline_question(turn: Turn, steps: Sequence[CognitiveStep], guidance: str) -> str:
-    """The question of a pipeline: its sections, in order, and the words that are allowed now."""
+    """Return the pipeline's question, with its sections and the processes to choose from."""
     if DIALOGUE in steps and not turn.must_answer:
         silence = turn.prompt("prompts/silence")
         guidance = f"{guidance}\n{silence}".strip()
@@ -109,13 +97,13 @@ def pipeline_question(turn: Turn, steps: Sequence[CognitiveStep], guidance: str)
 
 
 async def claim_newcomers(turn: Turn) -> list[str]:
-    """The names of those who spoke and were never met before; each is claimed, once, across all threads."""
+    """Return the names of speakers not met before; one execution claims each."""
     people = speakers(turn)
     return [name for person, name in people.items() if await turn.claim(f"greeted:{person}")]
 
 
 def speakers(turn: Turn) -> dict[str, str]:
-    """The people who said what this turn answers: id to name. No bot, and nobody whose reminder came."""
+    """Return {id: name} of the people answered, without bots and people reminded."""
     people: dict[str, str] = {}
     for entry in turn.answers:
         if not entry.event.bot and not isinstance(entry.event, ReminderFired):
@@ -142,12 +130,10 @@ NO_TIME = {"weekday": "", "date": "", "time": ""}
 
 
 LONGEST_CHARACTER = 600
-"""Characters of soul.md that a small model is told: whole paragraphs, from the first one on."""
+"""Most characters of soul.md for a small model, in whole paragraphs."""
 
 
 class PlainAnswer(PipelineAnswer):
-    """An answer of words alone. `words` is what may be said of them."""
-
     def __init__(self, call: Entry[ModelCall], words: str) -> None:
         super().__init__(call)
         self._own = words
@@ -155,29 +141,24 @@ class PlainAnswer(PipelineAnswer):
 
     @property
     def is_unfinished(self) -> bool:
-        """True if its last words are cut, because the whole was too long."""
         return self.outcome == "cut" and self.call.event.text.rstrip().endswith(self._own[-20:])
 
     @property
     def received_dialogue(self) -> str:
-        """Nothing of it is said before it is whole."""
+        """Empty: nothing may be said before the whole answer is checked."""
         return ""
 
     @property
     def speakable_dialogue(self) -> str | None:
-        """The words of it that may be said; None if there are none."""
         return self._own or None
 
     @property
     def values(self) -> Mapping[str, str]:
-        """Nothing was asked besides."""
         return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainReply:
-    """A plain answer, with the memory by then, and the speech that is to say it."""
-
     memory: WorkingMemory
     speech: Speech
     answer: PlainAnswer
@@ -186,7 +167,7 @@ class PlainReply:
 async def ask_in_plain_mode(
     turn: Turn, memory: WorkingMemory, role: Role, guidance: str, notes: str
 ) -> PlainReply:
-    """Ask for the dialogue alone, and once more where what came is no answer."""
+    """Ask for dialogue alone, again if the answer cannot be used."""
     seen = await _prompt(turn, memory)
     asking = StreamedQuestion(turn, seen)
     note = _note(turn, guidance, notes, **_facts(turn))
@@ -221,7 +202,7 @@ def _question(role: Role, note: str) -> ModelQuestion:
 
 
 def process_led_to(turn: Turn) -> str:
-    """Return the process that the newest message leads to by one of the owner's words; empty: none."""
+    """Return the process to which an owner's word in the newest message leads; else an empty text."""
     said = " ".join(_newest(turn).casefold().split())
     for process, words in parse_process_words(turn.text(WORDS)).items():
         if process in turn.processes and any(_stands_in(word, said) for word in words):
@@ -230,7 +211,7 @@ def process_led_to(turn: Turn) -> str:
 
 
 def is_answer_due(turn: Turn, memory: WorkingMemory) -> bool:
-    """Return True if an answer is due: among several people only where the soul is named or spoken to."""
+    """True if the soul has to answer: among several people, if a message names it."""
     if turn.must_answer:
         return True
     people = {one.name for one in memory.conversation if one.role == "user" and one.name}
@@ -239,7 +220,6 @@ def is_answer_due(turn: Turn, memory: WorkingMemory) -> bool:
 
 
 def _newest_alone(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
-    """Leave out what was said before, which a weak model copies; the soul's name is to begin the answer."""
     asked = {entry.seq for entry in turn.answers}
     earlier = [one for one in memory.conversation if one.seq not in asked and (one.seq or 0) < turn.began_seq]
     rest = [one for one in memory.memories if one not in earlier]
@@ -247,7 +227,6 @@ def _newest_alone(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
 
 
 async def _prompt(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
-    """Return the memory with a short system text for the long ones: it may name the day, not the time."""
     text = turn.prompt(SYSTEM, character=_character(turn), **time_placeholders(turn))
     core = await turn.record_text(SYSTEM, text)
     rest = [one for one in memory.memories if one.region not in (CORE, FORM)]
@@ -255,7 +234,6 @@ async def _prompt(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
 
 
 def _character(turn: Turn) -> str:
-    """Return as many whole paragraphs of the soul's character as a small model is told."""
     told = ""
     for paragraph in re.split(r"\n\s*\n", turn.text(SOUL_TEXT).strip()):
         if told and len(told) + len(paragraph) > LONGEST_CHARACTER:
@@ -265,7 +243,6 @@ def _character(turn: Turn) -> str:
 
 
 def _note(turn: Turn, guidance: str = "", notes: str = "", **facts: str) -> str:
-    """Word the note above the newest message: who wrote it, these facts, what is found out, what to do."""
     known = {**NO_TIME, "known": "", **facts}
     names = names_in_words(entry.event.name for entry in turn.answers)
     note = turn.prompt(NOTE, names=names, place=turn.place, guidance=guidance, **known)
@@ -273,7 +250,6 @@ def _note(turn: Turn, guidance: str = "", notes: str = "", **facts: str) -> str:
 
 
 def _facts(turn: Turn) -> dict[str, str]:
-    """Return the time and what is known of those who spoke, for the note: words that may be said, too."""
     known = [
         turn.prompt(KNOWN, person=clean_name_text(person), notes=" ".join(escape_tags(told).split()))
         for person, told in turn.known_people
@@ -288,10 +264,10 @@ def check_plain_answer(
     call: Entry[ModelCall],
     said: Sequence[str] = (),
 ) -> PlainAnswer:
-    """Return an answer without tags as it may be said.
+    """Return the part of an answer that may be said.
 
-    It loses lines of others, tags and broken JSON. Nothing is left of one with a run of these instructions,
-    of what soul.md tells the soul, or of an earlier private thought, nor of one that was `said` so before.
+    Other speakers' lines, tags and broken JSON are removed. Nothing is left of an answer that repeats
+    instructions, soul.md, private thoughts or the words `said` before.
     """
     names = [one.name for one in seen.conversation if one.role == "user" and one.name]
     around = AnswerSurroundings(
@@ -311,7 +287,6 @@ def check_plain_answer(
 
 
 def _newest(turn: Turn) -> str:
-    """Return what is answered, as one text; a shared file reads `[file: name]`."""
     said: list[str] = []
     for entry in turn.answers:
         said += [entry.event.text, *(f"[file: {file.name}]" for file in entry.event.files)]
@@ -319,7 +294,6 @@ def _newest(turn: Turn) -> str:
 
 
 def _stands_in(word: str, text: str) -> bool:
-    """True if this word, or these words, stand in the text by themselves."""
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
 
 
@@ -327,36 +301,35 @@ LEARNING, SUMMARIZING = "learns_about_the_person", "summarizes_conversation"
 
 
 LONG = 80_000
-"""Characters of a conversation that is to be summed up."""
+"""Characters beyond which a conversation is summarized."""
 
 
 WHOLE = 20_000
-"""Characters of its newest exchanges that stay as they are, about."""
+"""Characters of the newest exchanges, roughly, that are not summarized."""
 
 
 DM_LONG, DM_WHOLE = 24_000, 12_000
-"""The same of what was said in a DM, in whichever of its conversations: each of them begins with it."""
+"""Both lengths for DMs, with whose history conversations begin."""
 
 
 STEP = 5_000
-"""Characters by which it grows before it is tried again, where it was given up."""
+"""Most characters of growth before a failed summary is tried again."""
 
 
 STEPS = 16
-"""A conversation grows by this part of its length, at the least, before it is tried again."""
+"""Divisor of the length; growth by that part is enough if it is less than STEP."""
 
 
 FILLED = 1.2
-"""Characters of a conversation to each token of a window that are too many: the rest is for the prompts and
-the answer, and a token may have few characters."""
+"""Characters per token of the window that lead to a summary; prompts and answer need the rest."""
 
 
 FEW = 3
-"""Exchanges that stay as they are, however long."""
+"""Number of newest exchanges that are never summarized."""
 
 
 async def schedule_background_tasks(turn: Turn, memory: WorkingMemory, learned: str) -> None:
-    """Leave what there is to do after an answer. `learned`: did the model say that it learned something?"""
+    """Begin background tasks; `learned` is what the model learned of people."""
     if learned.casefold().startswith("yes"):
         for person, name in speakers(turn).items():
             about = {"person": person, "name": name}
@@ -372,7 +345,6 @@ async def schedule_background_tasks(turn: Turn, memory: WorkingMemory, learned: 
 
 
 def _lengths(turn: Turn, long: int, whole: int) -> tuple[int, int]:
-    """The same two for the models of this turn: a conversation is summed up before it fills their windows."""
     most = int(window_tokens(turn) * FILLED)
     if most >= long:
         return long, whole
@@ -380,13 +352,12 @@ def _lengths(turn: Turn, long: int, whole: int) -> tuple[int, int]:
 
 
 def summary_due_until(conversation: Sequence[Memory], long: int = LONG, whole: int = WHOLE) -> int:
-    """Up to which entry it is to be summed up by now: always a whole exchange; 0: it is short enough.
+    """Return the seq up to which a summary is due, at an exchange's end; 0 if none is.
 
-    `long` is how many characters are too many, `whole` how many stay. While it grows by less than a step this
-    is the same.
+    It changes only after growth by a step.
     """
     upto = 0
-    ends: list[tuple[int, int]] = []  # of each exchange: after how many characters, and its last entry
+    ends: list[tuple[int, int]] = []
     for memory, following in pairwise(conversation):
         upto += len(memory.content)
         if memory.role == "assistant" and following.role == "user" and memory.seq:
@@ -404,14 +375,14 @@ def summary_due_until(conversation: Sequence[Memory], long: int = LONG, whole: i
 
 
 Revise = Callable[[str, bool], str]
-"""Takes a text that is about to be said, and whether it is whole; returns what of it may be."""
+"""Function from a text, and True if complete, to the part that may be said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineResult:
-    """What came of a pipeline: the memory with the answer in it, and what each step came to, by name.
+    """Result of a pipeline; `values` by step.
 
-    `text` is what people read of it: empty where silence was chosen, None where no answer came.
+    `text` is empty for silence, None if no answer came.
     """
 
     memory: WorkingMemory
@@ -431,14 +402,13 @@ async def converse(
     bounded: bool = True,
     revise: Revise | None = None,
 ) -> PipelineResult:
-    """Think, speak and feel in one call. `guidance` is an instruction of the process, already filled.
+    """Think, speak and feel in one call.
 
-    `memory` is the turn's, unless more was heard since; `notes` are what else is known, for this call. At a
-    bound an owner is asked first, unless whoever calls has asked (`bounded`). `revise` looks at what is to be
-    said before people read it.
-    When the answer has no dialogue, or repeats a private thought, ask once more for nothing else, with the
-    private sections left out of what the model sees: that answer may be spoken even untagged.
-    Where the model refused, this goes to the one that stands in for it. Then apologise.
+    `guidance` is the process's instruction; `memory` is the turn's by default; `notes` are further facts. If
+    `bounded`, an owner is asked at a limit. `revise` filters the text.
+
+    If dialogue is missing or repeats a private thought, the model is asked for it once more, without private
+    sections; then it may lack tags. A refusal goes to the fallback model. If all fails, the soul apologizes.
     """
     heard = memory or turn.memory
     while True:
@@ -470,7 +440,6 @@ async def _answered(
     *,
     owned: bool,
 ) -> PipelineResult | LimitReached:
-    """Ask, perhaps once more, and say what came of it; or the bound, where an owner may give the money."""
     chosen = [STEPS_BY_NAME[name] for name in steps]
     asking = _PipelineQuestions(turn, memory, guidance, revise)
     async with status_while(turn, turn.current_mood().status):
@@ -496,9 +465,9 @@ async def _in_plain_words(
     *,
     owned: bool,
 ) -> PipelineResult | LimitReached:
-    """Ask for the dialogue alone, unless a word of the owner's leads to another process, or nobody asked.
+    """Ask for dialogue alone, unless an owner's word leads elsewhere or no answer is due.
 
-    Where the talk is free, a small model answers best without guidance.
+    Small models answer best without guidance.
     """
     to = ""
     if "next_process" in steps:
@@ -520,7 +489,6 @@ async def _concluded(
     *,
     owned: bool,
 ) -> PipelineResult | LimitReached:
-    """Say what came of it; or the bound, where an owner may give the money. `heard` is what a stop leaves."""
     if answer.outcome == "cancelled":
         memory = await handle_stop(turn, memory, speech, answer.call, heard)
         return PipelineResult(memory=memory, values={}, stopped=True)
@@ -532,7 +500,7 @@ async def _concluded(
 
 
 class _PipelineQuestions:
-    """The questions of one pipeline: all its sections, then perhaps the dialogue alone."""
+    """Questions of a pipeline: all sections first, then dialogue alone."""
 
     def __init__(self, turn: Turn, memory: WorkingMemory, guidance: str, revise: Revise | None) -> None:
         self._turn = turn
@@ -544,7 +512,6 @@ class _PipelineQuestions:
     async def ask(
         self, steps: Sequence[CognitiveStep], role: Role, *, private: bool = True
     ) -> PipelineAnswer:
-        """Ask for these sections. Without `private` the model does not see what it thought earlier."""
         name = "pipeline"
         if list(steps) == [DIALOGUE]:
             name = DIALOGUE_ALONE_CALL
@@ -564,11 +531,9 @@ class _PipelineQuestions:
         return answer
 
     def _conversation(self) -> Sequence[str]:
-        """Return what may be said again, even where our instructions say it, too."""
         return [one.content for one in self.listening.memory.conversation]
 
     def _read(self, told: Sequence[str], call: Entry[ModelCall]) -> PipelineAnswer:
-        """Return the answer in this call; one that sends back what the model was `told` is none."""
         answer = PipelineAnswer(call, private=self.private)
         if answer.is_untagged:
             return check_plain_answer(self._turn, self.listening.memory, told, call)
@@ -579,7 +544,6 @@ class _PipelineQuestions:
         return answer
 
     def _report(self, answer: PipelineAnswer) -> None:
-        """Let Health tell of an answer of which nothing may be said, or that did not end by itself."""
         if answer.repeats_private_words:
             report_odd_answer(self._turn, answer.call.event.model, "private")
         elif answer.continues_after_end:
@@ -589,7 +553,7 @@ class _PipelineQuestions:
 
 
 class _DialogueReader:
-    """Hears what is said in the dialogue section of an answer, which ends with the section `last`."""
+    """Reader of the dialogue, up to the end of the section `last`."""
 
     def __init__(
         self, revise: Revise | None, tags: SectionTags, hidden: Sequence[HiddenWords], last: str
@@ -599,10 +563,8 @@ class _DialogueReader:
         self._last = last
         self._sections = SpeechGate(SECTION_NAMES, PRIVATE_TAGS, tags)
         self._goes_on = False
-        """True if more came when all was there that was asked for."""
 
     def feed(self, delta: str) -> None:
-        """Take the next piece of the answer."""
         heard = self._sections
         if heard.has_begun(SAY_TAG) and heard.has_ended(self._last) and not delta.isspace():
             self._goes_on = True
@@ -610,7 +572,6 @@ class _DialogueReader:
 
     @property
     def spoken_so_far(self) -> str:
-        """What of it people may read so far."""
         said = spoken_part_so_far(self._sections.section_text(SAY_TAG))
         if self._revise:
             said = self._revise(said, False)
@@ -618,13 +579,13 @@ class _DialogueReader:
 
     @property
     def is_complete(self) -> bool:
-        """True if it goes on after its end, begins again, or has given something hidden away."""
+        """True if the answer goes on after its end, begins again, or reveals private words."""
         begins_again = self._sections.has_begun(SAY_TAG) and self._sections.repeats
         return self._goes_on or begins_again or any(watch.found for watch in self._watches)
 
 
 async def _revised(turn: Turn, answer: PipelineAnswer, revise: Revise | None) -> str:
-    """What of it may be said: looked at once, and recorded, for what it is held against may be gone later."""
+    """Filter once and record the result: a replay may lack the texts to compare with."""
     said = answer.speakable_dialogue or ""
     if revise is None:
         return said
@@ -637,26 +598,22 @@ async def _revised(turn: Turn, answer: PipelineAnswer, revise: Revise | None) ->
 
 
 def _will_do(turn: Turn, answer: PipelineAnswer) -> bool:
-    """Is there nothing more to ask? Empty dialogue is a chosen silence, where silence is no rudeness."""
     if answer.outcome in ("over-budget", "cancelled") or answer.too_long or answer.speakable_dialogue:
         return True
     return answer.speakable_dialogue is not None and answer.outcome == "ok" and _may_be_silent(turn, answer)
 
 
 def _may_be_silent(turn: Turn, answer: PipelineAnswer) -> bool:
-    """Does nobody wait for words, or is the next process at work within this very turn?"""
     return not turn.must_answer or _goes_on(turn, answer)
 
 
 def _goes_on(turn: Turn, answer: PipelineAnswer) -> bool:
-    """Does another process go to work at once?"""
     return answer.values.get("next_process") in turn.immediate_processes
 
 
 async def _conclude(
     turn: Turn, memory: WorkingMemory, speech: Speech, answer: PipelineAnswer, said: str
 ) -> PipelineResult:
-    """Say it; whoever waits for an answer and gets none hears a sentence of the owner's."""
     words = said
     if not _goes_on(turn, answer):
         words = _worded(turn, answer, said)
@@ -680,10 +637,6 @@ async def _conclude(
 
 
 async def _feel(turn: Turn, felt: str) -> None:
-    """A mood that is one of the owner's, and another than before, is a fact of this thread.
-
-    The next call of this turn is asked in it.
-    """
     for name in parse_moods(turn.text(MOODS_TEXT)):
         if name.casefold() == felt.casefold():
             if name != turn.current_mood().name:
@@ -693,7 +646,6 @@ async def _feel(turn: Turn, felt: str) -> None:
 
 
 def _worded(turn: Turn, answer: PipelineAnswer, said: str) -> str:
-    """What people read of this answer."""
     if said and answer.is_unfinished:
         return with_cut_note(turn, said)
     if said or not (turn.must_answer or answer.repeats_private_words):

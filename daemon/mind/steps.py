@@ -1,8 +1,7 @@
-"""The cognitive steps that a process is written with: `memory, value = await step(turn, memory, …)`.
+"""Eight cognitive steps for processes: `memory, value = await step(turn, memory, …)`.
 
-Each asks one fixed question, whose words are the owner's (`prompts/steps/`). The memory that comes back holds
-the answer; go on from the one before to keep it out. A value of None means that no answer came: someone
-stopped it, a bound was reached, the model would not. Whoever waits knows it by then: the process returns.
+The owner words the questions (`prompts/steps/`). The returned memory contains the answer. After a stop, limit
+or refusal the value is None, and the process has to return.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ STEP_TEXTS: Mapping[str, Placeholders] = {
 
 
 TRIES = 4
-"""How often an answer is asked for that cannot be read."""
+"""Most attempts to get a readable answer."""
 
 
 class _Verdict(BaseModel):
@@ -61,7 +60,7 @@ class _Ideas(BaseModel):
 async def internal_monologue(
     turn: Turn, memory: WorkingMemory, guidance: str = "", *, role: Role = "speak", ask: Ask | None = None
 ) -> tuple[WorkingMemory, str | None]:
-    """A thought that nobody else reads, in character."""
+    """Return a thought that people do not see."""
     question = pipeline_question(turn, [STEPS_BY_NAME[MONOLOGUE]], guidance)
     asking = ask or partial(ask_for_person, turn)
     ends = end_mark(turn, [STEPS_BY_NAME[MONOLOGUE]])
@@ -74,7 +73,7 @@ async def internal_monologue(
 async def external_dialogue(
     turn: Turn, memory: WorkingMemory, guidance: str = "", *, role: Role = "speak"
 ) -> tuple[WorkingMemory, str | None]:
-    """What is said aloud: people read it while it comes. Empty where silence was chosen."""
+    """Say an answer while it is streamed; an empty text is silence."""
     said = await converse(turn, ["external_dialogue"], guidance, memory=memory, role=role)
     return said.memory, said.text
 
@@ -82,7 +81,7 @@ async def external_dialogue(
 async def decision(
     turn: Turn, memory: WorkingMemory, question: str, choices: Sequence[str], *, role: Role = "fast"
 ) -> tuple[WorkingMemory, str | None]:
-    """One of several choices. Raises ValueError where there are none."""
+    """Return a choice. Raises ValueError if there are none."""
     if not choices:
         raise ValueError("a decision needs something to choose from")
     listed = ", ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
@@ -98,7 +97,7 @@ async def decision(
 async def mental_query(
     turn: Turn, memory: WorkingMemory, statement: str, *, role: Role = "fast"
 ) -> tuple[WorkingMemory, bool | None]:
-    """Is this statement true, as far as the soul can tell? None is no answer, and not a no."""
+    """Return True if the statement holds, in the model's view."""
     words = _words(turn, "mental_query", statement=statement)
     memory, answer = await _extracted(turn, memory, _Verdict, words, "mental_query", role)
     if answer is None:
@@ -109,7 +108,7 @@ async def mental_query(
 async def brainstorm(
     turn: Turn, memory: WorkingMemory, question: str, *, role: Role = "speak"
 ) -> tuple[WorkingMemory, list[str] | None]:
-    """A list of ideas: one at the least, none twice."""
+    """Return different ideas, at least one."""
     words = _words(turn, "brainstorm", question=question)
     memory, answer = await _extracted(turn, memory, _Ideas, words, "brainstorm", role)
     if answer is None:
@@ -126,7 +125,7 @@ async def instruction(
     role: Role = "speak",
     ask: Ask | None = None,
 ) -> tuple[WorkingMemory, str | None]:
-    """Free words in answer to free words: one of the owner's texts, filled. Nobody else reads them."""
+    """Return the answer to an owner's text; people do not see it."""
     asking = ask or partial(ask_for_person, turn)
     memory, call = await asking(name, memory, words, role, None, ())
     if call is None:
@@ -143,7 +142,6 @@ async def summarize(
     role: Role = "fast",
     ask: Ask | None = None,
 ) -> tuple[WorkingMemory, str | None]:
-    """What was said so far, in few sentences; with `words`, as these ask for it."""
     return await instruction(turn, memory, words or _words(turn, "summarize"), name=name, role=role, ask=ask)
 
 
@@ -158,7 +156,7 @@ async def extract(
     ask: Ask | None = None,
     tries: int = TRIES,
 ) -> tuple[WorkingMemory, M | None]:
-    """What is said above, in a form of your own: an instance of this model."""
+    """Return the answer as an instance of `model`."""
     schema = json.dumps(answer_schema(model) or model.model_json_schema(), ensure_ascii=False)
     words = _words(turn, "extract", question=question, schema=schema)
     return await _extracted(turn, memory, model, words, name, role, ask, tries)
@@ -174,7 +172,6 @@ async def _extracted(
     ask: Ask | None = None,
     tries: int = TRIES,
 ) -> tuple[WorkingMemory, M | None]:
-    """An answer of this form, asked for again with what was wrong with it."""
     asking = ask or partial(ask_for_person, turn)
     schema = answer_schema(model)
     asked = question
@@ -195,7 +192,7 @@ async def _extracted(
 
 
 def parse_extract(reply: str, model: type[M]) -> M:
-    """The one value of this form in a model's answer. Raises Unreadable, with what is wrong for the model."""
+    """Return the only value of this form. Raises ChoiceUnreadable with a text for the model."""
     found: list[M] = []
     wrong = "there is no whole JSON object in it"
     for value, sound in find_json_values(spoken_text(reply)):
@@ -213,5 +210,4 @@ def parse_extract(reply: str, model: type[M]) -> M:
 
 
 def _words(turn: Turn, step: str, **words: str) -> str:
-    """The owner's question of a step."""
     return turn.prompt(f"prompts/steps/{step}", **words)

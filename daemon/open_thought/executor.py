@@ -1,9 +1,6 @@
-"""Carries out what the soul wrote in the open: actions beside each other, all else in its order.
+"""Execution of payloads: actions in parallel, the rest in order.
 
-What comes of it is a message to the thread of the soul, so that what runs next is pending there. What needs
-no answer is told at once, and calls nobody.
-
-What an action is given in open thought: the turn with steps of its own, and the owner's words.
+Results are messages to the soul's own thread, which begin its next turn. Notes begin none.
 """
 
 from __future__ import annotations
@@ -36,23 +33,18 @@ from daemon.turn.turn import Turn
 
 
 class OpenThoughtContext(BaseActionContext):
-    """Implements ActionContext. What it comes to is told to the thread by whoever called the action."""
-
     async def is_interrupted(self) -> bool:
-        """No: a stop ends the turn itself, and what was said meanwhile is heard by the next one."""
         return False
 
     def add_memories(self, memories: Iterable[Memory], *, news: bool = True) -> None:
-        """Whoever agreed to it, and what was said about that."""
         self.memory = self.memory.with_memory(*memories)
 
     def show_status(self, meaning: str) -> None:
-        """The status line says what it is at."""
         base = self.turn.current_mood().status
         show_status(self.turn, f"{base} · {self.label(meaning)}")
 
     def report_finding(self, action: str, outcome: Outcome) -> None:
-        """Nothing more: its result is a message of its own."""
+        """Do nothing, since the result is sent as a message."""
 
 
 log = logging.getLogger(__name__)
@@ -62,18 +54,18 @@ UNKNOWN_THREAD = "Unknown thread; emit <spawn-thread/> to create."
 
 
 YEAR = 366 * DAY
-"""Seconds, the longest time that a timer may be set for."""
+"""Most seconds until a timer fires."""
 
 
 KEPT, MOST_KEPT = 10, 1_000
-"""How many messages stay in sight where a clearing does not say it, and how many at the most."""
+"""Messages that are kept when the context is cleared: the default and the most."""
 
 
 Job = Callable[[Turn], Awaitable[None]]
 
 
 class PayloadExecutor:
-    """The deeds that an answer asks for. `words` are the owner's, by their meaning; `explanations` by tag."""
+    """Executor of an answer's payloads. `words` are the owner's texts by meaning, `explanations` by tag."""
 
     def __init__(
         self,
@@ -89,18 +81,17 @@ class PayloadExecutor:
         self._definitions = {one.name: one for one in definitions}
         self._words = words
         self.memory = memory
-        """With what the core said to it."""
         self.called = False
-        """Was anything told to the thread, so that it is called again?"""
+        """True if a message was sent that begins another turn of the thread."""
         self.waits = False
-        """Was anything begun that will tell it something later?"""
+        """True if a message to this thread is still to come."""
         self.explained: list[str] = []
-        """The tags that it was told how to write."""
         self._shown: list[str] = []
-        """Results of its actions."""
 
     async def carry_out(self, asked: Sequence[Payload]) -> None:
-        """All of these: first what the core does, then the actions; an exclusive one has none beside it."""
+        """Carry out plans, messages, branches and timers first, then the actions; an exclusive action runs
+        alone.
+        """
         beside, alone = list[Job](), list[Job]()
         for payload in asked:
             definition = self._definitions.get(payload.tag)
@@ -118,20 +109,17 @@ class PayloadExecutor:
         if beside or alone:
             self.called = True
 
-    # The words of the core
-
     async def add_note(self, text: str) -> None:
-        """The core says so, and calls nobody."""
         told = await self._turn.record(SystemMessage(text=text))
         self.memory = self.memory.with_memory(entry_as_memory(told))
 
     async def call_soul_again(self, text: str, *, code: str, count: int = 0) -> None:
-        """The core says so, and the soul is called again with it."""
+        """Send the thread a message that begins a turn."""
         self.called = True
         await send_to_self(self._turn, code, InternalMessage(text=text, code=code, count=count))
 
     async def add_remark(self, meaning: str, more: str = "", *, calls: bool = True) -> None:
-        """A remark of the core in the owner's words."""
+        """Send the thread a remark, worded by the owner; without `calls` it begins no turn."""
         code = meaning.replace(" ", "-")
         text = make_element("system-note", f"{self._said(meaning)}{more}", code=code)
         if calls:
@@ -140,18 +128,13 @@ class PayloadExecutor:
             await self.add_note(text)
 
     async def report_unknown_thread(self, thread: str) -> None:
-        """There is none of this id in this tree."""
         await self._thread_error(unknown_id=thread, code="unknown_thread", message=UNKNOWN_THREAD)
 
     async def _thread_error(self, **what: str) -> None:
-        """Something about threads cannot be done."""
         await self.call_soul_again(make_element("system-thread-error", **what), code="thread-error")
 
     def _said(self, meaning: str) -> str:
-        """The owner's words for it."""
         return self._words.get(meaning, meaning)
-
-    # What the core does
 
     async def _by_the_core(self, payload: Payload) -> None:
         match payload.tag:
@@ -171,7 +154,6 @@ class PayloadExecutor:
                 await self._explain(payload)
 
     async def _explain(self, payload: Payload) -> None:
-        """Tell the thread how a tag is written, as the owner put it."""
         tag = (_attribute(payload, "tag") or payload.text).strip(" <>/")
         self.explained.append(tag)
         if tag in self._explanations:
@@ -182,7 +164,6 @@ class PayloadExecutor:
         await self.add_note(text)
 
     async def _spawn(self, payload: Payload) -> None:
-        """One branch, which is confirmed before anything stands in it."""
         first = payload.inner
         if payload.children:
             first = payload.children[0].inner
@@ -196,7 +177,6 @@ class PayloadExecutor:
         await self._branches.await_answers([branch], collect=False)
 
     async def _fan_out(self, payload: Payload) -> None:
-        """A branch for each item."""
         items = [child.inner for child in payload.children if child.inner.strip()]
         if not items:
             await self.add_remark("no items")
@@ -219,7 +199,6 @@ class PayloadExecutor:
         return branch
 
     async def _refused(self, wanted: int) -> bool:
-        """May so many branches not be begun? Then the soul is told why."""
         why = self._branches.refusal(wanted)
         if not why:
             return False
@@ -227,7 +206,6 @@ class PayloadExecutor:
         return True
 
     async def _send(self, payload: Payload) -> None:
-        """A message to a thread of this tree."""
         to, text = _attribute(payload, "to"), payload.inner.strip()
         if not self._branches.has_thread(to):
             await self.report_unknown_thread(to)
@@ -264,8 +242,7 @@ class PayloadExecutor:
             await self.add_remark("no timer")
 
     async def _clear_context(self, payload: Payload) -> None:
-        """From the next turn on the last so many messages are in sight, and at least those of this turn; the
-        journal stays whole."""
+        """Hide older messages from the next turn on; the journal keeps them."""
         keep, text = KEPT, _attribute(payload, "keep")
         if text.isascii() and text.isdigit():
             keep = min(int(text[:10]), MOST_KEPT)
@@ -281,10 +258,7 @@ class PayloadExecutor:
         else:
             await self.add_note(make_element("context-cleared", kept_messages=kept))
 
-    # Actions
-
     async def _act(self, turn: Turn, *, definition: ActionDefinition, payload: Payload) -> None:
-        """Carry it out, and tell the thread what came of it."""
         context = OpenThoughtContext(turn, self.memory, self._shown)
         text = await self._done(context, definition, payload)
         result = InternalMessage(sender=definition.name, text=truncate(text, MOST_FOUND))
@@ -300,7 +274,7 @@ class PayloadExecutor:
             return str(error) or describe_error(error, context.label)
         except EngineError:
             raise
-        except Exception as error:  # the action boundary, for those that consist of steps of their own
+        except Exception as error:  # a failed action must not end the turn
             if isinstance(error, ExceptionGroup) and error.subgroup(EngineError):
                 raise
             log.warning("The action %s went wrong.", definition.name, exc_info=error)
@@ -313,7 +287,8 @@ def _attribute(payload: Payload, name: str) -> str:
 
 
 def payload_arguments(definition: ActionDefinition, payload: Payload) -> BaseModel | None:
-    """The arguments in this payload: an element each, of a list one for each part (an empty one is none).
+    """Return the arguments in a payload: an element for each; a list takes the element's parts, without empty
+    ones.
 
     Raises ValidationError.
     """

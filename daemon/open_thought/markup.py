@@ -1,13 +1,7 @@
-"""The tags in a whole text that count as tags: not those in code, in a quotation or in a comment.
+"""Tags in an answer of open thought, outside of code, quotations and comments; misspelt tags.
 
-Not for speech, which is read while it comes, and where our tags count in code, too.
-
-Text as XML has it: the characters that it knows, entities, the attributes of a tag.
-
-Tags of an answer in open thought that were meant to be carried out, and that nobody knows.
-
-Words hold brackets for many reasons (HTML, generics, placeholders, another model's thoughts). A tag is an
-attempt if it stands where a payload counts, and is spelt nearly like a known one or set apart like one.
+An unknown tag is misspelt only if it stands where a payload may, and resembles a known name or is set apart
+like a payload.
 """
 
 from __future__ import annotations
@@ -37,15 +31,13 @@ TOKEN = re.compile(
     """,
     re.MULTILINE | re.VERBOSE,
 )
-"""In an attribute a `<` begins no tag, so that a quote which is never closed ends at the next one."""
+"""`<` begins no tag within attributes, so that an unclosed quotation mark ends at the next tag."""
 
 
 BEFORE_FENCE = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)])\s+)?")
-"""What may stand in a line before the fence of a block of code: white space, the bullet of a list."""
 
 
 OPENS_BLOCK = re.compile(r"[^`<\n]*$", re.MULTILINE)
-"""The rest of a line that opens one with backticks."""
 
 
 CLOSES_BLOCK = re.compile(r"^[ \t]*(?P<run>`{3,}|~{3,})[ \t]*(?=$|</)", re.MULTILINE)
@@ -62,10 +54,9 @@ Kind = Literal["open", "close", "empty", "broken", "comment", "cdata", "doctype"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkupTag:
-    """One tag from `start` up to `end`. `broken`: a name of ours, but no tag that can be read.
+    """A tag, a comment or a CDATA section.
 
-    A comment and a CDATA section are one each, too; `unclosed code` is a block of code that holds all the
-    rest of the text.
+    `broken`: a known name in a tag that cannot be read. `unclosed code`: a code block without an end.
     """
 
     kind: Kind
@@ -75,34 +66,31 @@ class MarkupTag:
 
     @property
     def begins(self) -> bool:
-        """Does an element begin here that can be read?"""
         return self.kind in ("open", "empty")
 
 
 class MarkupTags:
-    """The tags of a text, in order, and which closes which: the last of its name that is open.
+    """Tags of a text; a closing tag closes the last open tag of the same name.
 
-    `known` are the names of ours: a broken tag of another name is text.
+    Broken tags count only if their name is `known`.
     """
 
     def __init__(self, text: str, known: Collection[str]) -> None:
         self.text = text
         self.tags: list[MarkupTag] = []
         self.closed_by: dict[int, MarkupTag] = {}
-        """By where the opening tag begins."""
+        """Closing tag by the position of the opening tag."""
         self._known = known
         self._open: dict[str, list[int]] = {}
         self._never: set[str] = set()
-        """Whether comments or CDATA sections are not closed any more."""
         self._unclosed: set[str] = set()
-        """Fences that begin so are not closed any more."""
         self._fences = list(CLOSES_BLOCK.finditer(text))
         self._spans = _spans(text)
         self._read()
         self._starts = [tag.start for tag in self.tags]
 
     def between(self, start: int, end: int) -> Iterator[MarkupTag]:
-        """The tags that begin there."""
+        """Yield the tags that begin between two positions."""
         first = bisect_left(self._starts, start)
         last = bisect_left(self._starts, end)
         for place in range(first, last):
@@ -139,7 +127,6 @@ class MarkupTags:
         return token.end()
 
     def _add(self, kind: Kind, start: int, end: int, name: str = "") -> int:
-        """Returns where the text goes on."""
         tag = MarkupTag(kind=kind, start=start, end=end, name=name)
         self.tags.append(tag)
         opened = self._open.setdefault(name, [])
@@ -150,7 +137,6 @@ class MarkupTags:
         return end
 
     def _section(self, token: re.Match[str], kind: Literal["comment", "cdata"]) -> int:
-        """Past a comment or a CDATA section; one that is never closed is text."""
         closing = SECTION_ENDS[kind]
         found = -1
         if kind not in self._never:
@@ -161,14 +147,13 @@ class MarkupTags:
         return self._add(kind, token.start(), found + len(closing))
 
     def _quotation(self, token: re.Match[str]) -> int:
-        """Past a line that is quoted; a tag at its end may close what began before it."""
+        """Skip a quoted line, except for a tag at its end that closes an element."""
         last = LAST_TAG.search(token[0])
         if not last or not self._open.get(last["name"]) or f"<{last['name']}" in token[0]:
             return token.end()
         return self._add("close", token.start() + last.start(), token.end(), last["name"])
 
     def _code(self, token: re.Match[str], after: int) -> int:
-        """Past what is code. `after` is where the token before this one ended."""
         run = token["run"]
         start, end = token.span()
         line = max(self.text.rfind("\n", after, start) + 1, after)
@@ -179,7 +164,7 @@ class MarkupTags:
         return self._spans.get(start, end)
 
     def _block(self, run: str, start: int, end: int) -> int:
-        """Past a block of code. One that is never closed holds all the rest, but nothing within a payload."""
+        """Skip a code block. One without an end takes the remaining text, except in a payload."""
         if not run.startswith(tuple(self._unclosed)):
             following = bisect_left(self._fences, end, key=re.Match.start)
             for place in range(following, len(self._fences)):
@@ -193,7 +178,6 @@ class MarkupTags:
 
 
 def _spans(text: str) -> dict[int, int]:
-    """Where code within a line ends, by where it begins: at the next run of as many backticks."""
     ends: dict[int, int] = {}
     following: dict[int, int] = {}
     for found in reversed(list(re.finditer(r"`+|\n", text))):
@@ -213,18 +197,17 @@ AMPERSAND = re.compile(r"&(?:(?:lt|gt|amp|quot|apos);|#(?P<decimal>\d{1,7});|#x(
 PARSER = etree.XMLParser(
     resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True
 )
-"""It recovers from undeclared prefixes alone: all else that it has to mend in a tag is a fault."""
+"""Parser that tolerates only undeclared prefixes; all other errors are faults."""
 
 
 def decode_xml_entities(text: str) -> str:
-    """The text with its entities decoded; what is none stays as it was written."""
+    """Decode XML entities; unknown ones stay as they are."""
     if "&" not in text:
         return text
     return etree.fromstring(f"<words>{_escaped(text)}</words>", PARSER).text or ""
 
 
 def _escaped(text: str) -> str:
-    """Only entities that XML knows by itself are left; all else is text."""
     text = AMPERSAND.sub(_entity, text)
     return text.replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
 
@@ -243,15 +226,11 @@ def _entity(found: re.Match[str]) -> str:
 
 
 def _is_character(number: int) -> bool:
-    """Is this the number of a character that XML knows?"""
     return 0 < number < 0x110000 and not NOT_XML.match(chr(number))
 
 
 def parse_attributes(name: str, written: str) -> Mapping[str, str] | None:
-    """The attributes of this tag, by their names without a prefix; declarations of namespaces are none.
-
-    None: it cannot be read.
-    """
+    """Return the attributes without prefixes and namespaces; None if they cannot be read."""
     inside = written.removeprefix("<").removesuffix(">").removesuffix("/")
     if inside.rstrip("/") == name:
         return {}
@@ -269,31 +248,30 @@ def parse_attributes(name: str, written: str) -> Mapping[str, str] | None:
 
 
 ALIKE = 0.8
-"""Share of two names that must agree, of 1, for one to be meant by the other."""
+"""Least similarity, from 0 to 1, of a misspelt name to a known one."""
 
 
 SHORTEST = 6
-"""Letters of a name that may be misspelt: too many words are like a shorter one."""
+"""Least letters of a misspelt name: too many words resemble shorter names."""
 
 
 INDENTED = re.compile(r" {4}|\t")
-"""What begins a line of code in Markdown."""
+"""Beginning of an indented code block in Markdown."""
 
 
 MOST_MISSPELT = 10
-"""Misspelt tags of one answer that are told: each is a line in the next prompt."""
+"""Most misspelt tags reported for an answer."""
 
 
 MOST_NAMES = 100
-"""Unknown names of one answer that are compared with the known ones."""
+"""Most unknown names compared in an answer."""
 
 
 LEADS = ".:!?\u2026"
-"""What ends the words that lead to a tag."""
+"""Characters at the end of a sentence that leads to a tag."""
 
 
 LONGEST_BULLET = 40
-"""Characters of a line before a tag that are looked at."""
 
 
 DIVIDERS = re.compile(r"[-_.]")
@@ -304,7 +282,7 @@ ATTRIBUTE = re.compile(r"\s[\w.:-]+\s*=")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MisspeltTag:
-    """A tag of an unknown name: where it begins, and the nearest known name; empty where none is near."""
+    """A misspelt tag, and the `nearest` known name; empty if none is near."""
 
     position: int
     tag: str
@@ -312,7 +290,7 @@ class MisspeltTag:
 
 
 def nearest_tag_name(name: str, known: Collection[str]) -> str:
-    """Return the known name with the same letters, or nearly the same; an empty text where there is none."""
+    """Return the known name with the same or similar letters; empty if there is none."""
     by_letters = {_letters(one): one for one in known}
     mine = _letters(name)
     if mine in by_letters:
@@ -327,9 +305,9 @@ def _letters(name: str) -> str:
 
 
 class MisspeltTagFinder:
-    """The misspelt tags of one answer.
+    """Finder of misspelt tags in an answer.
 
-    `known` are the names that can be written in it, `silent` those that ask for nothing and are no mistake.
+    `known` are possible names, `silent` names without an effect.
     """
 
     def __init__(self, markup: MarkupTags, known: Collection[str], silent: Collection[str]) -> None:
@@ -340,13 +318,12 @@ class MisspeltTagFinder:
         ours = [tag for tag in markup.tags if tag.name in known]
         self._begins = {tag.start for tag in ours if tag.kind != "close"}
         self._ends = {tag.end for tag in ours}
-        """The ends of known tags, and of the attempts that were found."""
         self._nearest: dict[str, str] = {}
 
     def find_among(self, strangers: Sequence[MarkupTag]) -> Iterator[MisspeltTag]:
-        """Yield those of these unknown tags that were meant to be carried out, each name once.
+        """Yield the tags that were probably meant as payloads, each name once.
 
-        The strangers stand where a known tag would count, in order.
+        `strangers` are the unknown tags where payloads may stand, in order.
         """
         told = set[str]()
         inside = inside_foreign = 0
@@ -368,7 +345,6 @@ class MisspeltTagFinder:
             inside_foreign = max(inside_foreign, end)
 
     def _kind(self, name: str) -> str:
-        """Return `other` for a name that may be misspelt, `thought` for a tag of another model's thoughts."""
         if name.casefold() in self._silent:
             return "text"
         return tag_kind(name, (), PRIVATE_TAGS)
@@ -379,11 +355,6 @@ class MisspeltTagFinder:
         return self._nearest.get(name, "")
 
     def _is_attempt(self, tag: MarkupTag, end: int, near: str, inside_foreign: int) -> bool:
-        """Return True for an element or a lonely tag that is written as a payload is.
-
-        A name that is like a known one needs less of that. `inside_foreign`: where the markup ends in which
-        the tag stands, such as a table of HTML; a name that is like none is a part of that.
-        """
         is_element = tag.kind == "empty" or end > tag.end
         if near:
             has_attributes = ATTRIBUTE.search(self._text, tag.start, tag.end) is not None
@@ -396,8 +367,6 @@ class MisspeltTagFinder:
         return self._begins_apart(tag) and self._is_lonely(tag)
 
     def _begins_apart(self, tag: MarkupTag) -> bool:
-        """Return True where only a known tag, white space or the bullet of a list stands before it in its
-        line."""
         if self._before(tag.start) in self._ends:
             return True
         line = self._line(tag)
@@ -409,7 +378,6 @@ class MisspeltTagFinder:
         return is_indented and self._before(tag.start) not in self._ends
 
     def _line(self, tag: MarkupTag) -> int:
-        """Return the beginning of the tag's line; -1 if it is too far before the tag for a bullet."""
         before = self._before(tag.start)
         start = self._text.rfind("\n", max(before - LONGEST_BULLET, 0), tag.start) + 1
         if start == 0 and before > LONGEST_BULLET:
@@ -417,12 +385,10 @@ class MisspeltTagFinder:
         return start
 
     def _is_led_to(self, tag: MarkupTag, end: int) -> bool:
-        """Return True where a sentence or a colon ends before it, and nothing stands after it in its line."""
         before = self._before(tag.start)
         return before > 0 and self._text[before - 1] in LEADS and self._ends_line(end)
 
     def _is_lonely(self, tag: MarkupTag) -> bool:
-        """Return True where a known tag stands beside it, and no word behind it."""
         after = self._after(tag.end)
         if after in self._begins:
             return True
@@ -433,19 +399,16 @@ class MisspeltTagFinder:
         return after == len(self._text) or "\n" in self._text[place:after]
 
     def _before(self, place: int) -> int:
-        """Return the beginning of the white space that ends there."""
         while place and self._text[place - 1].isspace():
             place -= 1
         return place
 
     def _after(self, place: int) -> int:
-        """Return the end of the white space that begins there."""
         while place < len(self._text) and self._text[place].isspace():
             place += 1
         return place
 
     def _end(self, tag: MarkupTag) -> int:
-        """Return the end of the element if it is closed, else of its tag."""
         closing = self._markup.closed_by.get(tag.start)
         if closing is None:
             return tag.end

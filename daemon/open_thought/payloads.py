@@ -1,7 +1,6 @@
-"""The payloads of an answer in open thought, the names that they have on the wire, and what was wrong.
+"""Pure parser of the payloads in an answer of open thought.
 
-A pure parser of what the model wrote: markup.py finds the tags that count, lxml reads each of them.
-Nothing in an answer raises; what cannot be read is a fault, and its words are kept as thought.
+It never raises: an element that cannot be read is a fault, and its text counts as thought.
 """
 
 from __future__ import annotations
@@ -37,19 +36,19 @@ from daemon.prompts.elements import (
 )
 
 LISTS = {tag: PARTS[tag] for tag in (TODO_UNTIL, FAN_OUT)}
-"""The tags that hold any number of one part and nothing else, with that part."""
+"""Tags that may contain only one kind of part."""
 
 
 LONGEST = 200_000
-"""Characters of an answer that are read: more than any model writes in one, little enough to read at once."""
+"""Most characters of an answer that are parsed, since more would take too long."""
 
 
 MOST_PAYLOADS = 100
-"""More than anybody would follow; each may be a model call."""
+"""Most payloads of an answer: each may cost a model call."""
 
 
 MOST_CHILDREN = 1_000
-"""Of all payloads together: what is longer is no plan and no question."""
+"""Most elements in all payloads together."""
 
 
 NEVER_CLOSED = "The block of code that begins here is never closed, so all after it is code."
@@ -62,21 +61,19 @@ TOO_MANY_WITHIN = f"There are too many tags within tags: write at most {MOST_CHI
 
 
 MOST_NOTES = 20
-"""Of what was repaired: what goes wrong oftener goes wrong alike, and each is a line in the next prompt."""
+"""Most repairs reported: each is a line of the next prompt."""
 
 
 DEEPEST = 50
-"""Elements in each other: actions need three."""
+"""Most levels of nested elements; actions need three."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payload:
-    """One element that asks for something, or a part of one.
+    """An element that asks for something, or a part of one.
 
-    `text` is all its text, entities decoded, without white space around it; for a self-call what is left
-    beside its payloads and thoughts. `inner` is the markup in it as it was written. `children` are the
-    elements with which it begins: a tag after or amid words is words, and stands in `text` as it was written.
-    `position` is the character of the answer at which it begins.
+    `text` is decoded; that of a self-call leaves out payloads and thoughts. `inner` is the markup as written.
+    `children` stand at its beginning; later tags are text. `position` is an index in the answer.
     """
 
     tag: str
@@ -89,9 +86,8 @@ class Payload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PayloadFault:
-    """What was wrong at a character of the answer, and what to write instead, as a sentence for the model.
-
-    `repaired`: it was understood nevertheless, and this is only a note.
+    """A fault at a position, with advice for the model. `repaired`: the element was
+    understood nevertheless.
     """
 
     position: int
@@ -101,8 +97,7 @@ class PayloadFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedAnswer:
-    """What an answer holds: its payloads in order, and as `thought` its text outside of them, as written, and
-    in `<thought>`s. `misspelt` are the tags that were meant to be carried out, and that nobody knows."""
+    """Parsed answer; `thought` is the text outside of payloads and that in `<thought>`."""
 
     thought: str
     payloads: tuple[Payload, ...]
@@ -112,16 +107,12 @@ class ParsedAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElementExtent:
-    """Where the inside of an element begins and ends, and where the text goes on after it."""
-
     start: int
     end: int
     after: int
 
 
 class ElementUnreadable(Exception):
-    """An element that has to be dropped."""
-
     recorded_name = "Unreadable"
 
     def __init__(self, position: int, what: str) -> None:
@@ -130,22 +121,22 @@ class ElementUnreadable(Exception):
 
 
 def parse_payloads(text: str, *, slug: str, actions: Collection[str]) -> ParsedAnswer:
-    """Split an answer of the soul with this slug into its payloads and its thought.
+    """Parse an answer of the soul whose tag is `slug`; `actions` are the names of actions on offer.
 
-    `actions` are the names of those that are offered. A payload counts only at the top level and directly in
-    the self-call; not in code, in a quotation (a line that begins with `>`), in a comment, in a thought.
+    Payloads count at the top level and directly in a self-call, but not in code, quotations, comments or
+    thoughts.
     """
     return _PayloadParser(text, slug, actions).parsed()
 
 
 def self_tags(slug: str) -> tuple[str, ...]:
-    """The tags by which a soul calls itself: its own, and `<ask-NAME>` of the seed on logic and iteration."""
+    """Return the tags of a self-call: the soul's, and `<ask-NAME>` of the seed on logic and iteration."""
     ask = f"ask-{slug}"
     return (slug, ask, f"ask-{slug.title()}", f"ask-{slug.upper()}")
 
 
 def tag_slug(name: str) -> str:
-    """The name of the soul's own tag: lower case, `[a-z0-9-]`; never a name that means something else."""
+    """Return the tag for the name of a soul, in `[a-z0-9-]` and unlike all other known tags."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", plain.replace("'", "")).strip("-")
     if not slug or not slug[0].isalpha() or slug in HTML_TAGS or slug in PAYLOAD_NAMES:
@@ -154,8 +145,6 @@ def tag_slug(name: str) -> str:
 
 
 class _PayloadParser:
-    """One answer while it is read."""
-
     def __init__(self, text: str, slug: str, actions: Collection[str]) -> None:
         final = f"{slug}-response"
         self._slug = slug
@@ -166,21 +155,18 @@ class _PayloadParser:
         self._text = xml_writable(text[:LONGEST])
         self._markup = MarkupTags(self._text, self._known)
         self._thought: list[tuple[int, str]] = []
-        """By where it stands."""
+        """Parts of the thought, with their positions in the answer."""
         self._strangers: list[MarkupTag] = []
-        """Tags of unknown names that stand where a payload may."""
+        """Unknown tags where a payload may stand."""
         self._missed: list[MisspeltTag] = []
-        """Tags of unknown names that stand where a step or an item may."""
         self._payloads: list[Payload] = []
         self._begun = 0
-        """How many payloads were read, or begun to be."""
         self._children = 0
         self._faults: list[PayloadFault] = []
         if len(text) > LONGEST:
             self._fault(LONGEST, f"The answer was cut here: write at most {LONGEST:,} characters.")
 
     def parsed(self) -> ParsedAnswer:
-        """What there is in it."""
         for tag in self._markup.tags:
             if tag.kind == "doctype":
                 self._note(tag.start, "A DOCTYPE is not allowed: leave it out.", repaired=False)
@@ -198,17 +184,12 @@ class _PayloadParser:
         )
 
     def _misspelt(self) -> tuple[MisspeltTag, ...]:
-        """Return the unknown tags that were meant to be carried out; of misspelt thoughts nothing is lost."""
         silent = (f"{self._slug}-response", *SYSTEM_TAGS, *PARTS.values())
         attempts = MisspeltTagFinder(self._markup, self._offered, silent)
         found = [one for one in attempts.find_among(self._strangers) if one.nearest != THOUGHT_TAG]
         return tuple(sorted([*found, *self._missed], key=attrgetter("position")))
 
     def _level(self, start: int, end: int, *, within: bool) -> list[tuple[int, int]]:
-        """Take the payloads between these. Returns where the words beside them begin and end.
-
-        `within`: in a self-call, where another one is none.
-        """
         words = []
         for tag in self._markup.between(start, end):
             if tag.start < start:
@@ -232,7 +213,6 @@ class _PayloadParser:
         return [*words, (start, end)]
 
     def _take(self, tag: MarkupTag, end: int) -> int:
-        """Read a payload or thought that ends there at the latest. Returns where the text goes on."""
         extent = self._extent(tag, end, self._known)
         if tag.name == THOUGHT_TAG and tag.begins:
             self._thought.append((tag.start, self._decoded(extent.start, extent.end)))
@@ -304,7 +284,6 @@ class _PayloadParser:
         return self._made(tag, extent, attributes, texts, children)
 
     def _miss(self, part: str, start: int, end: int) -> None:
-        """Take the elements beside the parts of a list as misspelt ones: nothing comes of them."""
         if not part:
             return
         for tag in self._markup.between(start, end):
@@ -317,7 +296,6 @@ class _PayloadParser:
                 self._missed.append(MisspeltTag(position=tag.start, tag=tag.name, nearest=part))
 
     def _child(self, parent: MarkupTag, start: int, end: int) -> MarkupTag | None:
-        """The next child in this rest of an element: a part, or a tag with which it begins."""
         if parent.name in self._words_only:
             return None
         part = PARTS.get(parent.name)
@@ -329,7 +307,6 @@ class _PayloadParser:
         return None
 
     def _extent(self, tag: MarkupTag, end: int, until: Collection[str]) -> ElementExtent:
-        """Of an element; one that is not closed ends before the next that begins of `until`, or at `end`."""
         closing = self._markup.closed_by.get(tag.start)
         if tag.kind == "empty":
             return ElementExtent(start=tag.end, end=tag.end, after=tag.end)
@@ -342,7 +319,6 @@ class _PayloadParser:
         return ElementExtent(start=tag.end, end=end, after=end)
 
     def _first_of(self, names: Collection[str], start: int, end: int) -> int:
-        """Where the first tag of these names begins, if one does there; else the end."""
         for tag in self._markup.between(start, end):
             if tag.name in names and tag.kind != "close":
                 return tag.start
@@ -361,7 +337,6 @@ class _PayloadParser:
         return found
 
     def _decoded(self, start: int, end: int) -> str:
-        """The words between these: entities decoded, comments left out, tags as they were written."""
         pieces = []
         for tag in self._markup.between(start, end):
             if tag.kind in ("comment", "cdata"):
@@ -377,7 +352,6 @@ class _PayloadParser:
         return re.search(rf"</?(?:{names})[\s/>]", self._text[tag.start :]) is not None
 
     def _note(self, position: int, what: str, *, repaired: bool = True) -> None:
-        """What goes for several places, and is said once."""
         if what in [fault.what for fault in self._faults]:
             return
         notes = sum(fault.repaired for fault in self._faults)

@@ -1,7 +1,6 @@
-"""One step of thinking in the open: what the soul is asked, and what its answer holds.
+"""Step of open thought: its question and the parsed answer.
 
-The final answer is the one thing in it that people may read: it goes through the same gate as all speech,
-and only from where it begins outside of code and quotations.
+People see only the final answer: it passes the speech gate, and must begin outside of code and quotations.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ CLOSED = {
     "done": ("true", "yes", "1", "x", "done", "complete", "completed"),
     "cancelled": ("cancelled", "canceled", "skipped"),
 }
-"""What a step says in `done` that is closed, by how; with any other word it is open."""
+"""Values of the attribute `done` that mean a closed step; all others mean an open one."""
 
 
 HIDES = rf"(?:^|(?<=>)){BEFORE_FENCE.pattern}(?P<fence>`{{3,}}(?=[^`<\n]*$)|~{{3,}})|<!--(?!.*?-->)"
-"""What begins a block of code, or a comment that does not end in its line."""
+"""Beginning of a code block or of a comment of several lines."""
 
 
 COMMENT_ENDS = re.compile(".*?-->")
@@ -48,11 +47,11 @@ QUOTED = re.compile(r"\s{0,3}>")
 SAYS_NOTHING = re.compile(
     rf"(?P<hides>{HIDES})|(?P<run>`+)(?!`)[^`\n]*(?P=run)|<!--.*?-->|<[\w-]+(?:\s[^<>]*)?/>"
 )
-"""That; code and comments within a line; and tags that hold nothing."""
+"""Text that says nothing: inline code, comments, empty tags, and the beginnings of hidden parts."""
 
 
 class FinalAnswerReader:
-    """What stands in the final answer so far; fed in pieces of any size."""
+    """Reader of the final answer while the answer is streamed."""
 
     def __init__(self, slug: str) -> None:
         self._tag = f"{slug}-response"
@@ -60,23 +59,20 @@ class FinalAnswerReader:
         private = [*self_tags(slug), *ROOT_TAGS]
         self._sections = SpeechGate([self._tag, *private], private)
         self.opened = False
-        """Has it begun? From then on all is its own, code and quotations too."""
+        """True once the final answer has begun; code and quotations then belong to it."""
         self._line = ""
         self._ends: re.Pattern[str] | None = None
-        """How the block of code or the comment ends that has begun."""
 
     @property
     def text(self) -> str:
-        """What is said in it."""
         return self._sections.section_text(self._tag).strip()
 
     @property
     def began_again(self) -> bool:
-        """True if it began again, after it had said something."""
+        """True if the final answer began again after some text."""
         return self._sections.repeats
 
     def feed(self, delta: str) -> None:
-        """Take the next piece of the answer."""
         if self.opened:
             self._sections.feed(delta)
             return
@@ -93,19 +89,16 @@ class FinalAnswerReader:
             self._line = ""
 
     def end(self) -> None:
-        """No more will come."""
         if self._line:
             self._take(self._line)
         self._sections.end()
 
     def _begins_apart(self) -> bool:
-        """May this line, which is not whole yet, be code or a quotation?"""
         if self._ends or "`" in SAYS_NOTHING.sub("", self._line):
             return True
         return bool(QUOTED.match(self._line) or re.search(HIDES, self._line))
 
     def _take(self, line: str) -> None:
-        """A line, of which what is code, a comment or quoted says nothing, until the final answer begins."""
         if self._ends:
             end = self._ends.match(line)
             if end is None:
@@ -130,18 +123,16 @@ class FinalAnswerReader:
         self._hear(line[at:])
 
     def _hear(self, text: str) -> None:
-        """Text that says something, or stands in the final answer."""
         self._sections.feed(text)
         self.opened = self._sections.is_open(self._tag) or bool(self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenThought:
-    """What came of one step: the memory with what was heard meanwhile, the call, and what is in its answer.
+    """Result of a step.
 
-    `final` is what people are to read, or have read of it where it broke off; empty: this was not the end.
-    `unfinished`: there was no room for all of it. `gives_away`: it repeated what the soul thought earlier,
-    and is not read.
+    `final` is the answer for people: perhaps broken off, or empty. `unfinished`: cut for length.
+    `gives_away`: discarded, as it repeats private thoughts.
     """
 
     memory: WorkingMemory
@@ -153,13 +144,10 @@ class OpenThought:
 
     @property
     def is_usable(self) -> bool:
-        """Did the model answer at all?"""
         return self.call.event.is_usable
 
 
 class ThoughtStep:
-    """One step: asked for everything, or for the final answer alone."""
-
     def __init__(
         self, turn: Turn, memory: WorkingMemory, slug: str, actions: Collection[str], *, plan_is_open: bool
     ) -> None:
@@ -180,7 +168,6 @@ class ThoughtStep:
         return _FinalAnswerStream(self._slug, self._leaves_steps_open, self._private)
 
     def _leaves_steps_open(self, text: str) -> bool:
-        """Are steps of the plan open after this beginning of an answer?"""
         plan = last_plan(parse_payloads(text, slug=self._slug, actions=self._actions))
         if plan is None:
             return self._plan_is_open
@@ -189,8 +176,10 @@ class ThoughtStep:
     async def ask(
         self, instruction: str, role: Role = "speak", *, alone: bool = False, private: bool = True
     ) -> OpenThought:
-        """Ask. A final answer is read while it comes, but for one that is asked for `alone`: that may stand
-        in no tag. Without `private` the model does not see what it thought earlier.
+        """Ask, and stream the final answer. With `alone` ask for it alone; it may lack tags and is not
+        streamed.
+
+        Without `private`, earlier thoughts are left out.
         """
         aloud = self._speaks and not alone
         question = ModelQuestion(
@@ -209,7 +198,7 @@ class ThoughtStep:
         final = final_answer_in(text, self._slug, alone=alone)
         if aloud and event.outcome == "cancelled":
             reader = self._reader()
-            for piece in re.split("(?<=>)", event.text):  # as it came: a later plan takes nothing back
+            for piece in re.split("(?<=>)", event.text):  # plans after the final answer do not count
                 reader.feed(piece)
             final = reader.spoken_so_far
         gives_away = self._speaks and self._private.are_in(final)
@@ -227,19 +216,17 @@ class ThoughtStep:
 
 
 class _FinalAnswerStream:
-    """Hears a final answer. Where steps of the plan are open it waits for a plan without any."""
+    """Reader that holds the final answer back while the plan has open steps."""
 
     def __init__(self, slug: str, leaves_steps_open: Callable[[str], bool], private: PrivateWords) -> None:
         self._final = FinalAnswerReader(slug)
         self._watch = HiddenWordsGuard(private)
         self._leaves_steps_open = leaves_steps_open
         self._before: list[str] = []
-        """The answer up to where its final part begins."""
         self._may_speak: bool | None = None
-        """Known once that begins."""
+        """True if the final answer may be spoken; None until it begins."""
 
     def feed(self, delta: str) -> None:
-        """Take the next piece of the answer."""
         self._final.feed(delta)
         if self._may_speak is not None:
             return
@@ -249,19 +236,18 @@ class _FinalAnswerStream:
 
     @property
     def spoken_so_far(self) -> str:
-        """What of it people may read so far."""
         if not self._may_speak:
             return ""
         return self._watch.safe_part(spoken_part_so_far(self._final.text))
 
     @property
     def is_complete(self) -> bool:
-        """True if a second final answer has begun, or this one has given a thought away."""
+        """True if the final answer begins again or reveals a thought."""
         return self._final.began_again or self._watch.found
 
 
 def final_answer_in(text: str, slug: str, *, alone: bool = False) -> str:
-    """The final answer in a whole text; `alone`: where nothing else was asked, it may stand in no tag."""
+    """Return the final answer in a text; with `alone`, it may lack tags."""
     whole = FinalAnswerReader(slug)
     whole.feed(text)
     whole.end()
@@ -278,7 +264,6 @@ def final_answer_in(text: str, slug: str, *, alone: bool = False) -> str:
 
 
 def last_plan(parsed: ParsedAnswer) -> PlanChanged | None:
-    """The last plan in an answer: that counts."""
     written = [payload for payload in parsed.payloads if payload.tag == TODO_UNTIL]
     if not written:
         return None
@@ -293,9 +278,9 @@ def last_plan(parsed: ParsedAnswer) -> PlanChanged | None:
 
 
 def closes_new_step(plan: PlanChanged, before: Sequence[PlanChanged]) -> bool:
-    """Return True if this plan closes a step that stood open in those before it and never was closed.
+    """True if the plan closes a step that was open before and never closed.
 
-    A step in other words is the same one: then fewer steps than before are open, and more closed than ever.
+    A reworded step counts if fewer steps are open and more closed than ever.
     """
     opened, closed = set[str](), set[str]()
     for one in before:

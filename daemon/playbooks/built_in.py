@@ -1,10 +1,5 @@
-"""AskPerson, Escalate, Schedule: what a soul does where it cannot go on by itself now.
-
-SearchMemory, ReadThread, Remember: what was said elsewhere, what was said here before, what to keep.
-
-Research: looks something up in the owner's folders. Offered where there are any.
-
-Think and Respond: what a soul does with what it knows. Respond also ends a run that has not spoken.
+"""Built-in actions: AskPerson, Escalate, Schedule, SearchMemory, ReadThread, Remember, Research, Think,
+Respond.
 """
 
 from __future__ import annotations
@@ -39,7 +34,7 @@ YEAR = 525_600
 
 
 EXPERT = "expert"
-"""The process that Escalate goes over into."""
+"""Name of the process to which Escalate leads."""
 
 
 @action(name="AskPerson", exclusive=True)
@@ -101,14 +96,13 @@ MOST_TEXT = 4_000
 
 
 MOST_NAME = 200
-"""Characters of an argument."""
 
 
 MOST_PAGES = 1_000_000
 
 
 LETTERS = 600
-"""Of one thing that was said; more of it is left out."""
+"""Most characters of each message that is shown."""
 
 
 @action(name="SearchMemory", effect=True)
@@ -155,12 +149,10 @@ async def remember(
 
 
 def _in_sight(run: ActionContext) -> int:
-    """The oldest entry of the conversation that the model sees; it knows what came since."""
     return min(run.memory.seqs, default=2**62)
 
 
 def _told(run: ActionContext, memories: MessageSearch, lines: Sequence[str]) -> str:
-    """What was found; and that there may be more, where what was said last is not in the index yet."""
     told = [*lines]
     if not told:
         told.append(run.label("nothing found"))
@@ -170,7 +162,6 @@ def _told(run: ActionContext, memories: MessageSearch, lines: Sequence[str]) -> 
 
 
 def _line(said: FoundMessage) -> str:
-    """Who said it when (UTC), and what."""
     text = said.text
     if len(text) > LETTERS:
         text = f"{text[:LETTERS]}…"
@@ -235,7 +226,7 @@ async def respond(run: RunContext) -> Outcome:
 
 
 async def tell_people(run: RunContext, guidance: str) -> Outcome:
-    """Tell them: streamed, from all that is known. Looks up before it speaks."""
+    """Say the result to people in streamed speech, unless a stop comes first."""
     if await run.is_interrupted():
         return None
     words = run.prompt(guidance)

@@ -1,9 +1,4 @@
-"""A playbook played in a turn: prompts become working memory, choices and findings entries, actions steps.
-
-A run is the Chooser of its `run_ism`. Handed by a Player to the processes that play.
-
-What the chooser of a run is told, as memory: parts of a prompt become entries, and are told once.
-"""
+"""Run of a playbook in a turn: choices and findings become entries, prompts become working memory."""
 
 from __future__ import annotations
 
@@ -52,26 +47,23 @@ from daemon.turn.turn import Process, Transition, Turn
 
 @dataclass(frozen=True, slots=True)
 class RecalledPart(PromptPart):
-    """What the chooser is told that the journal holds already, as these memories."""
+    """Part of a prompt that consists of recorded memories."""
 
     memories: tuple[Memory, ...]
 
 
 class ChooserTranscript:
-    """All that the chooser has been told, the conversation first; it only grows, so that the cache hits."""
+    """The chooser's messages after the conversation; they only grow, for the prompt cache."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
         self._told = list(turn.memory.conversation)
         self._kept = 0
-        """How many parts of the prompt are in there."""
         self._chose: Entry[ModelCall] | None = None
-        """What the chooser said last."""
         self._news: list[RecalledPart] = []
-        """What it is to be told next."""
 
     async def keep(self, parts: Sequence[PromptPart]) -> None:
-        """All that the chooser was told, or said, becomes memory; the first parts have become it already."""
+        """Add those parts of the prompt that the transcript lacks."""
         for part in parts[self._kept :]:
             if isinstance(part, RecalledPart):
                 self._told += part.memories
@@ -84,37 +76,34 @@ class ChooserTranscript:
         self._kept = len(parts)
 
     def prompt_for(self, question: str) -> WorkingMemory:
-        """What the chooser sees when it is asked this."""
         memory = WorkingMemory((*self._turn.memory.of(CORE), *self._told))
         return with_time(self._turn, memory).with_region("instruction", question)
 
     def add_answer(self, heard: Sequence[Memory], chose: Entry[ModelCall]) -> None:
-        """It answered; this was heard while it could not."""
+        """Add to the transcript the messages that came during outages, and the chooser's answer."""
         self._told += heard
         self._chose = chose
 
     def recall(self, memories: Sequence[Memory]) -> None:
-        """It is to be told of what the journal holds already."""
         text = "\n".join(memory.content for memory in memories)
         self._news.append(RecalledPart("user", text, tuple(memories)))
 
     def take_news(self) -> tuple[RecalledPart, ...]:
-        """What it is to be told now."""
         news = tuple(self._news)
         self._news.clear()
         return news
 
 
 BOUNDS = frozenset({"loops", "calls", "tokens", "money", "time"})
-"""Why a run ended that an owner may let go on."""
+"""Stop reasons that an owner can override."""
 
 
 WELL = frozenset({"done", "finished"})
-"""Why a run ended that has come to what it was for."""
+"""Stop reasons of a success."""
 
 
 class PlaybookRun(BaseActionContext, Chooser):
-    """Implements actions.action.Run: what its actions are given, and who chooses them."""
+    """Run of a playbook; both the chooser of its actions and their context."""
 
     def __init__(
         self,
@@ -133,22 +122,18 @@ class PlaybookRun(BaseActionContext, Chooser):
         self._loops = loops
         self.stopped = False
         self.spoke = False
-        """Has it told them what it came to?"""
+        """True if people know the result."""
         self.definitions = definitions
         self._limit: LimitReached | None = None
-        """What stood in the way of another call."""
         self._spent: LimitReached | None = None
-        """The day's budget, where it did not let a call through."""
         self._telling = ChooserTranscript(turn)
         self._findings: list[str] = []
-        """What its actions came to."""
         self._round = ""
-        """Which one it is, for the status line."""
+        """Number of the round, as text for the status."""
 
     async def run_to_end(self) -> ISMResult:
-        """The soul finds its own way: what the playbook wants, by the actions that there are."""
         return await run_ism(
-            "",  # its chooser is shown the conversation as it is remembered (Telling)
+            "",  # the transcript contains the conversation
             self.playbook.goal,
             self.playbook.text,
             [bind_action(self, one) for one in self.definitions],
@@ -159,13 +144,13 @@ class PlaybookRun(BaseActionContext, Chooser):
 
     @property
     def notes(self) -> str:
-        """The findings, each fenced, in the owner's frame; empty where there are none."""
+        """Return the findings, fenced and in the owner's frame; empty if there are none."""
         if not self._findings:
             return ""
         return self.prompt("prompts/notes", findings="\n".join(self._findings))
 
     async def choose(self, prompt: ChooserPrompt) -> str | None:
-        """Ask the chooser. What it answers is recorded; no usable answer is an empty one."""
+        """Ask for a choice; return "" for an unusable answer, None if all models refused."""
         await self._telling.keep(prompt.parts)
         self._round = f"{prompt.round}/{prompt.rounds}"
         self.show_status("choose")
@@ -188,7 +173,6 @@ class PlaybookRun(BaseActionContext, Chooser):
         schema: Schema | None = None,
         ends: Sequence[str] = (),
     ) -> tuple[tuple[Memory, ...], Entry[ModelCall]]:
-        """What was heard while nobody answered, and the answer; where one model refused, another's."""
         grown, call = await call_interruptibly(
             self.turn, name, memory, role, None, schema, stop_sequences=ends
         )
@@ -209,7 +193,7 @@ class PlaybookRun(BaseActionContext, Chooser):
         schema: Schema | None = None,
         ends: Sequence[str] = (),
     ) -> Came:
-        """How a cognitive step asks in a run: with what it has come to, and the bounds are the run's."""
+        """Ask a cognitive step's question, with the findings, within the run's limits."""
         seen = with_situation(self.turn, memory).with_region("findings", self.notes)
         seen = seen.with_region("instruction", question)
         heard, call = await self._call(name, seen, role, schema, ends)
@@ -220,7 +204,6 @@ class PlaybookRun(BaseActionContext, Chooser):
         return memory, None
 
     async def reached_limit(self) -> Bound | None:
-        """The limit that stands in the way of another call."""
         if self._spent:
             self._limit = self._spent
         else:
@@ -230,20 +213,18 @@ class PlaybookRun(BaseActionContext, Chooser):
         return cast(Bound, self._limit.bound)
 
     async def interrupt(self) -> RunInterruption:
-        """Was it stopped, or what came meanwhile? A new matter is answered in between."""
         if await self.is_interrupted():
             return RunInterruption(stopped=True)
         return RunInterruption(parts=self._telling.take_news())
 
     async def is_interrupted(self) -> bool:
-        """Has someone stopped it? Whatever else came meanwhile is in its memory afterwards."""
         came = await look_for_interruption(self.turn, self.playbook.goal)
         self.stopped = self.stopped or came.stopped
         self.add_memories(came.memories)
         return self.stopped
 
     async def may_continue(self, result: ISMResult) -> bool:
-        """It has come to an end: they are told what it came to, and at a bound an owner decides."""
+        """Say the result to people, or at a limit ask an owner; return True to continue."""
         await self._telling.keep(result.parts)
         reason = str(result.stop_reason)
         if self.stopped:
@@ -263,11 +244,13 @@ class PlaybookRun(BaseActionContext, Chooser):
         return answered.value == CONTINUE
 
     async def _conclude(self, reason: str) -> None:
-        """Tell them what it came to; where the day's budget is spent an owner is only asked.
+        """Say the result to people, unless an owner is asked about the daily limit.
 
-        DONE says that there is nothing to tell: it counts where nobody waits for words.
+        DONE means that nothing is left to say, but not while somebody waits.
         """
-        if self.spoke or (self._limit == DAY_LIMIT and self.turn.deciders):  # DAY is not final
+        if self.spoke or (
+            self._limit == DAY_LIMIT and self.turn.deciders
+        ):  # an owner may reset the daily limit
             return
         if reason == "done" and not self._is_awaited():
             return
@@ -277,18 +260,16 @@ class PlaybookRun(BaseActionContext, Chooser):
             await tell_people(self, "prompts/unfinished")
 
     def _is_awaited(self) -> bool:
-        """True if anybody spoke to the soul itself, or has read in this turn that it is at work."""
         new = [one for one in self.turn.memory.conversation if (one.seq or 0) > self.turn.began_seq]
         said = [self._heard(one) for one in new if one.role == "assistant"]
         return self.turn.must_answer or any(said)
 
     def _heard(self, answer: Memory) -> str:
-        """Return what people read of an answer."""
         tags = SectionTags(suffix=self.turn.tag_suffix)
         return split_sections(answer.content, SECTION_NAMES, PRIVATE_TAGS, tags).text.get(SAY_TAG, "")
 
     def add_memories(self, memories: Iterable[Memory], *, news: bool = True) -> None:
-        """This was said since: the conversation has it, and if it is news the chooser hears it next."""
+        """Add messages to the conversation; with `news`, the chooser's next prompt shows them."""
         kept = tuple(memories)
         if kept:
             self.memory = self.memory.with_memory(*kept)
@@ -296,14 +277,12 @@ class PlaybookRun(BaseActionContext, Chooser):
                 self._telling.recall(kept)
 
     def report_told(self, memory: WorkingMemory, *, stopped: bool = False) -> None:
-        """They were told what it came to, unless someone stopped that; this is the conversation now."""
         self._telling.recall(memory.heard_since(self.memory))
         self.memory = memory
         self.spoke = True
         self.stopped = self.stopped or stopped
 
     def report_finding(self, action: str, outcome: Outcome) -> None:
-        """What an action came to, for whoever speaks in the end."""
         if isinstance(outcome, ISMResult | FinishRun):
             outcome = outcome.response
         if outcome and isinstance(outcome, str):
@@ -311,7 +290,7 @@ class PlaybookRun(BaseActionContext, Chooser):
             self._findings.append(result_element(action, outcome))
 
     def show_status(self, meaning: str) -> None:
-        """The status line says what it is at."""
+        """Show in the status what the run is doing."""
         if meaning.startswith(TRANSITION_PREFIX) and meaning not in self._labels:
             meaning = "choose"
         base = self.turn.current_mood().status.rstrip("… ")
@@ -320,21 +299,18 @@ class PlaybookRun(BaseActionContext, Chooser):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaybookPlayer:
-    """The actions that there are, and how many rounds a run has where its playbook does not say."""
+    """The registered actions, and the default number of rounds."""
 
     registry: ActionRegistry
     loops: int
 
     def process(self, name: str, role: Role = "speak") -> Process:
-        """The process of a playbook."""
-
         async def process(turn: Turn) -> WorkingMemory | Transition:
             return await play_to_end(self.run(turn, name, role))
 
         return process
 
     def run(self, turn: Turn, name: str, role: Role = "speak") -> PlaybookRun:
-        """A run of this playbook, about to begin."""
         book = parse_playbook(name, turn.text(f"{PLAYBOOK_FOLDER}{name}"))
         ways = [_way(to, when) for to, when in book.transitions.items()]
         definitions = [*self.registry.offered_by(book), *ways]
@@ -342,12 +318,12 @@ class PlaybookPlayer:
 
 
 async def play_to_end(run: PlaybookRun) -> Transition:
-    """Let it come to its end, and go over into what follows."""
+    """Run a playbook to its end; return the transition to the next process."""
     result = await run.run_to_end()
     if await run.turn.is_superseded_by_edit():
         return Transition(to=run.playbook.then, memory=run.memory)
     if run.stopped:
-        await withdraw_questions(run.turn)  # what was set aside in this thread is stopped with it
+        await withdraw_questions(run.turn)  # also end the waits of suspended runs in this thread
         if not run.spoke:
             run.memory = await confirm_stop(run.turn, run.memory)
     elif result.next_process:
@@ -361,8 +337,6 @@ async def play_to_end(run: PlaybookRun) -> Transition:
 
 
 def _way(to: str, when: str) -> ActionDefinition:
-    """A transition of a playbook, as an action."""
-
     async def perform(_run: AnyRun, _args: object) -> Outcome:
         return ISMResult(next_process=to)
 

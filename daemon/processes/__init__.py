@@ -1,1 +1,1 @@
-"""Mental processes: one mode of behaviour in each file."""
+"""Mental processes: each file is one mode of behaviour."""

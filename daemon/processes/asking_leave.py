@@ -1,6 +1,6 @@
-"""The inner life wants something said elsewhere: an owner is asked here, with buttons, whether it may be.
+"""Ask an owner, with buttons, to approve a message of the inner life.
 
-What would be said stands in the question as a quotation, every line of it: nothing in it can pose as ours.
+Each line of it is quoted, so that it does not look like the soul's own words.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ LEAVE = "prompts/sentences/leave"
 
 
 PATIENCE = 86_400.0
-"""Seconds after which nothing is said, because no owner has answered."""
+"""Seconds without an answer after which the message is dropped."""
 
 
 async def asking_leave(turn: Turn) -> WorkingMemory:
-    """Ask; on yes the conversation that it is for gets it. Each thing to be said waits by itself."""
     wanted = unprompted_message(turn)
     assert wanted is not None
     text = spoken_text(wanted.text)

@@ -1,4 +1,4 @@
-"""They are leaving: a goodbye in fixed steps, then the thread is left to `conversation`."""
+"""Say goodbye in fixed steps, then go over to `conversation`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ COGNITIVE_STEPS = ["internal_monologue", "external_dialogue", "emotional_state"]
 
 
 async def closing(turn: Turn) -> WorkingMemory | Transition:
-    """Say goodbye."""
     said = await converse(turn, COGNITIVE_STEPS, turn.prompt("prompts/closing"))
     return Transition(to="conversation", memory=said.memory)
 

@@ -1,4 +1,4 @@
-"""The initial process: thinks, answers, feels and chooses what comes next, in one call."""
+"""The initial process: think, answer, feel and choose the next process in one call; greet newcomers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "e
 
 
 async def conversation(turn: Turn) -> WorkingMemory | Transition:
-    """Answer whoever spoke; someone never met before is greeted in the same answer."""
     new = await claim_newcomers(turn)
     if new:
         return Transition(to="greeting", memory=turn.memory, execute_now=True, params={"new": new})

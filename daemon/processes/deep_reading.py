@@ -1,4 +1,4 @@
-"""Reads what is long: files that people share, a thread, or a channel's history, and tells what it found."""
+"""Read long texts (files, a thread, a channel's history) and report on them."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ COGNITIVE_STEPS = ("external_dialogue", "emotional_state")
 
 
 BOUNDS = frozenset({"iterations", "calls", "money", "time"})
-"""Why a reading ended that an owner may let go on."""
+"""Limits that an owner may lift."""
 
 
 class InterruptibleContext(OpenThoughtContext):
-    """What a reading is given that hears, between two rounds, what people say."""
+    """Context of a reading that people can interrupt between rounds."""
 
     def __init__(self, turn: Turn, memory: WorkingMemory, goal: str) -> None:
         super().__init__(turn, memory)
@@ -46,7 +46,7 @@ class InterruptibleContext(OpenThoughtContext):
         self.stopped = False
 
     async def is_interrupted(self) -> bool:
-        """Has someone stopped it? Whatever else came meanwhile is in its memory afterwards."""
+        """True if somebody stopped the reading; other messages are added to the memory."""
         came = await look_for_interruption(self.turn, self._goal)
         self.add_memories(came.memories)
         self.stopped = self.stopped or came.stopped
@@ -56,7 +56,6 @@ class InterruptibleContext(OpenThoughtContext):
 async def read_and_tell(
     turn: Turn, shelf: SourceProvider | None = None, library: Library | None = None
 ) -> WorkingMemory | Transition:
-    """Find out what is to be read and what for, read it, and tell them."""
     memory, wish = await extract(
         turn, turn.memory, ReadDeeplyArguments, turn.prompt("prompts/reading/wanted")
     )
@@ -79,7 +78,6 @@ async def read_and_tell(
 
 
 async def _tell(run: InterruptibleContext, reading: DocumentReading, read: ReadingReport) -> None:
-    """In its own words; nothing is cited that does not stand there."""
     notes = run.prompt("prompts/notes", findings=result_element("ReadDeeply", reading_report_text(run, read)))
     documents = await reading.documents_if_present()
     guidance = run.prompt("prompts/reading/conclude")
@@ -97,12 +95,11 @@ async def _tell(run: InterruptibleContext, reading: DocumentReading, read: Readi
 
 
 def _is_told(run: InterruptibleContext, read: ReadingReport) -> bool:
-    """Whether they are told what it came to: where the day's budget is spent, an owner is only asked."""
+    """False if the daily limit is reached, so that an owner is asked instead."""
     return read.ended.beyond != "day" or not run.turn.deciders
 
 
 async def _goes_on(run: InterruptibleContext, read: ReadingReport) -> bool:
-    """At a bound an owner decides."""
     if run.stopped or read.ended.reason not in BOUNDS or not run.turn.deciders:
         return False
     limited = await run.turn.limit()

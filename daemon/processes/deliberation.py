@@ -1,7 +1,7 @@
-"""Thinks in the open: one call a turn, whose words to itself, its branches and actions become messages.
+"""Open thought: one model call in each turn; self-calls, branches and actions become messages.
 
-What runs next is what is pending: nothing here remembers a round. See "Open thought" in docs/ARCHITECTURE.md.
-From the seeds on logic and iteration in xml-pipeline and on reasoning in AgentServer.
+Only pending entries decide the next step. After the seeds on logic and iteration (xml-pipeline) and on
+reasoning (AgentServer).
 """
 
 from __future__ import annotations
@@ -54,62 +54,57 @@ from daemon.turn.recall import entry_as_memory
 from daemon.turn.speech import Speech
 
 THEN = "conversation"
-"""Where a thread goes when it has come to an end."""
 
 
 SELF_CALLS: Mapping[str, int] = {"high": 30, "medium": 10, "low": 3, "none": 0}
-"""How often the soul may call itself for one message of a person, in the thread and all under it."""
+"""Most self-calls after a person's message, branches included."""
 
 
 NO_ACTIONS = ActionRegistry(())
 
 
 IN_THREAD = "prompts/open/thread"
-"""The text that names the thread; executions that were begun before there was one have not been told it."""
+"""Text that tells the thread's id; older executions lack it."""
 
 
 BRANCH = "prompts/open/branch"
-"""The text that tells a branch that it is one; those that were begun before there was one are not told."""
+"""Text that tells a branch its role; older executions lack it."""
 
 
 TAGS = "prompts/open/tags"
-"""The text that explains each tag; executions that began before there was one have been told it all."""
+"""Text that explains the tags; older executions lack it."""
 
 
 FEW = 3
-"""So many are few."""
+"""Remaining self-calls at which the soul is warned."""
 
 
 MOST_STEPS = 50
-"""Steps of a plan."""
 
 
 IN_A_ROW = 3
-"""Answers that nobody could read, after which it is asked for the end alone."""
+"""Unreadable answers in a row after which only a final answer is asked for."""
 
 
 REMARKED = frozenset({"repeated", "empty"})
-"""What the core says before it asks for the final answer alone: the second time is the end."""
+"""Remarks that, if repeated, lead to a request for the final answer alone."""
 
 
 ALONE = frozenset({"alone", "capped", "not-allowed", "three-times"})
-"""What the core says when it asks for the final answer, and nothing else."""
+"""Remarks that lead to a request for the final answer alone."""
 
 
 async def deliberate(
     turn: Turn, actions: ActionRegistry = NO_ACTIONS, capacity: str = "medium"
 ) -> WorkingMemory | Transition:
-    """Take up what came, think one step, and see to what follows."""
     if turn.is_late:
-        return turn.memory  # it is in the journal, but what it was for is over
+        return turn.memory  # the input came too late for an answer
     book = parse_playbook(DELIBERATION_PROCESS, turn.text(f"{PLAYBOOK_FOLDER}{DELIBERATION_PROCESS}"))
     offered = actions.callable_in_open_thought(book)
     return await _DeliberationTurn(turn, capacity, offered, book.text).live()
 
 
 class _DeliberationTurn:
-    """One turn of it."""
-
     def __init__(
         self, turn: Turn, capacity: str, definitions: Sequence[ActionDefinition], rules: str
     ) -> None:
@@ -127,7 +122,6 @@ class _DeliberationTurn:
         self._left = SELF_CALLS[capacity] - count_self_calls(turn)
         self._is_branch = bool(self._branches.parent)
         self._alone = bool(ALONE & self._codes)
-        """Was it asked for its final answer, and for nothing else?"""
 
     async def live(self) -> WorkingMemory | Transition:
         first = self._first_action()
@@ -148,16 +142,13 @@ class _DeliberationTurn:
         if thought.call.event.outcome == "cancelled":
             memory = await handle_stop(self._turn, thought.memory, speech, thought.call, thought.final)
             if self._is_branch:
-                return memory  # whoever stopped it is heard by the next turn
+                return memory  # the next turn handles the stop
             return Transition(to=THEN, memory=memory)
         if not thought.is_usable:
             return await self._wordless(thought, speech)
         return await self._follow(thought, speech)
 
-    # Before it thinks
-
     def _first_action(self) -> Payload | None:
-        """The action that a branch begins with, if that is all that it was begun with."""
         if not self._is_branch or len(self._came) != 1:
             return None
         [begun_with] = self._came
@@ -172,7 +163,6 @@ class _DeliberationTurn:
         return first
 
     async def _begin_with(self, action: Payload) -> WorkingMemory:
-        """It is carried out, and its result is the first message that the branch thinks about."""
         deeds = self._deeds(self._turn.memory)
         await deeds.carry_out([action])
         return deeds.memory
@@ -181,15 +171,14 @@ class _DeliberationTurn:
         return PayloadExecutor(self._turn, memory, self._definitions, self._words, self._explanations())
 
     def _explanations(self) -> Mapping[str, str]:
-        """Return an explanation of each tag, in the owner's words; of an action its arguments."""
         found: dict[str, str] = {}
         if self._turn.has_text(TAGS):
             found |= split_by_headings(self._turn.text(TAGS))
         return found | {one.name: _described([one]) for one in self._definitions}
 
     async def _meets_first(self, limited: LimitReached) -> bool:
-        """Did nothing else that came of the same words meet this bound? Else an owner is asked, or people
-        know, for all of it. Of each branch, and where a timer fires, it is said anew.
+        """True if these messages first reach this limit, so that people are asked once; branches and timers
+        always ask.
         """
         if self._is_branch or "timer-fired" in self._codes:
             return True
@@ -197,7 +186,6 @@ class _DeliberationTurn:
         return await self._turn.claim(f"met:{self._turn.thread}:{said}:{limit_key(limited)}")
 
     async def _at_bound(self, memory: WorkingMemory, limited: LimitReached) -> tuple[WorkingMemory, bool]:
-        """A branch asks in its root's conversation."""
         if not self._is_branch:
             return await stop_at_limit(self._turn, memory, limited)
         if limited.final or not self._turn.deciders:
@@ -206,18 +194,13 @@ class _DeliberationTurn:
         return memory.with_memory(*answered.memories), answered.value == CONTINUE
 
     async def _given_up(self, memory: WorkingMemory) -> WorkingMemory | Transition:
-        """It may not go on: people were told so, or whoever is above it is."""
         if self._is_branch:
             await self._branches.end("", status="limited")
             return memory
         await self._branches.cancel()
         return Transition(to=THEN, memory=memory)
 
-    # It thinks
-
     async def _think(self, memory: WorkingMemory) -> tuple[OpenThought, Speech]:
-        """One step; where the model refused, or repeated a private thought, another one for the final answer
-        alone."""
         is_open = bool(self._open_steps())
         thinking = ThoughtStep(self._turn, memory, self._slug, self._actions, plan_is_open=is_open)
         thought = await thinking.ask(self._instruction(), alone=self._alone)
@@ -240,18 +223,15 @@ class _DeliberationTurn:
         return asked + self._of_branch()
 
     def _of_branch(self) -> str:
-        """Tell a branch that it is one, and who reads its answer."""
         if not self._is_branch or not self._turn.has_text(BRANCH):
             return ""
         return "\n\n" + self._text("branch", parent=self._branches.parent)
 
     def _text(self, text: str, **words: str) -> str:
-        """One of the owner's texts about open thought, filled."""
         name = f"prompts/open/{text}"
         return self._turn.prompt(name, self=self._slug, final=self._final_tag, **words)
 
     async def _wordless(self, thought: OpenThought, speech: Speech) -> WorkingMemory | Transition:
-        """There is no answer, and there will be none."""
         memory = thought.memory
         if thought.call.event.outcome == "over-budget":
             await speech.settle()
@@ -267,7 +247,6 @@ class _DeliberationTurn:
     async def _lost(
         self, memory: WorkingMemory, speech: Speech, why: str = "lost_words"
     ) -> WorkingMemory | Transition:
-        """It came to nothing: whoever waits for it is told so."""
         if self._is_branch:
             await self._branches.end("", status="failed")
             return memory
@@ -278,13 +257,8 @@ class _DeliberationTurn:
         spoken = posted_receipts(await speech.finish(words))
         return Transition(to=THEN, memory=memory.with_memory(*map(entry_as_memory, spoken)))
 
-    # What follows
-
     async def _follow(self, thought: OpenThought, speech: Speech) -> WorkingMemory | Transition:
-        """Carry out what is in the answer, then tell what is misspelt in it.
-
-        So the steps that an older version recorded, which told nothing of that, keep their order.
-        """
+        """Carry out the answer, then report misspelt tags, which older executions did not do."""
         outcome = await self._carried_out(thought, speech)
         told = [entry_as_memory(entry) for entry in await self._told_misspelt(thought.parsed)]
         if isinstance(outcome, Transition):
@@ -314,7 +288,7 @@ class _DeliberationTurn:
         return await self._remarked("empty", {"empty"}, deeds)
 
     async def _remarked(self, meaning: str, before: Set[str], deeds: PayloadExecutor) -> WorkingMemory:
-        """It is told so; where it was told one of these just before, only its final answer is asked for."""
+        """Send a remark; if one of `before` was sent recently, ask for the final answer alone."""
         if self._codes & before:
             meaning = "alone"
         await deeds.add_remark(meaning)
@@ -324,14 +298,13 @@ class _DeliberationTurn:
         return [one for one in thought.parsed.payloads if one.tag == self._slug]
 
     def _wishes(self, thought: OpenThought) -> Sequence[Payload]:
-        """What it wants done besides."""
         other = (self._slug, self._final_tag, TODO_UNTIL, THOUGHT_TAG)
         return [one for one in thought.parsed.payloads if one.tag not in other]
 
     def _repeats(self, thought: OpenThought) -> bool:
-        """Is it what it wrote last, and no end? Then it is not carried out once more.
+        """True if the answer repeats the last one, but is neither final nor unreadable.
 
-        Read from what is recorded, so that the next life sees the same. What cannot be read is asked again.
+        Compares recorded entries only, for replays.
         """
         if thought.final or self._alone or _unread(thought.parsed):
             return False
@@ -340,7 +313,7 @@ class _DeliberationTurn:
     async def _answer(
         self, thought: OpenThought, speech: Speech, deeds: PayloadExecutor, plan: PlanChanged | None
     ) -> WorkingMemory | Transition:
-        """It has come to its final answer; one with open steps is questioned, once."""
+        """Post the final answer; once, ask about open steps of the plan first."""
         again = self._self_calls(thought)
         still_open = self._open_steps()
         if plan:
@@ -366,7 +339,6 @@ class _DeliberationTurn:
         return await self._after_the_end(deeds)
 
     async def _after_the_end(self, deeds: PayloadExecutor) -> WorkingMemory | Transition:
-        """Where it ended for its steps were used up, an owner may let it go on."""
         if "capped" in self._codes and self._turn.deciders:
             limited = LimitReached(bound=ITERATIONS, resets=ITERATIONS)
             answered = await ask_owner_to_continue(self._turn, limited)
@@ -377,7 +349,6 @@ class _DeliberationTurn:
         return Transition(to=THEN, memory=deeds.memory)
 
     async def _call_itself(self, thought: OpenThought, deeds: PayloadExecutor) -> None:
-        """Its next thought is a message to its own thread."""
         for call in self._self_calls(thought):
             convo = call.attributes.get("convo_id", "").strip()
             if convo and convo != self._turn.thread:
@@ -386,7 +357,6 @@ class _DeliberationTurn:
                 await self._go_on(call.text.strip(), deeds)
 
     async def _go_on(self, text: str, deeds: PayloadExecutor) -> None:
-        """Let the soul be called again, as long as there are steps left."""
         if self._left > 0:
             self._left -= 1
             deeds.called = True
@@ -398,16 +368,12 @@ class _DeliberationTurn:
         else:
             await deeds.add_remark("capped")
 
-    # Plans and faults
-
     def _open_steps(self) -> Sequence[str]:
-        """Those of the thread's plan, as it stood before this turn."""
         if "steps-open" in self._codes:
             return ()
         return open_plan_steps(self._turn)
 
     async def _planned(self, parsed: ParsedAnswer, deeds: PayloadExecutor) -> PlanChanged | None:
-        """The last plan in the answer is the thread's plan from now on."""
         plan = last_plan(parsed)
         if plan is None:
             return None
@@ -415,14 +381,13 @@ class _DeliberationTurn:
             await deeds.add_remark("long plan")
             return None
         before = plans_so_far(self._turn)
-        if before and not plan.title:  # or people would read its condition from now on
+        if before and not plan.title:  # without a title, its condition would become the title
             plan = replace(plan, title=before[-1].title)
         await self._turn.record(plan)
         await show_plan(self._turn, plan)
         return plan
 
     async def _faults(self, parsed: ParsedAnswer, deeds: PayloadExecutor) -> bool:
-        """What could not be read is told; was there any of that, so that it is asked again?"""
         for fault in parsed.faults:
             if fault.repaired:
                 await deeds.add_note(
@@ -441,7 +406,6 @@ class _DeliberationTurn:
         return True
 
     async def _told_misspelt(self, parsed: ParsedAnswer) -> Sequence[Entry[SystemMessage]]:
-        """Tell of each tag that nobody knows the nearest known one, or all that there are."""
         told = []
         for wrong in parsed.misspelt:
             near, meaning = [self._slug, self._final_tag, *ROOT_TAGS, *self._actions], "no such tag, only"
@@ -455,12 +419,10 @@ class _DeliberationTurn:
 
 
 def _unread(parsed: ParsedAnswer) -> Sequence[PayloadFault]:
-    """What was not understood: it has to be asked for again."""
     return [fault for fault in parsed.faults if not fault.repaired]
 
 
 def _described(definitions: Sequence[ActionDefinition]) -> str:
-    """The actions that may be called, a line each."""
     lines = []
     for one in definitions:
         inside = [

@@ -1,4 +1,4 @@
-"""A first contact: greets and answers in one call, then leaves the thread to what comes next."""
+"""First contact: greet and answer in one call, then go over to another process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "e
 
 
 async def greeting(turn: Turn) -> WorkingMemory | Transition:
-    """Greet who is new here, and answer what they said, in the same message."""
     new = [*turn.params.get("new", ()), *await claim_newcomers(turn)]
     welcome = ""
     if new:

@@ -1,4 +1,4 @@
-"""The inner life: ticks of thought in a thread of its own, each when its time has come (HMP seed)."""
+"""The inner life: ticks of thought in a thread of its own (HMP seed)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ NOTES = (
     ReactionChanged.kind,
     InternalMessage.kind,
 )
-"""The kinds of entries that are notes."""
+"""Kinds of entries that make notes."""
 
 
 STARTED = "the daemon was started"
@@ -64,19 +64,19 @@ SEEN = "what you asked for before your sleep is here"
 
 
 ASKING = ("help", ".read", ".search", ".list", ".neighbours")
-"""Ends of the names of commands that ask to see something."""
+"""Endings of names of commands that ask to see something."""
 
 
 NEARLY = 0.5
-"""Seconds by which a wait may end before a pause is over: dates are read twice."""
+"""Seconds by which a wait may seem too short, as the clock is read twice."""
 
 
 FAILED = 300.0
-"""Seconds at the least until it is tried again, where the model failed or refused."""
+"""Least seconds before a failed tick is repeated."""
 
 
 class TickRun:
-    """One execution of the thread: a tick, or what happens while it waits."""
+    """An execution of the inner life: a tick, or an event between two ticks."""
 
     def __init__(self, turn: Turn, life: InnerLifeSetup) -> None:
         self._turn = turn
@@ -86,13 +86,11 @@ class TickRun:
         self._due = of_kind(TickDue, turn.inputs)
         self._why = STARTED
         self._woke = list[int]()
-        """The notes that woke it."""
         for entry in self._due:
             self._why = entry.event.why
             self._woke += entry.event.notes
 
     async def run(self) -> None:
-        """Think, if the time has come; else write down what came, and wait on."""
         system = await self._system()
         await self._state.update(self._turn.began_seq)
         if of_kind(InnerLifeStarted, self._turn.inputs):
@@ -106,12 +104,10 @@ class TickRun:
         else:
             await self._think(system)
 
-    # What happens while it waits
-
     async def _begins(self) -> None:
-        """The daemon was started: it sleeps on, or its first tick comes when a pause is over.
+        """Resume after the daemon's start: wait on, or tick after a pause.
 
-        A wait that is dated later than now was set by a clock that was ahead: all of it is left.
+        A wait begun by a fast clock keeps its length.
         """
         waits = await current_waits(self._turn)
         await self._asleep(STARTED)
@@ -124,7 +120,6 @@ class TickRun:
         await self._later(pause, waits)
 
     async def _asleep(self, why: str) -> None:
-        """A line of the log, without a call."""
         view = self._state.log.last.tick.view
         await self._turn.record(TickLogged(tick=self._turn.began_seq, outcome="asleep", why=why, view=view))
 
@@ -143,11 +138,10 @@ class TickRun:
         return self._now - self._state.log.last_at
 
     def _too_early(self) -> bool:
-        """Less than a pause after the last tick; one that is dated later than now says nothing of that."""
+        """True if the last tick ended less than a pause ago; a date in the future does not count."""
         return 0 <= self._since_last < self._life.limits.pause - NEARLY
 
     async def _later(self, seconds: float, waits: Sequence[Entry[WaitBegan]] = ()) -> None:
-        """Wait so long first; what woke it is not forgotten, nor what woke it before these waits."""
         why, woke = self._why, self._woke
         for wait in waits:
             note = wait.event.note
@@ -158,10 +152,7 @@ class TickRun:
     async def _pause(self, seconds: float) -> None:
         await begin_wait(self._turn, within=seconds, note={INNER_WAIT: "the pause is over"})
 
-    # What it is asked
-
     async def _system(self) -> WorkingMemory:
-        """Who it is, and what its inner life is: byte-stable, with the help of the commands."""
         turn = self._turn
         texts = [
             await turn.record_text(SOUL_TEXT, turn.text(SOUL_TEXT)),
@@ -171,8 +162,8 @@ class TickRun:
         return working_memory(texts)
 
     def _view(self, unseen: Sequence[Note]) -> str:
-        """The conversation whose note woke it or was read last, or the DM of the first unseen note; after a
-        sleep that no note ended: none.
+        """Choose the view: the conversation of the last note that woke the soul or was read, else of the
+        first unseen DM; after another sleep, public content.
         """
         if self._woke:
             return self._thread_of(self._woke[-1])
@@ -188,12 +179,12 @@ class TickRun:
 
     @property
     def _sees_first(self) -> bool:
-        """True if this tick shows what was asked for together with a sleep, before that sleep."""
+        """True if requested content is shown in a tick before the sleep."""
         return SEEN in self._why
 
     @property
     def _slept(self) -> bool:
-        """True if it has slept since its last answer: by the cycle.idle of that one, or of the one before."""
+        """True if the soul slept since its last answer, by its cycle.idle or the one before."""
         last = self._state.log.last
         if (
             SEEN in last.tick.why
@@ -210,7 +201,6 @@ class TickRun:
         return root_of(note.thread)
 
     def _unseen(self) -> Sequence[Note]:
-        """Return the notes from DMs that were not seen yet; none unless the owner lets it read along."""
         if not self._life.limits.reads_dms:
             return ()
         return unseen_dms(self._state)
@@ -232,15 +222,13 @@ class TickRun:
         )
         return TickContexts(state=self._state, now=now, said=life.said)
 
-    # It thinks
-
     async def _think(self, system: WorkingMemory) -> None:
         contexts = self._contexts()
         if await self._turn.limit():
             await self._over(contexts)
             return
         memory = system
-        if self._turn.restart_log:  # what it did before its code changed: no context holds that yet
+        if self._turn.restart_log:  # work of this tick before a restart, which no context shows yet
             memory = memory.with_memory(self._turn.restart_log)
         for region, text in contexts.regions().items():
             memory = memory.with_region(region, text)
@@ -256,7 +244,6 @@ class TickRun:
             await self._fail(contexts, call.event.outcome)
 
     async def _fail(self, contexts: TickContexts, why: str) -> None:
-        """No model has answered: it is tried again later."""
         line = TickLogged(tick=contexts.now.tick, outcome="failed")
         if why == "refused":
             line = replace(line, outcome="refused")
@@ -264,7 +251,6 @@ class TickRun:
         await self._later(max(FAILED, self._least_pause))
 
     async def _over(self, contexts: TickContexts) -> None:
-        """Nothing may be spent any more today: the next tick comes when the day is over."""
         await self._write_line(contexts, TickLogged(tick=contexts.now.tick, outcome="over-budget"))
         why = "a new day has begun"
         if self._woke or self._sees_first:
@@ -273,13 +259,11 @@ class TickRun:
         await begin_wait(self._turn, within=within, note={INNER_WAIT: why, "woke": self._woke})
 
     async def _write_line(self, contexts: TickContexts, line: TickLogged) -> None:
-        """The line of the log with which the tick ends."""
         now = contexts.now
         saw = tuple(dict.fromkeys(contexts.saw))
         await self._turn.record(replace(line, why=now.why, view=now.view, saw=saw))
 
     async def _follow(self, contexts: TickContexts, call: Entry[ModelCall]) -> None:
-        """Do what the answer asks for, unless it says what was said before."""
         known = {name: one.args for name, one in self._life.definitions.items()}
         answer = strip_thoughts(call.event.text)
         written = parse_commands(answer, known)
@@ -305,13 +289,11 @@ class TickRun:
     async def _break_out(
         self, contexts: TickContexts, line: TickLogged, reflex: TickReflex, answer: str
     ) -> None:
-        """It went in a circle: its commands are not run again, and the next tick is another one."""
+        """Change the next tick instead of running repeated commands."""
         effect, advice = reflex.choose_effect(answer, self._least_pause)
         line = replace(line, outcome="repeated", reflex=effect.name, advice=advice, shows=effect.shows)
         await self._write_line(contexts, line)
         await self._pause(max(self._least_pause, effect.pause or 0.0))
-
-    # What it wants done
 
     async def _carry_out(self, contexts: TickContexts, written: ParsedCommands) -> list[Entry[CommandRan]]:
         now = contexts.now
@@ -333,7 +315,7 @@ class TickRun:
         return ran
 
     async def _wait_for(self, ran: Sequence[Entry[CommandRan]]) -> None:
-        """Until the pause is over, or as long as it wants to sleep: first it sees what it asked for."""
+        """Pause or sleep, but first show requested content."""
         idle = successful_commands(ran, "cycle.idle")
         if not idle:
             await self._pause(self._least_pause)
@@ -343,7 +325,6 @@ class TickRun:
             await self._sleep(idle[-1])
 
     async def _sleep(self, idle: CommandRan) -> None:
-        """Sleep as this command wants it; where it wants nothing in particular, until something comes."""
         wanted = idle.args
         processes, about, seconds = wanted.get("processes", ()), wanted.get("notes"), wanted.get("seconds")
         if not processes and about is None and seconds is None:
@@ -356,12 +337,10 @@ class TickRun:
 
     @property
     def _least_pause(self) -> float:
-        """What the soul set, or its owner wants, whichever is longer."""
         return max(self._state.log.settings.pause.value or 0.0, self._life.limits.pause)
 
 
 def _is_to_be_seen(command: CommandRan) -> bool:
-    """True if this command asked to see something, or went wrong."""
     return not command.ok or command.name.endswith(ASKING)
 
 

@@ -1,4 +1,4 @@
-"""Learns about a person, when nobody waits: notes of a few lines, made anew from what they have said here."""
+"""Background notes about a person, written anew from the conversation."""
 
 from __future__ import annotations
 
@@ -14,26 +14,23 @@ from daemon.process import MentalProcess, Placeholders, Turn
 from daemon.prompts.elements import clean_name_text, escape_tags, truncate
 
 RECENT = 8_000
-"""Characters of the conversation that it looks at."""
+"""Most characters of the conversation that are read."""
 
 
 MOST = 8
-"""Notes about one person in one channel, as many as are asked for."""
 
 
 LONGEST = 200
-"""Characters of one note, which is a short line."""
+"""Most characters of a note."""
 
 
 NOTE = re.compile(r"\s*[-*•\u2013]\s+(?P<text>\S.*)")
-"""A line that is a note, however its dash is written."""
 
 
 NOTHING = "(nothing yet)"
 
 
 async def learns_about_the_person(turn: Turn) -> WorkingMemory:
-    """One short call; its last entry, the new notes, is all that comes of it."""
     person, name = turn.params["person"], turn.params["name"]
     since, notes = turn.deps.people.base_model(person, turn.thread, turn.began_seq)
     asked = turn.prompt("prompts/learn", person=clean_name_text(name), notes=escape_tags(notes) or NOTHING)
@@ -47,7 +44,7 @@ async def learns_about_the_person(turn: Turn) -> WorkingMemory:
 
 
 def parse_notes(answer: str) -> str:
-    """Return the first notes of an answer, as they were asked for: short lines, each once, with a dash."""
+    """Return the notes in an answer, without duplicates."""
     found = [note["text"].strip() for note in map(NOTE.fullmatch, answer.splitlines()) if note]
     notes = list(dict.fromkeys(truncate(note, LONGEST) for note in found))
     return "\n".join(f"- {note}" for note in notes[:MOST])
@@ -69,7 +66,6 @@ def _messages_with(turn: Turn, person: str) -> Sequence[Memory]:
 
 
 def _recent(conversation: Sequence[Memory]) -> Sequence[Memory]:
-    """Its newest part, at least the last two memories."""
     size = 0
     for n, memory in enumerate(reversed(conversation)):
         size += len(memory.content)

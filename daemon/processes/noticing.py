@@ -1,4 +1,4 @@
-"""Tells an owner, in a direct message, what needs mending or is away. Nothing of it is remembered."""
+"""Tell an owner in a DM that something fails or cannot be reached; not remembered."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from daemon.memory import WorkingMemory, working_memory
 from daemon.process import MentalProcess, Placeholders, Turn, say
 
 TEXTS = ("mend", "away", "slow", "refused")
-"""The owner's texts that may say it, below prompts/sentences/."""
 
 
 async def noticing(turn: Turn) -> WorkingMemory:
-    """Say it."""
     text = turn.params.get("text")
     if text not in TEXTS:
         text = TEXTS[0]

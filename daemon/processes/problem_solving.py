@@ -1,6 +1,6 @@
-"""Works something out: by the Implicit Semantic Machine where the owner allows it, else in fixed steps.
+"""Work on a problem: with the Implicit Semantic Machine if the owner allows it, otherwise in fixed steps.
 
-`run_ism_phase` and `COGNITIVE_STEPS` are the seed's; a turn in which the soul decides is actions/run.py's.
+The names `run_ism_phase` and `COGNITIVE_STEPS` come from the seed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ NAME = "problem_solving"
 
 
 async def problem_solving(turn: Turn) -> WorkingMemory | Transition:
-    """In fixed steps: one call, guided by the playbook's goal and rules."""
     book = parse_playbook(NAME, turn.text(f"{PLAYBOOK_FOLDER}{NAME}"))
     guidance = turn.prompt("prompts/problem", goal=book.goal, rules=book.text)
     said = await converse(turn, COGNITIVE_STEPS, guidance)
@@ -51,10 +50,10 @@ async def run_ism_phase(
     *,
     library: Library | None = None,
 ) -> ISMResult:
-    """Let this function choose, think, research and respond, led by the owner's playbook for problems.
+    """Run an ISM with the owner's playbook and the model function `invoke_llm`, without turn, journal or
+    memory.
 
-    There is no turn, no journal and no memory; `library` is what it looks things up in, and without one
-    Research says that no folder is set. Raises what `run_ism` raises.
+    Without a `library`, Research says that no folder is set. Raises the errors of `run_ism`.
     """
     book = parse_playbook(NAME, _text(f"{PLAYBOOK_FOLDER}{NAME}"))
     actions = _actions(prompt_context, invoke_llm, library)
@@ -64,8 +63,6 @@ async def run_ism_phase(
 
 
 def _actions(prompt_context: str, invoke_llm: Invoke, library: Library | None) -> list[Action]:
-    """Think, Research and Respond, which ask this function and look things up here."""
-
     async def say(guidance: str, log: Sequence[str]) -> str:
         words = fill_placeholders(_text(guidance), name=soul_name_in(_text(SOUL_TEXT)))
         answer = await ask_function_chooser(invoke_llm, "\n\n".join([prompt_context, *log, words]))
@@ -85,7 +82,6 @@ def _actions(prompt_context: str, invoke_llm: Invoke, library: Library | None) -
 
 
 def _research(library: Library | None) -> Action:
-    """Research in this library; without one it needs no arguments, and says that no folder is set."""
     words = parse_labels(_text(LABELS_TEXT))
     one = research.definition(ActionDependencies(library=library))
     if library is None:
@@ -102,7 +98,6 @@ def _research(library: Library | None) -> Action:
 
 
 def _text(name: str) -> str:
-    """A text of the owner's, as it stands now."""
     words = Path(__file__).resolve().parents[2]
     return (words / f"{name}.md").read_text(encoding="utf-8-sig")
 

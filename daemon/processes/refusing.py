@@ -1,4 +1,4 @@
-"""A press that answers nothing: by someone who was not asked, or of a question that is closed."""
+"""Answer presses of buttons by people who may not answer, or on closed questions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ SENTENCES = {"stranger": "not_yours", "stale": "stale"}
 
 
 async def refusing(turn: Turn) -> WorkingMemory:
-    """Tell whoever pressed, and nobody else; the thread remembers nothing of it."""
     for press in turn.answers:
         words = owner_sentence(turn, SENTENCES[turn.params["why"]])
         await whisper(turn, "refuse", press.event.user, words)

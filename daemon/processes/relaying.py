@@ -1,4 +1,4 @@
-"""A branch has no conversation of its own: what it wants to ask is asked in its root's, and told to it."""
+"""Ask a branch's question in its root's conversation, and send the answer to the branch."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from daemon.turn.questions import (
 
 
 async def relaying(turn: Turn) -> WorkingMemory:
-    """Ask it of those who read here; where none of them may answer, nobody has.
+    """Ask, unless nobody may answer.
 
-    Several branches may meet one bound: what an owner says of it counts for all that have asked by then.
+    An answer about a limit counts for all branches that asked before it.
     """
     question = branch_question(turn)
     assert question is not None

@@ -1,8 +1,6 @@
-"""Someone asks what is noted about them (`!memory`), corrects it, wants it forgotten (`!forget`), or wants
-what the soul said in their DM deleted from Slack (`!delete`).
+"""Answer `!memory`, `!forget` and `!delete`: notes about a person, and the soul's messages in their DM.
 
-It is answered in their DM, also when it was asked elsewhere, and only about the person who asks. The thread
-remembers nothing of it. A number means what the last list that they were shown said it means.
+Answers go to the DM and are not remembered. Numbers refer to the last list shown.
 """
 
 from __future__ import annotations
@@ -29,15 +27,15 @@ SENTENCES = "prompts/sentences/memory/"
 
 
 LONGEST = 1_500
-"""Characters of a correction."""
+"""Most characters of a correction."""
 
 
 PATIENCE = 86_400.0
-"""Seconds after which nothing is forgotten or deleted, because nobody has confirmed it."""
+"""Seconds without confirmation after which nothing is forgotten or deleted."""
 
 
 FORGET, BOTH, DELETE = "forget", "forget and delete", "delete"
-"""What the buttons mean; their labels stand in prompts/labels.md under the same words."""
+"""Values of the buttons, and keys of their labels."""
 
 
 ASKED = re.compile(
@@ -56,7 +54,6 @@ class NoteDialogue:
     local: bool = False
 
     async def reply(self, turn: Turn) -> WorkingMemory:
-        """Do what was asked; or tell that it is done."""
         first = turn.inputs[0].event
         if isinstance(first, ForgetCompleted) and first.all:
             await self._forgotten(turn, first)
@@ -88,8 +85,6 @@ class NoteDialogue:
             await _tell(turn, "help")
 
     async def _hand_on(self, turn: Turn, asked: IncomingMessage) -> None:
-        """It was asked where others read: it is answered in their DM."""
-
         async def find(_: Turn) -> StepResult:
             return StepResult(value=await self.notes.find_dm(asked.user))
 
@@ -98,8 +93,6 @@ class NoteDialogue:
         await turn.send("memory", str(found.event.value), own)
 
     async def _show(self, turn: Turn, person: str) -> None:
-        """All that is noted, numbered; which number means which is recorded, and how it reads."""
-
         async def look(_: Turn) -> NotesShown:
             known = await self.notes.notes_about(person, turn.thread)
             seqs = tuple(one.seq for one in known)
@@ -112,7 +105,6 @@ class NoteDialogue:
             await _tell(turn, "nothing")
 
     async def _forget_one(self, turn: Turn, person: str, number: int) -> None:
-        """They are asked whether this note is to be forgotten; what they confirm is what they are asked."""
         meant = await self._note(turn, person, number)
         if not meant.seqs:
             await _tell(turn, "unknown", number=str(number))
@@ -121,7 +113,6 @@ class NoteDialogue:
         await self._forget(turn, person, meant.seqs, question)
 
     async def _correct(self, turn: Turn, asked: IncomingMessage, number: int, text: str) -> None:
-        """A note reads so from now on, unless it is fixed."""
         meant = await self._note(turn, asked.user, number)
         if not meant.seqs:
             await _tell(turn, "unknown", number=str(number))
@@ -133,8 +124,6 @@ class NoteDialogue:
             await _tell(turn, "corrected", number=str(number))
 
     async def _note(self, turn: Turn, person: str, number: int) -> NotesShown:
-        """Which note this number means, and how it reads when this is first asked; without seqs: none."""
-
         async def look(_: Turn) -> NotesShown:
             meant = NotesShown(person=person, seqs=(), listed=False)
             seq = await self.notes.current_seq(self._meant(person, number, turn.began_seq), person)
@@ -148,14 +137,12 @@ class NoteDialogue:
         return found.event
 
     def _meant(self, person: str, number: int, before: int) -> int:
-        """The entry that this number stood for in the last list; 0: there was none."""
         shown = self.notes.last_list_shown(person, before)
         if shown is None or not 1 <= number <= len(shown.event.seqs):
             return 0
         return shown.event.seqs[number - 1]
 
     async def _forget(self, turn: Turn, person: str, seqs: Sequence[int], question: str) -> None:
-        """Once they have confirmed it, it is to be; what is to be forgotten is done beside all else."""
         values = [FORGET] if seqs else [FORGET, BOTH]
         answer = await _confirm(turn, "forget", person, question, values)
         if answer not in values:
@@ -165,7 +152,6 @@ class NoteDialogue:
         await _tell(turn, "forgetting")
 
     async def _forgotten(self, turn: Turn, done: ForgetCompleted) -> None:
-        """All of them is forgotten; what the soul said to them is deleted next, if they want that."""
         if done.deletes:
             await turn.request_own_deletion(done.person)
             await _tell(turn, "forgotten", slack=_words(turn, "slack_is_cleared"))
@@ -173,13 +159,11 @@ class NoteDialogue:
             await _tell(turn, "forgotten", slack=self._slack(turn, "stayed"))
 
     def _slack(self, turn: Turn, what: str) -> str:
-        """Return the sentence on what becomes of messages in Slack; a rehearsed one forgets with the soul."""
         if self.local:
             what = "forgets"
         return _words(turn, f"slack_{what}")
 
     async def _delete(self, turn: Turn, person: str) -> None:
-        """Once they have confirmed it, what the soul said here is deleted, beside all else."""
         question = _words(turn, "delete")
         answer = await _confirm(turn, "delete", person, question, [DELETE], "keep them")
         if answer != DELETE:
@@ -190,8 +174,8 @@ class NoteDialogue:
 
 
 def parse_note_command(text: str) -> tuple[str, str, str]:
-    """Which command it is, about which number (or me), and the new words; empty where there is none."""
-    begins = BEGINS.search(text)  # nothing but our name stands before it, and that may hold any sign
+    """Return command, number or "me", and new text; empty texts for other messages."""
+    begins = BEGINS.search(text)  # only a mention may precede the command; it may contain any character
     if not begins:
         return "", "", ""
     found = ASKED.fullmatch(text[begins.start() :].strip())
@@ -203,7 +187,6 @@ def parse_note_command(text: str) -> tuple[str, str, str]:
 
 
 def _listed(turn: Turn, known: Sequence[PersonNote]) -> str:
-    """These notes, numbered, as their person reads them."""
     known_readers = parse_labels(turn.text(READERS))
     unknown = known_readers.get("unknown", "")
     items = []
@@ -226,7 +209,6 @@ def _listed(turn: Turn, known: Sequence[PersonNote]) -> str:
 async def _confirm(
     turn: Turn, name: str, person: str, question: str, values: Sequence[str], no: str = "keep"
 ) -> str:
-    """Return the value of the button that they press; one outside of `values` for no, or after a day."""
     words = parse_labels(turn.text(LABELS_TEXT))
     choices = [Button(label=words.get(value, value), value=value, style="danger") for value in values]
     choices.append(Button(label=words.get(no, no), value=no))
@@ -236,7 +218,6 @@ async def _confirm(
 
 
 async def _tell_deleted(turn: Turn, done: DeletionCompleted) -> None:
-    """Tell how many messages are gone, how many Slack left standing and why, and if there may be more."""
     said = [_words(turn, "deleted", deleted=str(done.deleted))]
     if done.left:
         said.append(_words(turn, "left", left=str(done.left), why=done.why))

@@ -1,7 +1,4 @@
-"""The inner life wants something said here. It is said, if anything of it is fit to be, and remembered.
-
-What the thread is about, and the soul's mood in it, stay as they are.
-"""
+"""Post a message of the inner life; the thread keeps its process and mood."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from daemon.turn.recall import entry_as_memory
 
 
 async def saying(turn: Turn) -> WorkingMemory:
-    """Say it, if it may still be known here, and let the inner life know."""
+    """Post the message, if this conversation may still know its view."""
     wanted = unprompted_message(turn)
     assert wanted is not None
     may_say = await may_still_say(turn)

@@ -1,4 +1,4 @@
-"""Someone said stop while nothing ran: what waits for an answer in this thread is let go."""
+"""Handle a stop while nothing runs: end all waits of the thread."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ NOTHING = "prompts/sentences/nothing_running"
 
 
 FORGETTING = "forgetting"
-"""By what the daemon itself stops a thread, for somebody who is forgotten."""
+"""Author of stops that the forgetting of a person makes."""
 
 
 async def stopping(turn: Turn) -> WorkingMemory | Transition:
-    """Let go of it, with all that goes on under this thread, and say so. A branch that is stopped ends.
-
-    Where nothing waited, whoever said stop is told that nothing runs.
+    """Withdraw questions and stop branches; a stopped branch ends. If there are none, say
+    that nothing runs.
     """
     questions, branches = await withdraw_questions(turn)
     if Branches(turn).parent:
@@ -37,7 +36,6 @@ async def stopping(turn: Turn) -> WorkingMemory | Transition:
 
 
 async def _nothing_runs(turn: Turn) -> WorkingMemory:
-    """Tell each person once, and nobody else; the thread remembers nothing of it."""
     stops = [stop.event for stop in of_kind(StopRequest, turn.inputs)]
     for person in dict.fromkeys(stop.user for stop in stops if not stop.bot and stop.by != FORGETTING):
         await say_privately(turn, "nothing-running", person, turn.prompt(NOTHING))

@@ -1,6 +1,4 @@
-"""Sums up a long conversation, or what was said in a DM, when nobody waits: the journal stays whole, but less
-of it is in sight.
-"""
+"""Background summaries of long conversations and DMs; the journal keeps all entries."""
 
 from __future__ import annotations
 
@@ -16,8 +14,7 @@ from daemon.turn.model_calls import window_tokens
 
 
 async def summarizes_conversation(turn: Turn) -> WorkingMemory:
-    """One call over the older part, or over each piece of it that fits the model, with what is summed up by
-    then; its last entry, the summary, stands for that from the next turn on."""
+    """Summarize the older part, piece by piece; from the next turn on, the last summary replaces it."""
     nothing = working_memory(())
     in_dm, last = "dm" in turn.params, turn.params["last"]
     conversation: Sequence[Memory] = turn.memory.conversation
@@ -25,7 +22,7 @@ async def summarizes_conversation(turn: Turn) -> WorkingMemory:
         conversation = turn.dm_to_summarize()
     seqs = [memory.seq for memory in conversation]
     if last not in seqs:
-        return nothing  # it was summed up meanwhile
+        return nothing  # summarized meanwhile
     memory = working_memory(conversation[: seqs.index(last) + 1])
     made_of: tuple[int, ...] = ()
     if in_dm:
@@ -44,7 +41,6 @@ async def summarizes_conversation(turn: Turn) -> WorkingMemory:
 
 
 def _pieces(conversation: Sequence[Memory], most: int) -> Iterator[Sequence[Memory]]:
-    """The conversation, in as few pieces as fit the models: nearly always in one."""
     piece: list[Memory] = []
     length = 0
     for memory in conversation:

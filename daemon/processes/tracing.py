@@ -1,4 +1,4 @@
-"""Someone asks with `!trace` what was done here: they are told, and nobody else."""
+"""Answer `!trace` privately; not remembered."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from daemon.turn.speech import whisper
 
 
 async def tracing(turn: Turn) -> WorkingMemory:
-    """Tell whoever asked; the thread remembers nothing of it."""
     for asked in turn.answers:
         await whisper(turn, "trace", asked.event.user, trace_text(turn))
     return working_memory(())

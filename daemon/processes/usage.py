@@ -1,4 +1,4 @@
-"""Someone asks with `!help` which commands there are, or writes one that is unknown. No model is asked."""
+"""Answer `!help` and unknown commands without a model; not remembered."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ UNKNOWN = "prompts/sentences/unknown_command"
 
 
 async def usage(turn: Turn) -> WorkingMemory:
-    """Tell whoever asked, and nobody else; the thread remembers nothing of it."""
     for asked in turn.answers:
         event = asked.event
         if event.bot or not isinstance(event, IncomingMessage):

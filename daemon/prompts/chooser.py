@@ -1,8 +1,6 @@
-"""Who chooses in a run: what it is shown, and what it is asked between its choices.
+"""Chooser of a run: its interface, prompts, fixed texts and fences.
 
-What the chooser of a run is told: the fixed texts, which the owner may write anew, and the fences.
-
-The owner's words are one file, prompts/choosing.md: a part `=== name` for each text of `Wording`.
+Owners can change the texts in prompts/choosing.md, in parts that begin with `=== name`.
 """
 
 from __future__ import annotations
@@ -29,20 +27,16 @@ PART = re.compile(r"^=== (\w+)[ \t]*\n", re.MULTILINE)
 
 
 BEFORE = {"arguments": {"schema"}}
-"""The placeholders that a part had in files from before, which can be used all the same."""
 
 
 MOST_FOUND = 20_000
 
 
 MOST_ERROR = 300
-"""Characters of a result, and of an error, that the chooser is told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChooserTexts:
-    """The fixed texts that go to the chooser: templates with the placeholders of the defaults."""
-
     head: str = (
         "## Goal\n$goal\n\n## Playbook\n$playbook\n\n## Available Actions\n$actions\n- **DONE**: End, where"
         " the goal is reached and nothing is left to tell.\n\nChoose one or more of them, in the order in"
@@ -80,15 +74,13 @@ class ChooserTexts:
     unread: str = "Your answer could not be read: $error. Nothing was done. Answer with JSON only."
 
     def label(self, meaning: str) -> str:
-        """The words for an error that says nothing: "timed out", or any other."""
         return self.timed_out if meaning == "timed out" else self.wordless
 
 
 def parse_chooser_texts(text: str) -> ChooserTexts:
-    """The texts of a file of parts `=== name`; those that it lacks are the usual ones. Raises ValueError.
+    """Parse a file of parts that begin with `=== name`. Raises ValueError.
 
-    Without a part `log` the internal log is not shown, and without `alone` an action that has to be chosen
-    alone is not marked: files from before have neither.
+    Missing parts have defaults, but `log` and `alone` stay out, as in older files.
     """
     problems = list(chooser_text_faults(text))
     if problems:
@@ -97,7 +89,7 @@ def parse_chooser_texts(text: str) -> ChooserTexts:
 
 
 def chooser_text_faults(text: str) -> Iterator[str]:
-    """What is wrong with it, for the owner."""
+    """Yield a sentence for the owner for each fault of the file."""
     usual = asdict(ChooserTexts())
     for name, part in _parts(text).items():
         if name not in usual:
@@ -117,17 +109,17 @@ def chooser_text_faults(text: str) -> Iterator[str]:
 def _parts(text: str) -> dict[str, str]:
     _, *found = map(str.strip, PART.split(text))
     parts = dict(zip(found[::2], found[1::2], strict=True))
-    parts.pop("unavailable", None)  # a file from before may still have it: nothing is told so any more
+    parts.pop("unavailable", None)  # unused, but in older files
     return parts
 
 
 def result_element(name: str, text: str) -> str:
-    """What came of an action, fenced: it cannot pose as another result, or as anything but a result."""
+    """Return an action's result in an element that no other text can imitate."""
     return f'<result of="{clean_name_text(name)}">\n{fence_result(text, MOST_FOUND)}\n</result>'
 
 
 def validation_fault(error: ValidationError, whole: str = "it") -> str:
-    """What is wrong with which part of a value that a model wrote, or with the whole, which is called so."""
+    """Return the faults in a model's value; `whole` is the name of the value itself."""
     wrong = []
     for one in error.errors():
         place = ".".join(map(str, one["loc"])) or whole
@@ -136,7 +128,7 @@ def validation_fault(error: ValidationError, whole: str = "it") -> str:
 
 
 def fence_result(text: str, most: int = MOST_ERROR) -> str:
-    """A text of the world's: not longer than this, and without our tags."""
+    """Shorten other people's text to `most` characters, and escape our tags in it."""
     return safe(truncate(text, most))
 
 
@@ -147,26 +139,22 @@ End = Literal["done", "finished", "transition", "interrupted", "loops", "stagnat
 
 
 StopReason = End | Bound
-"""Why a run ended: DONE; an action that ends it; another process; a stop; circles; a bound; the chooser
-would not answer; none readable."""
+"""Reasons for which a run ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptPart:
-    """One message to the chooser, or of it."""
-
     role: Literal["user", "assistant"]
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ISMResult:
-    """From a handler: a response, which is kept, or the process to go over into, which ends the run.
+    """Return value of a handler: a response, or the next process, which ends the run.
 
-    That process (its name, function or module) goes to work at once unless `execute_now` is False, with these
-    `params`. From `run_ism`: the name of the process, the last response, all `responses`, why it ended, how
-    many choices were carried out and calls made, the lines of its log, the `parts` that a next prompt would
-    have had, and the working `memory` as its actions left it.
+    The process (name, function or module) starts at once with `params`, unless `execute_now` is False.
+    `run_ism` adds all `responses`, the reason of the end, rounds, calls, log, the `parts` of the next prompt,
+    and the working `memory`.
     """
 
     response: str | None = None
@@ -184,26 +172,24 @@ class ISMResult:
 
 
 async def await_result(given: Any) -> Any:
-    """What a callable gave, or what it promised."""
     if inspect.isawaitable(given):
         return await given
     return given
 
 
 MOST_LINES = 50
-"""Lines of the internal log that are shown."""
+"""Most lines of the internal log in a prompt."""
 
 
 LONGEST_LINE = 200
-"""Characters of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChooserPrompt:
-    """All that the chooser is shown: the context, the parts, and the question.
+    """Prompt for the chooser.
 
-    The next prompt of a run begins with these parts; the question begins with the internal log. `schema` is
-    the JSON schema that the answer is to be held to; `round`, of `rounds`, counts from 1.
+    Later prompts of the run begin with its `parts`. `question` contains the internal log; `schema` is the
+    answer's JSON schema; `round` counts from 1.
     """
 
     context: str
@@ -216,9 +202,9 @@ class ChooserPrompt:
 
     @property
     def text(self) -> str:
-        """It as one text, in which `wording.chose` marks what the chooser itself said.
+        """The prompt as text; `wording.chose` introduces the chooser's answers.
 
-        The next one of a run begins with this one less its question, byte for byte.
+        Without its question, it is the exact beginning of the next prompt.
         """
         texts = [self.context]
         for part in self.parts:
@@ -230,7 +216,6 @@ class ChooserPrompt:
 
 
 def internal_log(lines: Sequence[str], wording: ChooserTexts) -> str:
-    """Return the internal log for the chooser: its newest lines, each short and harmless."""
     if not wording.log:
         return ""
     shown = [_log_line(line) for line in lines[-MOST_LINES:]]
@@ -241,35 +226,33 @@ def internal_log(lines: Sequence[str], wording: ChooserTexts) -> str:
 
 
 def _log_line(line: str) -> str:
-    """Return it as one line: so what was found in the world cannot pose as a heading or as ours."""
     return fence_result(" ".join(line.split()), LONGEST_LINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInterruption:
-    """What came since the run last looked: a stop, or more context, which the chooser is shown as it is."""
+    """News for a run: a stop, or context for the next prompt."""
 
     stopped: bool = False
     parts: tuple[PromptPart, ...] = ()
 
 
 class Chooser(ABC):
-    """Who chooses in a run, where that is more than a function of a text."""
+    """Chooser of actions."""
 
     @abstractmethod
     async def choose(self, prompt: ChooserPrompt) -> str | None:
-        """The answer to this; None where there is none to be had, and asking again is of no use."""
+        """Return the chooser's answer; None if another try is useless."""
 
     async def interrupt(self) -> RunInterruption:
-        """Asked before each choice, when it is made, before each action and before DONE."""
+        """Check for an interruption: before and after each choice, before actions and DONE."""
         return RunInterruption()
 
     async def reached_limit(self) -> Bound | None:
-        """The limit that stands in the way of another choice, or nothing."""
         return None
 
     async def may_continue(self, result: ISMResult) -> bool:
-        """The run would end like this: may it go on, for as many rounds again?"""
+        """Return True if the run may continue, for as many rounds again."""
         return False
 
 
@@ -277,14 +260,14 @@ Invoke = Callable[[str], Awaitable[str]]
 
 
 Interrupt = bool | str | PromptPart | tuple[str | PromptPart, ...] | None
-"""What interrupts a run: nothing, a stop (True), or more context."""
+"""Return value of an interruption check: nothing, a stop (True), or context."""
 
 
 CheckInterrupt = Callable[[], Interrupt | Awaitable[Interrupt]]
 
 
 class FunctionChooser(Chooser):
-    """A function from a text to a text that chooses, and one that interrupts, as the seed has them."""
+    """Chooser that calls functions, as in the seed."""
 
     def __init__(self, invoke: Invoke, check: CheckInterrupt | None = None) -> None:
         self._invoke = invoke
@@ -300,7 +283,6 @@ class FunctionChooser(Chooser):
 
 
 def as_interruption(came: Interrupt) -> RunInterruption:
-    """What a function said that came."""
     if isinstance(came, str | PromptPart):
         came = (came,)
     if not isinstance(came, tuple):
@@ -315,9 +297,9 @@ def _part(text: str | PromptPart) -> PromptPart:
 
 
 async def ask_function_chooser(invoke: Invoke, prompt: str) -> str:
-    """What the model says to this, both without halves of characters, which no request can hold.
+    """Ask; half surrogates are replaced, as requests cannot contain them.
 
-    Raises TypeError where `invoke` is no async function to a str.
+    Raises TypeError unless `invoke` is an async function that returns a str.
     """
     came: object = invoke(storable_text(prompt))
     if not inspect.isawaitable(came):

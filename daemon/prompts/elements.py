@@ -1,7 +1,7 @@
-"""The sections of a pipeline: its cognitive steps, and the tags that they have on the wire.
+"""Tags of pipelines and open thought; escaping of other people's text.
 
-The one table of tags: worded as fiction, so that no model takes it for a request to show its reasoning. On
-the wire each name has the suffix of the installation, so that no model writes one by chance.
+Section tags are words of fiction, so that no model takes them for a request for its reasoning. A suffix per
+installation prevents their use by chance.
 """
 
 from __future__ import annotations
@@ -17,15 +17,12 @@ from lxml import etree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CognitiveStep:
-    """A fixed question to the model. Its wording is the owner's file `prompts/steps/{name}.md`."""
-
     name: str
     tag: str
     private: bool = False
 
     @property
     def prompt(self) -> str:
-        """The name of its text."""
         return f"prompts/steps/{self.name}"
 
 
@@ -60,37 +57,32 @@ PRIVATE_TAGS = frozenset({ASIDE_TAG})
 
 
 BARE_TAG = re.compile(rf"(?P<opens><\s*/?\s*)(?P<tag>{'|'.join(SECTION_NAMES)})(?=\s*/?>)")
-"""A tag of a section in a text of the owner's, which knows no suffix."""
+"""Section tag without suffix, as owners write it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionTags:
-    """The tags of sections as one installation writes them: `<say-k7>`; without a suffix `<say>`."""
+    """Section tags: `<say-k7>` with a suffix, `<say>` with an empty one."""
 
     suffix: str = ""
 
     def name(self, tag: str) -> str:
-        """Return the name that stands between the brackets."""
         if not self.suffix:
             return tag
         return f"{tag}-{self.suffix}"
 
     def opening(self, tag: str) -> str:
-        """Return the mark that begins this section."""
         return f"<{self.name(tag)}>"
 
     def closing(self, tag: str) -> str:
-        """Return the mark that ends this section."""
         return f"</{self.name(tag)}>"
 
     def wrapped(self, tag: str, text: str) -> str:
-        """Return this section with this text; nothing for an empty one."""
         if not text:
             return ""
         return f"{self.opening(tag)}{text}{self.closing(tag)}"
 
     def marked(self, text: str) -> str:
-        """Return a text of the owner's with the suffix in each tag of a section."""
         if not self.suffix:
             return text
         return _marked(text, self.suffix)
@@ -102,7 +94,7 @@ def _marked(text: str, suffix: str) -> str:
 
 
 UNSUFFIXED_TAGS = SectionTags()
-"""The tags of journals from before the suffix was drawn, and those that are no section's."""
+"""Tags without suffix, for older journals and for other elements."""
 
 
 HTML_TAGS = frozenset(
@@ -116,24 +108,21 @@ HTML_TAGS = frozenset(
     time title tr track tt u ul var video wbr
     """.split()  # noqa: SIM905
 )
-"""Tags that are as public as plain words."""
+"""HTML tags, which mean nothing in an answer."""
 
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Half surrogates and control characters: XML knows none of them."""
 
 
 def xml_writable(text: str) -> str:
-    """The text with a replacement for each character that XML does not know."""
     return NOT_XML.sub("\ufffd", text)
 
 
 MOST = 8_000
-"""Characters of an observation at the most."""
 
 
 def cut_middle(text: str, most: int = MOST) -> str:
-    """A text with its middle left out where it is too long; it says how much that was."""
+    """Return a text; a note replaces the middle if it is longer than `most`."""
     if len(text) <= most:
         return text
     head = most * 2 // 3
@@ -142,8 +131,6 @@ def cut_middle(text: str, most: int = MOST) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mood:
-    """One mood of the soul, and the verbs that it lends to thoughts, speech and the status line."""
-
     name: str
     thinks: str
     says: str
@@ -151,17 +138,15 @@ class Mood:
 
 
 def fill_placeholders(text: str, /, **words: object) -> str:
-    """A text with its placeholders filled."""
     return Template(text).substitute(words).strip()
 
 
 def parse_labels(text: str) -> dict[str, str]:
-    """Short words for buttons and the status line: lines `- meaning: label`; all others are notes."""
+    """Return labels by meaning from lines `- meaning: label`; other lines are notes."""
     return {meaning: label for meaning, label in _listed(text) if label}
 
 
 def _listed(text: str) -> Iterator[tuple[str, str]]:
-    """The lines `- name: value` of a text."""
     for line in text.splitlines():
         if line.startswith("- "):
             name, _, value = line.removeprefix("- ").partition(":")
@@ -170,7 +155,7 @@ def _listed(text: str) -> Iterator[tuple[str, str]]:
 
 @functools.lru_cache
 def parse_moods(text: str) -> Mapping[str, Mood]:
-    """The moods of a moods file: lines `- mood: thinks | says | is thinking…`; all others are notes."""
+    """Return moods by name from lines `- mood: thinks | says | is thinking…`; other lines are notes."""
     found = {}
     for name, verbs in _listed(text):
         parts = [part.strip() for part in verbs.split("|")]
@@ -181,7 +166,7 @@ def parse_moods(text: str) -> Mapping[str, Mood]:
 
 
 def soul_name_in(soul: str) -> str:
-    """The soul's name: the first heading of its character."""
+    """Return the soul's name: the first heading of soul.md."""
     for line in soul.splitlines():
         if line.startswith("# "):
             return line.removeprefix("# ").strip()
@@ -211,15 +196,14 @@ ROOT_TAGS = (
     CLEAR_CONTEXT,
     EXPLAIN_TAG,
 )
-"""What the soul may write, besides its own two tags and the actions that are offered."""
+"""Tags of the soul, besides its own tag and those of actions."""
 
 
 PARTS = {TODO_UNTIL: "step", SPAWN_THREAD: "initial-payload", FAN_OUT: "item"}
-"""What these hold; words beside it are only words."""
+"""Tag of an element's parts, by the element's tag; text between them is ignored."""
 
 
 WORDS = (THOUGHT_TAG, SEND, PARTS[TODO_UNTIL])
-"""What holds words alone, as the final answer does."""
 
 
 SYSTEM_TAGS = (
@@ -235,15 +219,12 @@ SYSTEM_TAGS = (
     "huh",
     "system-note",
 )
-"""What the core says to the soul."""
 
 
 PAYLOAD_NAMES = (*ROOT_TAGS, *PARTS.values(), *SYSTEM_TAGS)
-"""All names that mean something in open thought."""
 
 
 def make_element(tag: str, text: str = "", **attributes: str | int) -> str:
-    """A well-formed element with escaped text, as the core writes it to the soul."""
     made = etree.Element(tag, {name: xml_writable(str(value)) for name, value in attributes.items()})
     made.text = xml_writable(text) or None
     return etree.tostring(made, encoding="unicode")
@@ -253,7 +234,6 @@ NAME_LENGTH = 40
 
 
 MARKED = rf"(?:{'|'.join(SECTION_NAMES)})(?:-\w{{1,4}})?"
-"""A tag of a section, perhaps with a suffix."""
 
 
 OUR_TAG_PATTERN = "|".join((MARKED, *PAYLOAD_NAMES))
@@ -267,14 +247,14 @@ FENCE = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""Where what somebody wrote would begin or end a frame, or anything else that has a meaning as a tag.
+"""Beginning of tags that are escaped in other people's text.
 
-The soul's own tag and the actions have any name; those of HTML alone mean nothing, as they are written there.
+The tags of the soul and of actions may have any name, so only HTML is exempt.
 """
 
 
 def names_in_words(names: Iterable[str]) -> str:
-    """Names for a sentence, each once: Alice, or Alice and Bob."""
+    """Return distinct names for a sentence: "Alice and Bob"."""
     *most, last = dict.fromkeys(map(clean_name_text, names))
     if not most:
         return last
@@ -282,24 +262,21 @@ def names_in_words(names: Iterable[str]) -> str:
 
 
 def clean_name_text(name: str) -> str:
-    """A name that somebody chose, as it may stand in a sentence of the owner's: short, without a tag."""
+    """Return a name that a person chose, for use in a sentence: short, without tags."""
     return re.sub(r'[<>"\s]+', " ", name).strip()[:NAME_LENGTH]
 
 
 def escape_tags(text: str) -> str:
-    """What somebody wrote, or what was made of it, so that it cannot pose as anything else."""
     return FENCE.sub(_fence, text)
 
 
 def truncate(text: str, most: int) -> str:
-    """No more of it than so many characters."""
     if len(text) <= most:
         return text
     return f"{text[:most]} […]"
 
 
 def in_element(tag: str, text: str, **attributes: str) -> str:
-    """What somebody wrote, in a frame of ours."""
     begun = make_element(tag, **attributes).removesuffix("/>")
     return f"{begun}>\n{escape_tags(text)}\n</{tag}>"
 
@@ -312,6 +289,5 @@ def _fence(found: re.Match[str]) -> str:
 
 
 def _message(sender: str, text: str, **about: str) -> str:
-    """A message in its frame, which says this about it, where there is anything to say."""
     attributes = "".join(f' {name}="{value}"' for name, value in about.items() if value)
     return f'<message from="{sender}"{attributes}>\n{escape_tags(text)}\n</message>'

@@ -1,17 +1,8 @@
-"""The owner's words: which texts there are, which placeholders each may use, and how they are filled.
+"""Catalogue of the owner's texts and playbooks, and texts made from them.
 
-Every instruction to a model and every fixed sentence to a person is such a text, named by its path without
-.md; soul/ reads them. Here stand those that no process has for itself alone: what a process needs is said
-in its own file. Each file in playbooks/ is one, too.
-
-Playbooks: what the soul is to reach in a process, by which rules, and what it may choose to do there.
-
-A playbook is a file of the owner's, `playbooks/{process}.md`: front matter, then free words to the soul.
-
-The part of the system text that is made: what the soul can do here, and the form of its answers.
-
-It is filled from the owner's texts when these change, the same in every process and call, and recorded with
-them: an execution sees it as of its begin, and one from before there was any sees none.
+Each instruction to a model and each fixed sentence to a person is a text, named by its path without .md; a
+process declares its own. Made texts describe abilities and the answer form; they are recorded, and the same
+in every call.
 """
 
 from __future__ import annotations
@@ -43,7 +34,6 @@ from daemon.settings.limits import Limits
 from daemon.settings.parse import read_duration
 
 PLAYBOOK_FOLDER = "playbooks/"
-"""How the names of playbooks begin, as texts of the owner."""
 
 
 FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*$\n?(.*)\Z", re.DOTALL | re.MULTILINE)
@@ -65,15 +55,15 @@ SHAPES = {
     "dict_type": LINES,
     "model_type": LINES,
 }
-"""What is said of a value that has the wrong shape, by pydantic's word for it."""
+"""Messages for values of a wrong type, by pydantic's error type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Playbook:
-    """What a process lets the soul decide.
+    """Choices that a process leaves to the soul.
 
-    `loops`: how many rounds, None for the usual number. `transitions`: other process to when to go there.
-    `then`: the process after the run. `when` one goes there: a sentence for the model.
+    `loops` is the most rounds (None: the default). `transitions` are reasons by process; `then` is the next
+    process. `when` tells the model when to enter.
     """
 
     name: str
@@ -89,16 +79,15 @@ class Playbook:
 
     @property
     def text(self) -> str:
-        """The rules and the words, as the model reads them."""
         rules = "\n".join(f"- {rule}" for rule in self.rules)
         return f"{rules}\n\n{self.words}".strip("\n")
 
 
 @functools.lru_cache
 def parse_playbook(name: str, text: str) -> Playbook:
-    """The playbook of this process; raises ValueError with what is wrong and what to do, in a sentence.
+    """Parse a playbook. Raises ValueError with faults and advice.
 
-    It is asked for in each turn, and to read one takes some milliseconds.
+    Cached, since parsing takes milliseconds in each turn.
     """
     if not PLAYBOOK_NAME.fullmatch(name):
         raise ValueError("its name is that of a process: use a-z, 0-9 and _ alone, a letter first")
@@ -154,7 +143,7 @@ class _FrontMatter(_StrictModel):
 
 
 class _TextYamlLoader(yaml.BaseLoader):
-    """YAML in which every value is a text (no "no" that means false), and no key stands twice."""
+    """YAML loader that keeps values as text and refuses repeated keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         twice = _twice(str(key.value) for key, _ in node.value)
@@ -164,19 +153,17 @@ class _TextYamlLoader(yaml.BaseLoader):
 
 
 def _twice(names: Iterable[str]) -> Sequence[str]:
-    """Those of these names that stand there more than once."""
     return [name for name, times in Counter(names).items() if times > 1]
 
 
 def _read(front: str) -> Any:
-    """The front matter as texts, lists and mappings; a key with nothing after it is not there."""
     try:
         found = yaml.load(front, _TextYamlLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
         where = "its front matter"
-        if mark:  # counted as in the file, where a line `---` stands above
+        if mark:  # the text above the front matter contains `---`
             where = f"line {mark.line + 2} of it"
         raise ValueError(
             f"{where} cannot be read ({problem}): put a text that holds a colon in quotes"
@@ -187,7 +174,6 @@ def _read(front: str) -> Any:
 
 
 def _said(error: Mapping[str, Any]) -> str:
-    """A sentence of pydantic's, for the owner; without the value, since logs and `/healthz` show it."""
     key = ".".join(part for part in error["loc"] if isinstance(part, str))
     where = "its front matter"
     if key:
@@ -207,7 +193,6 @@ def _said(error: Mapping[str, Any]) -> str:
 
 
 def _contradictions(name: str, front: _FrontMatter) -> Iterator[str]:
-    """What no single value says wrong."""
     for action in _twice(front.actions):
         yield f"the action {action} stands there twice: take one away"
     if name in front.transitions:
@@ -224,27 +209,24 @@ MOODS_TEXT = "prompts/moods"
 
 
 ABILITIES_TEXT = "prompts/abilities"
-"""The text of what the soul can do, of which those lines are told that hold here."""
+"""Text on abilities; a prompt uses the lines that apply."""
 
 
 FORM_TEXT = "prompts/form"
-"""The text of how it answers."""
 
 
 ALLOWED_TEXT = "prompts/allowed"
-"""The text that names the processes which the answer may turn to."""
+"""Text that names the processes to choose from."""
 
 
 LABELS_TEXT = "prompts/labels"
 
 
 REMINDED_TEXT = "prompts/reminded"
-"""The text that stands in the place of who spoke where nobody did; executions that were begun before there
-was one see a reminder as something that was said."""
+"""Text on a reminder, in place of speakers; older executions treat it as a message."""
 
 
 WHEN_FOLDER = "prompts/when/"
-"""How the names of the texts begin that say when one goes over into a process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,7 +269,7 @@ SECTION = Placeholders({"tag", "name", "verb", "moods", "processes", "reasons", 
 
 
 FUSED = Placeholders({"tags", "allowed", "sections", "guidance", "name"}, ("tags", "sections"))
-"""A text that asks for sections names them, or explains them itself, as before the system text did."""
+"""Placeholders of texts that ask for sections: by name or, in older texts, explained."""
 
 
 WORDING: dict[str, Placeholders] = {
@@ -359,7 +341,6 @@ WORDING: dict[str, Placeholders] = {
     "prompts/sentences/escalated": Placeholders({"owner"}),
     "prompts/sentences/escalated_to_nobody": PLAIN,
 }
-"""Each text by name, and its placeholders."""
 
 
 def _no_faults(_one: Playbook | str, _playbooks: Collection[str]) -> Iterable[str]:
@@ -368,27 +349,25 @@ def _no_faults(_one: Playbook | str, _playbooks: Collection[str]) -> Iterable[st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptCatalogue:
-    """The texts that must be there, by name; those that have `defaults` need no file."""
+    """Required texts, by name; a text in `defaults` needs no file."""
 
     texts: Mapping[str, Placeholders] = field(default_factory=WORDING.copy)
     defaults: Mapping[str, str] = field(default_factory=dict)
     book_faults: Callable[[Playbook, Collection[str]], Iterable[str]] = _no_faults
-    """Finds faults of a playbook that names what does not exist; the second argument names all playbooks."""
+    """Function that returns unknown names in a playbook, given the names of all playbooks."""
     ability_faults: Callable[[str, Collection[str]], Iterable[str]] = _no_faults
-    """Finds the same in the text of what the soul can do."""
+    """The same for the text on abilities."""
 
     @property
     def prompts(self) -> Sequence[str]:
-        """The names of all but the playbooks."""
         return [name for name in self.texts if not name.startswith(PLAYBOOK_FOLDER)]
 
     @property
     def playbooks(self) -> Sequence[str]:
-        """The names of the playbooks."""
         return [name for name in self.texts if name.startswith(PLAYBOOK_FOLDER)]
 
     def fault(self, name: str, text: str) -> str | None:
-        """What is wrong with a text, in a sentence for the owner; None when it can be used."""
+        """Return a sentence for the owner on an unusable text, else None."""
         if not text.strip():
             return "it is empty: write it, or put it back"
         if name.startswith(PLAYBOOK_FOLDER):
@@ -400,7 +379,7 @@ class PromptCatalogue:
         return _template_fault(Template(text), self.texts.get(name, AS_IS))
 
     def misfit(self, name: str, text: str, playbooks: Collection[str]) -> str | None:
-        """Return a sentence on what a usable text names that does not exist; None if all does."""
+        """Return a sentence on unknown names in a usable text, else None."""
         if name == ABILITIES_TEXT:
             return "; ".join(self.ability_faults(text, playbooks)) or None
         if not name.startswith(PLAYBOOK_FOLDER):
@@ -410,7 +389,6 @@ class PromptCatalogue:
 
 
 def are_prompt_texts(needed: object) -> bool:
-    """Does this say which texts are needed, and what each may hold?"""
     return isinstance(needed, Mapping) and all(isinstance(words, Placeholders) for words in needed.values())
 
 
@@ -439,31 +417,29 @@ def _template_fault(template: Template, words: Placeholders) -> str | None:
 
 
 class OwnerTextSource(Protocol):
-    """A holder of the owner's texts: a turn, as of its begin, or the daemon, as they are now."""
+    """Source of the owner's texts: a turn, as of its begin, or the daemon, as of now."""
 
-    def text(self, name: str) -> str:
-        """The owner's text of that name."""
+    def text(self, name: str) -> str: ...
 
 
 def process_reason(soul: OwnerTextSource, source: str) -> str:
-    """When one goes over into a process: as its playbook says, if it does, or a text of its own."""
+    """Return when to enter a process, by its playbook or its own text."""
     if source.startswith(PLAYBOOK_FOLDER):
         return parse_playbook(source.removeprefix(PLAYBOOK_FOLDER), soul.text(source)).when
     return fill_prompt(soul, source)
 
 
 def fill_prompt(soul: OwnerTextSource, name: str, **words: str) -> str:
-    """A text of the owner's, filled; `name` (the soul's) is known."""
+    """Return an owner's text, filled; `name` is the soul's."""
     return fill_placeholders(soul.text(name), name=soul_name_in(soul.text(SOUL_TEXT)), **words)
 
 
 def placeholder_names(text: str) -> Collection[str]:
-    """The names of the placeholders of a text."""
     return Template(text).get_identifiers()
 
 
 def split_by_headings(text: str) -> dict[str, str]:
-    """The parts of a text by their headings (`## heading`); what stands above the first one is a note."""
+    """Split a text at its lines `## heading`; text before them is a note."""
     _, *parts = f"\n{text}".split("\n## ")
     named = [part.partition("\n") for part in parts]
     return {name.strip(): words.strip() for name, _, words in named}
@@ -471,7 +447,7 @@ def split_by_headings(text: str) -> dict[str, str]:
 
 @functools.lru_cache
 def parse_process_words(text: str) -> Mapping[str, Sequence[str]]:
-    """Words that lead to a process: lines `- process: words, other words`; all others are notes."""
+    """Return words by process from lines `- process: words, other words`; other lines are notes."""
     found = {}
     for name, words in _listed(text):
         known = [" ".join(word.casefold().split()) for word in words.split(",") if word.strip()]
@@ -481,42 +457,40 @@ def parse_process_words(text: str) -> Mapping[str, Sequence[str]]:
 
 
 MADE_TEXTS = (f"made/{ABILITIES_TEXT}", f"made/{FORM_TEXT}")
-"""The names of the made texts, in their order, among those that a turn begins with."""
+"""Names of the made texts, in the order of the prompt."""
 
 
 CONDITION = re.compile(r"^(?P<mark>[ \t]*[-*] )\[(?P<name>\w+)\][ \t]*")
-"""The beginning of a line that holds where there is a process or an action of this name."""
+"""Condition of a line: the name of a process or action that must exist."""
 
 
 LONGEST = 200
-"""Characters of what is said of an action where one does not choose among them yet."""
+"""Most characters of an action's description outside of its playbooks."""
 
 
 OWN = "actions there"
-"""The label before the owner's actions that are offered where one may turn to."""
+"""Label of an owner's actions in other processes."""
 
 
 SHOWN = ("internal_monologue", "next_process", "external_dialogue", "emotional_state", "learned")
-"""The order in which the form explains the sections: that of a whole answer."""
 
 
 class SystemTextSource(OwnerTextSource, Protocol):
-    """Whose processes are explained: a turn, or what the daemon is configured to be."""
+    """Source of the processes to explain: a turn, or the configuration."""
 
     @property
     def processes(self) -> Mapping[str, Sequence[str]]:
-        """The processes that one may go over into: name to the texts of which the first says when."""
+        """Processes to choose from, with texts; the first text tells when to enter."""
 
     @property
-    def own_actions(self) -> Sequence[OwnAction]:
-        """The owner's actions that playbooks can offer."""
+    def own_actions(self) -> Sequence[OwnAction]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfiguredBehaviour:
-    """The owner's texts by name, and what of the soul is configured.
+    """Owner's texts, with configured processes and actions.
 
-    `at_once` are the processes that go to work at once, among them those that choose among `actions`.
+    `at_once` are processes that start within the turn, some of which choose among `actions`.
     """
 
     texts: Mapping[str, str]
@@ -526,18 +500,15 @@ class ConfiguredBehaviour:
     own_actions: Sequence[OwnAction] = ()
 
     def text(self, name: str) -> str:
-        """The owner's text of that name."""
         return self.texts[name]
 
     def known_names(self) -> frozenset[str]:
-        """Return the names of the processes and actions that there are."""
         found = {*self.processes}
         for book in self._playbooks():
             found.update(one for one in book.actions if one in self.actions)
         return frozenset(found)
 
     def own_action_names(self) -> Sequence[str]:
-        """Return the names of the owner's actions that may be chosen."""
         return [one.name for one in _offered(self.own_actions, [*self._playbooks()])]
 
     def _playbooks(self) -> Iterator[Playbook]:
@@ -548,7 +519,7 @@ class ConfiguredBehaviour:
 
 
 def make_system_texts(soul: ConfiguredBehaviour) -> Mapping[str, str]:
-    """Make the texts by their names; empty where the owner's texts do not say how."""
+    """Make the texts by name; none if the owner has no templates."""
     if ABILITIES_TEXT not in soul.texts or FORM_TEXT not in soul.texts:
         return {}
     made = (_abilities(soul), _form(soul))
@@ -556,14 +527,15 @@ def make_system_texts(soul: ConfiguredBehaviour) -> Mapping[str, str]:
 
 
 def _abilities(soul: ConfiguredBehaviour) -> str:
-    """Fill what the soul can do here."""
     own = ", ".join(soul.own_action_names())
     text = lines_that_apply(soul.text(ABILITIES_TEXT), soul.known_names(), own)
     return fill_placeholders(text, name=soul_name_in(soul.text(SOUL_TEXT)), actions=own)
 
 
 def lines_that_apply(text: str, there: Collection[str], own: str) -> str:
-    """Return the lines whose condition is there, without it; of `own` actions only where there are any."""
+    """Return the lines whose conditions hold, without the conditions; lines on `own` actions need at least
+    one.
+    """
     lines = []
     for line in text.splitlines():
         found = CONDITION.match(line)
@@ -575,7 +547,6 @@ def lines_that_apply(text: str, there: Collection[str], own: str) -> str:
 
 
 def condition_names(text: str) -> Sequence[str]:
-    """Return the names of the processes and actions for which lines of this text are told."""
     found = [CONDITION.match(line) for line in text.splitlines()]
     return list(dict.fromkeys(one["name"] for one in found if one))
 
@@ -596,7 +567,7 @@ def _form(soul: ConfiguredBehaviour) -> str:
 
 
 def section_instruction(soul: SystemTextSource, step: CognitiveStep, mood: Mood) -> str:
-    """Return what belongs into one section, as the owner words it."""
+    """Return the owner's instruction for a section."""
     verb = mood.says
     if step.private:
         verb = mood.thinks
@@ -616,7 +587,6 @@ def section_instruction(soul: SystemTextSource, step: CognitiveStep, mood: Mood)
 
 
 def _reasons(soul: SystemTextSource) -> Iterator[str]:
-    """Say of each process when one goes over into it, in its own words or those of its playbook."""
     for name, sources in soul.processes.items():
         for source in sources:
             when = process_reason(soul, source)
@@ -626,7 +596,7 @@ def _reasons(soul: SystemTextSource) -> Iterator[str]:
 
 
 def _own_actions(soul: SystemTextSource, sources: Sequence[str]) -> str:
-    """Name the owner's actions that there are: the soul cannot turn to what it does not know of."""
+    """List the owner's actions, which the soul must know to reach them."""
     books = [
         parse_playbook(source.removeprefix(PLAYBOOK_FOLDER), soul.text(source))
         for source in sources
@@ -640,7 +610,6 @@ def _own_actions(soul: SystemTextSource, sources: Sequence[str]) -> str:
 
 
 def _offered(actions: Sequence[OwnAction], books: Sequence[Playbook]) -> Sequence[OwnAction]:
-    """Return the actions that any of these playbooks offers, or that name one of them themselves."""
     return [
         one
         for one in actions

@@ -1,13 +1,8 @@
-"""Recursion: a model reads what is longer than its window, by small programs and by calling itself.
+"""Recursive reading: a model reads texts longer than its window by small programs and sub-calls.
 
-The loop of the seed (recursive-language-models.md): prompt, model, code, execution, observation, and again,
-until there is a final answer. It talks to nothing but the Node that it is given: one reading, and where its
-calls, its cells and its entries go.
-
-What stands in an answer of a model that reads: cells of code, or its final words. Pure.
-
-The dialects of the public implementations count alike: fences of `repl` or `python`, of backticks or tildes,
-or on a single line, and a final answer as FINAL(…), FINAL_VAR(…), SUBMIT(…) or "Final Answer: …".
+Prompt, code and observation repeat until a final answer (seed: recursive-language-models.md). Forms of public
+implementations are accepted: fences of `repl` or `python`, also on one line; FINAL(…), FINAL_VAR(…),
+SUBMIT(…) or "Final Answer: …".
 """
 
 from __future__ import annotations
@@ -44,42 +39,42 @@ LANGUAGES = frozenset({"repl", "python", "py", "python3"})
 
 
 FENCE = re.compile(r"\s{0,3}(?P<ticks>`{3,}+(?![^`]*+`)|~{3,}+)\s*+(?P<info>(?P<language>[\w+-]*+).*+)$")
-"""Gives nothing back that it has taken: so it takes no longer than the line is."""
+"""Line that may begin or end a fenced block; possessive quantifiers keep the search linear."""
 
 
 INLINE = re.compile(
     r"(?<!`)(?P<ticks>`{3,}+)(?P<language>[\w+-]++)[ \t]++"
     r"(?P<code>(?:(?!(?P=ticks)).){1,4000}+)(?P=ticks)(?!`)"
 )
-"""A whole block on one line."""
+"""Code block on a single line."""
 
 
 BEFORE_INLINE = re.compile(r"[-*+]?|\d{1,9}\)|.*[.:;!?…][*_]{0,3}")
-"""What may stand before such a block: whole sentences, or a list's mark; else it is part of a sentence."""
+"""Text that may precede a block on its line: a sentence or a bullet."""
 
 
 TITLE = re.compile(r"(?!(?:import|from)\s)[\w\s.,/:#-]*+|[({\[].*+")
-"""Words after the language of a fence that are no code."""
+"""Words after a fence's language that are not code."""
 
 
 ATTRIBUTES = re.compile(r"(?:[\w-]++=(?:\"[^\"]*+\"|'[^']*+'|[^\s\"'(\[{]++)\s*+)++")
-"""Words that are none either where code follows them: `title=look`."""
+"""Attributes before the code, such as `title=look`."""
 
 
 LINE = re.compile(r"\r\n|\r|\n")
-"""Where a line ends for Python, which a cell is; other ends of lines may stand in a text of it."""
+"""Python's line ends; other line separators may stand in strings."""
 
 
 OPEN_STRING = "unterminated triple-quoted"
-"""How Python begins to say of a string, formatted or not, that it is never closed."""
+"""Beginning of Python's error message about an unclosed string."""
 
 
 MOST_FENCES = 50
-"""Fences within strings of one cell that are looked at."""
+"""Most fences in a cell's strings that are tried as its end."""
 
 
 MOST_GLUED = 10
-"""Lines of one cell that end with a fence, and are tried as its end; and cells for which that is done."""
+"""Most lines ending in a fence that are tried as the end of a cell, and most cells for which this is done."""
 
 
 BRACKETS = re.compile(r"[()]")
@@ -89,11 +84,11 @@ LAST = re.compile(r"\)[ \t]*$", re.MULTILINE)
 
 
 TRIES = 50
-"""Brackets within a quoted answer that are tried as its end."""
+"""Most brackets that are tried as the end of a quoted answer."""
 
 
 FAR = 500
-"""Lines after its first in which a final answer ends."""
+"""Most lines of a final answer."""
 
 
 FINAL = re.compile(r"\s*(?P<name>FINAL|FINAL_VAR|SUBMIT)\((?P<rest>.*)$")
@@ -105,15 +100,15 @@ LABEL = re.compile(
     r"(?P<shut>[*_]{0,3})[ \t]*(?:[:\uff1a](?P<closed>[*_]{0,3})(?P<rest>.*))?$",
     re.IGNORECASE,
 )
-"""A line that begins a final answer in prose."""
+"""Label of a final answer in prose, such as "Final Answer:"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderAnswer:
-    """What a model wrote: its cells in order; where there is none, its final answer.
+    """Parsed answer: cells or, without cells, the final answer.
 
-    `final` is the text of it, `variable` the name of the variable that holds it. `finals` counts how many
-    different ones were given: with more than one none counts.
+    `variable` names the variable that holds it. `finals` counts different final answers, of which none is
+    used if there are several.
     """
 
     cells: tuple[str, ...] = ()
@@ -123,7 +118,6 @@ class ReaderAnswer:
 
 
 def parse_reader_answer(text: str, *, whole: bool = True) -> ReaderAnswer:
-    """What stands in this answer. What is not closed counts only where the answer is `whole`."""
     lines = LINE.split(text)
     cells, prose = _split(lines, whole)
     if cells:
@@ -141,7 +135,6 @@ def parse_reader_answer(text: str, *, whole: bool = True) -> ReaderAnswer:
 
 
 def _split(lines: Sequence[str], whole: bool) -> tuple[list[str], dict[int, str]]:
-    """The cells, and the lines that stand in no fence, by their places."""
     cells: list[str] = []
     prose: dict[int, str] = {}
     at = 0
@@ -169,7 +162,6 @@ def _split(lines: Sequence[str], whole: bool) -> tuple[list[str], dict[int, str]
 
 
 def _inline_cells(line: str) -> list[str]:
-    """Return the code of the blocks that end this line, unless they are part of a sentence."""
     cells: list[str] = []
     end = len(line)
     for block in reversed([*INLINE.finditer(line)]):
@@ -183,7 +175,6 @@ def _inline_cells(line: str) -> list[str]:
 
 
 def _code_of_fence(fence: re.Match[str], block: Sequence[str]) -> list[str]:
-    """Return the code that stands in the line of the fence itself, before the rest of its block, if any."""
     first = fence["info"].removeprefix(fence["language"]).strip()
     is_title = TITLE.fullmatch(first) or (ATTRIBUTES.fullmatch(first) and "".join(block).strip())
     if is_title or _fault("\n".join([first, *block])):
@@ -192,7 +183,6 @@ def _code_of_fence(fence: re.Match[str], block: Sequence[str]) -> list[str]:
 
 
 def _glued_cell(block: Sequence[str], ticks: str) -> list[str] | None:
-    """Return the lines of a cell whose fence is closed at the end of its last line; None if it is not so."""
     ends = [place for place, line in enumerate(block) if line.rstrip().endswith(ticks)]
     if not ends or not _fault("\n".join(block)):
         return None
@@ -204,10 +194,9 @@ def _glued_cell(block: Sequence[str], ticks: str) -> list[str] | None:
 
 
 def _end_of_block(lines: Sequence[str], start: int, ticks: str, *, is_code: bool) -> int:
-    """Return the place of the fence that ends the block which begins at `start`; without one, of the end.
+    """Return the index of the closing fence, or of the end.
 
-    In code that is the first one that does not stand in a string: a prompt may put a text between fences.
-    Where each one seems to, a string was never closed, and the first one counts.
+    Fences in strings are skipped; if all are in strings, a string is unclosed and the first fence counts.
     """
     if not is_code:
         return next(_closing_fences(lines, start, ticks), len(lines))
@@ -223,7 +212,6 @@ def _end_of_block(lines: Sequence[str], start: int, ticks: str, *, is_code: bool
 
 
 def _closing_fences(lines: Sequence[str], start: int, ticks: str) -> Iterator[int]:
-    """Yield the places of the lines that may close a block with a fence of these ticks, or tildes."""
     for place in range(start, len(lines)):
         fence = FENCE.match(lines[place])
         if fence and not fence["info"].strip() and fence["ticks"].startswith(ticks):
@@ -231,9 +219,8 @@ def _closing_fences(lines: Sequence[str], start: int, ticks: str) -> Iterator[in
 
 
 def _fault(code: str) -> str:
-    """Return the words in which Python refuses the code; empty if it is whole."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of its escapes, say: whoever runs it is told
+        warnings.simplefilter("ignore")  # the cell's execution shows the warnings
         try:
             compile(code, "cell", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         except SyntaxError as error:
@@ -244,7 +231,6 @@ def _fault(code: str) -> str:
 
 
 def _finals(prose: Sequence[str]) -> list[tuple[str, str]]:
-    """Each call of a final that begins a line, as its name and what stands in its brackets."""
     found = []
     at = 0
     while at < len(prose):
@@ -260,7 +246,6 @@ def _finals(prose: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _labelled(lines: Sequence[str], prose: Mapping[int, str]) -> list[tuple[str, str]]:
-    """Return each answer that a label begins, as `_finals` does. It goes on to the next label, or the end."""
     labels = {at: label for at, line in prose.items() if (label := _label(line))}
     found = []
     for at, after in pairwise([*labels, len(lines)]):
@@ -271,7 +256,6 @@ def _labelled(lines: Sequence[str], prose: Mapping[int, str]) -> list[tuple[str,
 
 
 def _label(line: str) -> re.Match[str] | None:
-    """Return the label in this line, if it has one: without a colon only a heading or bold words are one."""
     label = LABEL.match(line)
     if label is None or label["rest"] is not None:
         return label
@@ -280,7 +264,6 @@ def _label(line: str) -> re.Match[str] | None:
 
 
 def _labelled_words(label: re.Match[str]) -> str:
-    """Return what stands in the line of a label, without the end of marks that began before it."""
     words = label["rest"] or ""
     if label["shut"] or label["closed"]:
         return words
@@ -288,8 +271,6 @@ def _labelled_words(label: re.Match[str]) -> str:
 
 
 def _closing(rest: str) -> int:
-    """Where the bracket stands that closes what comes before this: the first that makes all brackets even, or
-    ends a literal in quotes; where there is none, the last bracket that ends a line, else the end."""
     quoted = rest.lstrip().startswith(("'", '"'))
     open_brackets = 1
     tries = 0
@@ -313,7 +294,6 @@ def _closing(rest: str) -> int:
 
 
 def _unquoted(content: str) -> str:
-    """The text of a literal in quotes; anything else as it is."""
     try:
         literal = ast.literal_eval(content)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -327,48 +307,46 @@ Ended = Entry[ReadingEnded]
 
 
 MOST_CELLS = 10
-"""Cells of one answer that are run."""
+"""Most cells of one answer that are run."""
 
 
 SILENT = 3
-"""Answers in a row with nothing to run, after which it goes no further."""
+"""Number of answers in a row without code after which the reading ends."""
 
 
 class ReadingHost(Protocol):
-    """One reading: the root, or one that a cell called. Each of its steps is recorded, and read back."""
+    """Interface of a reading to its turn, which records each step."""
 
     limits: ReadingLimits
 
     def system(self) -> Memory:
-        """The owner's words on how to read."""
+        """Return the owner's instructions for readings."""
 
     def prompt(self, name: str, **words: str) -> str:
-        """A text of the owner's of prompts/reading/, filled."""
+        """Return the text prompts/reading/`name` with its placeholders filled."""
 
     async def begin(self, question: str, *, whole: bool = True) -> Entry[ReadingBegan]:
-        """It begins: the context is there, and its shape is known; what is short is `whole`, if it may be."""
+        """Record the shape of the context; with `whole`, the text of a short context."""
 
     async def ask(self, name: str, memory: WorkingMemory, *, last: bool = False) -> Entry[ModelCall]:
-        """Ask the model of this depth. The `last` call may go past the reading's own bounds."""
+        """Ask the model for this depth; the `last` call may exceed the reading's limits."""
 
     async def run(self, code: str) -> Entry[CellRan]:
-        """Run this cell in a sandbox in which `context` is known, after all cells before it."""
+        """Run a cell after all earlier ones. Its code can use the variable `context`."""
 
-    async def tell_model(self, text: str) -> Entry[SystemMessage]:
-        """The model is told this."""
+    async def tell_model(self, text: str) -> Entry[SystemMessage]: ...
 
     async def reached_limit(self) -> Ending | None:
-        """Which bound stands in the way of another call."""
+        """Return the limit that is reached; None if there is none."""
 
-    async def end(self, answer: str, reason: Ending, *, partial: bool, iterations: int) -> Ended:
-        """It has come to this."""
+    async def end(self, answer: str, reason: Ending, *, partial: bool, iterations: int) -> Ended: ...
 
 
 async def run_reading(node: ReadingHost, question: str, interrupt: Interrupt | None = None) -> Ended:
-    """Answer a question about the context of this node.
+    """Answer a question about the host's context.
 
-    What is long never stands in a prompt, only its shape does; what is short is read in one call, which does
-    better then. Raises nothing for what models and cells do.
+    A prompt contains only the context's shape or, since it works better, all of a short one. Failures of
+    models and cells are not raised.
     """
     began = await node.begin(question)
     if began.event.fault:
@@ -383,8 +361,6 @@ async def run_reading(node: ReadingHost, question: str, interrupt: Interrupt | N
 
 
 class ReadingLoop:
-    """One reading on its way. The prompt only grows."""
-
     def __init__(self, node: ReadingHost, interrupt: Interrupt | None, began: Entry[ReadingBegan]) -> None:
         self._node = node
         self._began = began
@@ -392,11 +368,10 @@ class ReadingLoop:
         self._memory = working_memory([node.system(), entry_as_memory(began)])
         self._iterations = 0
         self._silent = 0
-        """How many answers in a row had nothing to run."""
         self._circles = RepetitionDetector(exact=True)
 
     async def answer_in_one_call(self) -> Ended | None:
-        """In one call, which sees it all; None where that is too long for the model."""
+        """Answer in one call; None if the context is too long."""
         self._iterations = 1
         began = self._began.event
         words = self._node.prompt(
@@ -418,7 +393,6 @@ class ReadingLoop:
         return await self._ended("failed")
 
     async def run(self) -> Ended:
-        """Round after round, to its end."""
         while True:
             if await self._interrupted():
                 return await self._ended("stopped")
@@ -445,7 +419,6 @@ class ReadingLoop:
         return False
 
     async def _round(self) -> Ended | None:
-        """One call, and the cells that came of it; the end, where it is one."""
         rounds = f"{self._iterations}/{self._node.limits.iterations}"
         asked = self._memory.with_region("instruction", self._node.prompt("turn", round=rounds))
         call = await self._node.ask("recurse", asked)
@@ -484,7 +457,7 @@ class ReadingLoop:
         return None
 
     async def _nothing_to_run(self, wrote: ReaderAnswer) -> Ended | None:
-        """An answer without a cell is no answer yet: it may have been a thought."""
+        """Ask again, since text without code may be a thought and not the answer."""
         self._silent += 1
         if self._silent >= SILENT:
             return await self._unfinished("stuck")
@@ -499,18 +472,15 @@ class ReadingLoop:
         self._memory = self._memory.with_memory(entry_as_memory(told))
 
     async def _broken_off(self, call: ModelCall) -> Ended:
-        """A call was broken off: the time is over, or somebody did that. What is known by now is said."""
         if call.ran_out_of_time:
             return await self._unfinished("time")
         return await self._stopped()
 
     async def _stopped(self) -> Ended:
-        """Whoever stopped it is heard."""
         await self._interrupted()
         return await self._ended("stopped")
 
     async def _unfinished(self, reason: Ending) -> Ended:
-        """Something stands in the way: one more call says what is known by now."""
         asked = self._memory.with_region("instruction", self._node.prompt("unfinished"))
         call = await self._node.ask("extract", asked, last=True)
         if call.event.outcome == "cancelled" and not call.event.ran_out_of_time:
@@ -525,5 +495,4 @@ class ReadingLoop:
         return await self._node.end(answer, "answered", partial=partial, iterations=self._iterations)
 
     async def _ended(self, reason: Ending, answer: str = "") -> Ended:
-        """It goes no further, for this reason; the answer is what is known by now."""
         return await self._node.end(answer, reason, partial=True, iterations=self._iterations)

@@ -1,9 +1,7 @@
-"""The notebook of a reading: cells, which are small programs of a model's, run in order in one sandbox.
+"""Notebook of a reading, which runs a model's cells in one sandbox; descriptions of contexts.
 
-A cell is one step, and what it asks for stands within it, named by its words. After a kill the cells run
-again in a new sandbox: what they had asked for is read back, and only what is new is paid.
-
-What a model that reads is told: the shape of its context, and what its cells came to. Pure and bounded.
+A cell is a step that contains the steps of its sub-calls. After a crash it runs again with their recorded
+answers.
 """
 
 from __future__ import annotations
@@ -24,23 +22,22 @@ from daemon.prompts.elements import cut_middle
 from daemon.sandbox.environment import CellResult, ContextLoadError, HostCallError, Sandbox, SandboxError
 
 HEAD = 400
-"""Characters of a text that a shape shows."""
+"""Characters of a text that the description of its shape shows."""
 
 
 LISTED = 20
-"""Parts of a context, and variables, that are named."""
+"""Most parts and variables that are listed."""
 
 
 LONGEST_SHOWN_NAME = 200
-"""Characters of such a name that are shown."""
+"""Most characters of a name that is shown."""
 
 
 DEEPEST = 50
-"""Lists within lists that are told apart in a text; what is deeper stands there as Python writes it."""
+"""Most levels of nesting that are rendered; deeper values are shown by `repr`."""
 
 
 def cell_observation(execution: CellResult) -> str:
-    """What came of a cell, for the model that wrote it: as in a notebook, what it printed and its value."""
     shown = []
     if execution.stdout:
         shown.append(execution.stdout.rstrip("\n"))
@@ -67,7 +64,7 @@ def _variables(variables: Mapping[str, str]) -> str:
 
 
 def final_text(value: Any) -> str:
-    """A final answer as a text: as it is, or as JSON where it is no text."""
+    """Return a final answer as text; a value of another type as JSON."""
     if isinstance(value, str):
         return value.strip()
     try:
@@ -77,7 +74,7 @@ def final_text(value: Any) -> str:
 
 
 def canonical_text(value: Any) -> str:
-    """A value as a text that is the same in each life of the daemon: a set has no order of its own."""
+    """Return a value as a text that is the same after a restart: sets are sorted."""
     try:
         return _canonical(value)
     except RecursionError:
@@ -97,7 +94,6 @@ def _canonical(value: Any) -> str:
 
 
 def python_repr(value: Any) -> str:
-    """A value as Python writes it, or what it is where it cannot be written."""
     try:
         return repr(value)
     except (ValueError, RecursionError):
@@ -105,14 +101,14 @@ def python_repr(value: Any) -> str:
 
 
 def as_python_text(value: Any) -> str:
-    """A text as it is, any other value as Python writes it."""
+    """Return a string unchanged, another value by its `repr`."""
     if isinstance(value, str):
         return value
     return python_repr(value)
 
 
 def context_shape(context: Any) -> str:
-    """All that a model is told of its context beforehand: its type, its size, its parts and how it begins."""
+    """Describe a context for a model: type, size, parts and beginning."""
     return "\n".join(_shape(context))
 
 
@@ -137,7 +133,6 @@ def _shape(context: Any) -> Iterator[str]:
 
 
 def _parts(parts: Any) -> Iterator[str]:
-    """The first ones, a line each, and how the very first begins."""
     named = list(parts)
     for key, part in named[:LISTED]:
         name, kind = _short(python_repr(key)), type(part).__name__
@@ -167,7 +162,7 @@ def _short(name: str) -> str:
 
 
 def count_characters(part: Any) -> int:
-    """How many characters stand in it, however deep."""
+    """Return the number of characters in a value, at all levels of nesting."""
     size, left = 0, [part]
     while left:
         one = left.pop()
@@ -183,7 +178,7 @@ def count_characters(part: Any) -> int:
 
 
 def context_as_text(context: Any) -> str:
-    """A whole context as one text: its parts one after the other, each with its name and numbered lines."""
+    """Return a context as text: its parts by name, with numbered lines."""
     return _as_text(context, 0)
 
 
@@ -199,12 +194,12 @@ def _as_text(context: Any, depth: int) -> str:
 
 
 def is_short_context(context: Any, most: int) -> bool:
-    """Has the whole of it fewer characters than this, names, numbers and all?"""
+    """True if the context as text has fewer than `most` characters."""
     return count_characters(context) < most and len(context_as_text(context)) < most
 
 
 LONGEST_FINAL_ANSWER = 200_000
-"""Characters of a final answer: it is recorded wherever it is handed on. Of a longer one both ends stay."""
+"""Most characters of a final answer; the middle of a longer one is cut."""
 
 
 STOPPED_CELL = "stopped"
@@ -212,19 +207,15 @@ STOPPED_CELL = "stopped"
 
 @dataclass(slots=True, kw_only=True)
 class RunningCell:
-    """A cell while it runs: where its sub-calls take their steps from, and what it has said is final."""
-
     ctx: Context
     finals: list[Any] = field(default_factory=list)
     variable: str = ""
     below: set[asyncio.Task[Any]] = field(default_factory=set)
-    """The readings that it has called, and waits for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedCell:
-    """A cell that has run: its key, and the variables that there were before it. One over which the sandbox
-    was `lost` does not run again."""
+    """A finished cell, with the variables before it; not repeated if it `lost` the sandbox."""
 
     key: str
     code: str
@@ -233,21 +224,19 @@ class FinishedCell:
 
 
 class Notebook:
-    """The cells of one reading. `open` makes a new sandbox, in which what is to be read is known."""
+    """Cells of a reading; `open` makes a sandbox with the context."""
 
     def __init__(self, ctx: Context, open: Callable[[], Awaitable[Sandbox]]) -> None:
         self._ctx = ctx
         self._open = open
         self._sandbox: Sandbox | None = None
         self._history = list[FinishedCell]()
-        """The cells that have run so far."""
         self._in_sandbox = 0
-        """How many of them the sandbox has run."""
         self._cell: RunningCell | None = None
         self._variables: Mapping[str, str] = {}
 
     async def run(self, code: str) -> Entry[CellRan]:
-        """Run this cell after all before it; or read back what came of it."""
+        """Run a cell after all earlier ones; a replay reads the recorded result."""
         intent = CellBegan(name="cell", code=code)
 
         async def ran() -> CellRan:
@@ -262,7 +251,6 @@ class Notebook:
         return done
 
     async def close(self) -> None:
-        """The sandbox is not needed any more."""
         sandbox, self._sandbox = self._sandbox, None
         self._in_sandbox = 0
         if sandbox:
@@ -295,9 +283,9 @@ class Notebook:
         )
 
     async def _caught_up(self) -> Sandbox:
-        """A sandbox that has run all cells so far. In a new one they run again, and read back their answers.
+        """Return a sandbox in which all earlier cells have run; a new sandbox runs them again.
 
-        Raises SandboxError where there is none, ContextError where there is nothing to read any more.
+        Raises SandboxError; ContextLoadError if the context no longer exists.
         """
         if self._sandbox is None:
             self._sandbox = await self._open()
@@ -317,13 +305,12 @@ class Notebook:
         return sandbox
 
     async def _executed(self, sandbox: Sandbox, cell: RunningCell, code: str) -> CellResult:
-        """Run it; somebody's stop ends it at once, and the sandbox with it."""
         self._cell = cell
         running = asyncio.create_task(sandbox.execute_code(code))
         stopping = asyncio.create_task(self._ctx.execution.stopping.wait())
         try:
             await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if not running.done() and cell.below:  # they hear of the stop, too, and end what they have begun
+            if not running.done() and cell.below:  # the readings below also see the stop
                 await asyncio.wait(cell.below)
             if running.done():
                 return await running
@@ -336,7 +323,6 @@ class Notebook:
                     await running
 
     async def _final(self, sandbox: Sandbox, cell: RunningCell, code: str) -> str | None:
-        """The final answer that the cell gave, if it did: the first one counts."""
         if cell.finals:
             return cut_middle(final_text(cell.finals[0]), LONGEST_FINAL_ANSWER)
         if "answer" in code or any("answer" in ran.code for ran in self._history):
@@ -346,17 +332,13 @@ class Notebook:
         return None
 
     async def _held(self, sandbox: Sandbox, cell: RunningCell, name: str) -> CellResult:
-        """What a variable holds; where the sandbox breaks over it, the next cell has a new one."""
         held = await self._executed(sandbox, cell, name)
         if held.lost:
             await self.close()
         return held
 
-    # What a cell may call
-
     @property
     def running_cell(self) -> RunningCell:
-        """The cell that runs."""
         assert self._cell, "only a cell calls"
         return self._cell
 
@@ -369,7 +351,7 @@ class Notebook:
         self.running_cell.finals.append(given)
 
     async def set_final_variable(self, name: Any) -> None:
-        """The name of a variable, or its value where the code had no quotes."""
+        """Take the name of the variable with the final answer, or an unquoted value."""
         if isinstance(name, str) and name.isidentifier():
             if not self.running_cell.finals:
                 self.running_cell.variable = self.running_cell.variable or name

@@ -1,7 +1,4 @@
-"""ReadDeeply: reads what is too long to be seen, and cites where it found things.
-
-What may be read are files that people shared in this conversation, its thread, or a channel's history.
-"""
+"""Reading of long sources: shared files, the thread, the history of a channel, the owner's folders."""
 
 from __future__ import annotations
 
@@ -30,14 +27,11 @@ WEEK = 7
 
 
 MOST_BYTES = 100_000_000
-"""Bytes of all files in the owner's folders that are read at once."""
+"""Most bytes of the owner's files in one reading."""
 
 
 MOST_AT_ONCE = 300_000
-"""Characters of documents in which the right places are looked for while an answer comes: few, to be quick.
-
-The reading that it tells of was set right before, in citing.MOST_CORRECTED.
-"""
+"""Most characters searched for citations while the soul speaks, so that the search is fast."""
 
 
 TOO_MUCH = "These files have more than {most} MB together: read them one after the other ({paths})."
@@ -77,8 +71,7 @@ class ReadDeeplyArguments(ActionArguments):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingReport:
-    """What a reading came to: its answer, without the citations that do not hold, of which `dropped` are left
-    out. `notes` are sentences on what was read: what was guessed, what is missing."""
+    """Result of a reading; `dropped` counts removed citations, `notes` are remarks on the documents."""
 
     ended: ReadingEnded
     text: str
@@ -87,8 +80,6 @@ class ReadingReport:
 
 
 class DocumentReading:
-    """One wish to read, for whoever had it."""
-
     def __init__(
         self,
         shelf: SourceProvider,
@@ -103,13 +94,13 @@ class DocumentReading:
         self._documents: Sequence[Document] | None = None
 
     async def read(self, so_far: str = "") -> ReadingReport:
-        """Read it; `so_far` is what an earlier try found."""
+        """Read the documents and return the report; `so_far` are findings of an earlier reading."""
         question = f"{self._wish.question}\n\n{so_far}".strip()
         ended = await read_source(self._run.turn, question, self._load, self._interrupt)
         return await self._checked(ended)
 
     async def documents(self) -> Sequence[Document]:
-        """What is to be read, brought once in a life of the daemon. Raises ContextError."""
+        """Return the documents, which are loaded once. Raises ContextLoadError."""
         if self._documents is None:
             try:
                 self._documents = await self._bring()
@@ -118,7 +109,7 @@ class DocumentReading:
         return self._documents
 
     async def documents_if_present(self) -> Sequence[Document]:
-        """The same; nothing where it is gone by now, since nothing can be shown to stand there."""
+        """Return the documents for the check of citations; none if they no longer exist."""
         try:
             return await self.documents()
         except ContextLoadError:
@@ -143,7 +134,6 @@ class DocumentReading:
         return await self._shelf.channel(turn.thread, name, wish.days, until, turn.people)
 
     async def _in_folders(self, paths: Sequence[str]) -> Sequence[Document]:
-        """These files of the owner's folders, whole. Raises DocumentError: why some are not read."""
         if self._folders is None:
             raise DocumentError(NO_FOLDERS)
         documents: list[Document] = []
@@ -166,14 +156,12 @@ class DocumentReading:
         return {document.name: document.text for document in await self.documents()}
 
     async def _interrupt(self) -> bool | Sequence[Memory]:
-        """Was it stopped, or what was said meanwhile?"""
         before = self._run.memory
         if await self._run.is_interrupted():
             return True
         return self._run.memory.heard_since(before)
 
     async def _checked(self, ended: Entry[ReadingEnded]) -> ReadingReport:
-        """The answer, without the citations that do not hold: looked at once, and recorded."""
         answer = ended.event.answer
         if not answer or ended.event.reason == "unreadable":
             return ReadingReport(ended=ended.event, text=answer)
@@ -191,10 +179,7 @@ class DocumentReading:
 
 
 class CitationFilter:
-    """What is about to be said, without citations that do not hold: also while it comes.
-
-    What may become one is kept back until it is closed.
-    """
+    """Filter of streamed speech that removes invalid citations; it holds text back after an open bracket."""
 
     def __init__(self, documents: Sequence[Document]) -> None:
         self._library = CitationIndex(documents, most_corrected=MOST_AT_ONCE)
@@ -226,7 +211,6 @@ async def read_deeply(
 
 
 def reading_report_text(run: ActionContext, read: ReadingReport) -> str:
-    """What a reading came to, with what is to be known of it."""
     notes = [read.text, *read.notes]
     if read.ended.partial and read.ended.reason != "unreadable":
         notes.append(run.label("read in part"))

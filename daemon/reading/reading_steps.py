@@ -1,6 +1,6 @@
-"""A reading in the journal: its calls, its cells and their sub-calls as steps. Implements recursion.Node.
+"""Readings as steps in the journal: their calls, cells, and the readings below them.
 
-A tree of readings: what all of them share, and the calls that their cells ask for.
+A reading and all readings below it share one allowance.
 """
 
 from __future__ import annotations
@@ -47,19 +47,20 @@ from daemon.turn.turn import Turn
 from daemon.turn.usage_limits import ReadingAllowance, active_seconds
 
 READING_TEXTS = "prompts/reading/"
-"""How the names of the texts begin that a reading needs."""
 
 
 AT_A_STRETCH = 200_000
-"""Characters of prompts that are made ready before whoever else waits in the loop gets a turn."""
+"""Characters of prompts that are prepared before other tasks may run."""
 
 
 EACH = 5_000
-"""What each prompt counts besides: to make a short one ready is work, too."""
+"""Characters that each prompt counts for in addition, for work of fixed size."""
 
 
 class ReadingTree:
-    """What all readings of one tree share. `beyond` tells which bound of the turn stands in the way."""
+    """State shared by a reading and all readings below it. `beyond` returns the turn's
+    limit that is reached.
+    """
 
     def __init__(
         self, turn: Turn, readings: ReadingSetup, path: str, beyond: Callable[[], LimitReached | None]
@@ -70,16 +71,13 @@ class ReadingTree:
         self.limits = readings.limits
         self.ledger = self._ledger(path)
         self._pieces = set[int]()
-        """The sub-calls that were answered."""
         self.questions = 0
-        """How often a model was asked how to go on."""
         self.beyond = beyond
         self._stretch = 0
-        """Characters that were made ready since others had a turn."""
         self._waiting = asyncio.Lock()
 
     def _ledger(self, path: str) -> ReadingAllowance:
-        """What was used under this path already, in earlier lives."""
+        """Return the allowance, less what the reading used before a restart."""
         execution = self.turn.execution
         recorded: list[Entry[Any]] = execution.recorded_entries()
         mine = [entry for entry in recorded if entry.key.startswith(f"{path}/")]
@@ -93,7 +91,7 @@ class ReadingTree:
         return ReadingAllowance(limits, self.deps.clock, of_kind(ModelCall, mine), seconds)
 
     async def ask(self, ctx: Context, wanted: CallRequest) -> Entry[ModelCall]:
-        """One call of the tree, through outages. Raises Unavailable where nobody answers for a day."""
+        """Call a model, waiting for the end of an outage. Raises Unavailable after a day."""
         made = await call_until_answered(self.deps, ctx, wanted)
         self.ledger.count(made)
         return made
@@ -101,20 +99,19 @@ class ReadingTree:
     def call_request(
         self, name: str, memory: WorkingMemory, model: str, *, last: bool = False
     ) -> CallRequest:
-        """A call that this tree wants to make."""
         return CallRequest(
             name=name,
             memory=memory,
             role=model,
-            wording=sorted(self.turn.wording) if memory.system else (),  # a sub-call has no words of ours
+            wording=sorted(self.turn.wording)
+            if memory.system
+            else (),  # calls from cells contain no texts of the owner
             people=self.turn.people,
             ledger=self.ledger,
             last=last,
         )
 
     async def yield_to_others(self, prompt: str) -> None:
-        """To be awaited before work is done on a prompt, of which there may be hundreds, and long ones: the
-        daemon hears and answers others meanwhile."""
         self._stretch += EACH + len(prompt)
         if self._stretch > AT_A_STRETCH:
             async with self._waiting:
@@ -122,13 +119,11 @@ class ReadingTree:
                 self._stretch = 0
 
     def count_answered(self, call: Entry[ModelCall]) -> None:
-        """This sub-call was answered."""
         self._pieces.add(call.seq)
         self.show_progress()
 
     def show_progress(self) -> None:
-        """People see how far it is; what other models have read counts from the first piece on, if the owner
-        has a second line for that."""
+        """Show the progress; the second line of the owner's text is for calls from cells."""
         lines = self.turn.text(f"{READING_TEXTS}progress").strip()
         alone, _, together = lines.partition("\n")
         words = alone
@@ -142,7 +137,7 @@ class ReadingTree:
 
 
 class SubCall:
-    """One prompt that a cell asks a model, named by its words."""
+    """Prompt that a cell sends to a model; the key of its step is made from its content."""
 
     def __init__(self, reader: ReadingTree, here: Context, prompt: str, model: str) -> None:
         self.ctx = here.context_about("llm_query", prompt, model)
@@ -151,7 +146,7 @@ class SubCall:
         self._model = model
 
     async def answer(self, ctx: Context) -> str:
-        """What the model says, or an error as a text."""
+        """Return the answer, or a text that describes the error."""
         fault = self._fault()
         if fault:
             return fault
@@ -178,7 +173,6 @@ class SubCall:
         return f"Error: no answer ({call.event.outcome})"
 
     def _fault(self) -> str:
-        """Why this is not asked; empty where it can be."""
         readings = self._reader.readings
         if not self._prompt.strip():
             return "Error: the prompt is empty"
@@ -193,33 +187,31 @@ class SubCall:
 
 
 def limit_error_text(bound: str) -> str:
-    """What code sees where a bound of the reading stands in the way."""
     return f"Error: this reading has reached its bound of {bound}; answer from what is known"
 
 
 def unreachable_error_text(error: Unavailable) -> str:
-    """What code sees where nobody answered for a day."""
     return f"Error: the model could not be reached ({error.reason})"
 
 
 LETTERS = 4
-"""Characters to a token, about."""
+"""Characters per token, approximately."""
 
 
 WHOLE = 2
-"""What is read in one call may take this part of a prompt (a half): the rest is for the question."""
+"""Divisor of a prompt's size; a short context may take this part, so that the question has room."""
 
 
 WINDOW = f"{READING_TEXTS}window"
-"""The text that tells how much the models take; executions that began before there was one are not told."""
+"""Name of the text on the sizes of windows; executions of older versions do not have it."""
 
 
 SHORT = 2_000
-"""Characters of a question that stands in a prompt whole; of a longer one the prompt holds both ends."""
+"""Most characters of a question in the prompt; the middle of a longer one is cut."""
 
 
 class ReadingSession:
-    """One reading. `depth` is 0 for the root; `ctx` is where its steps stand."""
+    """Reading at a depth, which is 0 for the first one; `ctx` records its steps."""
 
     def __init__(self, reader: ReadingTree, ctx: Context, load: Load, depth: int = 0) -> None:
         self.limits: ReadingLimits = reader.limits
@@ -232,21 +224,15 @@ class ReadingSession:
         self._depth = depth
         self._notebook = Notebook(ctx, self._opened)
 
-    # What recursion.Node is
-
     def system(self) -> Memory:
-        """The owner's words on how to read."""
         self._turn.text(f"{READING_TEXTS}system")
         sha = self._turn.texts[f"{READING_TEXTS}system"]
         return entry_as_memory(self._turn.deps.texts.text_entry(sha))
 
     def prompt(self, name: str, **words: str) -> str:
-        """A text of the owner's of prompts/reading/, filled."""
         return fill_placeholders(self._turn.text(f"{READING_TEXTS}{name}"), **words)
 
     async def begin(self, question: str, *, whole: bool = True) -> Entry[ReadingBegan]:
-        """It begins: the context is there, and its shape is known; what is short is `whole`, if it may be."""
-
         async def began() -> ReadingBegan:
             try:
                 context = await self._there()
@@ -262,7 +248,6 @@ class ReadingSession:
         return await self._ctx.step("reading", question, began, ReadingBegan)
 
     def _windows(self) -> str:
-        """How much the models take that a cell can ask, in the owner's words, if there are any."""
         if not self._turn.has_text(WINDOW):
             return ""
         readings = self._reader.readings
@@ -272,14 +257,12 @@ class ReadingSession:
         return "\n\n" + fill_placeholders(self._turn.text(WINDOW), **words)
 
     async def _there(self) -> Any:
-        """The context, which is brought once it is needed."""
         if not self._loaded:
             self._context = await self._load()
             self._loaded = True
         return self._context
 
     async def ask(self, name: str, memory: WorkingMemory, *, last: bool = False) -> Entry[ModelCall]:
-        """Ask the model of this depth."""
         self._reader.questions += 1
         self._reader.show_progress()
         model = self._reader.readings.model(self._depth)
@@ -287,11 +270,10 @@ class ReadingSession:
         return await self._reader.ask(self._ctx, wanted)
 
     async def tell_model(self, text: str) -> Entry[SystemMessage]:
-        """The model is told this."""
         return await self._ctx.record(SystemMessage(text=text))
 
     async def reached_limit(self) -> Ending | None:
-        """Which bound of the tree stands in the way; a replay sees what was seen then."""
+        """Return the limit that is reached, recorded for replays; None if there is none."""
 
         def look() -> LimitReached | None:
             reached = self._reader.ledger.reached_limit
@@ -309,7 +291,6 @@ class ReadingSession:
     async def end(
         self, answer: str, reason: Ending, *, partial: bool, iterations: int
     ) -> Entry[ReadingEnded]:
-        """It has come to this."""
         await self.close()
         made = of_kind(ModelCall, self._ctx.execution.journal.entries_under(self._ctx.path))
         beyond = [call.event.is_beyond_budget for call in made if call.event.is_beyond_budget]
@@ -330,15 +311,12 @@ class ReadingSession:
         return await self._ctx.step("reading-ended", [answer, reason, iterations], last_word, ReadingEnded)
 
     async def run(self, code: str) -> Entry[CellRan]:
-        """Run this cell after all before it; or read back what came of it."""
         return await self._notebook.run(code)
 
     async def close(self) -> None:
-        """The sandbox is not needed any more."""
         await self._notebook.close()
 
     async def _opened(self) -> Sandbox:
-        """A new sandbox, in which the context is known."""
         context = await self._there()
         sandbox = await self._reader.readings.open(self._functions())
         try:
@@ -347,8 +325,6 @@ class ReadingSession:
             await sandbox.close()
             raise
         return sandbox
-
-    # What a cell may call
 
     def _functions(self) -> Mapping[str, Function]:
         return {
@@ -367,13 +343,11 @@ class ReadingSession:
         return answer
 
     async def _llm_query_batched(self, prompts: Sequence[object], model: str | None = None) -> list[str]:
-        """All of them beside each other; the answers in their order."""
         if isinstance(prompts, str) or not isinstance(prompts, Sequence):
             raise HostCallError("llm_query_batched takes a list of prompts")
         return await self._ask_all(prompts, model)
 
     async def _ask_all(self, prompts: Sequence[object], model: str | None) -> list[str]:
-        """Each as one message of a user; an error is a text that says so."""
         name = str(model or self._reader.readings.model(self._depth + 1))
         here = self._notebook.running_cell.ctx
         asked = []
@@ -383,7 +357,7 @@ class ReadingSession:
         return await here.gather(*[(one.ctx, one.answer) for one in asked])
 
     async def _rlm_query(self, prompt: object, context: Any = None, model: str | None = None) -> str:
-        """A reading of its own, one deeper; at the greatest depth, one call."""
+        """Begin a reading one level deeper; at the deepest level, call a model instead."""
         asked = _as_prompt(prompt)
         if self._ctx.execution.stopping.is_set():
             raise HostCallError(STOPPED_CELL)
@@ -410,14 +384,13 @@ class ReadingSession:
 
 
 def _rounded(size: int) -> int:
-    """A size in two digits, so that nobody takes it for exact; no larger than it is."""
+    """Round down to two digits, so that no model takes the number for exact."""
     digits = max(len(str(size)) - 2, 0)
     unit = int(10**digits)
     return size // unit * unit
 
 
 def _told(ended: ReadingEnded) -> str:
-    """What a cell is told of the reading that it called."""
     if not ended.answer or ended.reason == "unreadable":
         return f"Error: nothing came of it ({ended.answer or ended.reason})"
     if ended.partial:
@@ -426,8 +399,6 @@ def _told(ended: ReadingEnded) -> str:
 
 
 def _load_of(question: str, context: Any) -> Load:
-    """Brings what a cell hands on to be read; without that, its question."""
-
     async def load() -> Any:
         if context is None:
             return question
@@ -437,7 +408,7 @@ def _load_of(question: str, context: Any) -> Load:
 
 
 async def _numbered(text: object, first: object = 1) -> str:
-    """The lines of a text with their numbers, from `first` on; a list is taken for lines."""
+    """Return a text or lines with numbers before the lines."""
     if isinstance(text, list | tuple):
         text = "\n".join(map(_as_prompt, text))
     if not isinstance(first, int):

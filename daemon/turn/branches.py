@@ -1,8 +1,6 @@
-"""The threads under one root, as one of them sees them: its branches, its timers, and to whom it may write.
+"""Branches, timers and internal messages of a thread.
 
-What it asks of the journal it asks as of the begin of its execution, so that each replay sees the same.
-
-What the end of a wait becomes for a thread of the soul: a reminder, a branch's answer, a timer's time.
+An execution sees the journal as of its begin, so that a replay sees the same.
 """
 
 from __future__ import annotations
@@ -46,11 +44,11 @@ E = TypeVar("E", bound=Event)
 
 
 MOST_CHILDREN = 50
-"""Branches of one thread, in all its time."""
+"""Most branches of one thread, ended ones included."""
 
 
 MOST_BRANCHES = 100
-"""Branches of a root with all under it, in all its time."""
+"""Most branches below one root, ended ones included."""
 
 
 LABEL = re.compile(r"[^a-z0-9]+")
@@ -60,7 +58,7 @@ LONGEST_LABEL = 40
 
 
 class Branches:
-    """The threads under one root, as the thread of a turn sees them: its branches, timers and messages."""
+    """Branches seen by one context of an execution; `depth` limits their levels."""
 
     def __init__(self, turn: Turn) -> None:
         self._ctx = turn.ctx
@@ -69,48 +67,40 @@ class Branches:
         self.thread = turn.thread
         self.root = turn.root
         self.parent = turn.execution.parent_thread
-        """The thread above this one; empty in a root."""
         self._since = turn.began_seq
         self._spawned = turn.spawned
 
-    # What there is
-
     @property
     def open(self) -> Sequence[Entry[ThreadSpawned]]:
-        """Those of this thread that had not ended, and those that it has begun since."""
         return [*self._pending(ThreadSpawned), *self._spawned]
 
     @property
     def timers(self) -> Sequence[Entry[WaitBegan]]:
-        """Its timers that had not fired."""
         return [wait for wait in self._pending(WaitBegan) if "timer" in _note(wait)]
 
     @property
     def has_pending_waits(self) -> bool:
-        """Will something come by itself: a branch's answer, or the time of a timer?"""
+        """True if a branch's answer or a timer is still to come."""
         return bool(self._watches or self.timers)
 
     @property
     def _watches(self) -> Sequence[Entry[WaitBegan]]:
-        """Its waits for the answers of branches that had not come."""
         return [wait for wait in self._pending(WaitBegan) if "branches" in _note(wait)]
 
     def has_thread(self, thread: str) -> bool:
-        """Is there such a thread in this tree? Under the inner life each branch is a tree of its own."""
+        """True if the thread belongs to the same tree; for the inner life, the same branch."""
         if thread in (self.root, self.thread):
             return True
         if self.root == INNER and branch_of(thread) != branch_of(self.thread):
-            return False  # begun in another view: what is known here may not be known there
+            return False
         begun = self._begun(self._journal.tree_entries(self.root, ThreadSpawned))
         return thread in [spawned.event.thread for spawned in begun]
 
     def _begun(self, spawned: Sequence[Entry[ThreadSpawned]]) -> list[Entry[ThreadSpawned]]:
-        """Those of these that were there as this execution began, and those that it has begun."""
         before = [entry for entry in spawned if entry.seq < self._since]
         return [*before, *self._spawned]
 
     def _pending(self, kind: type[E]) -> list[Entry[E]]:
-        """What of this thread was pending as its execution began."""
         closed = set[int]()
         for end in self._journal.tree_entries(
             self.root, ThreadEnded, QuestionWithdrawn, InternalMessage, since=self._since
@@ -121,13 +111,10 @@ class Branches:
         found = in_seq_order([*here, *self._journal.pending_entries(kind, thread=self.thread)])
         return [entry for entry in found if entry.seq < self._since]
 
-    # Branches
-
     def refusal(self, wanted: int = 1) -> str:
-        """Why so many more branches cannot be begun: "depth", "children", "branches"; empty: they can."""
         if self.thread.count(".") >= self._depth:
             return "depth"
-        if self.thread == INNER:  # it has no end: only those count that are at work
+        if self.thread == INNER:  # the inner life's thread never ends, so only its open branches count
             if len(self.open) + wanted > MOST_CHILDREN:
                 return "children"
             return ""
@@ -140,13 +127,11 @@ class Branches:
         return ""
 
     async def spawn(self, label: str, first: InternalMessage) -> Entry[ThreadSpawned]:
-        """Begin a branch with this message. The core assigns its id, from this label where that is free."""
         spawned = await self._ctx.spawn(clean_label(label), first)
         self._spawned.append(spawned)
         return spawned
 
     async def await_answers(self, branches: Sequence[Entry[ThreadSpawned]], *, collect: bool) -> None:
-        """What they come to will be a message to this thread: one each, or collected in one."""
         if collect:
             await self._watch(branches, collect)
             return
@@ -159,7 +144,6 @@ class Branches:
         await self._ctx.watch(closed=seqs, note=note, name="answers")
 
     async def cancel(self) -> Sequence[str]:
-        """Stop its branches, whose answers nobody waits for any more; the ids of these."""
         branches = self.open
         watches = seqs_of(self._watches)
         if watches:
@@ -169,23 +153,17 @@ class Branches:
         return [branch.event.thread for branch in branches]
 
     async def end(self, text: str, status: str = "completed") -> None:
-        """This branch has come to this; all under it is stopped."""
         await self._ctx.end_thread(text, status)
 
-    # Messages and timers
-
     async def send(self, name: str, to: str, message: InternalMessage) -> bool:
-        """A message to a thread of this tree; False where that has ended."""
         sent = await self._ctx.send(name, to, message)
         return sent.event.delivered
 
     async def set_timer(self, label: str, seconds: float) -> str:
-        """This thread will hear of it in so many seconds; the id of the timer."""
         wait = await self._ctx.watch(within=seconds, note={"timer": label}, name="timer")
         return timer_id(wait)
 
     async def cancel_timer(self, id: str) -> bool:
-        """Will it not fire? Not where there is none of this id."""
         found = [entry for entry in self.timers if timer_id(entry) == id]
         if found:
             await self._ctx.unwatch(seqs_of(found))
@@ -193,23 +171,21 @@ class Branches:
 
 
 def branch_of(thread: str) -> str:
-    """The branch of its root that a thread is, or stands under; of a root itself, the root."""
+    """Return the first-level branch that contains a thread; for a root, the root."""
     return ".".join(thread.split(".")[:2])
 
 
 def clean_label(label: str) -> str:
-    """A label as it may stand in an id; one that leaves nothing is "branch"."""
+    """Return a label with only characters allowed in ids; "branch" if none is left."""
     words = LABEL.sub("-", label.casefold()).strip("-")
     return words[:LONGEST_LABEL].strip("-") or "branch"
 
 
 def timer_id(wait: Entry[WaitBegan]) -> str:
-    """What a timer is called."""
     return f"timer-{wait.seq}"
 
 
 def _note(wait: Entry[WaitBegan]) -> Mapping[str, Any]:
-    """What is noted of a wait that nobody is suspended on."""
     note = wait.event.note
     if wait.event.resumes or not isinstance(note, Mapping):
         return {}
@@ -217,7 +193,6 @@ def _note(wait: Entry[WaitBegan]) -> Mapping[str, Any]:
 
 
 def watches_of_thread(journal: JournalReader, thread: str) -> Sequence[Entry[WaitBegan]]:
-    """What a thread waits for beside its executions: answers of branches, and timers."""
     waits = journal.pending_entries(WaitBegan, thread=thread)
     return [wait for wait in waits if {"branches", "timer"} & _note(wait).keys()]
 
@@ -225,7 +200,7 @@ def watches_of_thread(journal: JournalReader, thread: str) -> Sequence[Entry[Wai
 def results_of_branches(
     journal: JournalReader, wait: Entry[WaitBegan]
 ) -> Sequence[Entry[ThreadEnded] | None]:
-    """How the branches that this waited for have ended, in their order."""
+    """Return how the branches of a wait ended, in order; None for an unknown end."""
     return [journal.latest_of_kind(thread, ThreadEnded) for thread in wait.event.note["branches"]]
 
 
@@ -233,7 +208,6 @@ COMPLETED = "completed"
 
 
 def input_of_ended_wait(journal: JournalReader, waiting: Entry[WaitBegan], woke: WaitEnded) -> Input:
-    """The input of this wait's thread; `woke` tells what has come."""
     note: Mapping[str, Any] = waiting.event.note
     if INNER_WAIT in note:
         notes = woke.matched or tuple(note.get("woke", ()))
@@ -250,22 +224,20 @@ def input_of_ended_wait(journal: JournalReader, waiting: Entry[WaitBegan], woke:
 
 
 def reminder_as_json(reminder: ReminderFired) -> Mapping[str, Any]:
-    """A reminder as JSON, to be kept in the wait for its time."""
     note = asdict(reminder)
-    for name in ("chosen", "owner"):  # the note of a wait that an older version began has none of them
+    for name in ("chosen", "owner"):  # older versions did not record these fields
         if not note[name]:
             del note[name]
     return note
 
 
 def _timer(note: Mapping[str, Any]) -> ReminderFired:
-    """The reminder that was noted; what an older version noted of it said that it was a message."""
+    """Restore a reminder from a wait's note, which had another form in older versions."""
     files = tuple(SharedFile(**file) for file in note["files"])
     return ReminderFired(**{**note, "files": files, "note": REMINDER})
 
 
 def _why(journal: JournalReader, waiting: Entry[WaitBegan], woke: WaitEnded) -> str:
-    """What has come of that for which the inner life waited."""
     if woke.matched:
         return f"notes came: {', '.join(map(str, woke.matched))}"
     ended = [str(seq) for seq in waiting.event.closed if seq not in woke.missing]
@@ -275,7 +247,6 @@ def _why(journal: JournalReader, waiting: Entry[WaitBegan], woke: WaitEnded) -> 
 
 
 def _answer(branch: str, ended: Entry[ThreadEnded] | None) -> InternalMessage:
-    """What one branch came to."""
     if ended is None:
         return InternalMessage(sender=branch, text="", status="missing")
     status = ended.event.status
@@ -285,7 +256,6 @@ def _answer(branch: str, ended: Entry[ThreadEnded] | None) -> InternalMessage:
 
 
 def _collected(ended: Sequence[Entry[ThreadEnded] | None]) -> str:
-    """What all branches of a fan-out came to, in their order."""
     lines = []
     successful = 0
     for index, one in enumerate(ended, 1):

@@ -1,7 +1,4 @@
-"""The figures of what was done for one matter, as `!trace` tells them: a fold over its entries.
-
-The answer to `!trace`: the figures of one matter, in the owner's words.
-"""
+"""The answer to `!trace`: the figures of an execution."""
 
 from __future__ import annotations
 
@@ -49,7 +46,7 @@ class ExecutionFigures:
 
 
 def execution_figures(journal: JournalReader, execution: str, console: str) -> ExecutionFigures:
-    """Return what was done in this execution, and in those before it of the same train of thought."""
+    """Return the figures of an execution and of the earlier ones in its train of thought."""
     began = of_kind(SoulTurnBegan, journal.execution_entries(execution))[0]
     train = executions_of_train(journal, began.thread, began)
     entries: list[Entry[Any]] = []
@@ -74,7 +71,6 @@ def execution_figures(journal: JournalReader, execution: str, console: str) -> E
 
 
 def _calls(journal: JournalReader, entries: Sequence[Entry[Any]]) -> Iterator[Entry[ModelCall]]:
-    """Yield the calls among these entries, and those of the branches that were begun there."""
     yield from of_kind(ModelCall, entries)
     for spawned in of_kind(ThreadSpawned, entries):
         yield from journal.tree_entries(spawned.event.thread, ModelCall)
@@ -83,7 +79,6 @@ def _calls(journal: JournalReader, entries: Sequence[Entry[Any]]) -> Iterator[En
 def _actions(
     journal: JournalReader, train: Sequence[Entry[SoulTurnBegan]], entries: Sequence[Entry[Any]]
 ) -> Iterator[str]:
-    """Yield the actions that were chosen: those of runs, then those of open thought, by what they told it."""
     for told in of_kind(RunMessage, entries):
         yield from ACTED.findall(told.event.text)
     for began in train:
@@ -94,9 +89,9 @@ def _actions(
 
 
 def last_execution(journal: JournalReader, thread: str) -> str:
-    """The path of what was done here last that was no mere aside; else in the channel; empty: nothing.
+    """Return the last execution of a thread or else of its channel; empty if none.
 
-    In a DM each message may begin a thread, `!trace` itself too.
+    In a DM each message may begin a thread, even `!trace` itself.
     """
     for one in chain([thread], _beside(journal, thread)):
         path = _last(journal, one)
@@ -106,7 +101,6 @@ def last_execution(journal: JournalReader, thread: str) -> str:
 
 
 def _beside(journal: JournalReader, thread: str) -> Iterator[str]:
-    """The conversations of the same channel, those that were begun last first."""
     for opened in journal.latest_first(root_of(thread), ConversationOpened):
         yield from journal.threads_opened_under(thread_key(opened.event.team, opened.event.channel, ""))
 
@@ -134,11 +128,11 @@ def figures_of_turn(turn: Turn) -> ExecutionFigures | None:
 
 
 REHEARSED_TEXT = "prompts/sentences/trace_rehearsed"
-"""The text that stands for the cost where nothing is billed."""
+"""Name of the text that replaces the cost when nothing is billed."""
 
 
 def trace_text(turn: Turn) -> str:
-    """What was done here last, or is done now."""
+    """Return the answer to `!trace`."""
     facts = figures_of_turn(turn)
     if facts is None:
         return turn.prompt("prompts/sentences/nothing_traced")
@@ -156,7 +150,6 @@ def trace_text(turn: Turn) -> str:
 
 
 def _cost(turn: Turn, facts: ExecutionFigures) -> str:
-    """Return what was billed; in a rehearsal say that nothing was, and what a real model would have cost."""
     if facts.usd or not facts.worth:
         return f"${facts.usd:.4f}"
     return turn.prompt(REHEARSED_TEXT, worth=f"${facts.worth:.4f}")

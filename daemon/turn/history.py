@@ -1,13 +1,7 @@
-"""What a thread's ended turns left behind, as of one seq: what is kept, heard and felt, and the process.
+"""Histories of threads, DMs and trains of thought, as left by ended turns.
 
-A projection; a turn reads it as of its execution's first begin, and sees the same after any crash.
-
-What was said in a DM, whichever of its conversations it was said in: kept by their turns, in the order in
-which these ended. So it only grows at its end, and each next conversation begins like the one before it.
-
-A train of thought: all that a thread does from where it begins to think in the open until that is over.
-
-Each step of open thought is an execution of its own. One that belongs to no such train stands alone.
+A turn reads them as of its execution's first begin, so that a restart changes nothing. The history of a DM
+joins its conversations and grows only at its end. A train of thought is a row of executions of open thought.
 """
 
 from __future__ import annotations
@@ -50,30 +44,32 @@ from daemon.turn.prompt_files import TagSuffixHistory
 from daemon.turn.recall import entry_as_memory, is_spoken, recall_kept
 
 MOST_DM_CHARACTERS = 32_000
-"""Characters that a conversation begins with: about 8,000 tokens, or the last message and its answer."""
+"""Most characters of DM history at a conversation's begin, about 8,000 tokens; a longer last exchange stays
+whole.
+"""
 
 
 SUMMED_UP = 80_000
-"""Characters that are summed up at once; what is older, because that failed for long, is left out."""
+"""Most characters that a summary covers; older ones are left out."""
 
 
 BLOCK = 8_000
-"""Characters that go at once where it would be more, so that what is left stays the same for a while."""
+"""Characters dropped together, so that a long history's beginning changes rarely."""
 
 
 MANY = 400
-"""Memories that are looked at since the last sum; where none could be made, half of them go at once."""
+"""Most memories considered since the last summary; the oldest are dropped, half this number at once."""
 
 
 AT_HAND = 20_000
-"""Memories of busy DMs that stay at hand, so that a turn reads only what is new."""
+"""Most memories of DMs that are cached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DmTurn:
-    """What the turn that ended with the entry `seq` kept in this conversation of a DM: of all that was kept
-    there what stands from the place `first` up to `upto`. From the turn `alone` on there was no other
-    conversation.
+    """A turn that ended with the entry `seq`; the DM keeps `seqs[first:upto]` of it.
+
+    From turn number `alone` to this one, all turns were in the same thread.
     """
 
     seq: int
@@ -85,8 +81,7 @@ class DmTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DmSummary:
-    """The entry `seq` stands for all that was kept up to the place `upto`, in the turns before `turn` and in
-    that one."""
+    """A summary with the entry `seq`, for `seqs[:upto]` and the turns up to `turn`."""
 
     seq: int
     upto: int
@@ -94,28 +89,21 @@ class DmSummary:
 
 
 NO_SUMMARY = DmSummary(seq=0, upto=0, turn=0)
-"""Where nothing was summed up."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class DmHistory:
-    """All that was kept in one DM, and felt. `threads` are its conversations."""
-
     threads: set[str] = field(default_factory=set)
     turns: list[DmTurn] = field(default_factory=list)
     seqs: list[int] = field(default_factory=list)
-    """All entries that were kept, each once."""
     places: dict[int, int] = field(default_factory=dict)
-    """Where in that list each of them stands."""
     sums: list[DmSummary] = field(default_factory=list)
     moods: list[tuple[int, str]] = field(default_factory=list)
 
     def count_turns_before(self, before: int) -> int:
-        """How many turns had ended before this entry."""
         return bisect_left(self.turns, before, key=attrgetter("seq"))
 
     def end_turn(self, seq: int, thread: str, keep: Sequence[int]) -> None:
-        """A turn more, which kept these entries."""
         first = len(self.seqs)
         for kept in keep:
             if kept not in self.places:
@@ -127,14 +115,13 @@ class DmHistory:
         self.turns.append(DmTurn(seq=seq, thread=thread, first=first, upto=len(self.seqs), alone=alone))
 
     def add_summary(self, seq: int, last: int) -> None:
-        """From now on this entry stands for all up to the entry `last`."""
         if last in self.places:
             upto = self.places[last] + 1
             turn = bisect_left(self.turns, upto, key=attrgetter("upto"))
             self.sums.append(DmSummary(seq=seq, upto=upto, turn=turn))
 
     def last_summary(self, before: int) -> DmSummary:
-        """The last one before this entry."""
+        """Return the last summary before an entry, or `NO_SUMMARY`."""
         for one in reversed(self.sums):
             if one.seq < before:
                 return one
@@ -142,35 +129,33 @@ class DmHistory:
 
 
 class DmHistories(PartialProjection):
-    """Those DMs of a journal that were asked for. It names entries; what they say is read in the journal."""
+    """Histories of the DMs that turns asked for. They hold seqs; the texts stay in the journal."""
 
     kinds = (ConversationOpened, SoulTurnEnded, ContextCleared, MoodChanged)
 
     async def preload(self, thread: str) -> None:
-        """Read the DM of this conversation, if it is one and not at hand: beside the loop, where the journal
-        is long."""
+        """Read the DM of a thread unless cached; a long journal is read outside of the event loop."""
         self.fold()
         channel = self._channel(thread)
         if channel and channel not in self._dms:
             self._keep(channel, await self._read_in_thread(DmHistory, partial(_read_on, channel)))
 
     def mood(self, thread: str, before: int) -> str:
-        """How the soul felt there last, before this entry; empty where nothing is known."""
+        """Return the DM's last mood before an entry; empty if unknown."""
         for seq, mood in reversed(self._of_thread(thread).moods):
             if seq < before:
                 return mood
         return ""
 
     def are_same_dm(self, thread: str, other: str) -> bool:
-        """Are these two conversations of one DM?"""
         self.fold()
         channel = self._channel(thread)
         return channel is not None and channel == self._channel(other)
 
     def to_summarize(self, thread: str, before: int) -> list[Memory]:
-        """The last sum of what was said in this DM, and all that was said since, before this entry.
+        """Return the DM's last summary and all memories since.
 
-        Nothing, as long as that was one conversation, which is summed up for itself.
+        Empty if all belong to one conversation, which has its own summary.
         """
         dm = self._of_thread(thread)
         ended = dm.count_turns_before(before)
@@ -182,12 +167,12 @@ class DmHistories(PartialProjection):
         return [*summed_up, *said]
 
     def initial_context(self, thread: str, before: int) -> list[Memory]:
-        """What a conversation of this DM begins with: the last sum, and the latest of what was said since."""
+        """Return the last summary and the newest memories since: the begin of a conversation."""
         summed_up, said = self._since_sum(self._of_thread(thread), before)
         return [*summed_up, *newest_within(said, MOST_DM_CHARACTERS - _size(summed_up))]
 
     def kept_elsewhere(self, thread: str, since: int, before: int) -> list[Memory]:
-        """What other conversations of this DM kept between these two entries."""
+        """Return memories of other conversations of the DM between two entries."""
         dm = self._of_thread(thread)
         ended = dm.count_turns_before(before)
         first = max(dm.count_turns_before(since), ended - MANY)
@@ -199,8 +184,6 @@ class DmHistories(PartialProjection):
         return newest_within(self._remembered(seqs[-MANY:], before), MOST_DM_CHARACTERS)
 
     def memories_of(self, seqs: Sequence[int], suffix: str) -> list[Memory]:
-        """How these entries look to the model, with this suffix of tags. An answer at hand is not taken apart
-        again."""
         self.fold()
         known = dict[int, Memory]()
         unknown = list[int]()
@@ -215,7 +198,6 @@ class DmHistories(PartialProjection):
         return [known[seq] for seq in seqs]
 
     def _since_sum(self, dm: DmHistory, before: int) -> tuple[list[Memory], list[Memory]]:
-        """The last sum before this entry, and what was said from that on."""
         last, ended = dm.last_summary(before), dm.count_turns_before(before)
         upto = 0
         if ended:
@@ -236,7 +218,6 @@ class DmHistories(PartialProjection):
         return self._dms[channel]
 
     def _channel(self, thread: str) -> ChannelId | None:
-        """The DM in which this conversation is; None if it is in none."""
         if thread not in self._channels:
             for opened in self.journal.latest_first(thread, ConversationOpened):
                 self._channels[thread] = _dm_of(opened.event)
@@ -248,10 +229,6 @@ class DmHistories(PartialProjection):
         self._of.update(dict.fromkeys(dm.threads, dm))
 
     def _remembered(self, seqs: Sequence[int], before: int) -> list[Memory]:
-        """How these look to the model, of all that was said, with the suffix of tags as of an entry.
-
-        Nothing of what is forgotten or damaged.
-        """
         suffix = self._suffix.suffix_at(before)
         new = [seq for seq in seqs if (seq, suffix) not in self._at_hand]
         read = self.journal.readable_entries(new)
@@ -267,12 +244,9 @@ class DmHistories(PartialProjection):
     def _reset(self) -> None:
         self._suffix = TagSuffixHistory(self.journal)
         self._at_hand = dict[tuple[int, str], Memory | None]()
-        """How what was kept looks to the model, by seq and suffix of tags; None is what nobody said."""
         self._channels: dict[str, ChannelId | None] = {}
-        """By thread; None for what is no conversation of a DM."""
         self._dms: dict[ChannelId, DmHistory] = {}
         self._of: dict[str, DmHistory] = {}
-        """By the threads of its conversations."""
 
     def _fold_entry(self, entry: Entry[Any]) -> None:
         event = entry.event
@@ -296,18 +270,15 @@ class DmHistories(PartialProjection):
 
 
 def _dm_of(opened: ConversationOpened) -> ChannelId | None:
-    """The DM in which this conversation is."""
     if opened.where != "dm":
         return None
     return ChannelId(opened.team, opened.channel)
 
 
 FIELDS = ("$.where", "$.keep", "$.text", "$.last", "$.seqs", "$.mood")
-"""The fields of entries of which a DM is made."""
 
 
 def _read_on(channel: ChannelId, dm: DmHistory, journal: JournalReader, since: int, upto: int) -> None:
-    """Add what the journal holds of this DM after a seq, up to another. No entry is made of it."""
     rows = journal.fields_opened_under(thread_key(*channel, ""), DmHistories.kinds, FIELDS, since, upto)
     for seq, thread, kind, _, fields in rows:
         where, keep, text, last, seqs, mood = json.loads(fields)
@@ -324,8 +295,10 @@ def _read_on(channel: ChannelId, dm: DmHistory, journal: JournalReader, since: i
 
 
 def newest_within(said: Sequence[Memory], most: int) -> list[Memory]:
-    """The newest of these, from where somebody speaks to the soul: no more than so many characters, unless
-    what was said last is longer."""
+    """Return the newest memories of at most `most` characters, from a user's on.
+
+    The last message of a user and all after it stay in any case.
+    """
     too_much = max(_size(said) - most, 0)
     blocks = (too_much + BLOCK - 1) // BLOCK
     gone, begins = 0, len(said)
@@ -343,15 +316,13 @@ def _size(memories: Sequence[Memory]) -> int:
 
 
 def _last_of(seqs: Sequence[int], since: int, upto: int) -> Sequence[int]:
-    """The last of those between these places, no more than MANY, so that the first one stays the same for a
-    while."""
     half = MANY // 2
     halves = (max(upto - since - MANY, 0) + half - 1) // half
     return seqs[since + halves * half : upto]
 
 
 def _was_said(entry: Entry[Any]) -> bool:
-    """Did anybody say or hear it? Not what the soul thought, looked up or was told by itself."""
+    """True if the entry was said or heard, and not a thought or a search result."""
     if entry.forgotten:
         return False
     if isinstance(entry.event, ModelCall):
@@ -364,10 +335,9 @@ def _was_said(entry: Entry[Any]) -> bool:
 
 
 def train_start(journal: JournalReader, thread: str, before: int) -> int:
-    """Return the seq after which the train began that goes on before `before`: the end of what was before it.
+    """Return the seq after which the train of thought before an entry began; 0 for the thread's beginning.
 
-    Where none goes on, that is the end of the last turn that was about the thread's matter; 0 is the thread's
-    beginning.
+    Without a train, return the end of the last turn.
     """
     for ended in journal.latest_first(thread, SoulTurnEnded, before=before):
         if ended.event.process not in (None, THINKING_PROCESS):
@@ -378,7 +348,7 @@ def train_start(journal: JournalReader, thread: str, before: int) -> int:
 def executions_of_train(
     journal: JournalReader, thread: str, last: Entry[SoulTurnBegan]
 ) -> Sequence[Entry[SoulTurnBegan]]:
-    """Return where the executions of a train began, in order, up to this one; none that stood beside it."""
+    """Return the begins of a train's executions up to `last`, without side turns."""
     found: dict[str, Entry[SoulTurnBegan]] = {}
     since = train_start(journal, thread, last.seq)
     for began in journal.thread_entries(thread, SoulTurnBegan, since=since):
@@ -388,51 +358,45 @@ def executions_of_train(
 
 
 def plans_of_train(journal: JournalReader, thread: str, before: int) -> Sequence[PlanChanged]:
-    """Return the plans of the train that goes on before `before`, in order."""
     since = train_start(journal, thread, before)
     found = journal.thread_entries(thread, PlanChanged, since=since)
     return [plan.event for plan in found if plan.seq < before]
 
 
 MOST_CACHED_MEMORIES = 20_000
-"""How many memories of busy threads stay at hand, about a kilobyte each."""
+"""Most cached memories of threads, about a kilobyte each."""
 
 
 PIECE = 100
-"""Entries that are read at once: a few milliseconds, in which nobody else can do anything."""
+"""Entries read together, which block the event loop for a few milliseconds."""
 
 
 PARTS = (SoulTurnEnded, OverheardMessage, MoodChanged, ContextCleared, DmContextImported)
-"""What a past is made of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadHistory:
-    """A thread's past, before seq `before`. `process` and `mood` are None where nothing has set them yet;
-    the process is empty where its parameters are forgotten.
+    """History of a thread before an entry. `process` and `mood` are None if never set.
 
-    An unfinished turn is in nobody's memory; what was heard is taken by the first turn that keeps anything.
+    `process` is empty if its parameters were forgotten. Overheard messages belong to the next turn that keeps
+    anything.
     """
 
     before: int = 0
     memories: Mapping[int, Memory] = field(default_factory=dict)
-    """All that is kept, in order, by the seqs of the entries."""
     kept: Sequence[Memory] = ()
-    """The same, as it is in sight: what was forgotten together is one memory, where it was first."""
+    """Memories as shown: entries forgotten together are one memory."""
     seen: Set[int | None] = frozenset()
-    """The seqs of both."""
     overheard: tuple[Entry[OverheardMessage], ...] = ()
     process: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     mood: str | None = None
     suffix: str = ""
-    """The suffix of the tags in these memories."""
     carried: int = 0
-    """Up to before which entry it knows what was said in other conversations of its DM; 0: nothing of it."""
+    """Seq up to which other conversations of the DM are included; 0 if none."""
 
     @property
     def size(self) -> int:
-        """How much there is to keep at hand."""
         return len(self.memories) + len(self.overheard) + bool(self.before)
 
 
@@ -440,9 +404,9 @@ NO_HISTORY = ThreadHistory()
 
 
 class ThreadHistories:
-    """The pasts of all threads. Those that were read last are at hand, and only folded on from there.
+    """Histories of all threads; recently used ones are cached.
 
-    They cannot be stale: what comes before a seq never changes, whoever wrote it, unless words are forgotten.
+    Only forgetting changes a thread's past.
     """
 
     def __init__(self, journal: Journal, most: int = MOST_CACHED_MEMORIES) -> None:
@@ -453,17 +417,16 @@ class ThreadHistories:
         self._size = 0
         self._erasures = 0
         self.dms = DmHistories(journal)
-        """What was said in DMs, whichever of their conversations it was said in."""
 
     async def preload(self, thread: str, before: int) -> None:
-        """Fold a past that is not at hand, in pieces: others go on meanwhile. Then `of` has it soon."""
+        """Read a history into the cache, in pieces between which other tasks run."""
         await self.dms.preload(thread)
         if self._at_hand(thread, before) is NO_HISTORY:
             for _ in self._pieces(thread, before):
                 await asyncio.sleep(0)
 
     def history_of(self, thread: str, before: int) -> ThreadHistory:
-        """The past of a thread as it was when the entry `before` was written."""
+        """Return the history of a thread as of entry `before`."""
         pieces = self._pieces(thread, before)
         try:
             while True:
@@ -473,16 +436,14 @@ class ThreadHistories:
         return past
 
     def _pieces(self, thread: str, before: int) -> Generator[None, None, ThreadHistory]:
-        """Fold a past, and keep it at hand; between two pieces of that others may go on."""
         erasures, past = -1, NO_HISTORY
-        while erasures != self._journal.erasures:  # else it may hold what was forgotten meanwhile
+        while erasures != self._journal.erasures:  # entries may have been forgotten during the read
             erasures = self._journal.erasures
             past = yield from self._folded(thread, self._at_hand(thread, before), before)
         self._keep(thread, past)
         return past
 
     def _at_hand(self, thread: str, before: int) -> ThreadHistory:
-        """What can be folded on from."""
         if self._journal.erasures != self._erasures:
             self._erasures = self._journal.erasures
             self._known.clear()
@@ -500,7 +461,6 @@ class ThreadHistories:
             self._size -= forgotten.size
 
     def _folded(self, thread: str, past: ThreadHistory, before: int) -> Generator[None, None, ThreadHistory]:
-        """That past, and what came since."""
         seqs, heard = [*past.memories], [*past.overheard]
         keeping, unchanged = None, True
         for new in self._new(thread, past.before - 1, before):
@@ -533,7 +493,6 @@ class ThreadHistories:
     def _remembered(
         self, past: ThreadHistory, seqs: Sequence[int], suffix: str
     ) -> Generator[None, None, Mapping[int, Memory]]:
-        """How these entries look to the model, in their order; those of the past are not read again."""
         known = dict[int, Memory]()
         if suffix == past.suffix:
             known.update(past.memories)
@@ -546,7 +505,6 @@ class ThreadHistories:
         return {seq: known[seq] for seq in seqs}
 
     def _new(self, thread: str, since: int, before: int) -> Iterator[list[Entry[Any]]]:
-        """What a past is made of, from a seq up to before another one, piece by piece."""
         while since + 1 < before:
             found = self._journal.thread_entries(thread, *PARTS, since=since, most=PIECE)
             new = [entry for entry in found if entry.seq < before]
@@ -558,8 +516,6 @@ class ThreadHistories:
     def _left(
         self, thread: str, ended: Entry[SoulTurnEnded], heard: Sequence[Entry[OverheardMessage]]
     ) -> list[Entry[OverheardMessage]]:
-        """What was heard and is still to be taken after this turn, which took what was there as it began, and
-        what its execution fetched."""
         fetched = set[int]()
         for fetch in self._journal.thread_entries(thread, EarlierMessagesFetched):
             if fetch.seq < ended.seq:
@@ -573,7 +529,6 @@ class ThreadHistories:
 
 
 def _moved_on(past: ThreadHistory, new: Sequence[Entry[Any]]) -> ThreadHistory:
-    """The same where the thread is after these, and with how the soul felt then."""
     for entry in new:
         event = entry.event
         if isinstance(event, SoulTurnEnded) and event.process is not None:
@@ -586,9 +541,9 @@ def _moved_on(past: ThreadHistory, new: Sequence[Entry[Any]]) -> ThreadHistory:
 
 
 def _kept(seqs: Sequence[int], new: Sequence[Entry[Any]]) -> list[int]:
-    """What is kept by now, each once, in the order of the turns; a summary stands for all up to its `last`.
+    """Return the seqs that the thread keeps; a summary replaces everything up to its `last`.
 
-    What was carried over from elsewhere stands where the turn that was the first to see it began.
+    Imported DM context stands before the first turn that saw it.
     """
     kept = dict.fromkeys(seqs)
     for entry in new:

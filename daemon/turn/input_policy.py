@@ -1,15 +1,7 @@
-"""What a thread's next turn takes of all that waits, and which execution it goes on with.
+"""Selection of inputs for the next turn; edits of messages; waits for a first word.
 
-See "Taking" in docs/ARCHITECTURE.md. What is decided here is written into `turn-began`, for ever.
-
-Messages that are edited while the soul works on their first version.
-
-As long as nobody has seen a word of the answer, the new version is answered instead: what runs is ended as by
-a stop, and the same execution thinks again with the message as it reads now. Later edits are only heard.
-
-People who wait for the first word of an answer: which executions, and since when.
-
-Kept in memory. Noting a call costs next to nothing: one watcher looks after all of them (long_waits.py).
+The selection is recorded in `turn-began`. An edit makes the execution begin again while nobody has seen any
+of its answer; a later edit is only overheard.
 """
 
 from __future__ import annotations
@@ -68,17 +60,15 @@ UNKNOWN = "unknown"
 
 
 FULL_WIDTH = "\uff01"
-"""An exclamation mark as some keyboards write it."""
 
 
 THINKING_PROCESS = "deliberation"
-"""The process in which the soul hears what comes from within; branches know no other."""
+"""Process for inputs from within the soul, and of branches."""
 
 
 ONWARD = frozenset(
     {"go on", "continue", "carry on", "resume", "go ahead", "proceed", "weiter", "mach weiter", "continua"}
 )
-"""Whole messages that mean no more than this."""
 
 
 POLITE = frozenset({"please", "bitte", "now"})
@@ -86,9 +76,7 @@ POLITE = frozenset({"please", "bitte", "now"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoulInputSelection(EngineTaken):
-    """What is taken. `process` is empty for the one that the thread is in; else it is beside what the thread
-    is about, and `params` are told to it: why it refuses, what to learn.
-    """
+    """Selected inputs. `process` is that of a side turn, with its `params`; empty for the thread's own."""
 
     process: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -97,8 +85,9 @@ class SoulInputSelection(EngineTaken):
 def select_inputs(
     journal: JournalReader, waiting: Inputs, owners: Collection[str], commands: Mapping[str, str]
 ) -> SoulInputSelection | None:
-    """A stop; one answer; one wish; all messages together; one thing that the inner life wants said; one end
-    of a wait; one afterthought. `commands` names the process that answers each command."""
+    """Select inputs of the first kind present: a stop, an answer, a branch's question, messages, an
+    unprompted message, the end of a wait, a background task.
+    """
     if not waiting:
         return None
     thread = waiting[0].thread
@@ -129,7 +118,6 @@ def _ranked(waiting: Inputs, rank: InputRank) -> list[Entry[Input]]:
 
 
 def _words(entry: Entry[Input]) -> str:
-    """What somebody said with it; empty where nobody said anything."""
     if isinstance(entry.event, PersonMessage):
         return entry.event.text
     return ""
@@ -142,17 +130,15 @@ def _ts(entry: Entry[Input]) -> str:
 
 
 def _is_message(entry: Entry[Input]) -> bool:
-    """Is it taken with all others of its kind?"""
     return entry.event.rank is InputRank.MESSAGE and not isinstance(entry.event, UnpromptedMessage)
 
 
 def _ended_by(stops: Inputs, waiting: Inputs) -> list[Entry[Input]]:
-    """What these stops end, with them: of messages only what their author said before."""
+    """Return the stops and the inputs that they end. A stop ends only earlier messages of the same author."""
     return [entry for entry in waiting if entry in stops or _is_ended(entry, stops)]
 
 
 def _is_ended(entry: Entry[Input], stops: Inputs) -> bool:
-    """Answers, ends of waits and what came from within have nothing to go on with any more."""
     if isinstance(entry.event, SelfCall | InternalMessage) or entry.event.rank not in (
         InputRank.STOP,
         InputRank.MESSAGE,
@@ -162,7 +148,6 @@ def _is_ended(entry: Entry[Input], stops: Inputs) -> bool:
 
 
 def _answered(journal: JournalReader, given: Entry[Input], owners: Collection[str]) -> SoulInputSelection:
-    """A press by somebody who may not answer is answered itself, and the question stays open."""
     question = cast(Entry[QuestionAsked] | None, question_answered_by(journal, given))
     if question is None:
         return SoulInputSelection(inputs=[given], process="refusing", params={"why": "stale"})
@@ -195,7 +180,9 @@ def _said(
     waiting: Inputs,
     owners: Collection[str],
 ) -> SoulInputSelection:
-    """ "Go on", an answer in words; else all messages together, for which afterthoughts drop."""
+    """Select a command, a "go on", an answer in words or, if there is none, all messages; drop background
+    tasks.
+    """
     first = messages[0]
     for question in reversed(questions):
         theirs = [entry for entry in messages if may_answer(question, entry.author, owners)]
@@ -208,14 +195,12 @@ def _said(
 
 
 def _unasked(wanted: Entry[UnpromptedMessage]) -> SoulInputSelection:
-    """What the inner life wants said is said by itself, or first an owner is asked."""
     if wanted.event.leave:
         return SoulInputSelection(inputs=[wanted], process="asking_leave")
     return SoulInputSelection(inputs=[wanted], process="saying")
 
 
 def _left(journal: JournalReader, waiting: Inputs) -> SoulInputSelection:
-    """Where nobody has said anything: the end of a wait, or an afterthought."""
     for ended in _ranked(waiting, InputRank.RESUME):
         if isinstance(ended.event, ForgetCompleted | DeletionCompleted):
             return SoulInputSelection(inputs=[ended], process=REMEMBERING)
@@ -226,15 +211,14 @@ def _left(journal: JournalReader, waiting: Inputs) -> SoulInputSelection:
 
 
 def may_answer(question: Entry[QuestionAsked], person: str, owners: Collection[str]) -> bool:
-    """May this person answer now? It was put to them; and if that was as to an owner, they still are one."""
+    """True if the question was put to this person, who must still be an owner if asked as one."""
     if person not in question.event.to:
         return False
     return person in owners or person not in question.event.owners
 
 
 def was_written_after(journal: JournalReader, question: Entry[QuestionAsked], ts: str) -> bool:
-    """Was what was written then written after the question was said? What was before answers nothing, and
-    nothing answers a question that is damaged."""
+    """True if `ts` is later than the question; False if the question is damaged."""
     if not question.event.said:
         return True
     asked = journal.readable_entries(question.event.said[:1])
@@ -245,14 +229,13 @@ def was_written_after(journal: JournalReader, question: Entry[QuestionAsked], ts
 
 
 def was_said_before_stop(said: Entry[Any], stop: Entry[Any]) -> bool:
-    """Was this said before the stop, whichever of them came first?"""
+    """True if an entry precedes the stop: by Slack's time for messages, by seq for others."""
     if isinstance(said.event, PersonMessage) and isinstance(stop.event, PersonMessage):
         return moment_of(said.event.ts) < moment_of(stop.event.ts)
     return said.seq < stop.seq
 
 
 def answers_open_question(journal: JournalReader, message: Entry[Input], owners: Collection[str]) -> bool:
-    """Does a question of its thread wait for it, so that no other execution should take it for itself?"""
     for question in journal.pending_entries(QuestionAsked, thread=message.thread):
         waits = question.event.words or (question.event.resumes and means_continue(_words(message)))
         theirs = may_answer(question, message.author, owners)
@@ -262,25 +245,23 @@ def answers_open_question(journal: JournalReader, message: Entry[Input], owners:
 
 
 def means_continue(text: str) -> bool:
-    """Does it say no more than "go on"?"""
+    """True if the text only says "go on" or the like."""
     words = re.sub(r"<@\w+>|[^\w\s]", " ", text).casefold().split()
     said = [word for word in words if word not in POLITE]
     return " ".join(said) in ONWARD
 
 
 def is_background_only(inputs: Inputs) -> bool:
-    """Are they afterthoughts alone, for which nobody waits?"""
     return all(entry.event.rank is InputRank.AFTER for entry in inputs)
 
 
 def internal_inputs(inputs: Inputs) -> list[Entry[SelfCall | InternalMessage]]:
-    """What nobody said to the soul: its own thoughts, and what came of them."""
+    """Return self-calls and internal messages."""
     found: list[Entry[Any]] = [one for one in inputs if isinstance(one.event, SelfCall | InternalMessage)]
     return found
 
 
 def messages_to_answer(inputs: Inputs) -> list[Entry[PersonMessage]]:
-    """The messages to answer among these, in Slack's order, whatever the order in which they came."""
     said = [
         entry
         for entry in inputs
@@ -290,7 +271,7 @@ def messages_to_answer(inputs: Inputs) -> list[Entry[PersonMessage]]:
 
 
 def last_message_to_soul(journal: JournalReader, root: str, before: int) -> list[Entry[PersonMessage]]:
-    """What was said last to the soul in this conversation; one may begin with no more than "stop"."""
+    """Return the last message to the soul before an entry; without one, the last stop request."""
     said: Entry[Any] | None = journal.latest_of_kind(root, IncomingMessage, before=before)
     if said is None:
         said = journal.latest_of_kind(root, StopRequest, before=before)
@@ -300,7 +281,7 @@ def last_message_to_soul(journal: JournalReader, root: str, before: int) -> list
 
 
 def in_slack_order(messages: Iterable[Entry[Any]]) -> list[Entry[PersonMessage]]:
-    """Messages in Slack's order; what was changed about one stands after it."""
+    """Return messages in Slack's order, each before its changes."""
     return sorted(messages, key=_when)
 
 
@@ -316,7 +297,7 @@ DELIBERATION_PROCESS = "deliberation"
 
 
 SELF_CALL_TEXT = "prompts/open/asked"
-"""The text that says when one goes there, where the soul does not by itself."""
+"""Name of the text that says when to switch to open thought."""
 
 
 INNER_LIFE_PROCESS = "inner_life"
@@ -326,11 +307,10 @@ REMEMBERING_PROCESS = "remembering"
 
 
 EDITS_STEP = "edited"
-"""The name of the step that records which edits end a run."""
 
 
 MOST_EDITS = 10
-"""Edits after which one execution goes on with what it has: each costs a call that is broken off."""
+"""Most edits that make one execution begin again: each wastes a call."""
 
 
 SEEN = (
@@ -343,20 +323,19 @@ SEEN = (
     ActionStarted,
     ForgetRequested,
 )
-"""Entries of an execution that people may have seen, or whose deed is not to be done twice."""
+"""Kinds that people may have seen, or with effects that must not repeat."""
 
 
 def edit_ts(entry: Entry[Any]) -> Decimal:
-    """Return the ts of the edit that an entry is; 0 for what nobody edited."""
     if isinstance(entry.event, OverheardMessage | IncomingMessage) and entry.event.note == "edited":
         return moment_of(entry.key.rpartition(":")[2])
     return Decimal(0)
 
 
 def without_replaced_versions(said: Sequence[Entry[Any]]) -> list[Entry[Any]]:
-    """Return these entries without the versions of a message that a later edit among them replaces.
+    """Return entries without messages that a later edit among them replaces.
 
-    Of two that share a seq, an edit and the message that got its words, the last one given stands.
+    Of two versions with the same seq, the last one stays.
     """
     unique = {entry.seq: entry for entry in said}
     newest = dict[str, Decimal]()
@@ -378,7 +357,7 @@ def _is_replaced(entry: Entry[Any], newest: dict[str, Decimal]) -> bool:
 
 
 def unseen_edits(execution: Execution) -> list[Entry[OverheardMessage]]:
-    """Return the edits that change what a message of this execution says, and were not taken in yet."""
+    """Return edits of this execution's messages that it does not use yet."""
     journal = execution.journal
     if journal.has_none(OverheardMessage, since=execution.first.seq, upto=journal.last_seq_of_all()):
         return []
@@ -397,18 +376,15 @@ def unseen_edits(execution: Execution) -> list[Entry[OverheardMessage]]:
 
 
 def _changes(known: Entry[Any] | None, edit: Entry[OverheardMessage]) -> bool:
-    """Return True if the edit is newer than what is known of its message, and says something else."""
     return known is not None and edit_ts(edit) > edit_ts(known) and edit.event.text != known.event.text
 
 
 def edits_taken_in(execution: Execution) -> list[int]:
-    """Return the seqs of the edits that the execution has recorded as taken in."""
     found = execution.recorded_entries(InputsReceived)
     return edits_among([entry for entry in found if context_of(entry.key) == execution.path])
 
 
 def edits_among(received: Iterable[Entry[InputsReceived]]) -> list[int]:
-    """Return the seqs of the edits among what executions looked at."""
     seqs = list[int]()
     for found in received:
         if found.key.rpartition("/")[2].startswith(f"{EDITS_STEP}#"):
@@ -417,27 +393,26 @@ def edits_among(received: Iterable[Entry[InputsReceived]]) -> list[int]:
 
 
 def overtaking_edits(execution: Execution) -> list[Entry[OverheardMessage]]:
-    """Return the edits for which the execution begins anew; none if anything of its answer was seen."""
+    """Return edits for which the execution begins again; none once its answer may have been seen."""
     began = cast(SoulTurnBegan, execution.first.event)
     if began.apart is not None or execution.thread == INNER or execution.is_shown:
         return []
     edits = unseen_edits(execution)
     if not edits or len(edits_taken_in(execution)) >= MOST_EDITS or _is_seen(execution):
         return []
-    if of_kind(StopRequest, [*execution.inputs, *execution.has_new_inputs()]):  # a stop ends it for good
+    if of_kind(StopRequest, [*execution.inputs, *execution.has_new_inputs()]):  # a stop takes precedence
         return []
     return edits
 
 
 def _is_seen(execution: Execution) -> bool:
-    """Return True if people may have seen something, or something was done that is not to be done twice."""
     done = execution.recorded_entries(*SEEN, SpeechBegan, SpeechDropped)
     unsaid = {entry.cause for entry in of_kind(SpeechDropped, done)}
     for entry in done:
         if isinstance(entry.event, SEEN):
             return True
         begun_before = isinstance(entry.event, SpeechBegan) and entry.seq < execution.epoch
-        if begun_before and entry.seq not in unsaid:  # a former attempt may have shown it
+        if begun_before and entry.seq not in unsaid:  # an earlier attempt may have shown it
             return True
     return False
 
@@ -445,7 +420,6 @@ def _is_seen(execution: Execution) -> bool:
 def with_edits(
     said: Sequence[Entry[PersonMessage]], edits: Sequence[Entry[OverheardMessage]]
 ) -> list[Entry[PersonMessage]]:
-    """Return the messages that are answered, with the words of these edits where they have some."""
     newest = {entry.event.ts: entry for entry in without_replaced_versions(edits)}
     answered = list[Entry[PersonMessage]]()
     for entry in said:
@@ -460,14 +434,14 @@ def with_edits(
 
 
 SECONDS_TO_STATUS, SENTENCE = 20.0, 60.0
-"""Seconds without a first word, after which a status says so, and after which a sentence does."""
+"""Seconds without a first word until people see a status, and until they see a sentence."""
 
 
 @dataclass(eq=False, kw_only=True)
 class FirstWordWait:
-    """A person's wait for the first words of one execution, since `since` on the steady clock.
+    """A wait for an answer's first words; `since` is steady time.
 
-    `signs` counts what was done about it; `telling` is on its way. `failed`: Slack did not take the sentence.
+    `signs` counts the notices so far, `telling` is the one being sent. `failed`: Slack refused the sentence.
     """
 
     since: float
@@ -478,35 +452,32 @@ class FirstWordWait:
 
     @property
     def next_sign_at(self) -> float | None:
-        """The time of its next sign, on the steady clock; None: there is none."""
+        """Steady time of the next notice, or None."""
         if self.signs > 1:
             return None
         return self.since + (SECONDS_TO_STATUS, SENTENCE)[self.signs]
 
     async def finish_telling(self) -> None:
-        """Wait until what is being said of the wait stands in Slack."""
+        """Wait until a notice being sent is in Slack."""
         if self.telling is not None:
             telling, self.telling = self.telling, None
             await telling
 
 
 class FirstWordWaits:
-    """All executions for which a person waits."""
+    """Waits for first words by execution, in memory only."""
 
     def __init__(self) -> None:
         self._of: WeakKeyDictionary[Execution, FirstWordWait] = WeakKeyDictionary()
         self._calling: dict[Execution, FirstWordWait] = {}
         self.any = asyncio.Event()
-        """Set while somebody may wait."""
+        """Set while any execution may wait."""
 
     @asynccontextmanager
     async def track_wait(
         self, execution: Execution, now: float, *, anew: bool
     ) -> AsyncIterator[FirstWordWait]:
-        """While inside, a call is queued or on its way for which a person waits.
-
-        `anew`: each call counts from its own begin, and not from that of the first one.
-        """
+        """Count the time in which a model call waits or runs; `anew` begins at zero for each call."""
         wait = self._of.get(execution)
         if wait is None:
             wait = self._of[execution] = FirstWordWait(since=now)
@@ -524,20 +495,18 @@ class FirstWordWaits:
             await wait.finish_telling()
 
     def has_failed(self, execution: Execution) -> bool:
-        """True if Slack did not take the sentence on the wait for this execution."""
         wait = self._of.get(execution)
         return wait is not None and wait.failed
 
     @property
     def next_sign_at(self) -> float | None:
-        """The time of the next sign of any of them, on the steady clock; None: there is none."""
+        """Earliest steady time of a notice, or None."""
         return min(
             (wait.next_sign_at for wait in self._calling.values() if wait.next_sign_at is not None),
             default=None,
         )
 
     def overdue(self, now: float) -> Mapping[Execution, FirstWordWait]:
-        """Return those whose next sign is due by now."""
         return {
             execution: wait
             for execution, wait in self._calling.items()
@@ -546,11 +515,10 @@ class FirstWordWaits:
 
 
 INITIAL_PROCESS = "conversation"
-"""Where every thread begins."""
 
 
 EXPERT_PROCESS = "expert"
-"""The playbook that only Escalate leads to, with a model of its own."""
+"""Playbook with its own model; only Escalate leads to it."""
 
 
 def last_message_seq(journal: JournalReader, root: str, before: int = ALWAYS) -> int:

@@ -1,35 +1,8 @@
-"""The model calls of a turn: what they may cost, how they are recorded, and what happens when nobody answers.
+"""Model calls of a turn: cost, records, prompts, and alerts to owners.
 
-A call that cannot be made is Unavailable to the engine, which waits and tries again; that it failed is in the
-journal all the same, for whoever watches.
-
-Stretches of a conversation: what many prompts of a thread begin with is named once, and not by each call.
-
-A prompt only grows at its end, so the stretches of a conversation are the same in call after call. Each has a
-key of what it names: whoever needs it finds it, and a kill after it was written leaves one that the next call
-needs, too.
-
-An owner is told in a direct message that something of the soul's needs mending, or that a model is away.
-
-Who meets it leaves an afterthought in the owner's conversation, whose own turn says it: so it is said once,
-whoever is killed when. Its key names the one before it, so that two turns leave one.
-
-What is thought at this moment, for whoever looks at the journal: before it is recorded, and never kept.
-
-A call that ends is forgotten here, whatever came of it. Nothing of this is written anywhere. Readers hold no
-more of it than how much they were sent: who never reads costs nothing.
-
-The longest answer by the name of the call: the one table of `max_tokens`.
-
-What a model thinks before it answers has room of its own besides. A call whose name is not here, as those of
-an owner's process, may answer as long as its form allows: see `request` in claude/request.py.
-
-A prompt is kept below what its model takes: before it is sent, and once more where a server refused it.
-
-What is shown instead is a recorded entry, so that a call that is read back asks the same. The memory of the
-process stays whole.
-
-The urgency of the model calls of an execution: it follows from who waits for them.
+A call that cannot be made is recorded and raises Unavailable, so that the engine retries. Prompts grow only
+at their end: a common beginning is recorded once, in chunks keyed by content. A prompt that is too long is
+shortened; the omission is recorded for replays.
 """
 
 from __future__ import annotations
@@ -88,7 +61,7 @@ from daemon.turn.usage_limits import ReadingAllowance
 
 
 def urgency_of(execution: Execution, *, reading: bool) -> RequestUrgency:
-    """Return the urgency of a call of this execution; `reading`: it is part of one."""
+    """Return the urgency of an execution's calls; `reading`: they belong to a reading."""
     inputs = execution.first_inputs
     if root_of(execution.thread) == INNER or is_background_only(inputs) or of_kind(UnpromptedMessage, inputs):
         return RequestUrgency.BACKGROUND
@@ -98,27 +71,24 @@ def urgency_of(execution: Execution, *, reading: bool) -> RequestUrgency:
 
 
 NOTICING = "noticing"
-"""The process that tells it."""
 
 
 AGAIN = 86_400.0
-"""Seconds after which an owner is told again, while nothing is mended."""
+"""Seconds after which owners are alerted again of a lasting fault."""
 
 
 REFUSED = "refused"
-"""What it is about, and the text that says it, where Slack took no form of something."""
 
 
 QUIET = 600.0
-"""Seconds in which an owner is told of the same fault once, however often it comes and goes."""
+"""Least seconds between two notices about a fault."""
 
 
 LASTING = 300.0
-"""Seconds for which a report on a model must stand before owners are told of it."""
+"""Seconds until owners learn that a model is slow or cannot be reached."""
 
 
 LOOK = 10.0
-"""Seconds between two looks at the reports."""
 
 
 log = logging.getLogger(__name__)
@@ -126,9 +96,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerNotice:
-    """What owners are to know `about` a subject. `text` is the owner's text that says it around `what`.
+    """A notice for owners `about` a subject; `text` names the owner's text, filled with `what`.
 
-    `is_news` says whether an owner who was told at a time, by a given afterthought, must be told again.
+    `is_news` returns whether to send it, given the last notice.
     """
 
     about: str
@@ -139,7 +109,7 @@ class OwnerNotice:
 
 
 async def alert_owners(deps: TurnDependencies, execution: Execution, call: Entry[ModelCall]) -> None:
-    """Let the owners know what a failed call tells of the account, if it does, and they do not know yet."""
+    """Alert the owners if a failed call shows a new fault of the provider account."""
     fault = failure_of_call(call.event)
     if fault.failure not in ACCOUNT:
         return
@@ -154,7 +124,7 @@ async def alert_owners(deps: TurnDependencies, execution: Execution, call: Entry
 
 
 async def watch_models(deps: TurnDependencies) -> None:
-    """Tell the owners of each model that has been away, or slow, for some minutes, until cancelled."""
+    """Alert the owners of models that are slow or cannot be reached, until cancelled."""
     while deps.owners:
         await deps.clock.sleep(LOOK)
         try:
@@ -162,11 +132,10 @@ async def watch_models(deps: TurnDependencies) -> None:
             for notice in _notices(deps, lasting):
                 await _tell_owners(deps, notice, _free)
         except JournalError as error:
-            log.info("The owners are told of the model later: %s", error)  # the journal said why
+            log.info("The owners are told of the model later: %s", error)
 
 
 def _notices(deps: TurnDependencies, reports: Sequence[ModelReport]) -> Iterator[OwnerNotice]:
-    """One notice of all models that are away, and one of all that are slow. The account has its own."""
     now = deps.clock.now()
     away = [one for one in reports if not one.slow and one.failure not in ACCOUNT]
     slow = [one for one in reports if one.slow and not one.is_usual]
@@ -178,12 +147,11 @@ def _notices(deps: TurnDependencies, reports: Sequence[ModelReport]) -> Iterator
 
 
 def _began_since(began: float, last: Entry[BackgroundTask]) -> bool:
-    """Did it begin after the owner was told last?"""
     return began > last.at
 
 
 def _free() -> None:
-    """Hold nothing: the afterthought that follows has a key of its own."""
+    """Do nothing instead of a check of the lease: the task's key prevents duplicates."""
 
 
 async def _tell_owners(deps: TurnDependencies, notice: OwnerNotice, hold: Hold) -> None:
@@ -203,9 +171,9 @@ async def _tell_owners(deps: TurnDependencies, notice: OwnerNotice, hold: Hold) 
 
 
 async def report_slack_refusal(turn: Turn, word: str) -> None:
-    """Let the owners know that Slack refused, with this word, every form of something.
+    """Alert the owners that Slack refused every form of a message with the error code `word`.
 
-    That it cannot say this to an owner is no news for owners.
+    If Slack refuses the alert, no further alert follows.
     """
     deps, first = turn.deps, turn.execution.first.event
     deps.speaker.report_left_out(turn.thread, word)
@@ -218,7 +186,6 @@ async def report_slack_refusal(turn: Turn, word: str) -> None:
 
 
 async def _leave(deps: TurnDependencies, notice: OwnerNotice, thread: str) -> None:
-    """An afterthought for the owner's conversation, if there is none about this yet."""
     journal = deps.journal
     last = None
     before = 0
@@ -234,9 +201,8 @@ async def _leave(deps: TurnDependencies, notice: OwnerNotice, thread: str) -> No
 
 
 def _is_news(deps: TurnDependencies, notice: OwnerNotice, last: Entry[BackgroundTask]) -> bool:
-    """Was it mended since the owner was told last, or was that long ago?"""
     past = deps.clock.now() - last.at
-    if not 0 <= past < AGAIN:  # long ago, or dated by a clock that was ahead
+    if not 0 <= past < AGAIN:  # `past` is negative if the clock was ahead before
         return True
     if past < QUIET:
         return False
@@ -244,7 +210,6 @@ def _is_news(deps: TurnDependencies, notice: OwnerNotice, last: Entry[Background
 
 
 def _is_mended(deps: TurnDependencies, fault: AccountFault, last: Entry[BackgroundTask]) -> bool:
-    """Has a model answered since then that shows this fault to be over?"""
     for call in deps.journal.entries_of_kind(ModelCall, since=last.seq):
         if call.event.outcome in USABLE_REPLIES and fault.is_mended_by(call.event.model):
             return True
@@ -252,17 +217,17 @@ def _is_mended(deps: TurnDependencies, fault: AccountFault, last: Entry[Backgrou
 
 
 EACH = 128
-"""Entries of a stretch: fewer than so many are named one by one."""
+"""Entries in one prompt chunk."""
 
 
 Parts = tuple[tuple[int, ...], tuple[int, ...]]
-"""Of what a conversation is made: its stretches, and the entries after these."""
+"""Seqs of chunks, and of the entries after them."""
 
 
 async def chunk_entries(journal: Journal, execution: Execution, seqs: tuple[int, ...]) -> Parts:
-    """What stands for these entries, which a conversation of this execution is made of.
+    """Return the seqs of chunks, recorded if new, and of the entries after them.
 
-    Its stretches are in the journal from then on. Raises Fenced and JournalError.
+    Raises FencedError and JournalError.
     """
     if len(seqs) < EACH:
         return (), seqs
@@ -270,27 +235,25 @@ async def chunk_entries(journal: Journal, execution: Execution, seqs: tuple[int,
         if _is_first(journal, execution):
             return (), seqs
         stretches = [await _entered(journal, execution, each) for each in _whole(seqs)]
-    except JournalDamaged:  # what was thought is not lost over what only makes it shorter
+    except JournalDamaged:  # chunks only save space: a damaged journal must not lose the call
         return (), seqs
     return tuple(stretches), seqs[len(stretches) * EACH :]
 
 
 def _is_first(journal: Journal, execution: Execution) -> bool:
-    """Has nothing been asked in this thread yet? Many a conversation of a DM is one question, which begins
-    with all that was said there before: stretches of that would be named once."""
+    """True if the thread has no model call yet: many DMs end after one, for which chunks do not pay."""
     return journal.latest_of_kind(execution.thread, ModelCall) is None
 
 
 def _whole(seqs: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """All stretches of these entries that are full."""
     for end in range(EACH, len(seqs) + 1, EACH):
         yield seqs[end - EACH : end]
 
 
 async def _entered(journal: Journal, execution: Execution, seqs: tuple[int, ...]) -> int:
-    """The stretch of these entries, which is in the journal from then on.
+    """Return the seq of a chunk, recorded if new.
 
-    It follows from nothing but what it names, so that whoever forgets finds in it what is in it.
+    The chunk's key depends only on its seqs, so that forgetting finds its content.
     """
     thread = execution.thread
     key = prompt_chunk_key(thread, seqs)
@@ -307,26 +270,25 @@ NAME = "shortened"
 
 
 TRIES = 4
-"""How often more is left out where the count was wrong."""
+"""Most attempts to shorten a prompt, since each estimate may be wrong."""
 
 
 MORE = 1.25
-"""How much more each time."""
+"""Factor by which each attempt omits more."""
 
 
 PARTS = (1, 2, 4)
-"""Where so much cannot be left out, a half or a quarter of it may do: the server's own count is not known."""
+"""Divisors of the excess, tried in turn: the server's count of tokens is unknown."""
 
 
 MARK = 40
-"""Tokens of the mark that says so."""
 
 
 UNMARKED = Memory(role="user", content="")
 
 
 async def fit_prompt(ctx: Context, memory: WorkingMemory, model: str, over: int) -> WorkingMemory:
-    """The memory that a model is shown; in the usual case (`over` is 0 tokens) this one."""
+    """Return the memory, shortened by `over` tokens for the model."""
     found = await ctx.record_if_found(NAME, lambda: _needed(ctx, memory, model, over))
     return _applied(memory, found)
 
@@ -334,7 +296,7 @@ async def fit_prompt(ctx: Context, memory: WorkingMemory, model: str, over: int)
 async def shrink_refused_prompt(
     ctx: Context, memory: WorkingMemory, refusal: Entry[ModelCall], over: int
 ) -> WorkingMemory | None:
-    """The memory to show after a refusal for size; None where nothing of it can be left out."""
+    """Return the memory, shortened after the server refused its size; None if nothing can be omitted."""
     if not can_be_shortened(memory):
         return None
     model = refusal.event.model
@@ -361,7 +323,6 @@ def _applied(memory: WorkingMemory, found: Entry[PromptShortened] | None) -> Wor
 def _needed(
     ctx: Context, memory: WorkingMemory, model: str, over: int, *, refused: bool = False
 ) -> PromptShortened | None:
-    """What has to be left out; None: nothing, or all that could be is not enough."""
     if not over:
         return None
     essential = _essential(ctx, memory)
@@ -382,7 +343,6 @@ def _count(memory: WorkingMemory) -> int:
 
 
 def _essential(ctx: Context, memory: WorkingMemory) -> Set[int]:
-    """The places of what is answered, and of what a run was told first: its goal, and what it may choose."""
     answered = set(seqs_of(ctx.execution.inputs))
     places = {place for place, one in enumerate(memory.conversation) if one.seq in answered}
     for place, one in enumerate(memory.conversation):
@@ -392,55 +352,48 @@ def _essential(ctx: Context, memory: WorkingMemory) -> Set[int]:
 
 
 SPOKEN = 8_000
-"""About three messages in Slack."""
+"""Most tokens of a spoken answer, about three Slack messages."""
 
 
 ANSWER_LIMITS: Mapping[str, int] = {
-    # what people read
     "pipeline": SPOKEN,
     "plainly": SPOKEN,
     "plain": 800,
     "deliberate": SPOKEN,
-    # thoughts
     "internal_monologue": 600,
     "think": 600,
     "tick": 4_000,
-    # a few words in JSON
     "judge": 200,
     "compare": 200,
     "decision": 400,
     "mental_query": 400,
     "choose": 800,
     "brainstorm": 800,
-    # what is kept
     "learn": 400,
     "sum-up": 1_600,
     "summarize": 1_600,
-    # what reads: programs, and answers about pieces of any kind
     "recurse": SPOKEN,
     "read": SPOKEN,
     "llm_query": SPOKEN,
 }
-"""Tokens."""
+"""Most tokens of an answer, by the call's name; thinking does not count."""
 
 
 def max_answer_tokens(name: str) -> int | None:
-    """Return how many tokens the answer to a call of this name may have; None: what its form allows."""
+    """Return the most tokens of a call's answer; None if only its form limits it."""
     return ANSWER_LIMITS.get(name)
 
 
 LONGEST = 64 * 1024
-"""Characters of one answer that are shown while it comes; all of it stands in the journal later."""
+"""Most characters of an answer that viewers see."""
 
 
 BREATH = 0.05
-"""Seconds in which what comes is gathered for one event."""
+"""Seconds of output sent to viewers together."""
 
 
 @dataclass(slots=True, kw_only=True)
 class LiveCall:
-    """One call of a model that is on its way: in which thread, under which key, and its answer so far."""
-
     thread: str
     key: str
     name: str
@@ -448,7 +401,7 @@ class LiveCall:
 
 
 class LiveCalls:
-    """All calls that are on their way, for whoever looks. Nothing of them is kept."""
+    """Running model calls, for viewers; in memory only."""
 
     def __init__(self) -> None:
         self._attempts: dict[int, LiveCall] = {}
@@ -457,7 +410,7 @@ class LiveCalls:
 
     @contextmanager
     def attempt(self, thread: str, key: str, name: str) -> Iterator[Callable[[str], None]]:
-        """While inside, this call is on its way; what is given takes its answer, delta by delta."""
+        """Register a call; yield a function for the deltas of its answer."""
         number = next(self._numbers)
         attempt = LiveCall(thread=thread, key=key, name=name)
 
@@ -475,7 +428,7 @@ class LiveCalls:
             self._tell()
 
     async def follow(self) -> AsyncIterator[bytes]:
-        """What comes, as events for one reader, for ever: what was there before them comes first."""
+        """Yield server-sent events without end, beginning with the present state."""
         sent: dict[int, int] = {}
         while True:
             changed = self._changed
@@ -485,7 +438,6 @@ class LiveCalls:
             await asyncio.sleep(BREATH)
 
     def _news(self, sent: dict[int, int]) -> Iterator[Mapping[str, Any]]:
-        """What a reader was not sent yet, made as they take it; `sent`, how much they were, is kept up."""
         for number in [one for one in sent if one not in self._attempts]:
             del sent[number]
             yield {"number": number, "over": True}
@@ -509,18 +461,17 @@ Schema = Mapping[str, Any]
 
 
 Came = tuple[WorkingMemory, Entry[ModelCall] | None]
-"""The memory by then, and the answer; None where there is none."""
+"""Memory as sent, and the model call; None if people spoke before its answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRequest:
-    """A call that is to be made: under which name, with what in mind, and by which model.
+    """A model call to make.
 
-    `hear` gets the text of the answer as it comes; `schema` is what the answer is held to. `wording` are the
-    names of the owner's texts that were read so far, `people` the ids of those who are answered, `suffix`
-    that of the tags in it. The first of the `stop_sequences` ends the answer. With `partial` an answer that
-    broke off is an answer. Without `private`, the private sections of earlier answers are left out. With a
-    `ledger` it is part of a reading, and its bounds hold, but for the `last` call.
+    `hear` receives the text as it comes. `wording`: owner's texts read so far; `people`: ids of people
+    answered; `suffix`: tag suffix. `partial` accepts an answer that broke off. Without `private`, private
+    sections of earlier answers are left out. `ledger` is the allowance of a reading, which its `last` call
+    may exceed.
     """
 
     name: str
@@ -539,7 +490,7 @@ class CallRequest:
 
 
 async def call_once(deps: TurnDependencies, ctx: Context, wanted: CallRequest) -> Entry[ModelCall]:
-    """One model call, tried once and recorded whatever came of it; a recorded one is never paid again."""
+    """Call a model once and record the outcome, which a replay reads."""
 
     async def made(calling: CallAttempt) -> Entry[ModelCall]:
         return await ctx.step(
@@ -558,8 +509,9 @@ async def call_once(deps: TurnDependencies, ctx: Context, wanted: CallRequest) -
 async def call_until_spoken_to(
     deps: TurnDependencies, ctx: Context, wanted: CallRequest
 ) -> Entry[ModelCall] | Sequence[Entry[PersonMessage]]:
-    """One that waits until the model can be reached, unless somebody speaks meanwhile: then what they said,
-    which is answered, too, by whoever asks again with it in mind."""
+    """Call a model, waiting for the end of an outage. If people speak meanwhile, return their messages, which
+    the turn then answers.
+    """
 
     async def made(calling: CallAttempt) -> Entry[Any]:
         return await ctx.step(
@@ -580,9 +532,9 @@ async def call_until_spoken_to(
 
 
 async def call_until_answered(deps: TurnDependencies, ctx: Context, wanted: CallRequest) -> Entry[ModelCall]:
-    """One that waits until the model can be reached, whatever is said meanwhile: for what runs in parallel.
+    """Call a model, waiting for the end of an outage.
 
-    Raises Unavailable when it was tried for long enough.
+    Raises Unavailable if it lasts longer than the engine waits.
     """
 
     async def made(calling: CallAttempt) -> Entry[ModelCall]:
@@ -599,8 +551,6 @@ async def _fitted(
     wanted: CallRequest,
     made: Callable[[CallAttempt], Awaitable[Entry[Any]]],
 ) -> Entry[Any]:
-    """The call with a prompt that its model takes; asked once more, with less, where it was refused for its
-    size."""
     async with AsyncExitStack() as purse:
         calling = CallAttempt(deps, ctx, wanted, purse)
         memory = await fit_prompt(ctx, wanted.memory, calling.model, calling.excess_tokens())
@@ -617,10 +567,9 @@ async def _fitted(
 
 
 class CallAttempt:
-    """A call on its way: its request, and the event that comes of it.
+    """An attempt at a model call; `saw` is a digest of its request without answer limits.
 
-    `saw` stands for all that the request says, but for the bounds of the answer. What it may cost is held in
-    `purse` until it is on disk.
+    `purse` reserves its cost until the outcome is recorded.
     """
 
     def __init__(
@@ -635,20 +584,20 @@ class CallAttempt:
             memory = without_private_sections(memory)
         asked = deps.llm.request(memory, wanted.role, wanted.schema)
         self.model = str(asked["model"])
-        written = canonical_json(asked)  # once: a prompt may be long
+        written = canonical_json(asked)
         self.saw = digest_of_json(written)
         self._size = len(written)
-        # The bounds follow from the name, and are no part of what the model sees.
+        # the limits follow from the call's name
         self.request = deps.llm.bounded_request(
             asked, max_answer_tokens(wanted.name), wanted.stop_sequences, likeliest=wanted.name == PLAIN_CALL
         )
 
     def excess_tokens(self, *, refused: bool = False) -> int:
-        """How many tokens too many its prompt has; `refused`: the server would not take it as it is."""
+        """Return the number of tokens by which the prompt is too long; `refused`: the server refused it."""
         return self._deps.llm.excess_tokens(self.request, self._size, refused=refused)
 
     async def send_or_raise(self) -> ModelCall:
-        """Send it; raises Unavailable where the model cannot be reached."""
+        """Send the request. Raises Unavailable if the model cannot be reached."""
         may_be_partial = self._wanted.partial and not self._ctx.execution.is_in_outage
         made = await self.send()
         if made.is_too_long:
@@ -664,7 +613,7 @@ class CallAttempt:
         return made
 
     async def send(self) -> ModelCall:
-        """Send it, if the purse allows; again, where it was broken off so that a person need not wait."""
+        """Send the request if the budget allows it, again if it gave way to a person's call."""
         made = await self._asked()
         while made.gave_way:
             await self._ctx.append_note(made, "tried")
@@ -676,7 +625,7 @@ class CallAttempt:
         execution = self._ctx.execution
         hear = self._wanted.hear
         if execution.is_in_outage:
-            hear = None  # half answers would pile up while it lasts
+            hear = None  # partial answers would pile up during an outage
         root = root_of(execution.thread)
         self._purse.enter_context(self._deps.gauge.count_call_in_flight(root))
         self._purse.enter_context(self._deps.reach.track_call(self.model, root))
@@ -690,16 +639,15 @@ class CallAttempt:
             reply = await self._in_turn(amount, hear)
         if reply is None:
             reply = ModelReply(outcome="over-budget", model=self.model, failure=reached or self._why(amount))
-        await execution.wait_until_all_saved()  # the call did not wait, but names what it saw
+        await execution.wait_until_all_saved()  # the record names these entries, so they must be on disk
         made = await self._event(reply)
         self._deps.reach.note_call(made)
         return made
 
     async def _in_turn(self, amount: float, hear: Hear | None) -> ModelReply | None:
-        """The reply, when its turn has come in the queue; None where the budget does not allow it by then."""
         deps, execution = self._deps, self._ctx.execution
         held = deps.budget.reserve(amount, execution.stopping)
-        if not deps.budget.can_spend(amount):  # nobody stands in a queue to be refused
+        if not deps.budget.can_spend(amount):  # refuse before queueing
             await self._purse.enter_async_context(held)
             return None
         urgency = urgency_of(execution, reading=self._wanted.ledger is not None)
@@ -716,7 +664,6 @@ class CallAttempt:
                 return await self._sent(heard, place)
 
     async def _sent(self, hear: Hear | None, place: QueuedRequest) -> ModelReply:
-        """The reply to the request; a call of a reading is broken off when the time of that is over."""
         execution, ledger = self._ctx.execution, self._wanted.ledger
         send = self._deps.llm.call
         if ledger is None:
@@ -732,17 +679,12 @@ class CallAttempt:
         return replace(reply, failure=why)
 
     def _why(self, amount: float) -> str:
-        """Why the day's budget lets no call through that may cost so much; empty where another day may."""
         if amount > self._deps.budget.daily:
             return TOO_DEAR
         return ""
 
     @contextmanager
     def _looked_at(self, hear: Hear | None, wait: FirstWordWait | None) -> Iterator[Hear | None]:
-        """While inside, onlookers are told what `hear` is told, and before it.
-
-        Nothing of an answer is heard while people are being told that it takes long.
-        """
         show_call = self._deps.show_call
         if show_call is None:
             yield hear
@@ -760,13 +702,10 @@ class CallAttempt:
             yield heard
 
     async def _parts(self) -> Parts:
-        """What names the entries that the conversation comes from; what was paid for waits for a journal
-        that cannot be written."""
         deps, seqs = self._deps, tuple(self._seqs())
         return await retry_until_written(deps.clock, chunk_entries, deps.journal, self._ctx.execution, seqs)
 
     def _seqs(self) -> Iterator[int]:
-        """The entries that the conversation comes from, in order."""
         record = self._ctx.execution.record
         for memory in self._wanted.memory.conversation:
             found = record.find(memory.key)
@@ -850,11 +789,8 @@ async def call_interruptibly(
     partial: bool = False,
     private: bool = True,
 ) -> tuple[WorkingMemory, Entry[ModelCall]]:
-    """Call a model, and hear what people say while it cannot be reached.
-
-    The memory grows by what was heard meanwhile, which is answered, too. Not for what runs in parallel. With
-    `partial` an answer that broke off is an answer. Without `private`, the private sections of earlier
-    answers are left out of what the model sees.
+    """Call a model, waiting for the end of an outage. If people speak meanwhile, return their messages, which
+    the turn then answers.
     """
     wanted = CallRequest(
         name=name,

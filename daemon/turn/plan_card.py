@@ -1,7 +1,6 @@
-"""The plan of a conversation as one card in Slack: a message that changes in place and is not said again.
+"""Plan card of a conversation: one Slack message, edited in place.
 
-It lasts for as long as its thread stays in a process. What it shows is known from the journal; what a kill
-or a refusal leaves in doubt is looked for in Slack. A card is a nicety: no turn fails for it for long.
+A card belongs to its thread's stay in a process. Its failure ends no turn.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from daemon.turn.speech import SPEECH_RECEIPT, own_messages_since, ts_of_key
 from daemon.turn.turn import Turn
 
 PATIENT = 2
-"""Failures of a turn, some seconds, after which it goes on without this change of its card."""
+"""Failed attempts of a turn after which a change of the card is skipped."""
 
 
 MOST = 2
-"""Cards while a thread stays in a process: one, and another where people delete that."""
+"""Most cards in one stay of the thread in a process: another replaces a deleted one."""
 
 
 UNSEEN = "it was interrupted before Slack had it"
@@ -57,7 +56,6 @@ def plans_so_far(turn: Turn) -> Sequence[PlanChanged]:
 
 
 async def _put_plan_card(turn: Turn, plan: PlanState) -> None:
-    """The card shows this plan from now on, whether it is posted for that or changes."""
     key = turn.ctx.next_key("card")
     asked = fingerprint("card", *_reads(plan))
     intent: Entry[CardIntended] | None = turn.ctx.read_back(key, asked)
@@ -70,7 +68,7 @@ async def _put_plan_card(turn: Turn, plan: PlanState) -> None:
 
 
 async def settle_plan_card(turn: Turn, intent: Entry[CardIntended]) -> None:
-    """Its turn shows it no more: it is recorded whether it stands in Slack."""
+    """Record whether the card's last change is in Slack; its turn has ended."""
     await _end(turn, intent, _find)
 
 
@@ -93,13 +91,11 @@ async def _end(turn: Turn, intent: Entry[CardIntended], look: Look) -> None:
 
 
 async def _find(turn: Turn, *intents: Entry[CardIntended]) -> str | None:
-    """The ts of the message that one of these has posted or changed."""
     own = await own_messages_since(turn, intents[0])
     return ts_of_key(own, [intent.key for intent in intents])
 
 
 async def _put(turn: Turn, intent: Entry[CardIntended]) -> str:
-    """Bring it about that the card shows this; its ts. Raises SpeechFailed, CardRefused."""
     journal, speaker, thread = turn.journal, turn.speaker, turn.thread
     came = _came_here(turn)
     shown = journal.thread_entries(thread, CardShown, since=came)
@@ -121,18 +117,15 @@ async def _put(turn: Turn, intent: Entry[CardIntended]) -> str:
 
 
 def _reads(plan: PlanState) -> tuple[Any, ...]:
-    """What a card of this plan shows."""
     return plan.heading, plan.steps
 
 
 def _doubtful(turn: Turn, intent: Entry[CardIntended], since: int) -> Sequence[Entry[CardIntended]]:
-    """What was to be shown since then, and nobody knows whether Slack has it; also this, if it is not new."""
     begun = turn.journal.thread_entries(turn.thread, CardIntended, since=since)
     return [one for one in begun if one.seq != intent.seq or intent.seq < turn.execution.epoch]
 
 
 def _came_here(turn: Turn) -> int:
-    """The seq with which the thread came into the process that it is in."""
     came, process = 0, ""
     for transition in turn.journal.thread_entries(turn.thread, ProcessChanged):
         if transition.event.to != process:

@@ -1,19 +1,8 @@
-"""What was said before the soul was called in, in its thread or above it, and its own words that it is asked
-about: the first step of an execution that can fetch it.
+"""First steps of an execution: earlier messages, DM context, log after a restart.
 
-Once Slack is asked the step is recorded whatever came of it, so that a replay sees what the first attempt
-saw; where there is nothing to ask for, there is none. Where Slack does not answer, the next turn asks again.
-
-A DM is one conversation, though each message at its top begins a thread: what was said in the others is
-carried over into each, as a fact of its own, before anything is asked.
-
-At a thread's first turn that is what it begins with, and at each later one what the others kept since, which
-stands after all that the thread has seen.
-
-An execution that begins again, because what it asks has changed: what it knows of what it had done.
-
-Its log is one memory, and after it stands what was said in the thread since its first begin. What it does
-not ask any more loses its buttons.
+Earlier messages are those before the soul was called into a thread, and its own message to which people
+reply. A failed fetch is recorded for replays; a later turn tries again. Each top-level message of a DM begins
+a thread, so messages of its other threads are imported.
 """
 
 from __future__ import annotations
@@ -51,17 +40,17 @@ from daemon.turn.speech import whisper
 from daemon.turn.turn import Turn
 
 PATIENCE = 30.0
-"""Seconds that an answer waits for it."""
+"""Seconds that an answer may be delayed by the fetch of earlier messages."""
 
 
 TRIES = 5
-"""Turns of a thread in which it is tried."""
+"""Most turns of a thread that try the fetch."""
 
 
 async def fetch_earlier_messages(turn: Turn) -> None:
-    """Fetch it, where nobody has. Whoever stops the soul ends this, too.
+    """Fetch earlier messages unless the thread has them; a stop ends the fetch.
 
-    What is found there that called the soul in, too, and has no answer yet, is answered by this turn.
+    The turn also answers unanswered ones that called the soul.
     """
     key = turn.ctx.next_key("overheard")
     called: Sequence[int] = ()
@@ -71,7 +60,6 @@ async def fetch_earlier_messages(turn: Turn) -> None:
 
 
 async def _overhear(turn: Turn, place: ConversationOpened, key: str) -> Sequence[int]:
-    """Fetch what was said, where that is wanted, and return the inputs that were found there."""
     unasked = _said_unasked(turn, place)
     if (place.is_whole and not unasked) or not _is_wanted(turn):
         return ()
@@ -82,12 +70,10 @@ async def _overhear(turn: Turn, place: ConversationOpened, key: str) -> Sequence
 
 
 def _may_be_fetched(turn: Turn) -> bool:
-    """Does this execution answer somebody, and is it at its very beginning?"""
     return not turn.execution.record.is_replaying and turn.apart is None and turn.addressed
 
 
 def _said_unasked(turn: Turn, place: ConversationOpened) -> Sequence[int]:
-    """What the soul itself said there, and is answered now."""
     root = turn.deps.people.places.find_unprompted(place.team, place.channel, place.ts)
     if not root:
         return []
@@ -95,14 +81,13 @@ def _said_unasked(turn: Turn, place: ConversationOpened) -> Sequence[int]:
 
 
 def _is_wanted(turn: Turn) -> bool:
-    """Was it never fetched whole, nor tried too often?"""
     fetches = turn.journal.thread_entries(turn.thread, EarlierMessagesFetched)
     tries = [fetch.event for fetch in fetches if fetch.seq < turn.began_seq]
     return len(tries) < TRIES and not any(fetch.whole for fetch in tries)
 
 
 async def _kept(turn: Turn, found: EarlierMessages | None, unasked: Sequence[int]) -> EarlierMessagesFetched:
-    """Append what was said: all of it at once, as a thread may be long."""
+    """Append all fetched messages in one batch, as a thread may be long."""
     if found is None:
         return EarlierMessagesFetched(seqs=tuple(unasked), whole=False)
     fence = Fence(thread=turn.thread, epoch=turn.execution.epoch)
@@ -117,7 +102,6 @@ async def _kept(turn: Turn, found: EarlierMessages | None, unasked: Sequence[int
 
 
 async def _fetch(turn: Turn, surroundings: EarlierMessageSource) -> EarlierMessages | None:
-    """What Slack shows of it; None where it does not, or not in time, or somebody stops the soul."""
     fetching = asyncio.create_task(surroundings.earlier_messages(turn.thread))
     ends = (
         fetching,
@@ -136,11 +120,11 @@ async def _fetch(turn: Turn, surroundings: EarlierMessageSource) -> EarlierMessa
 
 
 WAITING = 20
-"""Messages of other conversations, not answered yet, of which it hears."""
+"""Most unanswered messages imported from other threads of the DM."""
 
 
 async def import_dm_context(turn: Turn) -> None:
-    """Fix it once for each execution, as of its first begin; one that begins again sees the same again."""
+    """Import context from the DM's other threads, once per execution, restarts included."""
     key = turn.ctx.next_key("carried-over")
     recorded: Entry[DmContextImported] | None = turn.ctx.read_back(key)
     for before in turn.execution.recorded_entries(DmContextImported):
@@ -157,7 +141,6 @@ async def import_dm_context(turn: Turn) -> None:
 
 
 def _said_elsewhere(turn: Turn) -> list[Memory]:
-    """What was said in this DM and is new to this thread: what was kept, then what waits for an answer."""
     dms, past = turn.deps.pasts.dms, turn.past
     if past.carried or past.memories:
         kept = dms.kept_elsewhere(turn.thread, past.carried, turn.began_seq)
@@ -168,7 +151,6 @@ def _said_elsewhere(turn: Turn) -> list[Memory]:
 
 
 def _waiting(turn: Turn) -> Sequence[Entry[IncomingMessage]]:
-    """What was said in other conversations of this DM, and has no answer yet."""
     dms = turn.deps.pasts.dms
     waiting = []
     for said in turn.journal.pending_entries(IncomingMessage):
@@ -179,7 +161,7 @@ def _waiting(turn: Turn) -> Sequence[Entry[IncomingMessage]]:
 
 
 async def recall_restart_log(turn: Turn) -> None:
-    """What was done before is one memory, and what was said since stands after it."""
+    """Add to the memory a log of the work before a restart, and the messages since."""
     if not turn.execution.restarts:
         return
     lines = [_done(entry) for entry in turn.execution.restart_log if not entry.event.taken_from]
@@ -192,7 +174,6 @@ async def recall_restart_log(turn: Turn) -> None:
 
 
 def _done(entry: Entry[Any]) -> str:
-    """What an entry tells of what was done, in a line; empty where it tells nothing."""
     match entry.event:
         case ModelCall(outcome="ok" | "cut", text=text):
             return f"thought: {text}"
@@ -208,7 +189,9 @@ def _done(entry: Entry[Any]) -> str:
 
 
 def _said_since(turn: Turn) -> Sequence[Entry[Any]]:
-    """What people said to it after its first begin, and what others kept here, up to the restart."""
+    """Return messages and kept entries of other executions from between the execution's first begin and its
+    restart.
+    """
     journal, execution = turn.journal, turn.execution
     restart = journal.get(f"{execution.abandoned[-1]}/restarted")
     assert restart
@@ -231,7 +214,7 @@ def _said_since(turn: Turn) -> Sequence[Entry[Any]]:
 
 
 async def report_void_answers(turn: Turn, answers: Sequence[Entry[Input]]) -> None:
-    """Whoever pressed what nobody asks any more is told so, and the buttons of that go."""
+    """Tell people that they pressed buttons of a question that is over; remove the buttons."""
     for given in of_kind(ButtonPress, answers):
         sentence = turn.prompt("prompts/sentences/changed")
         await whisper(turn, f"void-{given.seq}", given.event.user, sentence)
@@ -240,7 +223,6 @@ async def report_void_answers(turn: Turn, answers: Sequence[Entry[Input]]) -> No
 
 
 def _left(turn: Turn) -> Sequence[Entry[QuestionAsked]]:
-    """The questions that were left with a restart in this turn, and whose messages serve no other one."""
     journal = turn.journal
     left = list[Entry[QuestionAsked]]()
     for restart in journal.thread_entries(turn.thread, ExecutionRestarted, since=turn.execution.began.seq):

@@ -1,10 +1,7 @@
-"""The owner's files (soul.md, prompts/, playbooks/), read when they change; each version is an entry.
+"""Owner's texts (soul.md, prompts/, playbooks/), recorded by version, and the tag suffix of sections.
 
-A file that can't be used keeps its last good version, and that is said, once, in the log and the journal.
-
-The suffix of the tags of sections (`<say-k7>`): drawn once for a journal; no model writes it by chance.
-
-An execution asks for sections with the suffix as of its begin; one of before the draw asks for bare tags.
+An unusable file keeps its last good version and is reported once. The suffix (`<say-k7>`) is drawn once per
+journal, so that no model writes it by chance; executions begun before use bare tags.
 """
 
 from __future__ import annotations
@@ -33,11 +30,10 @@ log = logging.getLogger(__name__)
 
 
 JOURNAL_THREAD = "soul"
-"""The thread of what belongs to no conversation."""
+"""Thread of entries that belong to no conversation."""
 
 
 LONGEST_FAULT = 400
-"""Characters of what is said of a file."""
 
 
 INSTEAD = {
@@ -45,18 +41,15 @@ INSTEAD = {
     "left out": "It is left out until then.",
     "as it is": "What it names in vain is left out.",
 }
-"""Sentences on what is in use meanwhile, by the word that is recorded for it."""
 
 
 Stamp = tuple[int, int, int, int]
 
 
 UNREADABLE: Stamp = (0, 0, 0, 0)
-"""The stamp of a file that cannot even be looked at."""
 
 
 Make = Callable[[Mapping[str, str]], Mapping[str, str]]
-"""Makes further texts of the owner's, by name."""
 
 
 def _nothing(_texts: Mapping[str, str]) -> Mapping[str, str]:
@@ -64,7 +57,7 @@ def _nothing(_texts: Mapping[str, str]) -> Mapping[str, str]:
 
 
 class PromptFiles:
-    """All texts of the soul, by name: those of the catalogue, and the playbooks that are there."""
+    """Owner's texts by name: all of the catalogue, and the existing playbooks."""
 
     def __init__(self, folder: Path, journal: Journal, catalogue: PromptCatalogue | None = None) -> None:
         self._folder = folder
@@ -72,18 +65,17 @@ class PromptFiles:
         self._journal = journal
         self._files: dict[str, str] = {}
         self._stamps: dict[str, Stamp | None] = {}
-        """Those of the files that can be used, or need not be there; the others are read again each time."""
+        """Stamps of usable files by name; other files are always read."""
         self._wrong: dict[str, PromptFault] = {}
-        """The fault of each file that cannot be used as it is now."""
         self._unrecorded: list[PromptFault] = []
         self._good: Mapping[str, str] = {}
-        """The last good version of each; another mapping whenever one changes."""
+        """Last good versions; the mapping is replaced, never changed."""
         self._set: tuple[Mapping[str, str], str] = (self._good, "")
-        """Those that were in use last, and the digest of their set."""
+        """Texts as last recorded, and the digest of the set."""
         self._sets: dict[str, Mapping[str, str]] = {"": {}}
         self._entered: dict[str, Entry[PromptVersion]] = {}
         self._seen = False
-        """Were the files looked at in this round of the event loop?"""
+        """True if files were checked in this iteration of the event loop."""
         self._began = False
         self._look_at_all()
         self._began = True
@@ -94,15 +86,14 @@ class PromptFiles:
 
     @property
     def playbooks(self) -> list[str]:
-        """The names of the playbooks that can be used."""
         return sorted(
             name.removeprefix(PLAYBOOK_FOLDER) for name in self._good if name.startswith(PLAYBOOK_FOLDER)
         )
 
     async def current_set(self, make: Make = _nothing) -> str:
-        """The digest of the set of all texts as they are now, and of those that `make` makes of them.
+        """Record all texts and those of `make`; return the digest of the set.
 
-        The set is in the journal, and each of them. `make` is the same each time.
+        `make` must be the same each time.
         """
         self._look_once()
         await self._record_faults()
@@ -114,7 +105,7 @@ class PromptFiles:
             texts = dict(zip(every, shas, strict=True))
             key = digest(texts)
             self._sets[key] = texts
-            with suppress(JournalDamaged):  # what is damaged of it is at hand
+            with suppress(JournalDamaged):  # damaged versions are still in memory
                 await self._journal.append(
                     JOURNAL_THREAD, PromptSet(texts=texts), key=f"texts:{key}", author="core"
                 )
@@ -123,12 +114,12 @@ class PromptFiles:
 
     @property
     def faults(self) -> Sequence[str]:
-        """Sentences on each file that is wrong as it is now. Looks at the files."""
+        """Return a sentence for each unusable file, after a check."""
         self._look_once()
         return [_told(fault) for fault in self._wrong.values()]
 
     def _look_once(self) -> None:
-        """Turns that begin together look once: a hundred files each would be most of what a begin costs."""
+        """Check the files, once for all turns that begin together: the check takes most of a turn's begin."""
         if self._seen:
             return
         self._seen = True
@@ -149,7 +140,6 @@ class PromptFiles:
         self._wrong = wrong
 
     def _complain(self, faults: Iterable[PromptFault]) -> None:
-        """Log these faults; the next turn writes them into the journal."""
         for fault in faults:
             log.warning("%s", _told(fault))
             self._unrecorded.append(fault)
@@ -164,7 +154,7 @@ class PromptFiles:
         self._seen = False
 
     def hashes_of_set(self, texts: str) -> Mapping[str, str]:
-        """Name to sha256 of the texts of this set. Raises KeyError where nobody entered it."""
+        """Return {name: sha256} of the set with the digest `texts`. Raises KeyError."""
         if texts not in self._sets:
             entry = self._journal.get(f"texts:{texts}")
             if entry is None:
@@ -173,14 +163,16 @@ class PromptFiles:
         return self._sets[texts]
 
     async def record_text(self, name: str, text: str) -> str:
-        """The sha256 of a text, which is in the journal from then on."""
+        """Record a text; return its sha256."""
         sha = hashlib.sha256(text.encode()).hexdigest()
         if sha not in self._entered:
             self._entered[sha] = await self._entry(f"text:{sha}", PromptVersion(name=name, text=text))
         return sha
 
     async def _entry(self, key: str, text: PromptVersion) -> Entry[PromptVersion]:
-        """The entry of this text. One that is damaged is as it was: its key says what it held."""
+        """Return the entry of a text. A damaged entry is written again, since its key is made from its
+        content.
+        """
         try:
             found = self._journal.get(key)
         except JournalDamaged:
@@ -200,16 +192,14 @@ class PromptFiles:
         return cast(Entry[PromptVersion], found)
 
     def current_text(self, name: str) -> str:
-        """A text as it is now, whatever the journal holds of it."""
+        """Return the version of a text in use, without the journal."""
         return self._good[name]
 
     def newest_text(self, name: str) -> str:
-        """A text as its file holds it now; where that cannot be used, as it is in use. Looks at the files."""
         self._look_once()
         return self._good[name]
 
     def text_entry(self, sha: str) -> Entry[PromptVersion]:
-        """The entry of a text that was used."""
         if sha not in self._entered:
             entry = self._journal.get(f"text:{sha}")
             if entry is None:
@@ -218,14 +208,13 @@ class PromptFiles:
         return self._entered[sha]
 
     def _playbooks(self) -> Sequence[str]:
-        """The names of the playbooks that are there, as texts."""
         paths = (self._folder / PLAYBOOK_FOLDER).glob("[!.]*.md")
         return sorted(f"{PLAYBOOK_FOLDER}{path.stem}" for path in paths)
 
     def _look(self, name: str, playbooks: Sequence[str]) -> PromptFault | None:
-        """Read a file if it changed; return what is wrong with it now.
+        """Read a file that has changed or is faulty; return its fault.
 
-        What is wrong is read again each time: what it names may come to be there.
+        A faulty file is read each time, since the texts to which it refers may exist by now.
         """
         if name not in self._files:
             self._files[name] = f"{self._folder}/{name}.md"
@@ -246,7 +235,6 @@ class PromptFiles:
         return problem
 
     def _read_anew(self, name: str, path: Path, playbooks: Sequence[str]) -> PromptFault | None:
-        """Read this file, and use it if it can be; return what is wrong with it."""
         try:
             text = read_text_file(path)
         except ValueError as error:
@@ -259,7 +247,7 @@ class PromptFiles:
             return self._fault(name, problem)
         known = {book.removeprefix(PLAYBOOK_FOLDER) for book in playbooks}
         problem = self._catalogue.misfit(name, text, known)
-        if not (problem and self._began):  # a daemon that starts makes the best of it
+        if not (problem and self._began):  # other faults are tolerated only at the start
             self._use(name, text)
         if problem:
             return self._fault(name, problem, as_it_is=self._good.get(name) == text)
@@ -284,12 +272,10 @@ class PromptFiles:
 
 
 def _told(fault: PromptFault) -> str:
-    """Return the sentences on this fault, and on what is in use meanwhile."""
     return f"{fault.text} {INSTEAD[fault.instead]}"
 
 
 def _stamp(file: str) -> Stamp | None:
-    """What changes whenever a file does; None where there is none."""
     try:
         found = os.stat(file)  # noqa: PTH116  a hundred looks a turn: a Path costs as much as the look
     except (FileNotFoundError, NotADirectoryError):
@@ -306,26 +292,24 @@ LETTERS = "bcdfghjkmnpqrtvwxz"
 
 
 DIGITS = "23456789"
-"""Signs that are hard to mistake for others, and make no word."""
+"""Characters that are hard to confuse and form no words."""
 
 
 async def draw_tag_suffix(journal: Journal) -> None:
-    """Draw the suffix of this journal, unless it has one. Raises JournalError."""
-    with suppress(JournalDamaged):  # what cannot be read is not drawn anew: its key stands
+    """Draw the journal's tag suffix unless it has one. Raises JournalError."""
+    with suppress(JournalDamaged):  # a damaged suffix must not be replaced
         if journal.get(KEY) is None:
             drawn = SuffixDrawn(suffix=choice(LETTERS) + choice(DIGITS))
             await journal.append(JOURNAL_THREAD, drawn, key=KEY, author="core")
 
 
 class TagSuffixHistory:
-    """The suffix of a journal as of any entry."""
-
     def __init__(self, journal: JournalReader) -> None:
         self._journal = journal
         self._drawn: Entry[SuffixDrawn] | None = None
 
     def suffix_at(self, before: int) -> str:
-        """Return the suffix as it was before an entry; empty where none was drawn yet, or it is damaged."""
+        """Return the suffix before an entry; empty if none was drawn or its entry is damaged."""
         if self._drawn is None:
             with suppress(JournalDamaged):
                 self._drawn = cast("Entry[SuffixDrawn] | None", self._journal.get(KEY))

@@ -1,8 +1,6 @@
-"""How a turn asks people and goes on with their answer: its buttons, and what was said meanwhile.
+"""Questions of a turn to people, also for branches, with buttons and answers.
 
-What a branch wants to ask of people: it has no address, so it wishes that its root's turn asks it.
-
-A wish is answered once: whoever ends the execution that asks it tells the branch so.
+A branch has no conversation: its root's turn asks its question and passes the answer on once.
 """
 
 from __future__ import annotations
@@ -142,7 +140,7 @@ async def report_unprompted_outcome(turn: Turn, outcome: Became, execution: str 
 
 
 def two_buttons(text: str, yes: str, no: str) -> tuple[Button, Button]:
-    """The two buttons under a question whose answers are these, as this file of labels calls them."""
+    """Return two buttons, labelled by the owner's file of labels."""
     known = parse_labels(text)
     agree = Button(label=known.get(yes, yes), value=yes, style="primary")
     decline = Button(label=known.get(no, no), value=no, style="danger")
@@ -150,7 +148,7 @@ def two_buttons(text: str, yes: str, no: str) -> tuple[Button, Button]:
 
 
 async def send_branch_question(turn: Turn, key: str, question: Question) -> None:
-    """The root is to ask it. Part of the question, and no step: where that is recorded, so is this."""
+    """Have the root thread ask a branch's question. It is recorded with the question, so it needs no step."""
     wished = part_key(key, "wish")
     if turn.journal.get(wished):
         return
@@ -168,7 +166,6 @@ async def send_branch_question(turn: Turn, key: str, question: Question) -> None
 
 
 def branch_question_of(journal: JournalReader, execution: str) -> BranchQuestion | None:
-    """What a branch wants to ask, if this execution is to do that."""
     first = first_input(journal, execution).event
     if isinstance(first, BranchQuestion):
         return first
@@ -176,7 +173,7 @@ def branch_question_of(journal: JournalReader, execution: str) -> BranchQuestion
 
 
 def branch_question(turn: Turn) -> Question | None:
-    """Return the question that a branch wants asked here, to those who can read it; None for other turns."""
+    """Return the branch's question that this turn asks readers of its conversation."""
     wish = branch_question_of(turn.journal, turn.execution.id)
     if wish is None:
         return None
@@ -191,7 +188,7 @@ def branch_question(turn: Turn) -> Question | None:
 
 
 def asking_branch(turn: Turn) -> Sequence[int]:
-    """The branch that wished to ask this: where it ends, nobody needs to answer any more."""
+    """Return the spawn entry of the asking branch, whose end cancels the question."""
     wish = branch_question_of(turn.journal, turn.execution.id)
     if wish is None:
         return ()
@@ -200,9 +197,9 @@ def asking_branch(turn: Turn) -> Sequence[int]:
 
 
 async def wait_for_earlier_questions(turn: Turn) -> bool:
-    """Wait until no question of an earlier branch is open here; return False if this one's branch has ended.
+    """Wait until earlier questions of branches are answered; return False if the asking branch has ended.
 
-    Raises Suspended.
+    Raises ExecutionSuspended.
     """
     while True:
         earlier = await turn.ctx.record_if_found("earlier", lambda: _earlier(turn))
@@ -213,7 +210,6 @@ async def wait_for_earlier_questions(turn: Turn) -> bool:
 
 
 def _earlier(turn: Turn) -> InputsReceived | None:
-    """What executions wait for that were begun earlier for a branch."""
     journal = turn.journal
     pending: list[Entry[Any]] = []
     pending += journal.pending_entries(QuestionAsked, thread=turn.thread)
@@ -235,7 +231,6 @@ def _is_earlier(turn: Turn, execution: str) -> bool:
 
 
 def _end_of_wisher(turn: Turn) -> InputsReceived | None:
-    """Has the branch that wished this ended, or one above it, or is it told to?"""
     journal = turn.journal
     wish = branch_question_of(journal, turn.execution.id)
     assert wish
@@ -249,7 +244,7 @@ def _end_of_wisher(turn: Turn) -> InputsReceived | None:
 
 
 async def answered_since(turn: Turn, question: Question) -> Answer | None:
-    """Return the answer that another branch got about the same bound since this one wished to ask."""
+    """Return an answer about the same limit that was given after this question was sent."""
     found = await turn.ctx.record_if_found("answered", lambda: _given_since(turn, question))
     if found is None:
         return None
@@ -267,11 +262,9 @@ def _given_since(turn: Turn, question: Question) -> InputsReceived | None:
 
 
 async def answer_branch(turn: Turn, answer: Answer, execution: str = "") -> None:
-    """Hand on the first answer of people to the branch that wished this turn to ask it.
+    """Send the first answer to the branch that asked.
 
-    `execution` is the one that asked, if not this turn's.
-
-    No step: whoever ends the execution that asks has steps of its own, and finds here that it was done.
+    No step, since any step that ends the asking execution may call it.
     """
     wish = branch_question_of(turn.journal, execution or turn.execution.id)
     if wish is None:
@@ -287,23 +280,18 @@ async def answer_branch(turn: Turn, answer: Answer, execution: str = "") -> None
 
 
 SAY = "say"
-"""The part of a question that says it."""
 
 
 PATIENT = 8
-"""Failures of a turn, some minutes, after which buttons are left standing."""
+"""Failed attempts, over some minutes, after which buttons stay."""
 
 
 async def ask(turn: Turn, name: str, question: Question) -> Answer:
-    """Ask, and go on when it is answered: the turn ends here, and the execution runs again from the top.
-
-    Raises Suspended, which nobody but the engine may catch.
-    """
+    """Put a question to people. Return the answer, or suspend the execution until it comes."""
     _check(turn, question)
     asks = _asked(question)
 
     async def say(key: str) -> QuestionAsked:
-        """Say it under the key of the question, before anybody can answer it."""
         about = fingerprint(name, asks, question.wait)
         labels = tuple(choice.label for choice in question.choices)
         return replace(asks, said=await _put(turn, key, question, about), labels=labels)
@@ -327,7 +315,6 @@ async def ask(turn: Turn, name: str, question: Question) -> Answer:
 
 
 def _check(turn: Turn, question: Question) -> None:
-    """Raises ValueError or RuntimeError where nobody could answer it."""
     if not question.to:
         return
     if not question.resumes and not question.text.strip():
@@ -339,7 +326,6 @@ def _check(turn: Turn, question: Question) -> None:
 
 
 def _asked(question: Question) -> QuestionAsked:
-    """What is recorded of it, before it is said."""
     return QuestionAsked(
         text=question.text,
         to=tuple(question.to),
@@ -352,7 +338,6 @@ def _asked(question: Question) -> QuestionAsked:
 
 
 async def _put(turn: Turn, key: str, question: Question, about: str) -> tuple[int, ...]:
-    """Say the question, with its buttons, which stand for `about`; the receipts."""
     if not question.text:
         return ()
     if not turn.addressed:
@@ -369,7 +354,6 @@ async def _put(turn: Turn, key: str, question: Question, about: str) -> tuple[in
 async def _answered(
     turn: Turn, asked: Entry[QuestionAsked], given: Entry[Input], question: Question
 ) -> QuestionAnswered:
-    """The answer as it is recorded, with what the thread kept meanwhile."""
     meanwhile = tuple(_meanwhile(turn, asked))
     answer = QuestionAnswered(input=given.seq, asked=asked.seq, about=asked.event.about, meanwhile=meanwhile)
     event = given.event
@@ -394,7 +378,6 @@ def _chose(name: str, question: Question, value: str) -> str:
 
 
 def _meanwhile(turn: Turn, asked: Entry[QuestionAsked]) -> list[int]:
-    """What other executions kept in this thread since the question, and what was heard."""
     journal = turn.journal
     past = turn.deps.pasts.history_of(turn.thread, turn.execution.began.seq)
     theirs = set[int]()
@@ -424,11 +407,8 @@ def _remembered(turn: Turn, asked: Entry[QuestionAsked], answer: Entry[QuestionA
     )
 
 
-# Its buttons
-
-
 async def remove_buttons(turn: Turn, asked: Entry[QuestionAsked], answer: str) -> None:
-    """The buttons of a question go, and who chose what stands there instead. A nicety: it holds up nobody."""
+    """Show the choice in place of a question's buttons; ignore failures."""
     if not (asked.event.choices and asked.event.said):
         return
     last = turn.journal.entry(asked.event.said[-1])
@@ -437,14 +417,13 @@ async def remove_buttons(turn: Turn, asked: Entry[QuestionAsked], answer: str) -
 
 
 async def remove_orphan_buttons(turn: Turn, spoken: Entry[SpeechFinished]) -> None:
-    """The buttons go under the last message of a question that was said, and never recorded."""
     await _take_buttons(turn, spoken, f"settle-{spoken.seq}", "")
 
 
 def orphan_questions(recorded: Sequence[Entry[Any]]) -> list[Entry[SpeechFinished]]:
-    """The last messages of questions that were said, and not recorded before their execution was killed.
+    """Return the last messages of questions that were posted, but not recorded before a crash.
 
-    One that broke off has lost its buttons with that.
+    Messages that broke off have no buttons and are left out.
     """
     spoken = [entry for entry in of_kind(SpeechFinished, recorded) if not is_broken_off(entry)]
     asked = {entry.key for entry in of_kind(QuestionAsked, recorded)}
@@ -458,7 +437,6 @@ def orphan_questions(recorded: Sequence[Entry[Any]]) -> list[Entry[SpeechFinishe
 
 
 async def _take_buttons(turn: Turn, spoken: Entry[SpeechFinished], name: str, answer: str) -> None:
-    """The last message of a question reads so without them, and says the answer, if there was one."""
     ts, speech = spoken.event.ts, speech_key_of(spoken.key)
     text = f"{spoken.event.text}\n{answer}".strip()
 
@@ -478,9 +456,6 @@ async def _take_buttons(turn: Turn, spoken: Entry[SpeechFinished], name: str, an
     await turn.effect(name, {"ts": ts}, rewrite, repeatable=True)
 
 
-# It is let go of
-
-
 async def withdraw_questions(turn: Turn) -> tuple[int, int]:
     """Withdraw the questions of this thread, and stop its branches; return how many of each.
 
@@ -496,7 +471,6 @@ async def withdraw_questions(turn: Turn) -> tuple[int, int]:
 
 
 async def report_withdrawn(turn: Turn, withdrawn: Sequence[Entry[QuestionAsked | WaitBegan]]) -> None:
-    """Whoever wanted these asked hears that nobody answers, and their buttons go."""
     for waits in withdrawn:
         if isinstance(waits.event, WaitBegan) and not waits.event.resumes:
             continue

@@ -1,17 +1,7 @@
-"""Recall: journal entries to working memory. A pure function of the entries.
+"""Working memory made from journal entries: a pure function, so that the page can show what a model saw.
 
-Turns begin with it; the console uses it to show again what a model call saw.
-
-A model's answer to a pipeline: the recorded call, and what its sections say.
-
-A conversation as it is shown to a model in plain mode: turns of words, without our frames and sections.
-
-A pure function of the working memory, so that what a model saw can be shown again. Each memory looks the same
-in every later prompt.
-
-What of a memory a model is shown that cannot take all: its beginning, its end, and both ends of the rest.
-
-Pure. What is left out is chosen in large steps, so that the prompts of the next calls begin alike.
+In plain mode, frames and sections are removed. A prompt that is too long keeps its first and newest memories
+and the ends of long ones; omissions come in large steps, so that later prompts begin alike.
 """
 
 from __future__ import annotations
@@ -65,7 +55,7 @@ from daemon.prompts.elements import (
 )
 
 Count = Callable[[str], int]
-"""How many tokens a text has, at the most."""
+"""Function that returns an upper bound of a text's tokens."""
 
 
 LENGTHS = (
@@ -83,31 +73,29 @@ LENGTHS = (
     512,
     256,
 )
-"""Characters to which long memories are cut, of which the largest that will do is taken."""
+"""Lengths in characters to which memories may be cut; the largest that suffices is used."""
 
 
 NEWEST = 2
-"""Memories at the end of a conversation that are never left out."""
 
 
 BESIDE = 0.7
-"""The part of the room that what must stay may take; the rest is for what was said before."""
+"""Share of the room for memories that must stay."""
 
 
 STEP = 4
-"""A quarter of the room at a time is left out."""
+"""Divisor of the room; memories are left out in steps of that size."""
 
 
 CUTTABLE = frozenset(TRAILING) - {"instruction"}
-"""What trails a conversation and may be cut, too: all but what the model is asked to do."""
 
 
 def plan_shortening(
     memory: WorkingMemory, over: int, essential: Set[int], count: Count, *, model: str, refused: bool
 ) -> PromptShortened | None:
-    """What to leave out of this memory so that it has so many tokens less; None where that much cannot go.
+    """Return the omissions that save `over` tokens; None if impossible.
 
-    `essential` are places in the conversation of what may be cut, but not left out.
+    `essential` are indexes of memories that may only be cut.
     """
     conversation = memory.conversation
     beside = [one for one in memory.memories if one.region in CUTTABLE]
@@ -131,18 +119,15 @@ def plan_shortening(
 
 
 def can_be_shortened(memory: WorkingMemory) -> bool:
-    """Whether anything of it could be left out."""
     return any(one.region == DEFAULT or one.region in CUTTABLE for one in memory.memories)
 
 
 def _must_stay(conversation: Sequence[Memory], essential: Set[int]) -> Set[int]:
-    """The places of the first memory, which says what it is about, the newest, and what is essential."""
     places = range(len(conversation))
     return {*places[:1], *places[-NEWEST:], *essential}
 
 
 def _longest(staying: Sequence[tuple[Memory, int]], room: int) -> int | None:
-    """The largest length to which all of these are cut so that they have room."""
     for longest in LENGTHS:
         if sum(_cost(one, cost, longest) for one, cost in staying) <= room:
             return longest
@@ -150,12 +135,10 @@ def _longest(staying: Sequence[tuple[Memory, int]], room: int) -> int | None:
 
 
 def _cost(memory: Memory, cost: int, longest: int) -> int:
-    """What is left of the tokens of a memory that is cut to this length."""
     return min(cost, cost * longest // max(len(memory.content), 1) + 1)
 
 
 def _gone(places: Sequence[int], costs: Sequence[int], room: int, step: int) -> Sequence[int]:
-    """The places that are left out, oldest first: as many as it takes, in whole steps."""
     over = sum(costs) - room
     if over <= 0:
         return ()
@@ -167,7 +150,7 @@ def _gone(places: Sequence[int], costs: Sequence[int], room: int, step: int) -> 
 
 
 def shorten_memory(memory: WorkingMemory, made: PromptShortened, mark: Memory) -> WorkingMemory:
-    """The memory as the model is shown it, with the mark that says so after the first of it."""
+    """Return the shortened memory, with the note `mark` after its first item."""
     kept = [one for place, one in enumerate(memory.conversation) if place not in {*made.left_out}]
     beside = [one for one in memory.memories if one.region in TRAILING]
     whole = working_memory([*memory.system, *kept[:1], mark, *kept[1:], *beside])
@@ -175,7 +158,7 @@ def shorten_memory(memory: WorkingMemory, made: PromptShortened, mark: Memory) -
 
 
 def cut_memories(memory: WorkingMemory, longest: int, beside: Collection[str] = ()) -> WorkingMemory:
-    """The conversation, and what stands `beside` it, without the middle of each memory that is longer."""
+    """Cut the middle of memories longer than `longest`, in the conversation and the regions `beside`."""
     if not longest:
         return memory
     cuttable = {DEFAULT, *beside}
@@ -189,46 +172,39 @@ DIALOGUE_ALONE_CALL = "plainly"
 
 
 PLAIN_CALL = "plain"
-"""The name of calls that ask for words without sections: what came of them is remembered as it was said."""
 
 
 SPOKEN_CALLS = frozenset({"pipeline", DIALOGUE_ALONE_CALL})
-"""The names of calls whose dialogue is spoken; all others are thoughts, whatever stands in them."""
+"""Calls whose dialogue is spoken; answers to other calls are thoughts."""
 
 
 DELIBERATE = "deliberate"
-"""The name of calls in open thought, whose final answer is spoken."""
 
 
 FINAL = "-response>"
-"""How the tag ends in which a final answer of open thought stands, whatever the soul is called."""
+"""End of the final answer's tag, which begins with the soul's name."""
 
 
 OPEN_BLOCK = re.compile(r"\s*(?P<run>`{3,}|~{3,})[ \t]*\w*[ \t]*\n(?P<body>.*)", re.DOTALL)
-"""An answer that begins with a block of code."""
 
 
 FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
 
 
 BEGINS = re.compile(rf"\s*<\s*(?:{'|'.join(SECTION_NAMES)})\b", re.IGNORECASE)
-"""The beginning of a block of code that is an answer in sections."""
 
 
 LAST_MARK = re.compile(r".*</[\w-]+\s*>", re.DOTALL)
-"""All up to the last mark that closes something."""
 
 
 MONOLOGUE = "internal_monologue"
-"""The name of a call that asks for nothing but this."""
 
 
 class PipelineAnswer:
-    """One answer of a model: a pure function of the call's entry and of these arguments.
+    """An answer of a model: a pure function of its arguments.
 
-    `suffix` is that of the tags where it is remembered; without one it is that of the call. `private` is what
-    was private when it was asked for. `echo`: it repeats an instruction of ours, and nothing of it is
-    said or remembered.
+    `suffix` is the tag suffix in memory, by default the call's; `private` are the private words so far. An
+    `echo` repeats our instructions and is discarded.
     """
 
     def __init__(
@@ -243,37 +219,35 @@ class PipelineAnswer:
         self._tags = SectionTags(suffix=suffix or call.event.suffix)
         self.outcome = call.event.outcome
         self.remembered = True
-        """True if it is remembered as it was written, and not by the messages that said it."""
+        """True if memory keeps the answer as written, not as posted."""
         self._echo = echo
         self.too_long = call.event.is_too_long
         self._private = private
         self._sections = _parsed(call.event.text, self._tags)
         self._json: Mapping[str, str] | None = None
-        """What its sections say, where it is written in JSON in place of them."""
         if SAY_TAG not in self._sections.text:
             self._json = parse_json_sections(self._sections.text_outside)
 
     @cached_property
     def repeats_private_words(self) -> bool:
-        """True if it says again what the soul thought earlier, word for word."""
+        """True if the answer repeats private thoughts word for word."""
         return self._private is not None and self._private.are_in(self._words)
 
     @property
     def is_usable(self) -> bool:
-        """True if the model answered, in words that can be used."""
         goes_in_circles = self.is_unfinished and self.call.event.stop_reason == REPEATING
         return self.call.event.is_usable and not (goes_in_circles or self.repeats_private_words or self._echo)
 
     @property
     def continues_after_end(self) -> bool:
-        """True if it began again, or had to be closed, after its end."""
+        """True if the model wrote on after the answer's end."""
         event = self.call.event
         closed = event.stop_reason == ENDED and self.is_usable and self._ended(event.text) != event.text
         return closed or self._sections.repeats
 
     @property
     def is_unfinished(self) -> bool:
-        """Is its dialogue cut, because the whole was too long?"""
+        """True if the dialogue was cut for length."""
         return self.outcome == "cut" and (self._sections.is_open(SAY_TAG) or not self._has_dialogue)
 
     @property
@@ -282,26 +256,24 @@ class PipelineAnswer:
 
     @property
     def _texts(self) -> Mapping[str, str]:
-        """What stands in each section."""
         return {**self._sections.text, **(self._json or {})}
 
     @property
     def _words(self) -> str:
-        """All that could be said of it."""
         if self.is_untagged:
             return self._sections.text_outside
         return self.received_dialogue
 
     @property
     def received_dialogue(self) -> str:
-        """The dialogue that came, also of an answer that broke off."""
+        """Dialogue as received, even if incomplete."""
         return spoken_part(self._texts.get(SAY_TAG, "")).strip()
 
     @property
     def speakable_dialogue(self) -> str | None:
-        """What may be said of it: the dialogue; None where there is no such section, or it ends in a thought.
+        """Words to say; None without dialogue or if the answer ends in a thought.
 
-        Where nothing private was asked, what stands in no section is dialogue, too.
+        In a call without private sections, text outside of sections is said, too.
         """
         if self.call.event.name in (DIALOGUE_ALONE_CALL, PLAIN_CALL):
             return self._plainly
@@ -313,12 +285,11 @@ class PipelineAnswer:
         ):
             return None
         if self._texts[SAY_TAG].strip() and not self.received_dialogue:
-            return None  # all that is marked as speech is a thought
+            return None  # the dialogue is part of a thought
         return self.received_dialogue
 
     @property
     def _plainly(self) -> str:
-        """The dialogue, or what stands in no section; nothing, where a sentence may lack a part."""
         if not self.is_usable or self._sections.may_lack_words:
             return ""
         if self._has_dialogue or self._json is not None:
@@ -327,22 +298,20 @@ class PipelineAnswer:
 
     @property
     def text_outside(self) -> str:
-        """The text that stands in no section."""
         return self._sections.text_outside
 
     @property
     def is_untagged(self) -> bool:
-        """True if the dialogue alone was asked for, and came without the mark of its section."""
+        """True if only dialogue was asked for and came without tags."""
         return self.call.event.name == DIALOGUE_ALONE_CALL and not self._has_dialogue
 
     @property
     def monologue(self) -> str:
-        """The monologue, or what stands in no section: where nothing but a monologue was asked."""
         return self._texts.get(ASIDE_TAG, self._sections.text_outside).strip()
 
     @property
     def remembered_text(self) -> str:
-        """The answer as it is remembered: without foreign thoughts, and what was said in its section."""
+        """Answer as memory keeps it, without sections not asked for."""
         if self.call.event.name == MONOLOGUE:
             return self._tags.wrapped(ASIDE_TAG, self.monologue)
         if self.is_untagged:
@@ -354,7 +323,6 @@ class PipelineAnswer:
         return self._ended(self.call.event.text)
 
     def _ended(self, text: str) -> str:
-        """This without the beginning of what was not wanted any more."""
         end = LAST_MARK.match(text)
         if end and self.call.event.stop_reason in (ENDED, REPEATING):
             return end[0]
@@ -362,13 +330,12 @@ class PipelineAnswer:
 
     @property
     def values(self) -> Mapping[str, str]:
-        """What each step came to, by its name."""
+        """Results of the cognitive steps, by the step's name."""
         found = self._texts
         return {step.name: found[step.tag].strip() for step in STEPS_BY_NAME.values() if step.tag in found}
 
 
 def _parsed(text: str, tags: SectionTags) -> SpeechGate:
-    """The sections of an answer; where all of it is one block of code, those in it."""
     parsed = split_sections(text, SECTION_NAMES, PRIVATE_TAGS, tags)
     if parsed.text:
         return parsed
@@ -381,7 +348,6 @@ def _parsed(text: str, tags: SectionTags) -> SpeechGate:
 
 
 def _in_one_block(text: str) -> str:
-    """Return the body of an answer that is one block of code, closed or not; empty for any other."""
     closed = FENCED_JSON.fullmatch(text)
     if closed:
         return closed["body"]
@@ -392,7 +358,6 @@ def _in_one_block(text: str) -> str:
 
 
 def is_spoken(call: Entry[ModelCall]) -> bool:
-    """Was what the model answered said, and not only thought?"""
     if call.event.name == DELIBERATE:
         return FINAL in call.event.text
     return call.event.name in SPOKEN_CALLS and bool(PipelineAnswer(call).speakable_dialogue)
@@ -401,32 +366,30 @@ def is_spoken(call: Entry[ModelCall]) -> bool:
 MESSAGE = re.compile(
     r'<message from="(?P<name>[^"<>]*)"(?: owner="yes")?>\n(?P<text>.*)\n</message>', re.DOTALL
 )
-"""A message of which nothing is told but who said it: its frame can go."""
+"""A message framed with its sender alone, so that its frame can be removed."""
 
 
 MARKED = re.compile(rf"<(?:{'|'.join(SECTION_NAMES)})-(?P<suffix>\w+)>")
-"""The first tag of a remembered answer whose tags have a suffix."""
 
 
 CONTROL = re.compile(r"<(?=\|[\w ]{1,40}\|?>|\uff5c|/?s>|<SYS>>|</SYS>>)|\[(?=/?INST\])")
-"""The beginning of words of people that would be a control token of a model, and end their turn."""
+"""Beginning of a model's control token, which would end a person's message."""
 
 
 ROLE = re.compile(r"^(?=[ \t]*(?:system|assistant|user|human)[ \t]*:)", re.IGNORECASE | re.MULTILINE)
-"""The beginning of a line that would pose as another turn."""
+"""Beginning of a line that imitates another speaker's turn."""
 
 
 def memory_as_shown(name: str, memory: WorkingMemory) -> WorkingMemory:
-    """Return what a call of this name shows of a memory."""
     if name == PLAIN_CALL:
         return as_plain_turns(memory)
     return memory
 
 
 def as_plain_turns(memory: WorkingMemory) -> WorkingMemory:
-    """Return the memory as plain turns: what the soul only thought is left out.
+    """Return the memory as plain messages, without thoughts.
 
-    Once a second person has spoken, their names stand before what people say.
+    Senders are named once there are two of them.
     """
     shown: list[Memory] = []
     names = set[str]()
@@ -441,7 +404,7 @@ def as_plain_turns(memory: WorkingMemory) -> WorkingMemory:
 
 
 def _note_first(memory: WorkingMemory) -> WorkingMemory:
-    """Move the note before the newest words of people: a small model answers what stands last."""
+    """Move the note before the newest messages, since small models answer the last text."""
     shown = [*memory.conversation]
     place = len(shown)
     while place and shown[place - 1].role == "user":
@@ -453,7 +416,6 @@ def _note_first(memory: WorkingMemory) -> WorkingMemory:
 
 
 def spoken_in_answer(answer: str) -> str:
-    """Return what was said in an earlier answer, without its other sections."""
     marked = MARKED.search(answer)
     tags = SectionTags(suffix=marked["suffix"]) if marked else UNSUFFIXED_TAGS
     parsed = split_sections(answer, SECTION_NAMES, PRIVATE_TAGS, tags)
@@ -463,7 +425,6 @@ def spoken_in_answer(answer: str) -> str:
 
 
 def _heard(content: str, names: set[str]) -> str:
-    """Return a message as its words; what has another frame keeps it. Adds who spoke to `names`."""
     message = MESSAGE.fullmatch(content)
     if message is None:
         return content
@@ -475,9 +436,9 @@ def _heard(content: str, names: set[str]) -> str:
 
 
 def entry_as_memory(entry: Entry[Any], suffix: str = "") -> Memory:
-    """Return an entry as the model sees it, with this suffix in the tags of sections.
+    """Return an entry as the model sees it, with the tag suffix.
 
-    What people wrote is fenced: it is never the owner's word.
+    People's words are fenced, so that they never look like the owner's.
     """
     if entry.forgotten:
         return _forgotten(entry.forgotten)
@@ -497,7 +458,6 @@ def entry_as_memory(entry: Entry[Any], suffix: str = "") -> Memory:
 
 
 def _own_words(entry: Entry[ModelCall | SpeechFinished], suffix: str) -> str:
-    """What the soul thought or said."""
     event = entry.event
     if isinstance(event, SpeechFinished):
         tags = SectionTags(suffix=suffix)
@@ -510,7 +470,6 @@ def _own_words(entry: Entry[ModelCall | SpeechFinished], suffix: str) -> str:
 
 
 def _told(entry: Entry[Any]) -> str:
-    """What the soul is told that nobody said to it."""
     match entry.event:
         case ContextCleared(text="", kept=kept):
             return make_element("context-cleared", kept_messages=kept)
@@ -524,7 +483,7 @@ def _told(entry: Entry[Any]) -> str:
             return f"{in_element('question', question)}\n{in_element('shape', shape)}"
         case CellRan(text=text):
             return in_element("observation", text)
-        case SelfCall():  # its words stand in the answer that it is part of
+        case SelfCall():  # the model's answer contains the words
             return ""
         case InternalMessage() as message:
             return _from_within(message)
@@ -542,24 +501,21 @@ def _told(entry: Entry[Any]) -> str:
 
 
 def answer_as_memory(answer: PipelineAnswer) -> Memory:
-    """How an answer whose sections are known looks to the model later."""
     return Memory(role="assistant", content=answer.remembered_text, seq=answer.call.seq)
 
 
 def _forgotten(seq: int) -> Memory:
-    """What stands for words that are gone: all that were forgotten at once are one memory."""
     return Memory(role="user", content=make_element("context-cleared", reason="forgotten"), seq=seq)
 
 
 def recall_kept(kept: Iterable[Entry[Any]], suffix: str = "") -> tuple[Memory, ...]:
-    """Return what ended turns chose to keep, in their order, with this suffix in the tags of sections."""
     return tuple(entry_as_memory(entry, suffix) for entry in kept)
 
 
 def memory_of_call(
     call: Entry[ModelCall], text: Callable[[str], Entry[PromptVersion]], at: Callable[[int], Entry[Any]]
 ) -> WorkingMemory:
-    """What a model call saw: its texts by hash, its conversation by seq, and its trailing text."""
+    """Return what a model call saw; `text` returns a text by its sha256, `at` an entry by its seq."""
     core = [text(sha) for sha in call.event.texts]
     conversation = [at(seq) for seq in entries_of_call(call.event, at)]
     memory = working_memory(recall_kept([*core, *conversation], call.event.suffix))
@@ -572,14 +528,12 @@ def memory_of_call(
 
 
 def entries_of_call(call: ModelCall, at: Callable[[int], Entry[Any]]) -> Iterator[int]:
-    """The entries that the conversation of a model call is made of, in order."""
     for stretch in call.stretches:
         yield from at(stretch).event.seqs
     yield from call.seqs
 
 
 def _from_within(message: InternalMessage) -> str:
-    """What the core says it says itself; what any other thread or action says stands in a frame."""
     if not message.sender:
         return message.text
     return _message(message.sender, message.text, status=message.status)

@@ -1,17 +1,7 @@
-"""The soul as the engine runs it: which inputs first, the current process, its transitions, and its end.
+"""The soul's program for the engine: how turns begin, run a process, end, fail and wait.
 
-How a turn ends: what its thread keeps of it, and which process the thread is in from then on.
-
-What the others have heard of an execution that waits, as it will keep it itself.
-
-How what a turn began in the world is brought to an end, where the turn itself will not do so.
-
-Claude cannot be reached: who is told, and how long is waited.
-
-Words to a person who waits long for the first word: first a status, then once a sentence.
-
-The sentence stands beside the steps of the execution, under the turn's key: so it is said once in each turn,
-whoever is killed when.
+An ended turn records what its thread keeps and its process. Open messages are finished or removed. A wait's
+notice has the turn's key, so that no crash repeats it.
 """
 
 from __future__ import annotations
@@ -107,24 +97,22 @@ from daemon.turn.turn import UNKNOWN_OUTCOME, Transition, Turn, TurnDependencies
 
 
 async def finish_open_messages(turn: Turn) -> None:
-    """Each message that was begun stays as it stands in Slack, for good; what never stood there is unsaid."""
+    """Finish open messages as they are in Slack; remove unposted ones."""
     await _end_speeches(turn, _left_open(turn))
 
 
 async def finish_open_card(turn: Turn) -> None:
-    """It is recorded whether Slack shows what the card was to show."""
     await _end_cards(turn, _left_open(turn))
 
 
 async def finish_before_restart(turn: Turn) -> None:
-    """Both after a restart, of what was begun before it; what was begun since goes on."""
+    """Finish messages and cards that were begun before a restart."""
     left = turn.execution.entries_left_open()
     await _end_speeches(turn, left)
     await _end_cards(turn, left)
 
 
 def _left_open(turn: Turn) -> list[Entry[Any]]:
-    """What the execution of this turn began, and has not ended."""
     recorded = turn.journal.execution_entries(turn.execution.id)
     pending = set(turn.journal.still_pending(seqs_of(recorded)))
     return [entry for entry in recorded if entry.seq in pending]
@@ -151,7 +139,7 @@ log = logging.getLogger(__name__)
 
 
 async def watch_long_waits(deps: TurnDependencies) -> None:
-    """Tell whoever waits long, until cancelled. While nobody waits, this sleeps."""
+    """Notify people who wait long for a first word; run until cancelled."""
     waits, clock = deps.waits, deps.clock
     while True:
         await waits.any.wait()
@@ -159,17 +147,16 @@ async def watch_long_waits(deps: TurnDependencies) -> None:
             waits.any.clear()
             continue
         left = waits.next_sign_at - clock.steady()
-        await clock.sleep(min(left, SECONDS_TO_STATUS))  # who comes meanwhile is not due before that
+        await clock.sleep(min(left, SECONDS_TO_STATUS))  # a wait that begins meanwhile is due later
         for execution, wait in waits.overdue(clock.steady()).items():
             _act(deps, execution, wait)
 
 
 def _act(deps: TurnDependencies, execution: Execution, wait: FirstWordWait) -> None:
-    """Show the status; at the second time, begin to say the sentence."""
     wait.signs += 1
     if (
         execution.is_shown or execution.is_in_outage
-    ):  # people see an answer, or were told that the model is away
+    ):  # people already see an answer or the notice of an outage
         return
     turn = _turn(deps, execution)
     if wait.signs == 1:
@@ -179,12 +166,11 @@ def _act(deps: TurnDependencies, execution: Execution, wait: FirstWordWait) -> N
 
 
 def _turn(deps: TurnDependencies, execution: Execution) -> Turn:
-    """A turn whose steps stand beside those of the execution."""
+    """Return a turn whose steps have keys apart from the execution's."""
     return Turn(deps, Context(execution, part_key(execution.turn, "wait")))
 
 
 def _is_waited_for(turn: Turn) -> bool:
-    """True if somebody expects words here, who was not told yet in this turn."""
     expects = turn.must_answer or bool(turn.execution.recorded_entries(QuestionAnswered))
     return expects and turn.addressed and turn.ctx.read_back(_told(turn)) is None
 
@@ -196,23 +182,22 @@ def _told(turn: Turn) -> str:
 async def _tell(turn: Turn, wait: FirstWordWait) -> None:
     try:
         await speech_at(turn, _told(turn)).finish(turn.prompt(WAITING), answers=False)
-        show_status(turn, turn.prompt(STATUS))  # Slack takes the status away with each message
+        show_status(turn, turn.prompt(STATUS))  # Slack clears the status with each message
     except PostFailed as error:
         wait.failed = True
         log.info("A person who waits could not be told so: %s.", error)
     except (FencedError, JournalError):
-        wait.failed = True  # the turn meets the same at its next step
+        wait.failed = True  # the turn's next step will fail in the same way
 
 
 async def settle_wait_sentence(deps: TurnDependencies, execution: Execution) -> None:
-    """Leave what was half said of a wait as it stands in Slack; unsay what never stood there."""
     turn = _turn(deps, execution)
     if execution.pending_about(turn.ctx.path):
         await speech_at(turn, _told(turn)).settle()
 
 
 def visible_messages(entries: Iterable[Entry[Any]]) -> Iterator[Entry[ModelCall | SpeechFinished]]:
-    """The receipts of what it said; where the model's answer was said, that call, and not twice the same."""
+    """Yield what people see as messages: spoken model calls, and receipts of other messages."""
     answer: Entry[ModelCall] | None = None
     said = ""
     for entry in entries:
@@ -229,12 +214,10 @@ def visible_messages(entries: Iterable[Entry[Any]]) -> Iterator[Entry[ModelCall 
 
 
 async def announce_outage(turn: Turn, waiting: Entry[OutageBegan]) -> None:
-    """Say once in this conversation that the model does not answer; what was half said stays as it is."""
+    """Tell people once that the model cannot be reached; messages that broke off stay."""
     show_status(turn, "")
     await finish_open_messages(turn)
-    waits = turn.must_answer or bool(
-        turn.execution.recorded_entries(QuestionAnswered)
-    )  # this turn begins at the outage
+    waits = turn.must_answer or bool(turn.execution.recorded_entries(QuestionAnswered))
     if waits and turn.addressed:
         name = "unreachable"
         if waiting.event.reason in ACCOUNT:
@@ -244,16 +227,15 @@ async def announce_outage(turn: Turn, waiting: Entry[OutageBegan]) -> None:
 
 
 def end_completed(turn: Turn) -> SoulTurnEnded:
-    """What its memory holds that no turn has kept is kept."""
     return _ended(turn, "completed", turn.memory)
 
 
 def end_failed(turn: Turn) -> SoulTurnEnded:
-    """It was given up: of the messages nothing is kept, one of them may be the poison.
+    """Return the end of a turn given up. Its inputs, perhaps the cause, are not kept.
 
-    One that was answered, and that the daemon died of afterwards, has not failed.
+    It has not failed if the worker died after the answer.
     """
-    for taken in of_kind(ProcessChanged, turn.journal.entries_under(turn.ctx.path)):  # where its end led it
+    for taken in of_kind(ProcessChanged, turn.journal.entries_under(turn.ctx.path)):
         turn.process, turn.params = taken.event.to, taken.event.params
     if is_refused_by_slack(turn):
         return _ended(turn, "abandoned", WorkingMemory())
@@ -264,7 +246,7 @@ def end_failed(turn: Turn) -> SoulTurnEnded:
 
 
 def end_suspended(turn: Turn) -> SoulTurnEnded:
-    """Its execution waits: what was said aloud is kept; the thread is free."""
+    """Return the end of a turn whose execution is suspended; keep what people saw."""
     execution = turn.execution
     recorded: list[Entry[Any]] = execution.recorded_entries()
     seen: list[Entry[Any]] = [*turn.internal_inputs, *visible_messages(recorded)]
@@ -280,7 +262,7 @@ def end_suspended(turn: Turn) -> SoulTurnEnded:
 
 
 def is_refused_by_slack(turn: Turn) -> bool:
-    """Did Slack take nothing in this conversation before its last words? Then it has none."""
+    """True if Slack refused the turn's messages, so that last words are useless."""
     told = last_words_path(turn.execution.id, "")
     failures = [failed.event for failed in turn.execution.failed_attempts]
     errors = [failure.error for failure in failures if not failure.at.startswith(told)]
@@ -288,10 +270,6 @@ def is_refused_by_slack(turn: Turn) -> bool:
 
 
 def has_said_everything(turn: Turn) -> bool:
-    """Was all said that it began to say since it last heard anything, and does it ask nothing?
-
-    Then, if nothing failed, it was only killed after that.
-    """
     journal = turn.journal
     done = journal.execution_entries(turn.execution.id)
     if turn.execution.failed_attempts or orphan_questions(done):
@@ -307,7 +285,6 @@ def has_said_everything(turn: Turn) -> bool:
 
 
 def _ended(turn: Turn, outcome: str, memory: WorkingMemory) -> SoulTurnEnded:
-    """The entry that says so: it names the process, unless the thread stays in the one in which it is."""
     ended = SoulTurnEnded(outcome=outcome, keep=_new(turn, memory))
     if _stays(turn):
         return ended
@@ -315,10 +292,10 @@ def _ended(turn: Turn, outcome: str, memory: WorkingMemory) -> SoulTurnEnded:
 
 
 def _stays(turn: Turn) -> bool:
-    """Does the thread stay where it is?
+    """True if the thread keeps its process.
 
-    A turn apart leaves it there, unless it goes over into another process itself. So does an execution that
-    goes on after an answer, if the thread has begun to think in the open meanwhile.
+    A side turn keeps it unless it makes a transition; a resumed execution keeps it if open thought began
+    meanwhile.
     """
     if turn.apart is not None:
         return turn.process == turn.first.event.process
@@ -326,7 +303,6 @@ def _stays(turn: Turn) -> bool:
 
 
 def _thinks_meanwhile(turn: Turn) -> bool:
-    """Has another execution of this thread begun to think in the open since this one first began?"""
     began = turn.execution.began.seq
     if began == turn.began_seq or turn.first.event.process == THINKING_PROCESS:
         return False
@@ -337,7 +313,6 @@ def _thinks_meanwhile(turn: Turn) -> bool:
 
 
 def _new(turn: Turn, memory: WorkingMemory) -> tuple[int, ...]:
-    """The entries of this memory that no turn has kept."""
     journal, seqs = turn.journal, memory.seqs
     if turn.execution.restarts:
         seqs = tuple(_original(journal, seq) for seq in seqs)
@@ -349,7 +324,6 @@ def _new(turn: Turn, memory: WorkingMemory) -> tuple[int, ...]:
 
 
 def _original(journal: JournalReader, seq: int) -> int:
-    """The entry that this was taken over from, before a restart; or it itself."""
     entry: Entry[Any] = journal.entry(seq)
     while isinstance(entry.event, StepEvent) and entry.event.taken_from:
         before = journal.get(entry.event.taken_from)
@@ -362,12 +336,9 @@ MAX_TRANSITIONS = 10
 
 
 RECOVERY = 3_600.0
-"""Seconds after which the inner life thinks again where a tick of it was given up."""
 
 
 class TooManyTransitions(RuntimeError):
-    """The processes of one turn hand it on to each other without end."""
-
     recorded_name = "TooManyTransitions"
 
 
@@ -380,15 +351,11 @@ def commands_of(processes: Mapping[str, object]) -> Mapping[str, str]:
 
 
 class SoulProgram(Program):
-    """What happens when one of its threads has something to take up."""
-
     author = "soul"
 
     def __init__(self, deps: TurnDependencies) -> None:
         self._deps = deps
         self._commands = commands_of(deps.processes)
-
-    # A turn begins
 
     def take(self, journal: Journal, waiting: Sequence[Entry[Input]]) -> InputSelection | None:
         return select_inputs(journal, waiting, self._deps.owners, self._commands)
@@ -422,7 +389,7 @@ class SoulProgram(Program):
         return SoulTurnBegan(execution=execution, inputs=inputs, process=process, texts=texts)
 
     def interrupts(self, execution: Execution, entry: Entry[Input]) -> bool:
-        """A stop ends what is going on, and an afterthought yields to whoever speaks to the soul."""
+        """True for a stop; a background task also yields to people."""
         if _is_stop(entry):
             return True
         if isinstance(entry.event, UnpromptedMessage):
@@ -432,13 +399,11 @@ class SoulProgram(Program):
         return entry.event.rank in (InputRank.MESSAGE, InputRank.ANSWER)
 
     def overtakes(self, execution: Execution) -> bool:
-        """Return True if a message was edited before anybody saw a word of its answer."""
+        """True if a message was edited before people saw its answer."""
         return bool(overtaking_edits(execution))
 
-    # It runs
-
     async def run(self, ctx: Context) -> Turn:
-        """Run the current process, and those that it goes over into at once."""
+        """Run the thread's process, and those that it changes to within the turn."""
         await self._ready(ctx)
         if not ctx.execution.is_new:
             await settle_wait_sentence(self._deps, ctx.execution)
@@ -464,7 +429,6 @@ class SoulProgram(Program):
         return turn
 
     async def _ready(self, ctx: Context) -> None:
-        """Read what this conversation alone needs of the past, beside the loop where that is much."""
         execution = ctx.execution
         deps = self._deps
         said = messages_to_answer(execution.inputs) or last_message_to_soul(
@@ -494,18 +458,15 @@ class SoulProgram(Program):
                     self._deps.initial,
                     ", ".join(sorted(self._deps.processes)),
                 )
-            await turn.record_transition(outcome)  # which process a thread is in is a fact of the journal
+            await turn.record_transition(outcome)  # the journal records each transition
             if not outcome.execute_now:
                 return
         raise TooManyTransitions(f"{MAX_TRANSITIONS} transitions in one turn")
 
     def _known(self, process: str | None) -> str:
-        """The name of this process; of one that nobody knows, that of the initial one."""
         if process is None or process not in self._deps.processes:
             return self._deps.initial
         return process
-
-    # It ends
 
     def ended(self, ctx: Context, result: object) -> SoulTurnEnded:
         assert isinstance(result, Turn)
@@ -515,7 +476,6 @@ class SoulProgram(Program):
         return end_suspended(Turn(self._deps, ctx, edits_taken_in(ctx.execution)))
 
     async def settle(self, ctx: Context) -> None:
-        """After a restart: what was begun in the world is brought to an end."""
         await super().settle(ctx)
         await self._ready(ctx)
         await finish_before_restart(Turn(self._deps, ctx))
@@ -526,7 +486,7 @@ class SoulProgram(Program):
         return ActionObserved(name=intent.event.name, text=UNKNOWN_OUTCOME)
 
     async def failed(self, ctx: Context) -> None:
-        """Given up: what was begun is settled, and whoever waits is told once; where that can be said."""
+        """Give up: finish what was begun in Slack, and say so once."""
         await self._ready(ctx)
         turn = Turn(self._deps, ctx)
         if turn.thread == INNER:
@@ -542,7 +502,7 @@ class SoulProgram(Program):
         await super().failed(ctx)
 
     async def stopped(self, ctx: Context) -> None:
-        """Somebody stops what fails: what was begun is settled, and whoever said so reads that it is."""
+        """Stop a failing turn: finish what was begun in Slack, and confirm."""
         await self._ready(ctx)
         turn = Turn(self._deps, ctx)
         if turn.thread == INNER:
@@ -566,19 +526,16 @@ class SoulProgram(Program):
         return end_failed(Turn(self._deps, ctx))
 
     async def void(self, ctx: Context, answers: Sequence[Entry[Input]]) -> None:
-        """Whoever pressed what nobody asks any more is told so, and its buttons go."""
         await self._ready(ctx)
         await report_void_answers(Turn(self._deps, ctx), answers)
 
     def is_fault(self, error: Exception) -> bool:
-        """That Slack took nothing is not the turn's fault."""
+        """True if the turn is at fault; False for posts that Slack failed."""
         return not isinstance(error, PostFailed)
 
     def ends(self, error: Exception) -> bool:
-        """Would it come to the same again: Slack takes nothing here, nobody answers, or it has no end?"""
+        """True if the error would come again in a retry."""
         return super().ends(error) or isinstance(error, PostRefused | TooManyTransitions)
-
-    # It waits
 
     def reminder(self, waiting: Entry[WaitBegan], woke: WaitEnded) -> Input:
         return input_of_ended_wait(self._deps.journal, waiting, woke)
@@ -598,20 +555,18 @@ def _is_stop(entry: Entry[Input]) -> bool:
 
 
 async def _tick_failed(turn: Turn) -> None:
-    """It is a line of the log of the inner life, and what had woken it is not forgotten."""
     why = ""
     woke: list[int] = []
     for due in of_kind(TickDue, turn.inputs):
         why = due.event.why
         woke += due.event.notes
     told = of_kind(TickLogged, turn.journal.execution_entries(turn.execution.id))
-    if all(context_of(one.key) == turn.ctx.path for one in told):  # these words may run again
+    if all(context_of(one.key) == turn.ctx.path for one in told):  # this function may run twice
         await turn.record(TickLogged(tick=turn.began_seq, outcome="failed", why=why))
     await begin_wait(turn, within=RECOVERY, note={INNER_WAIT: "a tick failed", "woke": woke})
 
 
 async def _let_go(turn: Turn) -> None:
-    """What it had begun to say stays as it is, and what it had asked or withdrawn loses its buttons."""
     await finish_open_messages(turn)
     done = turn.journal.execution_entries(turn.execution.id)
     for gone in of_kind(QuestionWithdrawn, done):
@@ -625,7 +580,6 @@ async def _let_go(turn: Turn) -> None:
 
 
 async def _last_word(turn: Turn, name: str) -> None:
-    """Say once how it ended; to nobody, where nobody waits for it."""
     if turn.addressed and not turn.silent:
         sentence = turn.prompt(f"prompts/sentences/{name}")
         await say(turn, sentence, name, answers=name != "failed")

@@ -1,15 +1,8 @@
-"""What is said at one place of an execution: one message, or several where it is long or takes long.
+"""Speech: words at one place of an execution, in one or more Slack messages.
 
-See "Speech" in docs/ARCHITECTURE.md.
-
-One message of a speech: intent, perhaps a stream, receipt.
-
-Only the root thread's turn speaks in a conversation. It streams one message at a time, so an orphan without
-a key can be adopted; its parallel contexts never stream, and know each message of theirs by its key.
-
-The pages of a text that are still to be said, each in the form in which Slack takes it.
-
-A page that is refused for its content is halved, twice at the most; then what is left of it is plain text.
+A message has an intent, perhaps a stream, and a receipt. Streams have no key; so only the root's turn
+streams, one message at a time, and a crash leaves at most one message unknown. Parallel contexts post with
+keys. A page that Slack refuses is halved, at most twice, then posted as plain text.
 """
 
 from __future__ import annotations
@@ -43,54 +36,48 @@ HALVINGS = 2
 
 
 SMALLEST = 200
-"""Characters of the smallest page that another one is divided into."""
+"""Least characters of a half of a page."""
 
 
 PLAIN = 3_500
-"""Characters of a page of plain text: where a message is rewritten Slack takes 4,000."""
+"""Most characters of a plain page; Slack's edits take 4,000."""
 
 
 class PageQueue:
-    """The pages of `text`, in order. Whoever says the first one calls `said`, or `refused`."""
+    """Pages of a text to post; the caller reports each as said or refused."""
 
     def __init__(self, speaker: Speaker, text: str, pages: Sequence[MessagePage]) -> None:
         self._speaker = speaker
         self._text = text
         self._left = list(pages)
         self._ends: list[int] = []
-        """Where in the text the pages end that were said."""
         self._refused_upto = 0
         self._halvings = 0
         self.plain = False
-        """Is the next page to be said as plain text?"""
 
     def __bool__(self) -> bool:
         return bool(self._left)
 
     @property
     def next_page(self) -> MessagePage:
-        """What is to be said next."""
         return self._left[0]
 
     @property
     def is_last(self) -> bool:
-        """True if nothing is to be said after it."""
         return len(self._left) == 1
 
     @property
     def _since(self) -> int:
-        """Where in the text the next page begins."""
         return self._ends[-1] if self._ends else 0
 
     def mark_said(self) -> None:
-        """Go on with the page after it."""
         self._ends.append(self._left.pop(0).upto)
         if self._since >= self._refused_upto:
             self.plain = False
             self._halvings = 0
 
     def try_other_form(self) -> bool:
-        """Try another form of the next page; False if there is none."""
+        """Prepare another form of a refused page; False if none is left."""
         if self.plain:
             return self._divide()
         if self._since >= self._refused_upto:
@@ -103,7 +90,6 @@ class PageQueue:
         return True
 
     def _divide(self) -> bool:
-        """Let the next page be the first half of what it is; False if it is too small."""
         if self.next_page.upto - self._since < 2 * SMALLEST:
             return False
         half = (self._since + self.next_page.upto) // 2
@@ -112,7 +98,6 @@ class PageQueue:
         return len(self._left) > pages
 
     def _plain_ends(self) -> list[int]:
-        """Where pages of plain text end, up to the end of what was refused."""
         ends, since = list[int](), self._since
         while self._refused_upto - since > PLAIN:
             since = self._speaker.page_end(self._text[: since + PLAIN], since)
@@ -120,7 +105,6 @@ class PageQueue:
         return [*ends, self._refused_upto]
 
     def _cut(self, ends: Sequence[int]) -> None:
-        """Let the next pages end here, and those after them where they did."""
         after = [page.upto for page in self._left if page.upto > ends[-1]]
         pages = self._speaker.pages(self._text, [*self._ends, *ends, *after])
         self._left = list(pages[len(self._ends) :])
@@ -134,7 +118,7 @@ DATED = (
     SpeechFinished,
     SpeechPosted,
 )
-"""Kinds whose `ts` is Slack's."""
+"""Kinds of entries that have a `ts` of Slack."""
 
 
 SPEECH_RECEIPT = "receipt"
@@ -144,19 +128,19 @@ SPEECH_STARTED = "started"
 
 
 def speech_key_of(key: str) -> str:
-    """The key of the speech that this message, or its receipt, belongs to."""
+    """Return the key of a speech, given that of a message or receipt."""
     message = key.removesuffix(f"{PART}{SPEECH_RECEIPT}")
     speech, _, number = message.rpartition(PART)
     return speech if number.isdigit() else message
 
 
 def is_broken_off(receipt: Entry[Any] | None) -> bool:
-    """Was the message left half said? Then its receipt answers to no text that was to be said."""
+    """True if the message broke off: its receipt has no fingerprint."""
     return receipt is not None and not receipt.forgotten and not receipt.event.fingerprint
 
 
 async def own_messages_since(turn: Turn, intent: Entry[Any] | None) -> list[PostedMessage]:
-    """Our messages here since the last that we knew of as this was begun: dates are Slack's own."""
+    """Return the soul's messages since the last one known before `intent`, in Slack's order."""
     since = 0.0
     if intent:
         since = last_known_ts(turn.journal, turn.thread, intent.seq)
@@ -164,14 +148,14 @@ async def own_messages_since(turn: Turn, intent: Entry[Any] | None) -> list[Post
 
 
 def last_known_ts(journal: JournalReader, thread: str, seq: int) -> float:
-    """When the latest was said, by Slack's clock, that was known of this thread before this entry."""
+    """Return the latest ts in the thread known before an entry."""
     dated: list[Entry[Any]] = []
     dated += journal.thread_entries(thread, *DATED)
     return max((float(entry.event.ts) for entry in dated if entry.seq < seq), default=0.0)
 
 
 def ts_of_key(own: Sequence[PostedMessage], keys: Collection[str]) -> str | None:
-    """The ts of the message that was posted under one of these keys."""
+    """Return the ts of the message that carries one of these keys; None if there is none."""
     known = {digest(key) for key in keys}
     for posted in own:
         if posted.key in known:
@@ -180,42 +164,34 @@ def ts_of_key(own: Sequence[PostedMessage], keys: Collection[str]) -> str | None
 
 
 class OutgoingMessage:
-    """A message of one turn, under its key; not begun until there is something to read."""
-
     def __init__(self, turn: Turn, key: str) -> None:
         self._key = key
         self._turn = turn
         self._ts: str | None = None
         self._shown = ""
         self._rests = ""
-        """How it reads since its stream was ended; its receipt comes with the end of the speech."""
         self._doubt = False
-        """Was it begun in this attempt, and nobody knows whether it stands in Slack?"""
+        """True if this attempt began the message, but it may not be in Slack."""
         self._grows_since: float | None = None
-        """When it was begun here, by the clock that nobody sets."""
 
     @property
     def intent(self) -> Entry[SpeechBegan] | None:
-        """The entry that began it."""
         return self._turn.ctx.read_back(self._key)
 
     @property
     def receipt(self) -> Entry[SpeechFinished | SpeechDropped] | None:
-        """The entry that ended it."""
         return self._turn.ctx.read_back(part_key(self._key, SPEECH_RECEIPT))
 
     async def take_over(self, said: Entry[SpeechFinished]) -> Entry[SpeechFinished]:
-        """It was said before a restart, and is not said again."""
         event = replace(said.event, taken_from=said.key)
         return await self._turn.execution.append(event, part_key(self._key, SPEECH_RECEIPT))
 
     @property
     def is_begun_here(self) -> bool:
-        """Was it begun here? What an earlier attempt began, or what is told of an outage, is looked for."""
+        """True if this attempt began the message; others must be searched for in Slack."""
         return self._grows_since is not None
 
     def is_open_after(self, call: Entry[Any]) -> bool:
-        """True if it was begun before this entry, and did not end before it."""
         intent, receipt = self.intent, self.receipt
         if intent is None or intent.seq > call.seq:
             return False
@@ -223,16 +199,15 @@ class OutgoingMessage:
 
     @property
     def age(self) -> float:
-        """Seconds for which it has grown; 0 if it does not grow."""
+        """Seconds that the message has grown in this attempt."""
         if self._grows_since is None:
             return 0.0
         return self._turn.deps.clock.steady() - self._grows_since
 
     async def show(self, text: str) -> None:
-        """It reads so by now. An attempt that did not write the intent never streams.
+        """Show the text so far; ignore errors, since the paid answer must be read on.
 
-        Showing it early is a nicety: where Slack or the journal does not take it, the model, which is paid
-        for, is still heard to its end.
+        Only the attempt that recorded the intent streams.
         """
         if self._doubt or self._rests or not text.strip() or not text.startswith(self._shown):
             return
@@ -252,14 +227,14 @@ class OutgoingMessage:
         self._shown = text
 
     async def stop_growing(self, text: str) -> bool:
-        """It reads so and will not grow, while the speech goes on in the next message; may it go on?"""
+        """Stop its growth, as the speech continues in the next message; False if impossible."""
         await self.show(text)
         if self._ts and not self._rests:
             self._rests = text
             try:
                 await self._finish(self._ts, text)
             except PostFailed:
-                self._rests = "?"  # it is set right when the speech ends
+                self._rests = "?"
         return bool(self._rests)
 
     async def close(
@@ -272,10 +247,11 @@ class OutgoingMessage:
         plain: bool = False,
         refused: str = "",
     ) -> Entry[SpeechFinished | SpeechDropped]:
-        """It reads so for good; `asked` is the fingerprint of the whole speech, `answers` what it answers.
+        """Finish the message. `asked` is the fingerprint of the speech, `answers` the ts of messages
+        answered.
 
-        Raises ContentRefused. Then it can be closed in another form: `plain`, with another page, or with what
-        tells that something was `refused`.
+        After ContentRefused, close it in another form: `plain` text, another page, or a note on what was
+        `refused`.
         """
         receipt = self.receipt
         if receipt:
@@ -298,9 +274,9 @@ class OutgoingMessage:
         *,
         plain: bool,
     ) -> str:
-        """Say it, where it cannot be rewritten in a new message. Raises ContentRefused.
+        """Post the text; if an edit is refused, as a new message. Raises ContentRefused.
 
-        Whatever an unknown word of Slack's means: before anything else is posted it is looked for.
+        After a refusal, Slack is searched before anything is posted.
         """
         turn = self._turn
         try:
@@ -314,7 +290,6 @@ class OutgoingMessage:
         )
 
     async def retract(self, asked: str) -> Entry[SpeechFinished | SpeechDropped]:
-        """Take it away, so that it is never said; what was said for good stays."""
         receipt = self.receipt
         if receipt:
             return receipt
@@ -324,20 +299,19 @@ class OutgoingMessage:
         return await self._end(SpeechDropped(fingerprint=asked), await self._intend())
 
     async def keep_as_is(self, text: str) -> Entry[SpeechFinished | SpeechDropped]:
-        """It broke off, and stays as it stands in Slack, whatever that is: this text is recorded of it."""
+        """Record a message that broke off as it is, with this text."""
         ts = await self.posted_ts()
         assert ts, "what stands nowhere is unsaid"
         return await self._end(SpeechFinished(ts=ts, text=text), await self._intend())
 
     async def record_unsaid(self, asked: str) -> Entry[SpeechFinished | SpeechDropped] | None:
-        """Nothing of it stands in Slack, and nothing will; `asked` is the fingerprint of the whole speech."""
+        """Record that the message is not in Slack; None if it is."""
         intent, receipt = self.intent, self.receipt
         if receipt or not intent:
             return receipt
         return await self._end(SpeechDropped(fingerprint=asked), intent)
 
     async def posted_ts(self) -> str | None:
-        """The ts of this message, if it stands in Slack: known, recorded, or found there."""
         intent = self.intent
         if self._ts is None and intent and (self._doubt or not self.is_begun_here):
             self._ts = await self._found(intent)
@@ -346,10 +320,10 @@ class OutgoingMessage:
     async def break_off(
         self, end: str, lost: str, unknown: Callable[[], str]
     ) -> Entry[SpeechFinished | SpeechDropped]:
-        """It stands in Slack and stays as it is, with this `end`; its receipt.
+        """Finish a message that broke off with `end`; return its receipt.
 
-        Where nothing legible stands there it reads `lost`; without that it goes. Where nobody knows its words
-        any more, `unknown` is recorded: Slack shows them in a form of its own.
+        An illegible one gets the text `lost` or, if that is empty, is deleted. `unknown` returns a record for
+        forgotten words.
         """
         text = self._shown if self._rests in ("", "?") else self._rests
         if not text and await self._is_legible():
@@ -365,7 +339,6 @@ class OutgoingMessage:
         return await self.close(MessagePage(text=text, upto=len(text)), "")
 
     async def _is_legible(self) -> bool:
-        """Does it read anything in Slack?"""
         for posted in await own_messages_since(self._turn, self.intent):
             if posted.ts == self._ts:
                 return bool(posted.text.strip(" …"))
@@ -396,7 +369,9 @@ class OutgoingMessage:
         )
 
     async def _found(self, intent: Entry[SpeechBegan]) -> str | None:
-        """Its ts: recorded, or that of the message that has its key; else of the one that nobody claims."""
+        """Return the message's ts: recorded, found by its key, or that of the only message without a known
+        key.
+        """
         started: Entry[SpeechPosted] | None = self._turn.ctx.read_back(part_key(self._key, SPEECH_STARTED))
         if started:
             return started.event.ts
@@ -430,18 +405,18 @@ class OutgoingMessage:
 
 
 LONGEST_STREAM = 225.0
-"""Seconds after which a growing message goes on in a new one: Slack ends a stream after five minutes."""
+"""Seconds until a stream continues in a new message; Slack ends streams after 300."""
 
 
 BROKEN = " …"
-"""Stands at the end of what breaks off."""
+"""Ending of a message that broke off."""
 
 
 class Speech:
-    """One message to a person, or several: its messages have the keys `key`, `key!2` and so on.
+    """A speech; its messages have the keys `key`, `key!2` and so on.
 
-    `half_said` gives what is recorded where nobody knows the words any more that stand in Slack, `unsayable`
-    what is said instead of what Slack refuses in every form.
+    `half_said` is recorded for unknown words in Slack; `unsayable` replaces words that Slack refuses in every
+    form.
     """
 
     def __init__(
@@ -460,17 +435,14 @@ class Speech:
         self._read_back()
         self._messages: list[OutgoingMessage] = []
         self._broken_off = 0
-        """How many of its first messages broke off, and stay as they are."""
         self._heard = ""
         self._taken_back = False
         self._whole: list[MessagePage] = []
-        """Its messages that grow no more."""
         self._cuts: list[int] = []
-        """Where in what was heard a message ended, for good."""
 
     def _read_back(self) -> None:
-        """What a former attempt left is known before anything else is done: as long as something recorded is
-        unread, nothing new is heard, not even a stop.
+        """Read the recorded steps of the speech: while steps are unread, a turn takes no new input, not even
+        a stop.
         """
         key, number = self._key, 1
         while self._turn.ctx.read_back(key):
@@ -480,10 +452,10 @@ class Speech:
             key = part_key(self._key, str(number))
 
     async def update(self, text: str) -> None:
-        """It reads so by now. What does not go on from what was heard before waits for the end.
+        """Show the text so far, if it continues the text shown.
 
-        After a restart all does: it may have been said already. So does all in a parallel context: a stream
-        bears no key until it ends, and of two that a crash cut off nobody could tell which is whose.
+        Not after a restart, since it may have been said before, nor in parallel contexts, since streams have
+        no key.
         """
         if self._turn.execution.restart_log or not self._turn.alone:
             return
@@ -509,11 +481,10 @@ class Speech:
     async def finish(
         self, text: str, choices: ButtonRow | None = None, *, answers: bool = True
     ) -> Sequence[Entry[SpeechFinished | SpeechDropped]]:
-        """It reads so for good. Nothing to say: what stands in Slack gets the owner's sentence.
+        """Finish the speech; without text, messages in Slack get the owner's sentence.
 
-        Its last message has the buttons. Those of parallel contexts wait for each other. `answers`: it is
-        the answer to what this execution was begun for. Raises SpeechRefused where the buttons can be posted
-        in no form.
+        The last message has the buttons; raises PostRefused if Slack refuses them. `answers` is True if the
+        speech answers the turn's inputs.
         """
         async with self._turn.speaking:
             answered = self._turn.answered_ts if answers and not choices else ()
@@ -550,7 +521,6 @@ class Speech:
     async def _unsay(
         self, messages: Sequence[OutgoingMessage], asked: str
     ) -> list[Entry[SpeechFinished | SpeechDropped]]:
-        """End these, of which nothing stands in Slack; `asked` is the fingerprint of the whole speech."""
         receipts = list[Entry[SpeechFinished | SpeechDropped]]()
         for message in messages:
             unsaid = await message.record_unsaid(asked)
@@ -561,7 +531,6 @@ class Speech:
     async def _say(
         self, queue: PageQueue, asked: str, choices: ButtonRow | None, answered: Sequence[str]
     ) -> list[Entry[SpeechFinished | SpeechDropped]]:
-        """Say these pages, each in the form in which Slack takes it."""
         receipts: list[Entry[SpeechFinished | SpeechDropped]] = []
         while queue:
             buttons = None
@@ -583,7 +552,6 @@ class Speech:
     async def _leave_out(
         self, message: OutgoingMessage, page: MessagePage, asked: str, refusal: ContentRefused
     ) -> Entry[SpeechFinished | SpeechDropped]:
-        """The owner's sentence stands there instead; where Slack refuses that, too, nothing does."""
         await report_slack_refusal(self._turn, refusal.word)
         instead = MessagePage(text=self._unsayable(), upto=page.upto)
         try:
@@ -592,19 +560,16 @@ class Speech:
             return await message.retract(asked)
 
     async def settle(self) -> Sequence[Entry[SpeechFinished | SpeechDropped]]:
-        """It breaks off: what stands in Slack is finished as it is, all else is let go.
-
-        Where its execution goes on, what is said after that begins in a new message.
-        """
+        """Finish messages that broke off as they are; further text begins new ones."""
         self._begin_after_a_break()
         lost = "" if self._broken_off else self._lost_words
         return await self._break_off(self._begun(), lost)
 
     async def leave_as_is(self, text: str, call: Entry[Any]) -> Sequence[Entry[SpeechFinished]] | None:
-        """Leave what people have read if `text`, all that came in `call`, does not go on from it.
+        """Leave messages that people have read, if `text` (the whole answer of `call`) does not continue
+        them.
 
-        Returns what stays; None where nothing was left so, and `text` can be said in its place. Illegible
-        messages go. Another life of the daemon comes to the same: it is decided by what is recorded after
+        Return their receipts; None if `text` can replace them. A restart decides the same, from entries after
         the call.
         """
         left = [message for message in self._all_begun() if message.is_open_after(call)]
@@ -616,9 +581,10 @@ class Speech:
         return of_kind(SpeechFinished, [message.receipt for message in left if message.receipt])
 
     async def _is_other(self, text: str, standing: Sequence[OutgoingMessage]) -> bool:
-        """True if this text does not go on from what stands in these messages.
+        """True if the text does not continue the messages that are in Slack.
 
-        Nobody knows how those read that an earlier life began: as long a text can take their place.
+        After a restart their words are unknown; then a text of at least the same length counts as a
+        continuation.
         """
         if any(message.receipt for message in standing):
             return False
@@ -632,7 +598,6 @@ class Speech:
     async def _break_off(
         self, messages: Sequence[OutgoingMessage], lost: str
     ) -> list[Entry[SpeechFinished | SpeechDropped]]:
-        """End these as they stand in Slack; where nothing legible stands, the first reads `lost`."""
         receipts = list[Entry[SpeechFinished | SpeechDropped]]()
         for message in messages:
             if await message.posted_ts() and not message.receipt:
@@ -648,7 +613,6 @@ class Speech:
         return receipts
 
     async def _take_over(self, asked: str, text: str) -> list[Entry[SpeechFinished]]:
-        """What was said so before a restart, message by message."""
         taken: list[Entry[SpeechFinished]] = []
         if not text or self._message(0).intent or self._message(0).receipt:
             return taken
@@ -661,13 +625,11 @@ class Speech:
         return taken
 
     async def _take_back(self) -> None:
-        """What stands there is replaced at once; what is to stand there is said at the end."""
         self._taken_back = True
         for message in self._begun():
             await message.stop_growing(BROKEN.strip())
 
     def _begin_after_a_break(self) -> None:
-        """What broke off is told by its receipt: it says nothing of what was to be said."""
         while is_broken_off(self._message(0).receipt):
             self._broken_off += 1
             self._heard = ""
@@ -675,7 +637,6 @@ class Speech:
             self._whole, self._cuts = [], []
 
     def _message(self, number: int) -> OutgoingMessage:
-        """One of its messages, counted from the first that has not broken off."""
         number += self._broken_off
         while len(self._messages) <= number:
             key = self._key_of(len(self._messages) - self._broken_off)
@@ -689,19 +650,16 @@ class Speech:
         return part_key(self._key, str(number + 1))
 
     def _begun(self) -> list[OutgoingMessage]:
-        """Its messages that have an intent, in order."""
         begun: list[OutgoingMessage] = []
         while self._message(len(begun)).intent:
             begun.append(self._message(len(begun)))
         return begun
 
     def _all_begun(self) -> list[OutgoingMessage]:
-        """Its messages that have an intent, with those that broke off."""
         broken_off = self._messages[: self._broken_off]
         return [*broken_off, *self._begun()]
 
     def _pages(self, text: str) -> Sequence[MessagePage]:
-        """The text in pages, of which the first end where those ended that were said."""
         cuts: list[int] = []
         for message in self._begun():
             receipt = message.receipt
@@ -713,14 +671,12 @@ class Speech:
 
 
 def _end_of(pages: Sequence[MessagePage]) -> int:
-    """Where in the text these pages end."""
     if not pages:
         return 0
     return pages[-1].upto
 
 
 def _is_said(receipt: Entry[SpeechFinished | SpeechDropped]) -> bool:
-    """True if what was to be said stands in Slack, and nothing in its stead."""
     return isinstance(receipt.event, SpeechFinished) and not receipt.event.refused
 
 

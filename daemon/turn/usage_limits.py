@@ -1,17 +1,4 @@
-"""Which bound stands in the way of another call: of the turn, its thread, a person's day, or the day.
-
-Counted from the journal.
-
-The purse: what model calls have cost today, and what is left. A projection of the journal.
-
-Looked at before each paid call, and folded on from there; the day is a UTC day.
-
-What model calls have used, and which bound that reaches: values and pure folds.
-
-What one reading may still use, with all that it reads by calling itself: looked at before each call.
-
-Counts what the journal holds of it, what came since, and what is on its way.
-"""
+"""Usage and limits of turns, threads, people, UTC days and readings, counted from the journal."""
 
 from __future__ import annotations
 
@@ -49,14 +36,14 @@ from daemon.prompts.elements import make_element
 from daemon.settings.limits import CONTINUE, Limits, ReadingLimits, TokenUsage
 
 PAUSES = (QuestionAnswered, QuestionWithdrawn, SoulTurnBegan, TurnResumed)
-"""Kinds that end a time in which nothing was done: it waited for someone, or the daemon was away."""
+"""Kinds that end idle time, in which an execution waited or the daemon was off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageTotals:
-    """Calls that were sent, their tokens (all, in and out), dollars that were billed for them, and seconds.
+    """Usage: calls, tokens in and out, billed dollars, seconds.
 
-    The seconds are those of the calls; of an execution, they are its wall-clock.
+    Seconds are those of calls; of an execution, those in which it was active.
     """
 
     calls: int = 0
@@ -65,10 +52,6 @@ class UsageTotals:
     seconds: float = 0.0
 
     def with_call(self, call: ModelCall) -> UsageTotals:
-        """This and one more call, if it was made and is not the copy of one from before a restart.
-
-        Calls and time of a reading are bounded by its own limits; what gave way to a person is made again.
-        """
         if call.outcome == "over-budget" or call.taken_from:
             return self
         counts = not (call.reading or call.gave_way)
@@ -80,7 +63,7 @@ class UsageTotals:
         )
 
     def reached_limit(self, limits: Limits) -> str:
-        """The first bound that is reached: "calls", "tokens", "money" or "time"; empty where none is."""
+        """Return the first limit reached: "calls", "tokens", "money" or "time"; empty if none."""
         bounds = {
             "calls": (self.calls, limits.calls),
             "tokens": (self.tokens, limits.tokens),
@@ -97,10 +80,9 @@ NO_USAGE = UsageTotals()
 
 
 def resets_limit(event: Event, owners: Collection[str]) -> str:
-    """Whose count an owner begins anew with this answer: "turn", "thread", "person" or "day"; else empty.
+    """Return the count that an owner's answer resets: "turn", "thread", "person" or "day"; empty if none.
 
-    What somebody allowed who owns the soul no longer is allowed no longer; and what was allowed before a
-    restart is allowed once.
+    The person must still be an owner; each answer counts once.
     """
     if not isinstance(event, QuestionAnswered) or event.taken_from:
         return ""
@@ -110,9 +92,9 @@ def resets_limit(event: Event, owners: Collection[str]) -> str:
 
 
 def usage_of_execution(entries: Sequence[Entry[Any]], now: float, owners: Collection[str]) -> UsageTotals:
-    """What an execution has used since it began or was last let go on; these are all entries of its lifetime.
+    """Return the usage since an execution began or its limit was reset; `entries` are all of the execution.
 
-    The time in which it waited for someone, or the daemon was away, does not count.
+    Idle time does not count.
     """
     since = 0
     for number, entry in enumerate(entries):
@@ -129,39 +111,37 @@ def usage_of_execution(entries: Sequence[Entry[Any]], now: float, owners: Collec
 
 
 def active_seconds(entries: Sequence[Entry[Any]], *, readings: bool = True) -> float:
-    """The seconds in which something was done between the first and the last of these.
-
-    Without `readings`, what was done in one does not count: it has a bound of its own.
-    """
+    """Return the seconds in which an execution was active, optionally without `readings`."""
     seconds, depth = 0.0, 0
     for before, then in pairwise(entries):
         depth += _opens(before.event)
         idle = isinstance(then.event, PAUSES) or isinstance(before.event, OutageBegan)
         if not idle and (readings or not depth):
-            seconds += max(then.at - before.at, 0.0)  # a clock may have been set back
+            seconds += max(then.at - before.at, 0.0)  # the clock may have been set back
     return seconds
 
 
 def _opens(event: Event) -> int:
-    """1 where a reading begins, -1 where one ends."""
     return isinstance(event, ReadingBegan) - isinstance(event, ReadingEnded)
 
 
 def _depth(entries: Sequence[Entry[Any]]) -> int:
-    """How many readings are on their way after these."""
     return sum(_opens(entry.event) for entry in entries)
 
 
 LAST_SHARE = 0.2
-"""Share of the time of a reading that its last call may take, within the bounds of `LAST_WORD`."""
+"""Share of a reading's time kept for its last call, within `LAST_WORD`."""
 
 
 LAST_WORD = (2.0, 120.0)
-"""Seconds that it may take at the least and at the most."""
+"""Least and most seconds kept for the last call of a reading."""
 
 
 class ReadingAllowance:
-    """Calls, dollars and seconds of one tree; `spent` and `seconds` it had used before this start."""
+    """Calls, dollars and seconds left to a reading and the readings below it.
+
+    `spent` and `seconds` were used before a restart.
+    """
 
     def __init__(
         self, limits: ReadingLimits, clock: Clock, spent: Iterable[Entry[ModelCall]], seconds: float
@@ -171,7 +151,6 @@ class ReadingAllowance:
         self._began = clock.steady() - seconds
         self._slots = asyncio.Semaphore(limits.concurrency)
         self._on_their_way: list[float] = []
-        """What each of these calls may cost, in dollars."""
         self._released = asyncio.Event()
         self._counted = set[int]()
         self.calls = 0
@@ -180,7 +159,7 @@ class ReadingAllowance:
             self.count(call)
 
     def count(self, call: Entry[ModelCall]) -> None:
-        """This call was made; it counts once. One that was taken over from before a restart is no new one."""
+        """Count a call once, if it was sent and is not a copy made at a restart."""
         made = call.event
         if call.seq in self._counted or made.outcome == "over-budget" or made.taken_from:
             return
@@ -190,7 +169,6 @@ class ReadingAllowance:
 
     @property
     def reached_limit(self) -> Ending | None:
-        """The bound that stands in the way of another call."""
         limits = self._limits
         if self.calls + len(self._on_their_way) >= limits.calls:
             return "calls"
@@ -202,10 +180,9 @@ class ReadingAllowance:
 
     @asynccontextmanager
     async def reserve(self, amount: float, *, last: bool = False) -> AsyncIterator[Ending | None]:
-        """Holds a slot, and so many dollars, while one call is on its way; yields the bound that forbids it.
+        """Reserve dollars and a slot for a call; yield the limit that forbids it, or None.
 
-        Waits for a slot, and while only calls on their way leave too little money. The `last` call of a
-        reading may go past the bounds.
+        Waits while other calls occupy them. The `last` call may exceed limits.
         """
         async with self._slots:
             while not last and self._waits(amount):
@@ -226,9 +203,9 @@ class ReadingAllowance:
     async def stop_in_time(
         self, stopping: asyncio.Event, *, last: bool = False
     ) -> AsyncIterator[asyncio.Event]:
-        """Yield an event that is set when somebody stops the soul, or when the time of a call is over.
+        """Yield an event set by a stop or at the end of the reading's time.
 
-        The `last` call of a reading has a short time of its own, since that of the reading may be over.
+        The `last` call has its own time.
         """
         left = self._began + self._limits.seconds - self._clock.steady()
         if last:
@@ -246,13 +223,11 @@ class ReadingAllowance:
             await asyncio.gather(*ends, return_exceptions=True)
 
     def _left(self) -> float:
-        """Dollars that may still be spent; without that bound, any."""
         if not self._limits.usd:
             return math.inf
         return self._limits.usd - self.usd
 
     def _waits(self, amount: float) -> bool:
-        """Would it fit, but for what others may cost that are on their way?"""
         reserved = sum(self._on_their_way)
         return amount > 0 and self._left() - reserved < amount <= self._left()
 
@@ -264,10 +239,10 @@ class ReadingAllowance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DailySpending:
-    """One UTC day: when it began, what was billed, and what it would have cost unrehearsed (dollars).
+    """A UTC day: its begin, and the dollars billed (in a rehearsal, their `worth`).
 
-    `lifted` is what had been billed when an owner last let it go on; `people` is what was done for each
-    person (by id), since an owner last let that go on; `inner` is what the inner life was billed.
+    `lifted`: dollars billed when an owner last reset the limit; `people`: usage by person since a reset;
+    `inner`: dollars of the inner life.
     """
 
     began: float
@@ -278,14 +253,12 @@ class DailySpending:
     people: Mapping[str, UsageTotals] = field(default_factory=dict)
 
     def can_spend(self, amount: float, daily: float) -> bool:
-        """May this much be spent besides, where so much may be spent a day?"""
         return amount == 0 or self.cost - self.lifted + amount <= daily
 
     def with_entry(
         self, entry: Entry[ModelCall | LookUpCall | QuestionAnswered], owners: Collection[str]
     ) -> DailySpending:
-        """This day with one more call or answer in it, if that is of this day."""
-        if not self.began <= entry.at < self.began + DAY:  # "tomorrow": the clock was once ahead
+        if not self.began <= entry.at < self.began + DAY:  # a time after the day: the clock was ahead
             return self
         if isinstance(entry.event, ModelCall):
             return self.with_call(entry.event, inner=root_of(entry.thread) == INNER)
@@ -301,8 +274,7 @@ class DailySpending:
         return self
 
     def with_call(self, call: ModelCall, *, inner: bool) -> DailySpending:
-        """This day with one more call in it, of the inner life or not."""
-        if call.taken_from:  # it was paid before a restart
+        if call.taken_from:  # the call was paid before a restart
             return self
         people = dict(self.people)
         for person in call.people:
@@ -317,9 +289,9 @@ class DailySpending:
 
 
 class DailyBudget:
-    """Dollars per UTC day. Counts what is recorded plus a reservation for what is in flight.
+    """Dollars that may be spent in a UTC day, with reservations for running calls.
 
-    `owners` are the ids of those who may let the day, or a person, go on.
+    `owners` are ids of people who may reset the limit.
     """
 
     def __init__(self, journal: Journal, clock: Clock, daily: float, owners: Collection[str] = ()) -> None:
@@ -328,18 +300,16 @@ class DailyBudget:
         self._clock = clock
         self._in_flight = 0.0
         self._refused = 0.0
-        """What the dearest call may cost that the day could not pay; 0 where none was refused since."""
+        """Highest cost refused, until it is affordable; else 0."""
         self._journal = journal
         self._released = asyncio.Event()
         self._preparing = asyncio.Lock()
         self._day = DailySpending(began=midnight(clock.now()))
         self._upto = 0
-        """The seq up to which this day is folded."""
         self._newest: int | None = None
-        """What was the newest then."""
 
     async def preload(self) -> None:
-        """Read beside the loop what this day holds by now; then `today` reads only what comes."""
+        """Read the day outside of the event loop, so that later reads are short."""
         async with self._preparing:
             began = midnight(self._clock.now())
             if began == self._day.began and self._upto:
@@ -351,14 +321,13 @@ class DailyBudget:
                 self._day, self._upto = day, upto
 
     def _begin(self, began: float) -> None:
-        """Begin another day, if this is one."""
         if began != self._day.began:
             self._day = DailySpending(began=began)
             self._upto, self._newest = 0, None
             self._refused = 0.0
 
     def today(self) -> DailySpending:
-        """What has been spent since midnight, UTC."""
+        """Return the spending since midnight (UTC)."""
         began = midnight(self._clock.now())
         self._begin(began)
         if not self._upto:
@@ -377,16 +346,12 @@ class DailyBudget:
         return self._day
 
     def can_spend(self, amount: float) -> bool:
-        """May this much be spent today? Free is always granted; an owner may grant as much again."""
+        """True if this many dollars may be spent today, as 0 always may."""
         return self.today().can_spend(amount, self.daily)
 
     @property
     def fault(self) -> Sequence[str]:
-        """Why no call is made any more today, in a sentence for the owner; none where one may be made.
-
-        A call is let through only if the dearest that may come of it fits: so this may be long before all
-        is spent.
-        """
+        """Return a sentence for the owner if the day's rest is too little for any call."""
         if not self._refused:
             return ()
         day = self.today()
@@ -401,10 +366,10 @@ class DailyBudget:
 
     @asynccontextmanager
     async def reserve(self, amount: float, stop: asyncio.Event | None = None) -> AsyncIterator[bool]:
-        """Whether this much may be spent. While inside, nobody else can count on it; free is always granted.
+        """Reserve dollars; yield True if granted, as 0 always is.
 
-        Stay inside until what it cost is in the journal. Where only what is in flight stands in the way, it
-        waits: a reservation is more than a call costs. After a `stop` it waits for nothing: no call is sent.
+        Keep the reservation until the cost is recorded. If only other reservations leave too little, wait for
+        their end, as real costs are lower; a `stop` ends the wait.
         """
         stop = stop or asyncio.Event()
         day = self.today()
@@ -443,13 +408,11 @@ COUNTED = (
     "$.seconds",
     "$.usage",
 )
-"""The fields of a call of which a day is made."""
 
 
 def _read_day(journal: JournalReader, began: float, owners: Collection[str]) -> tuple[DailySpending, int]:
-    """The day that began then, as the journal has it now, and up to which entry it is read.
-
-    Of a call only what counts is read: a day may have thousands of them.
+    """Return the spending of a day and the last seq read. A day can have thousands of calls, so only the
+    counted fields are read.
     """
     upto = journal.last_seq_of_all()
     day = DailySpending(began=began)
@@ -459,7 +422,7 @@ def _read_day(journal: JournalReader, began: float, owners: Collection[str]) -> 
     for seq, thread, _, at, fields in journal.fields_of_kind([ModelCall], COUNTED, upto=upto, at=began):
         while answers and answers[0].seq < seq:
             day = day.with_entry(answers.pop(0), owners)
-        if at < began + DAY:  # "tomorrow": the clock was once ahead
+        if at < began + DAY:  # a time after the day: the clock was ahead
             day = day.with_call(_counted(json.loads(fields)), inner=root_of(thread) == INNER)
     for answered in answers:
         day = day.with_entry(answered, owners)
@@ -467,7 +430,6 @@ def _read_day(journal: JournalReader, began: float, owners: Collection[str]) -> 
 
 
 def _counted(fields: Sequence[Any]) -> ModelCall:
-    """A call of which only the fields COUNTED are known."""
     people, outcome, failure, reading, taken_from, cost, worth, seconds, usage = fields
     return ModelCall(
         name="",
@@ -491,16 +453,16 @@ def _counted(fields: Sequence[Any]) -> ModelCall:
 
 
 WARNINGS = (75, 90, 95)
-"""Percent of a bound at which the soul is told how near it is."""
+"""Percentages of a limit at which the soul is warned."""
 
 
 MOST = 1_000
-"""How many threads' counts are kept at hand; another one is counted anew."""
+"""Most threads whose usage is cached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitShare:
-    """How far a bound is used up; `resets` says whose it is."""
+    """Used share of a limit; `resets` names the count that a reset clears."""
 
     resets: str
     bound: str
@@ -509,12 +471,11 @@ class LimitShare:
 
     @property
     def percent(self) -> float:
-        """How much of it."""
         return 100.0 * self.used / self.most
 
     @property
     def warning(self) -> int:
-        """The last of the warnings that is due; 0 where none is."""
+        """Highest of `WARNINGS` reached; 0 if none."""
         due = 0
         for percent in WARNINGS:
             if self.percent >= percent:
@@ -523,7 +484,6 @@ class LimitShare:
 
     @property
     def in_words(self) -> str:
-        """What the soul is told of it."""
         return make_element(
             "budget",
             bound=self.bound,
@@ -535,7 +495,7 @@ class LimitShare:
 
 
 class LimitChecker:
-    """Counts what executions, threads with all under them, and people (a UTC day) have used."""
+    """Checker of limits of executions, threads with branches, and people per UTC day."""
 
     def __init__(
         self,
@@ -548,7 +508,7 @@ class LimitChecker:
         person: Limits,
         inner: float = 0.0,
     ) -> None:
-        """`inner`: dollars a UTC day for the inner life, in the place of a thread's and a person's bounds."""
+        """Set the limits; `inner`: dollars of the inner life per UTC day, in place of other limits."""
         self._journal = journal
         self._clock = clock
         self._budget = budget
@@ -557,16 +517,15 @@ class LimitChecker:
         self._person = person
         self._inner = inner
         self._calling = Counter[str]()
-        """How many calls are on their way, by root."""
+        """Number of running calls by root thread."""
         self._trees: OrderedDict[tuple[str, str], tuple[int, UsageTotals]] = OrderedDict()
 
     def exceeded(
         self, entries: Sequence[Entry[Any]], people: Iterable[str], limits: Limits | None = None
     ) -> LimitReached | None:
-        """The bound that stands in the way of one more call.
+        """Return the limit that forbids one more call.
 
-        `entries` are the execution's lifetime; `people` the ids of those it answers; `limits`
-        hold for this execution besides the owner's.
+        `entries` are all of the execution, `people` ids of people answered; `limits` hold in addition.
         """
         used = usage_of_execution(entries, self._clock.now(), self._budget.owners)
         bound = used.reached_limit(limits or Limits()) or used.reached_limit(self._turn)
@@ -575,7 +534,7 @@ class LimitChecker:
         return self._beyond_a_turn(root_of(entries[0].thread), people)
 
     def exceeded_in_tree(self, root: str, people: Iterable[str]) -> LimitReached | None:
-        """The same of open thought, where a turn's bounds hold for all that a person's message led to."""
+        """Return the limit for open thought, where everything since a person's message counts as one turn."""
         if root == INNER:
             return self._beyond_a_turn(root, people)
         spent = self.usage_of_tree(root, "turn")
@@ -586,13 +545,13 @@ class LimitChecker:
         return self._beyond_a_turn(root, people)
 
     def count_approvals(self, thread: str) -> int:
-        """How often an owner has let something go on in this thread."""
+        """Return how often owners reset limits in this thread."""
         given = self._journal.thread_entries(thread, QuestionAnswered)
         return len([one for one in given if resets_limit(one.event, self._budget.owners)])
 
     @contextmanager
     def count_call_in_flight(self, root: str) -> Iterator[None]:
-        """While inside, a call is on its way in this tree: branches that think at once count each other's."""
+        """Count a running call, so that parallel branches include it."""
         self._calling[root] += 1
         try:
             yield
@@ -602,7 +561,7 @@ class LimitChecker:
                 del self._calling[root]
 
     def closest(self, root: str) -> LimitShare | None:
-        """Which bound of a root's turn or thread is nearest, if there is any that open thought may meet."""
+        """Return the limit of a root's turn or thread with the largest used share."""
         if root == INNER:
             return None
         shares = []
@@ -634,7 +593,7 @@ class LimitChecker:
         return None
 
     def usage_of_tree(self, root: str, resets: str) -> UsageTotals:
-        """What this thread and all under it have used since a person's last word, or a consent to that."""
+        """Return the usage of a thread and its branches since a person's message or a reset."""
         seq, spent = self._trees.pop((root, resets), (0, NO_USAGE))
         for entry in self._journal.tree_entries(
             root, ModelCall, QuestionAnswered, IncomingMessage, since=seq
@@ -651,5 +610,5 @@ class LimitChecker:
 
 
 def is_from_person(event: Event) -> bool:
-    """Did a person say this? Then the soul does not go on by itself."""
+    """True for a person's message that the soul answers."""
     return isinstance(event, IncomingMessage) and not event.bot
