@@ -16,7 +16,7 @@ from daemon.process import Process, Question, Transition, Turn
 from daemon.settings.limits import CONTINUE, Limits
 from daemon.soul.voice import Voice
 from daemon.turn.recall import entry_as_memory
-from tests.core.outside import FileSlack, echo
+from tests.core.file_world import FileSlack, echo
 
 THOUGHTS = 5
 
