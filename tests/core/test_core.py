@@ -50,7 +50,7 @@ def killed(names: Iterable[str]) -> list[Any]:
 
 
 @pytest.mark.parametrize(("number", "name"), killed(QUICK))
-def test_any_boundary_may_be_the_last(number: int, name: str) -> None:
+def test_any_kill_point_may_be_the_last(number: int, name: str) -> None:
     assert_none_goes_wrong([a_kill(number, name)])
 
 
@@ -92,7 +92,7 @@ def test_a_daemon_that_wakes_from_a_pause_does_no_harm(name: str) -> None:
     assert_none_goes_wrong(CORE.pauses(name)[::PAUSES])
 
 
-def test_two_daemons_that_meet_come_through_as_one() -> None:
+def test_a_split_brain_comes_through_as_one_worker() -> None:
     assert_none_goes_wrong(CORE.split_brains("effect")[::PAUSES])
 
 

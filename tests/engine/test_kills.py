@@ -40,7 +40,7 @@ def test_an_execution_that_runs_again_after_each_step_comes_to_the_same(name: st
     ("number", "name"),
     [(number, name) if name in KILLED else later(number, name) for number, name in enumerate(SCENARIOS)],
 )
-def test_any_boundary_may_be_the_last(number: int, name: str) -> None:
+def test_any_kill_point_may_be_the_last(number: int, name: str) -> None:
     at = FIRST + number // 2 % (LAST - FIRST)
     kill = CrashCase(scenario=name, fault="kill", at=at)
     repeated: CrashCase[int] = CrashCase(scenario=name, fault="repeated-kill", every=INTERVAL)
@@ -54,12 +54,12 @@ def test_a_worker_that_wakes_from_a_pause_does_no_harm(name: str, at: int) -> No
 
 
 @pytest.mark.parametrize("at", [later(3), 5, later(8)])
-def test_two_workers_that_meet_come_through_as_one(at: int) -> None:
+def test_a_split_brain_comes_through_as_one_worker(at: int) -> None:
     assert ENGINE.violation(CrashCase(scenario="order", fault="split-brain", at=at, other=at)) is None
 
 
 @pytest.mark.parametrize("fault", ["kill", "repeated-kill", later("pause")])
-def test_a_case_that_comes_to_no_boundary_shows_nothing(fault: Fault) -> None:
+def test_a_case_that_reaches_no_kill_point_shows_nothing(fault: Fault) -> None:
     every = 999 if fault == "repeated-kill" else 0
     case = CrashCase(scenario="order", fault=fault, at=None if every else 999, every=every)
     assert ENGINE.violation(case) == NOT_REACHED

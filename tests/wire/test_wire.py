@@ -54,14 +54,14 @@ def test_each_scenario_is_told_in_one_way_at_least() -> None:
 
 
 @SOAK
-def test_any_boundary_of_a_conversation_may_be_the_last() -> None:
+def test_any_kill_point_of_a_conversation_may_be_the_last() -> None:
     some = WIRE.cases("dm")[::EACH]
     print(f"dm: {len(WIRE.kill_points('dm'))} kill points, {len(some)} cases")
     assert WIRE.violations(some) == {}
 
 
 @SOAK
-def test_any_boundary_of_a_run_may_be_the_last() -> None:
+def test_any_kill_point_of_an_ism_run_may_be_the_last() -> None:
     some = WIRE.kills("decides")[::EACH]
     print(f"decides: {len(WIRE.kill_points('decides'))} kill points, {len(some)} cases")
     assert WIRE.violations(some) == {}
