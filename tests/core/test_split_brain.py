@@ -1,4 +1,4 @@
-"""Two daemons on a journal, one an entry late."""
+"""Split brain: two workers on a journal, one an entry late."""
 
 from __future__ import annotations
 

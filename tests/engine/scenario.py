@@ -42,7 +42,7 @@ class EngineInput(ScenarioInput):
 
 
 class EffectFile:
-    """EffectFile of a scenario: effects as lines in a file."""
+    """World of a scenario: effects as lines in a file."""
 
     def __init__(self, home: Path) -> None:
         self._path = home / "effects.jsonl"

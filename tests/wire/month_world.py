@@ -30,7 +30,7 @@ DAY = 86_400.0
 QUIET, KILLED, NO_MODEL, STOPPED, NO_SLACK = "", "killed", "the model is away", "stopped", "Slack is away"
 TROUBLES = (QUIET, KILLED, QUIET, NO_MODEL, STOPPED, NO_SLACK)
 AWAY = 120.0
-"""WireScenario seconds of an outage."""
+"""Scenario seconds of an outage."""
 AT_ONCE = 8
 """Concurrent unanswered lines."""
 STUCK = 180.0

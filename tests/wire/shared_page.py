@@ -9,10 +9,10 @@ import time
 
 T0 = 1_790_000_000.0
 SPEED = 20.0
-"""WireScenario seconds per real second."""
+"""Scenario seconds per real second."""
 
 NAP = 3.0
-"""WireScenario seconds between looks at a clock that may have moved."""
+"""Scenario seconds between looks at a clock that may have moved."""
 
 
 class SharedPage(ctypes.Structure):

@@ -6,7 +6,7 @@ from tests.soak import SOAK
 from tests.wire.mortality import POISON, run_mortality, talk
 
 FASTER = 10.0
-"""WireScenario seconds per real second."""
+"""Scenario seconds per real second."""
 
 
 @SOAK

@@ -136,8 +136,8 @@ def _busy(awoken: RunningDaemon, clock: Clock) -> bool:
 
 @functools.cache
 def warm_home() -> Path:
-    """Return the template of homes, after a full warm_home-up run."""
-    home = Path(tempfile.mkdtemp(prefix="warm_home-", dir=MEMORY))
+    """Return the template of homes, after a full warm-up run."""
+    home = Path(tempfile.mkdtemp(prefix="warm-", dir=MEMORY))
     atexit.register(shutil.rmtree, home, ignore_errors=True)
 
     async def rehearse(path: Path) -> None:
