@@ -39,6 +39,8 @@ class CoreTrial(CountingTrial[CoreScenario]):
 
 
 class CoreHarness(CrashHarness[CoreScenario, int]):
+    scenarios = SCENARIOS
+
     @contextmanager
     def open_trial(self, scenario: CoreScenario, injection: Injection[int]) -> Iterator[CoreTrial]:
         with open_home("core") as home:
@@ -58,7 +60,7 @@ class CoreHarness(CrashHarness[CoreScenario, int]):
         return SECONDS
 
 
-CORE = CoreHarness(SCENARIOS)
+CORE = CoreHarness()
 CASES = {"kills": CORE.kills, "pauses": CORE.pauses, "split-brains": CORE.split_brains}
 
 

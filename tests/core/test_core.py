@@ -99,7 +99,7 @@ def test_a_split_brain_comes_through_as_one_worker() -> None:
 def test_a_replay_that_would_ask_otherwise_begins_again_openly() -> None:
     scenario = SCENARIOS["new-prompt"]
     begun_again = []
-    for at in range(22, 34, 4):
+    for at in range(30, 36, 2):
         with open_home("restarted") as home:
             trial = CoreTrial(home, scenario)
             trial.run(0, Injection(at=at))

@@ -23,11 +23,12 @@ NOT_REACHED = "its kill point was never reached"
 class CrashHarness(ABC, Generic[AnyScenario, Place]):
     """Scenarios of one layer, with the faults that fit them."""
 
+    scenarios: Mapping[str, AnyScenario]
+    """Attribute of the class: other processes get no copy."""
     spare = 0
     """Kill points that a run may lack when commits are batched."""
 
-    def __init__(self, scenarios: Mapping[str, AnyScenario]) -> None:
-        self.scenarios = scenarios
+    def __init__(self) -> None:
         self._kill_points: dict[str, Sequence[tuple[int, Place]]] = {}
 
     # Differences between harnesses

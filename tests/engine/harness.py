@@ -54,6 +54,7 @@ class EngineTrial(CountingTrial[EngineScenario]):
 
 
 class EngineHarness(CrashHarness[EngineScenario, int]):
+    scenarios = SCENARIOS
     spare = 3
 
     @contextmanager
@@ -100,4 +101,4 @@ def _check_journal(journal: JournalReader, scenario: EngineScenario) -> None:
     assert not waits or scenario.may_wait, f"still waits: {[entry.key for entry in waits]}"
 
 
-ENGINE = EngineHarness(SCENARIOS)
+ENGINE = EngineHarness()

@@ -64,6 +64,8 @@ class WireTrial(Trial[WireScenario, KillPointName]):
 
 
 class WireHarness(CrashHarness[WireScenario, KillPointName]):
+    scenarios = SCENARIOS
+
     @contextmanager
     def open_trial(self, scenario: WireScenario, injection: Injection[KillPointName]) -> Iterator[WireTrial]:
         with open_home("wire") as (home, page), ExitStack() as world:
@@ -94,4 +96,4 @@ def _subject(case: CrashCase[KillPointName]) -> str:
     return (case.at or "").partition(" ")[2]
 
 
-WIRE = WireHarness(SCENARIOS)
+WIRE = WireHarness()
