@@ -11,19 +11,19 @@ SECONDS ?= 300
 help:           ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-install: $(RUN) ## only set up: what the daemon needs, into .venv
+install: $(RUN) ## install what the daemon needs into .venv, and nothing else
 	@:
 
 run: $(RUN)     ## install what is missing, then start the daemon
 	@$(PY) -m daemon
 
-doctor: $(RUN)  ## what is wrong with the settings, the journal, the ports, Claude and Slack, and the fix
+doctor: $(RUN)  ## check the settings, the journal, the ports, Claude and Slack, and print remedies
 	@$(PY) -m daemon doctor
 
-test: $(DEV)    ## install what is missing, then run the tests (of many cases of one rule a few; properties with the same examples)
+test: $(DEV)    ## install what is missing, then run the tests (a few of many cases of one rule; properties with fixed examples)
 	@$(PY) -m pytest -n auto --dist worksteal --hypothesis-profile=ci
 
-soak: $(DEV)    ## every test in all its cases, properties and the gate at random, every fault at every kill point, every mutant, deaths, a storm and a month (SECONDS=300)
+soak: $(DEV)    ## run every test in all its cases, properties and the gate at random, every fault at every kill point, every mutant, deaths, a storm and a month (SECONDS=300)
 	@$(PY) -m pytest -n auto --dist worksteal --soak
 	@$(PY) -m tests.answers.random_gate 100000
 	@$(PY) -m tests.inner_life.random_grammar 100000
@@ -35,15 +35,15 @@ soak: $(DEV)    ## every test in all its cases, properties and the gate at rando
 	@$(PY) -m tests.wire.storm --seconds $(SECONDS)
 	@$(PY) -m tests.wire.month
 
-bench: $(DEV)   ## what a turn costs in time and memory, beside the bare libraries (ten minutes)
+bench: $(DEV)   ## measure time and memory of a turn, beside the bare libraries (ten minutes)
 	@$(PY) -m benchmarks
 
-check: $(DEV)   ## lint, format and types
+check: $(DEV)   ## check lint, format and types
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m ruff format --diff --quiet .
 	@$(PY) -m mypy --no-error-summary
 
-lock: $(DEV)    ## write the locks anew (LOCK=--upgrade takes newer versions)
+lock: $(DEV)    ## rewrite the locks (LOCK=--upgrade takes newer versions)
 	@$(COMPILE) requirements.txt -o requirements.lock
 	@$(COMPILE) requirements-dev.txt -c requirements.lock -o requirements-dev.lock
 
@@ -63,7 +63,7 @@ define INSTALL
 endef
 
 $(RUN): requirements.lock
-	@command -v $(PYTHON) >/dev/null || { echo 'No $(PYTHON) here. On Debian or Ubuntu: apt install python3-venv' >&2; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo 'No $(PYTHON) found. On Debian or Ubuntu: apt install python3-venv' >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed; this is %s. Try: make PYTHON=python3.12" % sys.version.split()[0])'
 	@$(PYTHON) -m venv --clear $(VENV) >/dev/null 2>&1 || $(PYTHON) -m venv --clear --without-pip $(VENV)
 	$(call INSTALL,requirements.lock)

@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeVar
 
 from dotenv import dotenv_values
 
-from daemon.claude.requests import BY_ID, ModelTable, is_listed
-from daemon.engine.event import DAY
+from daemon.claude.models import BY_ID, ModelTable, is_listed
+from daemon.engine.clock import DAY
 from daemon.settings.home import CAPABILITIES
 from daemon.settings.limits import (
     FREE_PRICE,

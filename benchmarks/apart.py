@@ -1,3 +1,5 @@
+"""A server of a benchmark in its own process."""
+
 from __future__ import annotations
 
 import asyncio

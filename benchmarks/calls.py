@@ -9,7 +9,8 @@ from pathlib import Path
 from benchmarks.bare import streamed, whole
 from benchmarks.figure import Figure, side_by_side
 from benchmarks.ground import Ground, ground
-from daemon.soul.turn import Turn
+from daemon.turn.model_calls import call_model
+from daemon.turn.turn import Turn
 
 DURABLE = 1.5
 """Maximum ratio to the bare call."""
@@ -72,7 +73,7 @@ async def _at_once(here: Ground, conversations: int, each: int = 5, rounds: int 
 
 
 async def _call(turn: Turn) -> None:
-    call = await turn.call("step", turn.memory, "speak", _hear)
+    call = await call_model(turn, "step", turn.memory, "speak", _hear)
     assert call.event.outcome == "ok", call.event
 
 

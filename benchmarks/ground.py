@@ -36,12 +36,11 @@ from daemon.ports import ButtonRow, EarlierMessages, MessagePage, PostedMessage,
 from daemon.settings.home import project_root
 from daemon.settings.limits import Limits
 from daemon.slack.status import SlackStatus
-from daemon.soul.turn import Turn
-from daemon.soul.world import TurnDependencies
 from daemon.turn.history import ThreadHistories
 from daemon.turn.input_policy import INITIAL_PROCESS, SoulInputSelection
 from daemon.turn.prompt_files import PromptFiles
 from daemon.turn.soul_program import SoulProgram
+from daemon.turn.turn import Turn, TurnDependencies
 from daemon.turn.usage_limits import DailyBudget, LimitChecker
 
 MANY = 10_000

@@ -36,8 +36,8 @@ from daemon.kinds import SOUL_KINDS, QuestionAsked
 from daemon.knowledge.search import MessageSearch
 from daemon.knowledge.visibility import KnownChannels
 from daemon.ports import Button
-from daemon.soul.world import TurnDependencies
 from daemon.turn.soul_program import SoulProgram
+from daemon.turn.turn import TurnDependencies
 
 FLAT = 2.0
 """Maximum ratio to the floor; constant costs cannot be measured better."""

@@ -13,7 +13,7 @@ from benchmarks.ferry import EXCHANGES
 from benchmarks.figure import Figure
 from benchmarks.instant import CHOOSER
 from benchmarks.talk import talking
-from daemon.claude.requests import cost_of, listed_model
+from daemon.claude.models import cost_of, listed_model
 from daemon.settings.limits import TokenUsage
 
 SPEAKER = "claude-sonnet-5-5"

@@ -19,7 +19,8 @@ from daemon.engine.clock import SystemClock
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.journal_file import open_store
-from daemon.engine.journal.rows import EntryRow, JournalTables
+from daemon.engine.journal.rows import EntryRow
+from daemon.engine.journal.writer import WritableTables
 from daemon.engine.kinds import WaitBegan, with_engine_kinds
 from daemon.kinds import (
     SOUL_KINDS,
@@ -123,7 +124,7 @@ class Life:
     `turn` is the model of all turns, `pace` the seconds between entries.
     """
 
-    def __init__(self, store: JournalTables, turn: Sequence[Entry[Any]], pace: float) -> None:
+    def __init__(self, store: WritableTables, turn: Sequence[Entry[Any]], pace: float) -> None:
         self.messages = 0
         self.last = store.last()
         self._store = store

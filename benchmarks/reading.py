@@ -22,9 +22,10 @@ from daemon.engine.execution import Hold
 from daemon.kinds import IncomingMessage, ReadingEnded
 from daemon.model import Hear, ModelReply
 from daemon.ports import ReadingSetup
+from daemon.reading.reading_steps import read_source
 from daemon.sandbox.session import SandboxFactory
 from daemon.settings.limits import ReadingLimits
-from daemon.soul.turn import Turn
+from daemon.turn.turn import Turn
 
 OVER = {"one": 3.0, "sequence": 15.0, "children": 50.0}
 """Maximum milliseconds over the floor, by question."""
@@ -146,7 +147,7 @@ async def read(turn: Turn, question: str, context: str) -> ReadingEnded:
     async def load() -> str:
         return context
 
-    ended = await turn.read_deeply(question, load)
+    ended = await read_source(turn, question, load)
     assert ended.event.reason == "answered", ended.event
     return ended.event
 

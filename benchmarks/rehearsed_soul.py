@@ -15,7 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from benchmarks.conversation import NAME, Line
 from config import Settings
 from daemon.app.daemon import RunningDaemon, start_daemon
-from daemon.claude.requests import is_listed
+from daemon.claude.models import is_listed
 from daemon.engine.clock import SystemClock
 from daemon.engine.event import Entry, Input
 from daemon.engine.kinds import TurnBegan

@@ -26,7 +26,7 @@ async def start(folder: Path, *, rounds: int = 5) -> Sequence[Figure]:
         found = [
             (
                 await _measured("-c", GIVEN + READY),
-                await _measured("-c", f"{GIVEN}; import daemon.app{READY}"),
+                await _measured("-c", f"{GIVEN}; import daemon.app.daemon{READY}"),
                 await _measured("-m", "daemon", **env),
             )
             for _ in range(rounds)

@@ -14,9 +14,7 @@ from benchmarks.bare import streamed
 from benchmarks.figure import Figure, side_by_side
 from benchmarks.ground import Ground, ground
 from benchmarks.rounds import Noting
-from daemon.actions.registry import ActionRegistry
-from daemon.app.discovery import PROCESSES
-from daemon.app.wiring import with_open_thought
+from daemon.app.discovery import PROCESSES, ProcessDependencies, bind_processes
 from daemon.engine.execution import Hold
 from daemon.engine.worker import Worker
 from daemon.kinds import ModelCall
@@ -142,7 +140,7 @@ async def _think(here: Ground, llm: Scripted, number: int) -> None:
         world,
         llm=llm,
         gauge=gauge,
-        processes=with_open_thought(PROCESSES, ActionRegistry([]), "high"),
+        processes=bind_processes(PROCESSES, ProcessDependencies(capacity="high")),
         at_once=[DELIBERATION_PROCESS],
     )
     thread = await here.open(f"thought {id(llm)} {number}")

@@ -12,8 +12,8 @@ from benchmarks.bare import streamed
 from benchmarks.figure import Figure, seconds, side_by_side
 from benchmarks.ground import Ground, ground
 from daemon.actions.registry import help_text
-from daemon.app.discovery import PROCESSES, all_actions
-from daemon.app.wiring import make_index, make_state, with_inner_life
+from daemon.app.discovery import PROCESSES, ProcessDependencies, all_actions, bind_processes
+from daemon.app.wiring import make_index, make_state
 from daemon.engine.event import Entry
 from daemon.engine.journal.journal import Journal
 from daemon.inner_life.contexts import InnerLifeSetup
@@ -78,7 +78,12 @@ async def _ticked(here: Ground, state: InnerLifeState, rounds: int) -> tuple[flo
     gauge = LimitChecker(
         journal, here.world.clock, here.world.budget, turn=any_, thread=any_, person=any_, inner=1e9
     )
-    soul = replace(here, world=replace(here.world, processes=with_inner_life(PROCESSES, life), gauge=gauge))
+    soul = replace(
+        here,
+        world=replace(
+            here.world, processes=bind_processes(PROCESSES, ProcessDependencies(life=life)), gauge=gauge
+        ),
+    )
     taker, numbers = soul.turns(), count()
     request = here.request(await here.turn("any"))
 

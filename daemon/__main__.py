@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, TextIO
 
 import daemon
 from config import Settings, is_set, load, misspelt, taken_for_false, unreadable_lines
-from daemon.app.journal_commands import write_atomically
 from daemon.engine.exceptions import JournalError, JournalLocked, JournalVersionError
-from daemon.errors import UNLOADED, escaped_lines, never_fail, unloadable_reason
-from daemon.settings.home import set_private_umask
+from daemon.errors import escaped_lines, never_fail
+from daemon.settings.home import UNLOADED, set_private_umask, unloadable_reason
 from daemon.settings.parse import ConfigError
 from daemon.telemetry.log import begin_log
 
@@ -360,6 +359,8 @@ def _written(path: Path | None) -> Iterator[TextIO]:
     if path is None:
         yield sys.stdout
         return
+    from daemon.app.journal_commands import write_atomically
+
     with write_atomically(path) as part, part.open("w", encoding="utf-8") as file:
         yield file
 

@@ -1,7 +1,6 @@
 """Errors of the daemon, which say what happened and what to do; escapes for logs and terminals.
 
 DaemonError
-    ConfigError                   the daemon exits with 78
     PostFailed                    the turn is retried
         PostRefused               the turn ends
         ContentRefused            another form is tried
@@ -17,34 +16,9 @@ import codecs
 import io
 import json
 from collections.abc import Callable
-from pathlib import Path
-from traceback import extract_tb
 from typing import TextIO
 
 from daemon.engine.exceptions import EngineError, recorded_name
-
-UNLOADED = (
-    SyntaxError,
-    ImportError,
-    NameError,
-    AttributeError,
-    TypeError,
-    ValueError,
-    LookupError,
-    OSError,
-    ArithmeticError,
-    AssertionError,
-    RuntimeError,
-    SystemExit,
-)
-"""Errors of importing a broken file."""
-
-
-def unloadable_reason(error: BaseException, file: Path) -> str:
-    """Return the reason and line of a failed import."""
-    lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == str(file)]
-    where = f" at line {lines[-1]}" if lines else ""
-    return f"it cannot be read ({recorded_name(error)}{where}: {error})"
 
 
 class DaemonError(EngineError):

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from inspect import Parameter
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ValidationError
 
@@ -28,7 +28,6 @@ from daemon.answers.repetition import RepetitionDetector, Seen
 from daemon.engine.exceptions import EngineError
 from daemon.errors import describe_error
 from daemon.memory import WorkingMemory
-from daemon.process import ProcessReturn, parse_process_return, process_name
 from daemon.prompts.chooser import (
     CheckInterrupt,
     Chooser,
@@ -49,6 +48,114 @@ from daemon.prompts.chooser import (
 )
 from daemon.prompts.elements import clean_name_text, fill_placeholders
 from daemon.prompts.prompt_catalogue import placeholder_names
+
+FORM = '[memory, process] or [memory, process, {"executeNow": True}]'
+AT_ONCE = ("executeNow", "execute_now")
+"""Spellings of the option that lets a process go to work within this turn."""
+OPTIONS = (*AT_ONCE, "params")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessReturn:
+    """A process to go over into, by name, with its memory: `[memory, process, {"executeNow": True}]`.
+
+    The form is that of Open Souls, as the first example of the seed on the ISM has it.
+    """
+
+    to: str
+    memory: Any = None
+    execute_now: bool = False
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+def parse_process_return(returned: Sequence[Any]) -> ProcessReturn:
+    """Read a returned list or tuple. Raises TypeError, which says what was expected and what was found."""
+    if len(returned) not in (2, 3):
+        raise TypeError(f"expected {FORM}, got {len(returned)} values")
+    memory, process, *rest = returned
+    options = rest[0] if rest and rest[0] is not None else {}
+    if not isinstance(options, Mapping):
+        raise TypeError(f"expected {FORM}, got a {type(options).__name__} where the options belong")
+    unknown = [str(name) for name in options if name not in OPTIONS]
+    if unknown:
+        raise TypeError(f"there is no option {', '.join(unknown)}; there are {', '.join(OPTIONS)}")
+    return ProcessReturn(
+        to=process_name(process),
+        memory=memory,
+        execute_now=_read_execute_now(options),
+        params=_params(options),
+    )
+
+
+def _read_execute_now(options: Mapping[str, Any]) -> bool:
+    given = {name: options[name] for name in AT_ONCE if name in options}
+    for name, value in given.items():
+        if not isinstance(value, bool):
+            raise TypeError(f"expected True or False for {name}, got a {type(value).__name__}")
+    if len(set(given.values())) > 1:
+        raise TypeError(f"{' and '.join(given)} contradict each other: write one of them")
+    return any(given.values())
+
+
+def _params(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    params = options.get("params") or {}
+    if not isinstance(params, Mapping):
+        raise TypeError(f"expected a dict for params, got a {type(params).__name__}")
+    return dict(params)
+
+
+@runtime_checkable
+class NamedProcess(Protocol):
+    """A mental process: its name, and the function that it runs."""
+
+    @property
+    def name(self) -> str:
+        """The name by which others go over into it."""
+
+    @property
+    def run(self) -> Callable[..., Any]:
+        """The function that it runs."""
+
+
+def process_name(process: object) -> str:
+    """Return the name of a process that is given by name, as a function, a module or a MentalProcess.
+
+    Raises TypeError for anything else.
+    """
+    name = ""
+    if isinstance(process, str):
+        name = process.strip()
+    elif isinstance(process, NamedProcess):
+        name = process.name
+    elif inspect.ismodule(process):
+        name = _name_in(process) or process.__name__.rpartition(".")[2]
+    elif callable(process) and not inspect.isclass(process):
+        name = _name_of_function(process)
+    if not name:
+        kind = type(process).__name__
+        raise TypeError(f"expected a process (its name, function or module), got a {kind}: write {FORM}")
+    return name
+
+
+def _name_in(module: object) -> str:
+    """Return the name of the process that stands in this module; empty if none does."""
+    process = getattr(module, "PROCESS", None)
+    if isinstance(process, NamedProcess):
+        return process.name
+    return ""
+
+
+def _name_of_function(function: Callable[..., Any]) -> str:
+    """Return the name of the process that runs this function; its own name where no process does."""
+    module = inspect.getmodule(function) or inspect.getmodule(type(function))
+    process = getattr(module, "PROCESS", None)
+    if isinstance(process, NamedProcess):
+        run = process.run
+        if function is run or function is getattr(run, "func", None):  # `func` of a functools.partial
+            return process.name
+    name = getattr(function, "__name__", "")
+    return name if name.isidentifier() else ""
+
 
 WORKING = ("workingMemory", "working_memory")
 

@@ -27,6 +27,10 @@ private thought repeated.
 """
 
 
+Kept = Literal["kept", "again", "lost"]
+"""Form of an answer: right at once, right when asked again, or unusable."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReply:
     """Result of a model call.

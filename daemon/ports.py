@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -11,13 +10,6 @@ from daemon.engine.execution import Hold
 from daemon.kinds import OverheardMessage, PlanState, SharedFile
 from daemon.sandbox.environment import Function, Sandbox
 from daemon.settings.limits import ReadingLimits
-
-
-class Onlookers(Protocol):
-    """Observers of unrecorded model output."""
-
-    def attempt(self, thread: str, key: str, name: str) -> AbstractContextManager[Callable[[str], None]]:
-        """Announce a call; yield a receiver of deltas."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,3 +1,5 @@
+"""The local Slack as a whole, mounted on a server and closed with it."""
+
 from __future__ import annotations
 
 import asyncio

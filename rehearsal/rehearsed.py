@@ -1,3 +1,5 @@
+"""The rehearsed services as one value, mounted on the port of the daemon."""
+
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable

@@ -1,3 +1,5 @@
+"""The clock of the rehearsal."""
+
 from __future__ import annotations
 
 from typing import Protocol

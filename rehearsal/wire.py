@@ -1,3 +1,5 @@
+"""Requests of all routes: JSON read, bearers, outages, broken connections."""
+
 from __future__ import annotations
 
 import json

@@ -16,13 +16,12 @@ DOCSTRING_LINES = 6
 TREE = "daemon/errors.py"
 """Exempt: it draws the tree of errors."""
 BOUNDARIES = {
-    "daemon/engine/turns.py": 1,
     "daemon/engine/waits.py": 1,
-    "daemon/engine/worker.py": 1,
-    "daemon/mind/acting.py": 1,
-    "daemon/actions/binding.py": 1,
-    "daemon/actions/commanding.py": 1,
-    "daemon/actions/deeds.py": 1,
+    "daemon/engine/worker.py": 2,
+    "daemon/actions/action.py": 1,
+    "daemon/inner_life/commands/command.py": 1,
+    "daemon/ism.py": 1,
+    "daemon/open_thought/executor.py": 1,
 }
 """Allowed `except Exception` by file."""
 BLANKETS = ("Exception", "BaseException")
@@ -93,7 +92,7 @@ def test_a_function_fits_in_the_eye(every: Modules) -> None:
         most = LONGEST_STORY if module.room in ("tests", "benchmarks") else FUNCTION_LINES
         sizes = {one: (one.end_lineno or 0) - one.lineno + 1 for one in module.functions}
         long += [f"{module.at(one)} {one.name}" for one, lines in sizes.items() if lines > most]
-    assert long == []
+    assert not long, "\n".join(["split them, or do less:", *long])
 
 
 def test_a_name_finds_one_file(code: Modules) -> None:

@@ -4,57 +4,33 @@ from __future__ import annotations
 
 import ast
 import graphlib
-from collections.abc import Callable, Container, Iterable, Iterator
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
 import pytest
 
-from tests.source import Function, Module, imported, modules, parse
+from tests.source import ROOT, Function, Module, imported, modules, parse
 
-ROOMS = (
+FLOORS = (
     ("__main__",),
-    ("doctor",),
-    ("backup", "settings_table"),
-    ("app", "terminal", "trace", "rules"),
-    ("view", "behaviour", "turn_lines", "playbook_faults"),
-    ("within", "terminal_model"),
-    ("services",),
-    ("page_access",),
-    ("server", "log", "project", "introduction", "connections"),
-    ("console", "slack"),
-    ("processes",),
-    ("actions",),
-    ("ism",),
-    ("soul", "inner"),
-    ("mind",),
-    ("knowledge",),
-    ("claude", "sandbox", "documents"),
-    ("private", "lifetime"),
-    ("process",),
-    ("ports",),
-    ("kinds",),
-    ("memory", "reply", "errors", "setting", "misspelt"),
-    ("limits", "price", "recipe", "engine", "environment"),
-    ("interpreters", "printable"),
+    ("app", "processes"),
+    ("inner_life", "open_thought", "playbooks", "reading"),
+    ("actions", "console", "mind", "process", "slack"),
+    ("ism", "turn"),
+    ("answers", "claude", "knowledge", "ports", "telemetry"),
+    ("documents", "errors", "kinds", "model", "prompts", "sandbox"),
+    ("engine", "lifetime", "memory", "settings"),
 )
-"""Top to bottom; packages on one line never import each other."""
-FLOOR = {room: floor for floor, line in enumerate(ROOMS) for room in line}
-WIRING = (
-    "__main__",
-    "doctor",
-    "app",
-    "terminal",
-    "view",
-    "behaviour",
-    "within",
-    "services",
-    "introduction",
-    "connections",
-    "page_access",
+"""Rooms of daemon/ from top to bottom: folders and loose files. Each imports only rooms of lower lines."""
+FLOOR = {room: floor for floor, line in enumerate(FLOORS) for room in line}
+WIRING = ("__main__", "app")
+"""The only rooms that know the settings."""
+APART = {"mind": ("claude", "knowledge", "sandbox")}
+"""Rooms on lower floors that arrive as arguments all the same."""
+PURE = (
+    *("processes", "open_thought", "playbooks", "actions", "mind", "process", "ism"),
+    *("answers", "ports", "errors", "kinds", "prompts", "memory"),
 )
-"""Packages that may know the settings."""
-APART = {"console": ("processes",), "slack": ("processes",), "mind": ("claude", "knowledge", "sandbox")}
-"""Further forbidden imports: some parts arrive as arguments."""
-PURE = ("processes", "actions", "ism", "mind", "ports", "kinds", "memory", "errors", "environment")
 IO = (
     "aiohttp",
     "anthropic",
@@ -69,7 +45,8 @@ IO = (
 QUIET_CALLS = frozenset(
     {"dataclass", "field", "frozenset", "tuple", "dict", "compile", "getLogger"}
     | {"len", "max", "min", "map", "range", "sorted", "items", "keys", "values", "split", "join"}
-    | {"found", "action", "model_validator"}  # processes discovers files; a decorator returns its function
+    | {"find_processes", "find_commands"}  # they import the files of a package
+    | {"action", "model_validator"}  # a decorator makes what it decorates
 )
 """Lower-case calls allowed at the top level."""
 
@@ -86,6 +63,12 @@ def ours(target: str, house: Container[str]) -> str:
     while target and target not in house:
         target = target.rpartition(".")[0]
     return target
+
+
+REMEDY = (
+    "move the definition to the room of its subject, name what you need by a Protocol of yours, or be handed"
+    " the value by app/; see FLOORS in tests/test_layers.py"
+)
 
 
 def may_import(room: str, other: str) -> bool:
@@ -107,7 +90,7 @@ def crossings(module: Module, house: Container[str]) -> Iterator[str]:
         if target.split(".")[0] == "config" and module.room not in WIRING:
             yield f"{module.at(node)} imports config: be handed the values you need"
         elif (other := ours(target, house)) and not may_import(module.room, parse(other, "").room):
-            yield f"{module.at(node)} imports {other}"
+            yield f"{module.at(node)} imports {other}: {REMEDY}"
         elif module.room in PURE and target.split(".")[0] in IO:
             yield f"{module.at(node)} imports {target}: nothing here does I/O"
 
@@ -192,26 +175,27 @@ def test_the_house_keeps_the_rule(rule: Rule, house: House) -> None:
 @pytest.mark.parametrize(
     ("rule", "path", "text"),
     [
-        (crossings, "daemon/mind/x.py", "from daemon.soul import scope"),
+        (crossings, "daemon/mind/x.py", "from daemon.inner_life import notes"),
         (crossings, "daemon/slack/x.py", "import daemon.console.routes"),
         (crossings, "daemon/slack/x.py", "from daemon.processes import greeting"),
         (crossings, "daemon/errors.py", "from daemon.kinds import Message"),
         (crossings, "rehearsal/x.py", "from daemon.ports import Clock"),
         (crossings, "rehearsal/x.py", "import daemon"),
-        (crossings, "daemon/app.py", "def f():\n    from rehearsal.local_slack import World"),
-        (crossings, "daemon/app.py", "import rehearsal"),
-        (crossings, "daemon/soul/x.py", "import config"),
+        (crossings, "daemon/app/x.py", "def f():\n    from rehearsal.local_slack import World"),
+        (crossings, "daemon/app/x.py", "import rehearsal"),
+        (crossings, "daemon/turn/x.py", "import config"),
         (crossings, "daemon/mind/x.py", "from aiohttp import web"),
+        (crossings, "daemon/mind/x.py", "from daemon.claude.client import ClaudeClient"),
         (siblings, "daemon/processes/x.py", "from daemon.processes.greeting import greeting"),
-        (deferred, "daemon/soul/x.py", "def f():\n    import json"),
+        (deferred, "daemon/turn/x.py", "def f():\n    import json"),
         (deferred, "rehearsal/x.py", "def f():\n    import json"),
         (at_once, "daemon/__main__.py", "from rehearsal.rehearsed import Rehearsed"),
-        (effects, "daemon/soul/x.py", "print('hello')"),
-        (effects, "daemon/soul/x.py", "TEXT = open('soul.md').read()"),
-        (effects, "daemon/soul/x.py", "class A:\n    made = {make(): 1}"),
-        (effects, "daemon/soul/x.py", "@app.get('/')\ndef f():\n    pass"),
-        (effects, "daemon/soul/x.py", "def f(at=now()):\n    pass"),
-        (effects, "daemon/soul/x.py", "for name in NAMES:\n    pass"),
+        (effects, "daemon/turn/x.py", "print('hello')"),
+        (effects, "daemon/turn/x.py", "TEXT = open('soul.md').read()"),
+        (effects, "daemon/turn/x.py", "class A:\n    made = {make(): 1}"),
+        (effects, "daemon/turn/x.py", "@app.get('/')\ndef f():\n    pass"),
+        (effects, "daemon/turn/x.py", "def f(at=now()):\n    pass"),
+        (effects, "daemon/turn/x.py", "for name in NAMES:\n    pass"),
     ],
 )
 def test_a_rule_sees_who_breaks_it(rule: Rule, path: str, text: str, house: House) -> None:
@@ -221,12 +205,53 @@ def test_a_rule_sees_who_breaks_it(rule: Rule, path: str, text: str, house: Hous
 
 def test_every_room_has_its_place(house: House) -> None:
     rooms = {module.room for module in house.values()} - {"", "rehearsal"}
-    assert rooms <= FLOOR.keys(), "give the new room its line in ROOMS"
+    assert not rooms - FLOOR.keys(), "give the new room a line of FLOORS: one above all that it imports"
+    assert not FLOOR.keys() - rooms, "take the room out of FLOORS: it is no more"
+    assert len(FLOORS) <= 8, "eight floors are enough: find the line of FLOORS where the room belongs"
 
 
-def test_no_module_needs_itself(house: House) -> None:
-    needs = {
+def test_the_map_of_the_rooms_shows_these_floors() -> None:
+    page = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    shown: dict[int, set[str]] = {}
+    for floor, names in re.findall(r"^\| (\d) \| (`.*?`) \|", page, re.MULTILINE):
+        rooms = [name.strip("` /").removesuffix(".py") for name in names.split(",")]
+        shown.setdefault(int(floor), set()).update(rooms)
+    assert shown == {len(FLOORS) - place: {*line} for place, line in enumerate(FLOORS)}
+
+
+def arrows(house: House) -> dict[str, set[str]]:
+    """Return the modules that each module imports."""
+    return {
         name: {ours(target, house) for target, _ in imported(module.tree)} - {"", name}
         for name, module in house.items()
     }
-    graphlib.TopologicalSorter(needs).prepare()  # raises CycleError with the modules of the cycle
+
+
+def cycle_of(needs: Mapping[str, set[str]]) -> str:
+    """Return a cycle as text, each name importing the next; empty if there is none."""
+    try:
+        graphlib.TopologicalSorter(needs).prepare()
+    except graphlib.CycleError as error:
+        return " imports ".join(reversed(error.args[1]))
+    return ""
+
+
+def test_no_files_import_each_other_in_a_circle(house: House) -> None:
+    assert not (found := cycle_of(arrows(house))), f"{found}: {REMEDY}"
+
+
+def test_no_rooms_import_each_other_in_a_circle(house: House) -> None:
+    needs: dict[str, set[str]] = {}
+    for name, others in arrows(house).items():
+        room = house[name].room
+        needs.setdefault(room, set()).update({house[other].room for other in others} - {"", room})
+    assert not (found := cycle_of(needs)), f"{found}: {REMEDY}"
+
+
+def test_a_circle_is_seen_and_told_in_its_order() -> None:
+    assert cycle_of({"a": {"b"}, "b": {"c"}, "c": {"a"}}) in (
+        "a imports b imports c imports a",
+        "b imports c imports a imports b",
+        "c imports a imports b imports c",
+    )
+    assert cycle_of({"a": {"b", "c"}, "b": {"c"}}) == ""

@@ -24,15 +24,15 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from daemon.engine.event import digest, fingerprint
 from daemon.engine.exceptions import EngineError
 from daemon.errors import describe_error
-from daemon.ism import Action, ActionRefused, FinalMemory, FinishRun, RunContinuation
+from daemon.ism import Action, ActionRefused, FinalMemory, FinishRun, RunContinuation, parse_process_return
 from daemon.memory import Memory, WorkingMemory
 from daemon.model import Role
-from daemon.process import Question, Turn, parse_process_return
 from daemon.prompts.chooser import ISMResult
 from daemon.prompts.elements import escape_tags, parse_labels
-from daemon.prompts.prompt_catalogue import LABELS_TEXT, fill_prompt
+from daemon.prompts.prompt_catalogue import LABELS_TEXT
 from daemon.turn.model_calls import Came, Schema
-from daemon.turn.questions import two_buttons
+from daemon.turn.questions import Question, ask, two_buttons
+from daemon.turn.turn import Turn
 
 TRANSITION_PREFIX = "To_"
 """What the name of a transition to another process, as an action, begins with."""
@@ -248,7 +248,7 @@ class BaseActionContext:
 
     def prompt(self, name: str, **words: str) -> str:
         """A text of the owner's, filled; `name` (the soul's) is known."""
-        return fill_prompt(self.turn, name, **words)
+        return self.turn.prompt(name, **words)
 
     def label(self, meaning: str) -> str:
         """The owner's short words for it (prompts/labels.md); where there are none, the meaning itself."""
@@ -456,7 +456,7 @@ async def _agree(run: ActionContext, one: ActionDefinition, given: dict[str, Any
         choices=two_buttons(run.turn.text(LABELS_TEXT), "approve", "decline"),
         about={"action": one.name, "version": one.version, "args": given},
     )
-    answered = await run.turn.ask("approval", question)
+    answered = await ask(run.turn, "approval", question)
     run.add_memories(answered.memories)
     if answered.value != "approve":
         raise ActionRefused(run.label("declined"))

@@ -32,13 +32,14 @@ from daemon.actions.action import (
 )
 from daemon.documents.document import Document
 from daemon.ism import FinishRun, RecurseFunction, RunContinuation, settle_outcome
-from daemon.knowledge.search import Memories
+from daemon.knowledge.search import MessageSearch
 from daemon.memory import WorkingMemory
 from daemon.ports import Library
-from daemon.process import Placeholders, Turn
 from daemon.prompts.chooser import ISMResult
-from daemon.prompts.prompt_catalogue import are_prompt_texts
+from daemon.prompts.prompt_catalogue import Placeholders, are_prompt_texts
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import say
+from daemon.turn.turn import Turn
 
 
 class SourceProvider(Protocol):
@@ -78,7 +79,7 @@ GIVEN: Mapping[str, tuple[object, ...]] = {
     "memory": (WorkingMemory,),
     "say": (Say,),
     "recurse": (RecurseFunction,),
-    "memories": (Memories,),
+    "memories": (MessageSearch,),
     "library": (Library, Library | None),
     "shelf": (SourceProvider,),
     "expert": (Expert,),
@@ -108,7 +109,7 @@ class InvalidAction(ValueError):
 class ActionDependencies:
     """What this daemon has for its actions; one that needs what is None is not offered."""
 
-    memories: Memories | None = None
+    memories: MessageSearch | None = None
     library: Library | None = None
     shelf: SourceProvider | None = None
     expert: Expert = Expert(False)
@@ -163,7 +164,7 @@ class ActionFunction:
         if isinstance(self.playbooks, str):
             yield f'`playbooks` is a text where a list belongs: write `playbooks=["{self.playbooks}"]`'
         if not are_prompt_texts(self.texts):
-            yield 'its `texts` name no `Words`: write `texts={"prompts/…": Words()}`'
+            yield 'its `texts` name no `Placeholders`: write `texts={"prompts/…": Placeholders()}`'
 
     def _fault_of_return(self) -> str:
         """What is wrong with what it says that it returns; empty where nothing is."""
@@ -188,7 +189,7 @@ class ActionFunction:
             return "only a text is kept: write `-> str`, and return a str"
         return (
             "a run takes a text, its memory, `recurse()` or `[memory, process]`: write `-> str`,"
-            " `-> WorkingMemory`, `-> Recursion` or `-> list[object]`"
+            " `-> WorkingMemory`, `-> RunContinuation` or `-> list[object]`"
         )
 
     @property
@@ -397,5 +398,5 @@ def _value_of(name: str, run: ActionContext, means: ActionDependencies) -> objec
 
 async def _say(run: ActionContext, text: str) -> None:
     """Say it, and know that it was said."""
-    spoken = await run.turn.say(text, answers=False)
+    spoken = await say(run.turn, text, answers=False)
     run.add_memories(map(entry_as_memory, spoken), news=False)

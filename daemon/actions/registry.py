@@ -208,10 +208,11 @@ def _fields(schema: Mapping[str, Any], defs: Mapping[str, Any], depth: int) -> s
 INTRODUCTION = """\
 # Actions
 
-What the soul may choose to do where it decides by itself (`ISM_ENABLED=true`). A playbook (`playbooks/*.md`)
-names those that it offers; one that cannot work here (`Research` without `KNOWLEDGE_DIRS`) is left out.
+Actions that the soul may choose by itself (`ISM_ENABLED=true`). A playbook (`playbooks/*.md`) names those
+that it offers; an action that cannot work here (`Research` without `KNOWLEDGE_DIRS`) is left out.
 
-This file is what `python -m daemon actions` prints: change `daemon/actions/`, then write it anew.
+`python -m daemon actions` prints this page: change `daemon/playbooks/built_in.py` or
+`daemon/inner_life/commands/`, then write it again.
 """
 
 

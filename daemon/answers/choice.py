@@ -1,6 +1,6 @@
-"""Choices of actions: parsing model answers, and JSON schemas for structured output.
+"""Choices of actions: parsing of model answers, and JSON schemas for structured output.
 
-A truncated or ambiguous choice is rejected: half of it must never be executed. Schemas keep the limits of
+A truncated or ambiguous choice is rejected: half of one must never be executed. Schemas keep the limits of
 Claude's API: closed, not recursive, few optional and union properties.
 """
 
@@ -19,48 +19,46 @@ from daemon.answers.speech_gate import spoken_text
 from daemon.engine.event import storable_value
 
 DONE = "DONE"
-"""Name that ends a run; reserved."""
+"""Reserved action name that ends a run."""
 
 
 LONGEST = 20_000
 
 
 MOST_BRACKETS = 100
-"""Opening brackets examined."""
 
 
 OPENING = re.compile(r"[{\[]")
 
 
 COMMA = re.compile(r'("(?:[^"\\]|\\.)*+(?:"|\\?\Z))|,(?=\s*[}\]])', re.DOTALL)
-"""A string, to keep, or a trailing comma, to remove; no backtracking."""
+"""Pattern of a string, to be kept, or of a trailing comma, to be removed; without backtracking."""
 
 
 DECODER = json.JSONDecoder(strict=False)
 
 
 class ChoiceUnreadable(ValueError):
-    """An answer without exactly one choice; the text tells the model why."""
+    """Error for an answer without exactly one choice; the text tells the model the reason."""
 
     recorded_name = "Unreadable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenAction:
-    """A chosen action with its name as written and any JSON value as arguments."""
+    """A chosen action: `name` as the model wrote it, and any JSON value as `args`."""
 
     name: str
     args: object = None
 
     @property
     def identity(self) -> str:
-        """Equal for the same action and arguments."""
         return json.dumps([self.name, self.args], sort_keys=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionChoice:
-    """At least one action in order, and the chooser's reason for the log."""
+    """Chosen actions in order, at least one, and the chooser's reason for the log."""
 
     actions: tuple[ChosenAction, ...]
     why: str = ""
@@ -71,11 +69,10 @@ class ActionChoice:
 
     @property
     def ends_run(self) -> bool:
-        """True if the choice ends the run."""
         return DONE in self.names
 
     def with_matched_names(self, names: Sequence[str]) -> ActionChoice:
-        """Return the choice with names corrected to these."""
+        """Return the choice with each name replaced by its match in `names`."""
         actions = []
         for chosen in self.actions:
             name = match_name(chosen.name, names) or chosen.name
@@ -83,18 +80,16 @@ class ActionChoice:
         return replace(self, actions=tuple(actions))
 
     def without_repeats(self) -> Sequence[ChosenAction]:
-        """Return the distinct actions."""
         once = {chosen.identity: chosen for chosen in self.actions if chosen.name != DONE}
         return list(once.values())
 
     def repeated_names(self) -> Sequence[str]:
-        """Return the names of repeated actions."""
         times = Counter(chosen.identity for chosen in self.actions)
         return [chosen.name for chosen in self.without_repeats() if times[chosen.identity] > 1]
 
 
 def parse_choice(reply: str) -> ActionChoice:
-    """Return the choice in an answer. Raises ChoiceUnreadable."""
+    """Parse the choice in an answer. Raises ChoiceUnreadable."""
     if len(reply) > LONGEST:
         raise ChoiceUnreadable(f"it is longer than {LONGEST} characters")
     found = _choices(spoken_text(reply))
@@ -120,7 +115,7 @@ def _choices(text: str) -> Sequence[ActionChoice]:
 
 
 def match_name(name: str, names: Sequence[str]) -> str | None:
-    """Return the equal name, or the only one that differs in case."""
+    """Return the equal name, or the only one that differs in case; None without such a name."""
     if name in names:
         return name
     alike = [one for one in names if one.casefold() == name.casefold()]
@@ -130,9 +125,9 @@ def match_name(name: str, names: Sequence[str]) -> str | None:
 
 
 def find_json_values(text: str) -> Iterator[tuple[object, bool]]:
-    """Yield each JSON value, with False after an unreadable bracket.
+    """Yield each JSON value; with False after an unreadable bracket.
 
-    A value within a truncated one may be part of it.
+    Such a value may be part of a truncated one.
     """
     sound = True
     for _ in range(MOST_BRACKETS):
@@ -150,7 +145,6 @@ def find_json_values(text: str) -> Iterator[tuple[object, bool]]:
 
 
 def _first_value(text: str) -> tuple[object, str]:
-    """Return the first JSON value and the rest. Raises ChoiceUnreadable."""
     for form in (text, COMMA.sub(r"\1", text)):
         try:
             value, end = DECODER.raw_decode(form)
@@ -198,7 +192,6 @@ def _chosen(item: object) -> ChosenAction:
 
 
 def _unpacked(args: object) -> object:
-    """Return the arguments, decoded from a JSON string."""
     if not isinstance(args, str):
         return args
     try:
@@ -219,7 +212,7 @@ FORMATS = frozenset(
 
 
 NEEDLESS = ("title", "$defs", "discriminator")
-"""Keys of pydantic schemas that models do not need."""
+"""Keys of pydantic schemas that are of no use to a model."""
 
 
 AS_TEXT = {"type": "string", "description": "the arguments, as JSON text"}
@@ -229,21 +222,20 @@ PLAIN_KINDS = frozenset({"string", "integer", "number", "boolean"})
 
 
 NAMED = ("properties", "$defs")
-"""Keys whose values have arbitrary keys."""
+"""Keys of a schema that contain names, not keywords."""
 
 
 Schema = dict[str, Any]
 
 
-class _SchemaNotClosable(Exception):
-    """A model that no closed schema expresses."""
+class _SchemaNotClosable(Exception): ...
 
 
 def choice_schema(args: Mapping[str, type[BaseModel] | None], *, described: bool = True) -> Schema:
     """Return the schema of a choice among these actions and DONE, sorted.
 
-    Arguments beyond the limits become JSON text. Constraints stay in descriptions, others only if
-    `described`.
+    `args`: argument models by action. Arguments beyond the limits become JSON text. Descriptions name the
+    constraints, and the rest only if `described`.
     """
     plain = [DONE]
     typed: list[Schema] = []
@@ -263,7 +255,7 @@ def choice_schema(args: Mapping[str, type[BaseModel] | None], *, described: bool
 
 
 def answer_schema(model: type[BaseModel]) -> Schema | None:
-    """Return the schema of this form; None without a closed one."""
+    """Return the closed schema of an answer's model; None if there is none."""
     schema = _arguments(model)
     if schema is AS_TEXT or not _fits([schema]):
         return None
@@ -271,7 +263,7 @@ def answer_schema(model: type[BaseModel]) -> Schema | None:
 
 
 def arguments_in_words(model: type[BaseModel]) -> str:
-    """Return the arguments in one line.
+    """Return an action's arguments in one line.
 
     Form: `name: description; other? (kind): …`; `?` is optional, the default kind text. Complex arguments
     become a JSON schema.
@@ -292,7 +284,6 @@ def arguments_in_words(model: type[BaseModel]) -> str:
 
 
 def _kind(schema: Schema) -> str | None:
-    """Return a plain value's kind or enum; None otherwise."""
     if "enum" in schema:
         return "|".join(json.dumps(one, ensure_ascii=False) for one in schema["enum"])
     if "anyOf" in schema:
@@ -342,7 +333,6 @@ def _arguments(model: type[BaseModel], *, described: bool = True) -> Schema:
 
 
 def _fits(schemas: list[Schema]) -> bool:
-    """True if these alternatives are within the limits."""
     optional, unions = 0, 0
     for node in _nodes({"anyOf": schemas}):
         optional += len(node.get("properties", ())) - len(node.get("required", ()))
@@ -361,7 +351,7 @@ def _nodes(schema: Schema) -> Iterator[Schema]:
 
 
 def _closed(schema: Schema, defs: Schema, within: tuple[str, ...]) -> Schema:
-    """Return a closed schema; other keywords move into the description."""
+    """Return a closed schema; unsupported keywords move into the description."""
     rest = {key: value for key, value in schema.items() if key not in NEEDLESS}
     if "$ref" in rest:
         name = rest.pop("$ref").rpartition("/")[2]

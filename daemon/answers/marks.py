@@ -1,4 +1,4 @@
-"""Marks in answers: section tags, foreign thoughts, code, and headings (`**Aside:**`, `## Say`)."""
+"""Marks in model answers: section tags, foreign thoughts, code, and headings (`**Aside:**`, `## Say`)."""
 
 from __future__ import annotations
 
@@ -25,34 +25,33 @@ THOUGHT_TAGS = frozenset(
     deliberation rationale scratchpad monologue analysis analyzing analysing cot innervoice
     """.split()  # noqa: SIM905
 )
-"""Words that mark a tag's name as a thought's."""
+"""Words in a tag's name by which the tag marks a thought."""
 
 
 ADDRESSES = frozenset({"http", "https", "mailto"})
 
 
 BRACKETED = frozenset({"think", "thinking", "thought", "thoughts", "reasoning"})
-"""Names of thoughts in brackets: `[NAME]`."""
+"""Names that mark a thought in brackets, as in `[think]`."""
 
 
 LINKED = frozenset({"thought", "thoughts", "reasoning", "Thought", "Thoughts", "Reasoning"})
-"""Names that may be link texts: `[Thoughts](https://…)`."""
+"""Names in brackets that may be the text of a link: `[Thoughts](https://…)`."""
 
 
 Kind = Literal["tag", "stray", "thought", "token", "label", "other"]
 
 
 TagKind = Literal["tag", "stray", "thought", "other", "text"]
-"""Kind of a tag by its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerMark:
-    """A mark. `raw`: its text; `broken`: its last bracket is missing; `exact`: with the suffix.
+    """A mark in an answer; `raw` is its text.
 
-    `tag`: one of ours; `thought`: another model's; `token`: a control token; `label`: a heading named like
-    our tags; `stray`: our tag without suffix in an answer that uses it: text, unless it ends a section by
-    mistake.
+    `tag`: one of ours. `thought`: another model's tag. `token`: a control token. `label`: a heading named
+    like our tags. `stray`: our tag without the suffix of others: text, unless it ends a section by mistake.
+    `broken`: without its last bracket. `exact`: with the suffix.
     """
 
     kind: Kind
@@ -64,7 +63,6 @@ class AnswerMark:
 
     @property
     def begins_section(self) -> bool:
-        """True for our tags that open a section."""
         return self.kind in ("tag", "stray") and not self.closing
 
 
@@ -86,14 +84,14 @@ SLASHES = frozenset("/\uff0f")
 INVISIBLE_CHARACTERS = frozenset(
     "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"
 )
-"""Invisible characters within tag names."""
+"""Invisible characters that may be inside tag names."""
 
 
 ESCAPED_OPENERS = ("&lt;", "&#60;", "&#x3c;", "&amp;lt;", "\\u003c", "\\x3c", "\\<")
 
 
 ESCAPED_CLOSERS = ("&gt;", "&#62;", "&#x3e;", "&amp;gt;", "\\u003e", "\\x3e", "\\>")
-"""Escaped tag brackets, in lower case."""
+"""Escaped closing brackets of tags, in lower case."""
 
 
 def begins_any_name(text: str, names: Collection[str]) -> bool:
@@ -101,7 +99,7 @@ def begins_any_name(text: str, names: Collection[str]) -> bool:
 
 
 def tag_kind(name: str, tags: Collection[str], hidden: Collection[str]) -> TagKind:
-    """Return the kind of a tag, also for namespaces and compounds."""
+    """Classify a tag by its name, also with a namespace or as a compound."""
     lower = name.lower()
     if lower in tags:
         return "tag"
@@ -118,11 +116,11 @@ def tag_kind(name: str, tags: Collection[str], hidden: Collection[str]) -> TagKi
 
 
 MOST_HELD_BACK = 1_000
-"""Most characters held back; a longer candidate is no mark."""
+"""Most characters held back; a longer text is no mark."""
 
 
 class ShownTags:
-    """Section tags in possible code, to find the one that ends the section if it is none."""
+    """Section tags in text that may be code; one of them ends the section if the text is none."""
 
     def __init__(self) -> None:
         self._section = ""
@@ -144,12 +142,12 @@ class ShownTags:
             self._ends_here = False
 
     def prove_end(self, mark: AnswerMark) -> bool:
-        """True if another section or thought follows the closing tag directly."""
+        """True if another section or a thought directly follows the closing tag."""
         begins = mark.kind in ("tag", "stray", "thought", "token") and not mark.closing
         return self._ends_here and begins and mark.name != self._section
 
     def end_in(self, block: Sequence[Token]) -> int:
-        """Return the index of the mark that would end the section, or the length."""
+        """Return the index of the tag that ends a section outside code; else the block's length."""
         depth = 0
         for place, token in enumerate(block):
             if isinstance(token, str) or token.kind != "tag":
@@ -167,28 +165,28 @@ class ShownTags:
 
 
 class CodeTracker:
-    """Tracker of code, in which foreign marks are text.
+    """Tracker of code in an answer, where foreign marks are text.
 
     Our tags are text there, except in private sections and except suffixed ones that open a section outside
-    speech. Backticks count once closed in a line, fences once closed: until then, marks in speech and text
-    after them are held back. Code also ends with the speech if a mark follows directly.
+    speech. A code span or block counts once closed: until then, marks in speech and the text after them are
+    held back. Code also ends with the speech if a mark follows directly.
     """
 
     def __init__(self, hidden: Collection[str] = ()) -> None:
         self._hidden = hidden
         self.is_marked = False
-        """True after a suffixed tag: later bare ones are text."""
+        """True after a suffixed tag: later ones without suffix are text."""
         self._section = ""
         self._within = 0
         self.at_start = True
         """True at the start of a line."""
         self._span = 0
-        """Open backticks in the line; -1: never closed, ignored."""
+        """Number of open backticks in the line; -1 if never closed."""
         self._begins = ""
         """Fence that this line may open."""
         self._fence = ""
         self._torn = False
-        """True if a mark counted in the fence; then all do."""
+        """True once a mark counted in the fence; then all do."""
         self._ends = False
         """True if this line closes the fence, unless text follows."""
         self._kept: list[Token] = []
@@ -197,27 +195,25 @@ class CodeTracker:
         """True if the span must end now: its last tag would open a private section."""
         self._size = 0
         self._block: list[Token] = []
-        """Tokens in a possible block, from our first tag."""
+        """Tokens in a possible code block, from our first tag on."""
         self._shown = ShownTags()
 
     @property
     def within_line(self) -> bool:
-        """True if only special characters matter."""
         return not (self.at_start or self._ends)
 
     @property
     def shows_block(self) -> bool:
-        """True in a block that makes our tags text."""
+        """True in a code block that makes our tags text."""
         return self._in_block and not self._within
 
     @property
     def may_be_span(self) -> bool:
-        """True in a possible span that makes our tags text."""
+        """True in a possible code span that makes our tags text."""
         return self._span > 0 and not self._within
 
     @property
     def hides(self) -> bool:
-        """True while a private section is open."""
         return self._within > 0
 
     @property
@@ -226,11 +222,10 @@ class CodeTracker:
 
     @property
     def may_label(self) -> bool:
-        """True where a heading is possible."""
         return self.at_start and not self._fence
 
     def take(self, token: Token) -> list[Token]:
-        """Return the tokens decided now."""
+        """Process a token; return the tokens decided now."""
         before: list[Token] = []
         if self._block and isinstance(token, AnswerMark):
             if self._ends:
@@ -242,7 +237,7 @@ class CodeTracker:
         return [*before, *self._through(self._decided(token))]
 
     def end(self) -> list[Token]:
-        """Return held-back tokens, as code only if a block ends here."""
+        """Return the held-back tokens; they are code only if a block ends here."""
         if not self._block:
             return self.give_up()
         if self._ends:
@@ -283,11 +278,10 @@ class CodeTracker:
             decided = self._keep(mark)
             self._must_close = begins_private
             return decided
-        # a new section closes everything
+        # A new section ends all code.
         return [*self.give_up(), *self._real(mark)]
 
     def _within_private(self, mark: AnswerMark, *, is_private: bool) -> list[Token]:
-        """Process our tag in a private section; code there stays code."""
         self.at_start = False
         if not is_private:
             return self._after_kept(mark)
@@ -321,7 +315,6 @@ class CodeTracker:
         return [*map(_raw, block)]
 
     def _tear_block(self) -> list[Token]:
-        """Return a refuted block: marks count from the speech's end."""
         block, self._block = self._block, []
         end = self._shown.end_in(block)
         self._shown = ShownTags()
@@ -450,25 +443,25 @@ COLONS = frozenset(":\uff1a")
 
 
 DECORATION = frozenset("*_#(-• \t")
-"""Characters before the name: `**Aside:**`, `## Aside`, `(aside: …)`."""
+"""Characters before a heading's name: `**Aside:**`, `## Aside`, `(aside: …)`."""
 
 
 CLOSES = frozenset("*_)")
 
 
 AFTER = CLOSES | frozenset(" \t")
-"""Characters between name and colon."""
+"""Characters between a heading's name and its colon."""
 
 
 MOST = 16
 
 
 Heading = Generator[None, str, tuple[Token, str]]
-"""Returns a token and the first unused character."""
+"""Matcher that takes characters, and returns a token and the first unused character."""
 
 
 def match_heading(char: str, tags: Collection[str]) -> Heading:
-    """Match a heading, decorated or before a colon; else return text."""
+    """Match a heading with decoration or a colon; return text if it is none."""
     held = ""
     while char in DECORATION and len(held) < MOST:
         held += char
@@ -487,7 +480,6 @@ def match_heading(char: str, tags: Collection[str]) -> Heading:
 
 
 def _after_name(held: str, name: str, char: str, *, decorated: bool) -> Heading:
-    """Match a colon, line end or bracket after the name."""
     after = ""
     while char in AFTER and len(after) < MOST:
         after += char

@@ -1,4 +1,4 @@
-"""Speech in answers without sections: JSON in their place, and plain text of weak models.
+"""Speech in answers without sections: JSON instead of sections, and plain text of weak models.
 
 `{"aside": "…", "say": "…"}` is parsed like sections; of JSON with a private part only its speech is said.
 Plain text loses foreign turns, repetitions, tags and broken JSON.
@@ -28,11 +28,11 @@ JSON_KEY = re.compile(r"[{,\[]\s*\\?[\"'](?P<name>[\w -]{1,40})\\?[\"']\s*:")
 
 
 PARTIAL_KEY = re.compile(r"[{,\[]\s*(?:\\?[\"'][\w -]{0,40}(?:\\?[\"']\s*)?)?$")
-"""Possible beginning of a JSON key."""
+"""Pattern of a text's end that may become a JSON key."""
 
 
 BEGINS = re.compile(r"\s*(?:`{3,}\w*\s*)?(?:\{\s*(?:[\"'}]|$)|\[\s*(?:[{\"\]]|$)|$)")
-"""Beginning of JSON, maybe fenced; also matches an empty text."""
+"""Pattern of a text that begins as JSON, with or without a fence, or is empty."""
 
 
 FENCED_JSON = re.compile(
@@ -47,39 +47,38 @@ NOTHING = ("null", '""', "''")
 
 
 OURS = {*PRIVATE_TAGS, *(f"{name}s" for name in PRIVATE_TAGS)}
-"""Private section names: outside sections they are private even in code."""
+"""Keys that name private sections; outside sections, even code with such a key is private."""
 
 
 SECTION_TAGS = {
     **{tag: tag for tag in SECTION_NAMES},
     **{step.name: step.tag for step in STEPS_BY_NAME.values()},
 }
-"""Section tags by accepted names."""
+"""Section tags by the names that are accepted for them."""
 
 
 SUFFIX = re.compile(r"-[a-z]\d$")
-"""Suffix of a section name."""
 
 
 NAMED_BY = ("tag", "name", "type", "section", "role")
 
 
 HELD_BY = ("content", "text", "value", "body")
-"""Keys of a part that names its section in a value: `{"tag": "say", "content": "…"}`."""
+"""Keys of the text in an object that names its section: `{"tag": "say", "content": "…"}`."""
 
 
 DEEPEST = 10
 
 
 MOST = 50
-"""Objects searched in a text."""
+"""Most JSON objects read in a text."""
 
 
 DECODER = json.JSONDecoder(strict=False)
 
 
 def parse_json_sections(text: str) -> Mapping[str, str] | None:
-    """Return the sections of a JSON answer; empty if nothing may be said, None for ordinary text."""
+    """Return the sections of an answer in JSON; empty if nothing may be said, None for ordinary text."""
     body = _unfenced(text).strip()
     if body in NOTHING:
         return {}
@@ -109,7 +108,7 @@ def spoken_part(said: str) -> str:
 
 
 def spoken_part_so_far(said: str) -> str:
-    """Return the certain speech of an unfinished section: nothing that may become private JSON."""
+    """Return the part of an unfinished spoken section that cannot become private JSON."""
     if BEGINS.match(said):
         return ""
     if "{" not in said:
@@ -130,7 +129,7 @@ def _unfenced(text: str) -> str:
 
 
 def blank_code(text: str) -> str:
-    """Return the text with code blanked; positions stay."""
+    """Replace code by spaces, so that positions stay the same."""
     return CODE_PATTERN.sub(lambda code: " " * len(code[0]), text)
 
 
@@ -139,7 +138,6 @@ def _has_private(text: str) -> bool:
 
 
 def _is_private(name: str) -> bool:
-    """True if the key names a thought."""
     plain = name.strip().lower().replace(" ", "_")
     return plain in PRIVATE_TAGS or tag_kind(plain, SECTION_NAMES, PRIVATE_TAGS) == "thought"
 
@@ -158,7 +156,6 @@ def _embedded(text: str) -> Mapping[str, str]:
 
 
 def _sections_of(value: object) -> Mapping[str, str]:
-    """Return sections at any depth, parts joined."""
     found: dict[str, str] = {}
     for name, text in _parts(value, 0):
         found[name] = "\n\n".join(filter(None, [found.get(name, ""), text.strip()]))
@@ -186,7 +183,6 @@ def _parts(value: object, depth: int) -> Iterator[tuple[str, str]]:
 
 
 def _named_part(value: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Yield the part that names its section in a value."""
     names = [str(value[key]).strip().lower() for key in NAMED_BY if key in value]
     texts = [value[key] for key in HELD_BY if key in value]
     tag = _tag_of(names[0]) if names else ""
@@ -199,7 +195,6 @@ def _tag_of(name: str) -> str:
 
 
 def _text_of(value: object) -> str:
-    """Return a section's text without thoughts."""
     match value:
         case str():
             parsed = split_sections(value, SECTION_NAMES, PRIVATE_TAGS)
@@ -223,11 +218,11 @@ CONTROL = re.compile(r"<\|[^|<>\n]{1,40}\|?>|<\uff5c[^<>\n]{1,40}>|<(?:start|end
 
 
 FRAME = re.compile(rf"</?\s*(?:message|{'|'.join(PAYLOAD_NAMES)})\b", re.IGNORECASE)
-"""Beginning of our message frame, which a model wrongly continues."""
+"""Pattern of the message frame of our prompts, which a model may wrongly continue."""
 
 
 TAG = re.compile(rf"</?\s*(?:{OUR_TAG_PATTERN})(?:-\w*)?(?:\s[^<>]*)?/?>", re.IGNORECASE)
-"""Section tags with a whole, partial or no suffix."""
+"""Pattern of section tags with the suffix, a part of the suffix or none."""
 
 
 FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,}).*$", re.MULTILINE)
@@ -237,30 +232,29 @@ QUOTED = re.compile(r"[\"“„«](?P<words>[^\"“”„«»]+)[\"”“»]")
 
 
 LONGEST_UNIT = 60
-"""Longest repeated unit, in words."""
 
 
 MOST_WORDS = 2_000
 
 
 TIMES = {1: 6, 2: 4}
-"""Repetitions that count, by length in words; three for longer units."""
+"""Repetitions from which a phrase counts, by its words; three for longer phrases."""
 
 
 OUR_KEYS = frozenset({*SECTION_TAGS, "actions", "why", "args", "statement", "is_true"})
-"""JSON keys of other calls."""
+"""JSON keys that only belong in answers to other model calls."""
 
 
 FEW = 4
-"""Words that an answer may repeat entirely, as in greetings."""
+"""Most words of an answer that may repeat a whole message, as greetings do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSurroundings:
     """Context of an answer.
 
-    `name`: the soul's; `people`: names of others; `asked`: newest message; `said`: the soul's earlier ones;
-    `moods`: the owner's.
+    `name`: the soul's. `people`: names of others. `asked`: the newest message. `said`: the soul's earlier
+    messages. `moods`: the owner's words for moods.
     """
 
     name: str
@@ -271,7 +265,7 @@ class AnswerSurroundings:
 
 
 def extract_own_words(text: str, around: AnswerSurroundings) -> str:
-    """Return the sayable part of an answer; empty if none."""
+    """Return the part of an answer that may be said; empty if there is none."""
     text = CONTROL.split(text.strip(), maxsplit=1)[0]
     frame = FRAME.search(blank_code(text))
     if frame:
@@ -286,7 +280,6 @@ def extract_own_words(text: str, around: AnswerSurroundings) -> str:
 
 
 def _own_turn(text: str, around: AnswerSurroundings) -> str:
-    """Return only the soul's turn of an invented dialogue."""
     own = _names([around.name, *OWN_ROLES])
     begun = re.match(own, text, re.IGNORECASE)
     if begun:
@@ -324,7 +317,7 @@ def _without_tags(text: str) -> str:
 
 
 def _without_broken_json(text: str) -> str:
-    """Cut the text at JSON that never closes or belongs to other calls."""
+    """Cut the text before JSON that never closes or belongs to another call."""
     blank = blank_code(text)
     for key in JSON_KEY.finditer(blank):
         rest = blank[key.start() :]
@@ -345,7 +338,7 @@ def _closes(text: str) -> bool:
 
 
 def _first_person(text: str, around: AnswerSurroundings) -> str:
-    """Return the quoted speech of a third-person answer; empty for thoughts."""
+    """Return the quoted speech of an answer in the third person; empty for thoughts."""
     told = re.match(rf"[*_(]{{0,2}}{re.escape(around.name)}\s+(?P<verb>\w+)(?:\s+(?P<more>\w+))?", text)
     if told is None:
         return text
@@ -364,7 +357,7 @@ def _states(around: AnswerSurroundings) -> Collection[str]:
 
 
 def cut_repetition(text: str) -> str:
-    """Return the text up to its first repetition; empty for a single repeated word."""
+    """Cut the text after the first occurrence of a repeated phrase; empty for a single repeated word."""
     words = [(found[0].casefold(), found.end()) for found in re.finditer(r"\S+", text)][:MOST_WORDS]
     bare = [word for word, _ in words]
     for at in range(len(bare)):
@@ -385,6 +378,5 @@ def _says_something(text: str) -> bool:
 
 
 def _is_repeated(text: str, earlier: Collection[str]) -> bool:
-    """True if it only repeats an earlier message."""
     words = re.findall(r"\w+", text.casefold())
     return len(words) > FEW and any(re.findall(r"\w+", one.casefold()) == words for one in earlier)

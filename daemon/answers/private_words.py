@@ -1,6 +1,6 @@
 """Leak protection: runs of eight words from private sections or instructions are never said.
 
-A run is found before it is complete. Words of people, results and the soul's speech are allowed.
+The text stops before a run is complete. Words that people, results or the soul's speech contain are allowed.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.prompts.elements import ASIDE_TAG, SAY_TAG, THOUGHT_TAG
 
 ECHO_RUN_LENGTH = 8
-"""Words in a row that nobody repeats by chance."""
+"""Length in words of a run that nobody repeats by chance."""
 
 
 ECHO_WORD = re.compile(r"\w+(?:['\u2019]\w+)*")
 
 
 TO_THE_SOUL = frozenset({"you", "your", "yours", "yourself"})
-"""Words that address the soul in the character."""
+"""Words by which the character addresses the soul."""
 
 
 WordRun = tuple[str, ...]
@@ -34,9 +34,9 @@ WordRun = tuple[str, ...]
 def repeats_instructions(
     said: str, instructions: Iterable[str], character: str = "", heard: Iterable[str] = ()
 ) -> bool:
-    """True if the text repeats a run of instructions, or of the character's words to the soul.
+    """True if the text repeats a run of the instructions, or of the character's words to the soul.
 
-    Its other words, and earlier words of people, are allowed.
+    Other words of the character, and words `heard` from people, are allowed.
     """
     mine = word_runs(said)
     if not mine:
@@ -56,22 +56,21 @@ def word_runs(text: str) -> frozenset[WordRun]:
 
 
 HIDDEN_RUN_LENGTH = 8
-"""Words in a row that reveal a private thought."""
+"""Length in words of a run that reveals a private thought."""
 
 
 BEGINS = 2
-"""Words of a run that may be shown."""
+"""Words of a run that may be shown before it is recognised."""
 
 
 DENSE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-"""Scripts without spaces; a letter is half a word."""
+"""Scripts without spaces; one of their letters counts as half a word."""
 
 
 HIDDEN = "".join(map(re.escape, INVISIBLE_CHARACTERS))
 
 
 ACCENTS = "\u0300-\u036f"
-"""Combining accents."""
 
 
 COMPARED_WORD = re.compile(rf"[{DENSE}]|[^\W_{DENSE}]+(?:[{HIDDEN}{ACCENTS}]+[^\W_{DENSE}]+)*[{ACCENTS}]*")
@@ -102,7 +101,7 @@ ENDS = r"(?:(?(mark)</(?P=tag)(?P=mark)\s*>|</(?P=tag)\s*>)|\Z)"
 
 
 PRIVATE_SECTION = re.compile(rf"<(?P<tag>{ASIDE_TAG}|{THOUGHT_TAG}){MARK}(?P<text>.*?){ENDS}", re.DOTALL)
-"""Private section in a remembered answer, with or without suffix."""
+"""Pattern of a private section in a remembered answer, with or without suffix."""
 
 
 SPOKEN = rf"{SAY_TAG}|[\w.-]+-response"
@@ -111,11 +110,10 @@ SPOKEN = rf"{SAY_TAG}|[\w.-]+-response"
 SECTION = re.compile(
     rf"<(?P<tag>(?P<said>{SPOKEN})|{ASIDE_TAG}|{THOUGHT_TAG}){MARK}(?P<text>.*?){ENDS}", re.DOTALL
 )
-"""Private or spoken section; drafts in private ones were not said."""
+"""Pattern of a private or spoken section; speech drafted in a private one was not said."""
 
 
 def without_private_sections(memory: WorkingMemory) -> WorkingMemory:
-    """Return the memory without earlier private sections."""
     return working_memory(map(_without_private, memory.memories))
 
 
@@ -126,7 +124,7 @@ def _without_private(one: Memory) -> Memory:
 
 
 class HiddenWords:
-    """Texts whose runs may not be said, except those in `known`."""
+    """Texts of which no run may be said, unless `known` contains the run."""
 
     def __init__(self, texts: Iterable[str], known: Callable[[], Iterable[str]]) -> None:
         self._words, self._places = _indexed(tuple(texts))
@@ -137,24 +135,22 @@ class HiddenWords:
         return bool(self._words)
 
     def are_in(self, text: str) -> bool:
-        """True if a run is in the text."""
         watch = HiddenWordsGuard(self)
         watch.safe_part(f"{text}\n")
         return watch.found
 
     def text_before_run(self, text: str) -> str:
-        """Return the text before a possible run."""
+        """Return the text before the first possible run."""
         return HiddenWordsGuard(self).safe_part(text)
 
     def places(self, first: str, second: str) -> Sequence[int]:
         return self._places.get((first, second), ())
 
     def word(self, place: int) -> str:
-        """Return the word at a position; empty at a section's end."""
         return self._words[place] if place < len(self._words) else ""
 
     def run(self, place: int) -> Sequence[str]:
-        """Return the run from here; empty if its section ends first or it is known."""
+        """Return the run from this position; empty if the section ends first or the run is known."""
         run: list[str] = []
         size = 0.0
         while size < HIDDEN_RUN_LENGTH:
@@ -171,7 +167,7 @@ class HiddenWords:
 class PrivateWords(HiddenWords):
     """Private sections of earlier answers.
 
-    In open thought (`thinks`) answers are made of thoughts, which may be said.
+    If the soul `thinks` in the open, thoughts may be said: its answers are made of them.
     """
 
     def __init__(self, memory: WorkingMemory, *, thinks: bool = False) -> None:
@@ -205,7 +201,7 @@ def _indexed(texts: tuple[str, ...]) -> tuple[Sequence[str], Mapping[tuple[str, 
 
 @dataclass(slots=True, kw_only=True)
 class HiddenRun:
-    """A partly matched run: words that `came`, position of its third."""
+    """A partly matched run: `came` words so far, the third at position `third`."""
 
     words: Sequence[str]
     third: int
@@ -213,7 +209,7 @@ class HiddenRun:
 
 
 class HiddenWordsGuard:
-    """Check of a growing text for hidden runs."""
+    """Check of a growing text for runs of hidden words."""
 
     def __init__(self, hidden: HiddenWords) -> None:
         self._hidden = hidden
@@ -223,14 +219,13 @@ class HiddenWordsGuard:
         self.found = False
         self._text = ""
         self._read = 0
-        """Position examined so far."""
         self._last = ""
         self._places: Sequence[int] = ()
-        """Positions of the last two words in hidden texts."""
+        """Positions in the hidden texts at which the last two words occur."""
         self._runs: list[HiddenRun] = []
 
     def safe_part(self, text: str) -> str:
-        """Return the text without possible runs."""
+        """Return the text before the first possible run."""
         if not self._hidden:
             return text
         if not text.startswith(self._text):
@@ -251,7 +246,6 @@ class HiddenWordsGuard:
         return text[: min([held, *(run.third for run in self._runs)])]
 
     def _may_go_on(self, beginning: str) -> bool:
-        """True if a run's third word starts so."""
         return any(self._hidden.word(place + BEGINS).startswith(beginning) for place in self._places)
 
     def _take(self, word: str, at: int) -> None:
@@ -274,12 +268,12 @@ def comparable_words(text: str) -> list[str]:
 
 
 def decode_entities(text: str) -> str:
-    """Return the text with decoded entities, padded to its length."""
+    """Decode HTML entities, padded so that positions stay the same."""
     if "&" not in text:
         return text
     return ENTITY.sub(lambda found: html.unescape(found[0]).ljust(len(found[0]), UNSEEN), text)
 
 
 def comparable_word(word: str) -> str:
-    """Return the word normalised: no case or invisible characters."""
+    """Normalise a word: without case and invisible characters."""
     return normalize("NFKC", INVISIBLES.sub("", word)).casefold()

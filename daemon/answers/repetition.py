@@ -1,6 +1,6 @@
-"""Detection of repetition: in runs, self-calls and the inner life.
+"""Detection of repetition in runs, self-calls and the inner life.
 
-Texts are compared normalised; in linear time.
+Texts are normalised before they are compared, in linear time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ALIKE = {
     "-": "\u2010\u2011\u2012\u2013\u2014\u2015\u2212",
     "": "\u00ad\u200b\u200e\u200f\u2060\ufe0e\ufe0f\ufeff",
 }
-"""Equivalent and invisible characters."""
+"""Characters that are replaced by their equivalent; invisible ones by nothing."""
 
 
 STAMP = re.compile(
@@ -36,14 +36,14 @@ STAMP = re.compile(
     """,
     re.VERBOSE,
 )
-"""Timestamps: a time with seconds or a day, and Slack's `ts`. Values that fill quotation marks are kept."""
+"""Pattern of times with seconds or a day, and of Slack's `ts`; values that fill quotation marks are kept."""
 
 
 TICK = re.compile(r"(tick|iteration|тик|итерация)\W{1,3}\d+\b")
 
 
 CMD_ID = re.compile(r"""cmd_id["']?\s*[:=]\s*["']?[\w./-]+""")
-"""Tick numbers and command ids, which change when a thought repeats."""
+"""Pattern of command ids; like tick numbers, they change while a thought repeats."""
 
 
 MARKS = """!"'(),.:;?[]_{}|~`\u00b4·…¡¿§¶†‡•‣\u2043、。〈〉《》「」『』【】・।॥،؛؟"""
@@ -51,11 +51,11 @@ MARKS = """!"'(),.:;?[]_{}|~`\u00b4·…¡¿§¶†‡•‣\u2043、。〈〉�
 
 
 SIGNS = "%&@\\$+<=>^"
-"""Significant characters."""
+"""Characters that count as words."""
 
 
 NO_SIGN = re.compile(r"-(?<=\w-)|-(?!\d)|\#(?<!\w\#)|[*/](?!\d)|[*/](?<!\d[*/])")
-"""Non-significant positions of signs, unlike -5, c# and 2*3."""
+"""Pattern of signs without meaning, unlike those in -5, c# and 2*3."""
 
 
 IDEOGRAPHS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -65,14 +65,14 @@ IDEOGRAPH = re.compile(f"[{IDEOGRAPHS}]")
 
 
 WORD = re.compile(rf"[{IDEOGRAPHS}]|[^\s{IDEOGRAPHS}]+")
-"""A word; each ideograph counts as one."""
+"""Pattern of a word; each ideograph counts as one."""
 
 
 NEWS = ("timer-fired", "fan-out-complete")
 
 
 TOLD = ("<sent", *(f"<{name}" for name in SYSTEM_TAGS if name not in NEWS))
-"""Beginnings of messages that report the soul's own texts."""
+"""Beginnings of messages that only report the soul's own texts."""
 
 
 FRAME = '<message from="'
@@ -83,13 +83,13 @@ THREAD = f"{FRAME}sess-"
 
 
 Seen = Literal["", "nudge", "end"]
-"""Verdict on a round: none, a nudge at a repetition, the end if it continues."""
+"""Result of a round: none, a nudge at a repetition, the end if the repetition continues."""
 
 
 def normalized_text(text: str) -> str:
-    """Return the text without layout, times and counters.
+    """Return the text without layout, times and counters, to be compared.
 
-    NFKC and case are folded, separators become one space; other numbers stay. A text of only separators is
+    NFKC and case are folded, separators become one space; other numbers stay. A text of separators only is
     unchanged.
     """
     return " ".join(_words(text))
@@ -114,26 +114,24 @@ def _words(text: str) -> Sequence[str]:
 
 
 def text_hash(text: str) -> str:
-    """Return a hash of the normalised text."""
     return hashlib.sha256(normalized_text(text).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def reads_the_same(one: str, other: str) -> bool:
-    """True if the normalised texts are equal."""
     return one == other or text_hash(one) == text_hash(other)
 
 
 @dataclass(frozen=True, slots=True)
 class TextProfile:
-    """Words and adjacent pairs of a text."""
+    """Words and pairs of adjacent words in a text."""
 
     words: Set[str]
     pairs: Set[tuple[str, str]]
 
     def similarity_to(self, other: TextProfile) -> float:
-        """Return the similarity, 0 to 1 and symmetric.
+        """Return the similarity, symmetric and from 0 to 1.
 
-        Words and pairs weigh half each, since all texts of a language share words. Frequency is ignored:
+        Words and pairs weigh half each, since all texts of a language share words. Frequency is ignored, or
         small words would dominate.
         """
         words = _shared(self.words, other.words)
@@ -143,10 +141,6 @@ class TextProfile:
 
 
 def make_text_profile(text: str) -> TextProfile:
-    """Return a text's profile.
-
-    Comparing two texts of 20 kB takes 4 ms.
-    """
     words = _words(text)
     return TextProfile(set(words), set(pairwise(words)))
 
@@ -159,9 +153,9 @@ def _shared(one: Set[Any], other: Set[Any]) -> float:
 
 
 class RepetitionDetector:
-    """Detector of repeated rounds, given as texts.
+    """Detector of repeated rounds; each round is a text.
 
-    `exact` compares character by character, as programs need.
+    `exact`: compare every character, as for programs.
     """
 
     def __init__(self, *, exact: bool = False) -> None:
@@ -182,7 +176,7 @@ class RepetitionDetector:
         return "nudge"
 
     def reset(self) -> None:
-        """Forget the rounds: after a change, repeating is legitimate."""
+        """Forget the rounds: after a change, a repetition is legitimate."""
         self._rounds.clear()
         self._nudged = False
 
@@ -196,10 +190,10 @@ class RepetitionDetector:
 
 
 def repeats_last_answer(answer: str, conversation: Sequence[Memory]) -> bool:
-    """True if the answer repeats the soul's last one without news since.
+    """True if the answer repeats the soul's last one, and no new message came in between.
 
-    Reports of the soul's own words, and a repeated result, are no news. A person may repeat a message and
-    mean it.
+    Reports of the soul's own words and repeated results do not count as new; a repeated message of a person
+    does.
     """
     last: Memory | None = None
     before: list[Memory] = []
@@ -224,6 +218,5 @@ def _is_news(memory: Memory) -> bool:
 
 
 def _is_result(memory: Memory) -> bool:
-    """True for results of actions; people's messages have a name."""
     from_within = memory.content.startswith(FRAME) and not memory.name
     return from_within and not memory.content.startswith(THREAD)

@@ -1,4 +1,4 @@
-"""Streaming scanner of marks in answers.
+"""Streaming scanner of marks in model answers.
 
 Each character is read once; only possible marks are held back.
 """
@@ -42,26 +42,26 @@ ESCAPES = frozenset("&\\")
 
 
 GAPS = INVISIBLE_CHARACTERS | {"\\"}
-"""Characters between bracket and name, besides white space."""
+"""Characters that may stand between bracket and name, besides white space."""
 
 
 BRACKETS = OPENERS | CLOSERS | {""}
 
 
 ENDS = BRACKETS | {"`"}
-"""Characters that end or refute a tag."""
+"""Characters that end a tag or show that there is none."""
 
 
 BARS = frozenset("|\uff5c")
-"""`<|name|>`: a control token, as in harmony."""
+"""Bars of a control token `<|name|>`, as in harmony."""
 
 
 SUFFIX_SIGNS = frozenset("-0123456789")
-"""Signs in suffixes."""
+"""Characters of which suffixes consist, besides letters."""
 
 
 SLIP = r"(?:-|[-_.](?:[a-z]\d?|\d))"
-"""A partial or wrong suffix."""
+"""Pattern of an incomplete or wrong suffix."""
 
 
 COMMENT, COMMENT_ENDS = "<!--", "-->"
@@ -71,17 +71,17 @@ TAG_SIGNS = frozenset("_:.-")
 
 
 TOKEN_SIGNS = frozenset("_▁-")
-"""Signs in names of tags and tokens."""
+"""Characters of a token's name, besides letters and digits."""
 
 
 Reader = Generator[None, str, str]
-"""Takes characters, "" at the end; returns the first unused one."""
+"""Matcher that takes characters, "" at the end, and returns the first unused one."""
 
 
 class AnswerScanner:
     """Scanner that splits an answer into texts and marks; within code only our tags count.
 
-    `hidden`: private tags, open even without their bracket. Once a tag has the `suffix`, bare ones are
+    `hidden`: private tags, which open even without their bracket. Once a tag has the `suffix`, others are
     strays.
     """
 
@@ -102,7 +102,7 @@ class AnswerScanner:
         next(self._reader)
 
     def feed(self, delta: str) -> list[Token]:
-        """Process a piece; return the decided tokens."""
+        """Process a piece of the answer; return the tokens that are decided by now."""
         at = 0
         while at < len(delta):
             if self._plain:
@@ -116,14 +116,13 @@ class AnswerScanner:
         return self._taken()
 
     def end(self) -> list[Token]:
-        """Return the rest, without a broken-off mark."""
         self._reader.send("")
         self._out += self._code.end()
         return self._taken()
 
     @property
     def is_marked(self) -> bool:
-        """True if a suffixed tag counted."""
+        """True once a tag with suffix counted."""
         return self._code.is_marked
 
     def _taken(self) -> list[Token]:
@@ -173,7 +172,6 @@ class AnswerScanner:
         return char
 
     def _escaped(self, held: str) -> Reader:
-        """Read `&` or a backslash and an escaped bracket."""
         char = yield
         while char and begins_any_name((held + char).lower(), ESCAPED_OPENERS):
             held += char
@@ -194,7 +192,7 @@ class AnswerScanner:
         while char.isspace() or char in GAPS or (char in SLASHES and not closing):
             closing = closing or char in SLASHES
             held += char
-            if len(held) > MOST_HELD_BACK:  # white space may be shown
+            if len(held) > MOST_HELD_BACK:  # long white space is text
                 self._emit(held)
                 held = ""
             char = yield
@@ -238,7 +236,6 @@ class AnswerScanner:
         return mark
 
     def _comment(self, held: str) -> Reader:
-        """Read `<!--` and a thought's name."""
         char = yield
         while char and COMMENT.startswith(held + char):
             held += char
@@ -265,7 +262,6 @@ class AnswerScanner:
         return (yield from self._private_comment(mark, char))
 
     def _private_comment(self, mark: AnswerMark, char: str) -> Reader:
-        """Read a comment named like a thought: alone it is a tag, else it contains the thought."""
         held = mark.raw
         while char.isspace() and len(held) < MOST_HELD_BACK:
             held += char
@@ -292,7 +288,7 @@ class AnswerScanner:
     def _named(self, held: str, name: str, char: str, *, closing: bool) -> Reader:
         kind, name, exact = self._known(name)
         if not char and kind != "thought" and begins_any_name(name, self._tags | THOUGHT_TAGS):
-            return char  # broken off in a possible mark
+            return char  # the answer broke off in a possible mark
         if kind == "text":
             self._emit(held)
             return char
@@ -312,7 +308,6 @@ class AnswerScanner:
         return (yield from self._open_hidden(mark, char))
 
     def _stray(self, mark: AnswerMark, char: str) -> Reader:
-        """Read our bare tag; text after its name stays text."""
         held = mark.raw
         while mark.closing and (char.isspace() or char in GAPS) and len(held) < MOST_HELD_BACK:
             held += char
@@ -325,7 +320,7 @@ class AnswerScanner:
         return char
 
     def _rest_of_tag(self, mark: AnswerMark, char: str) -> Reader:
-        """Read the rest of our tag; a public closing one needs no bracket."""
+        """Read the rest of our tag; a public closing tag needs no bracket."""
         held = mark.raw
         while char not in ENDS and len(held) < MOST_HELD_BACK:
             held += char
@@ -340,7 +335,6 @@ class AnswerScanner:
         return char
 
     def _rest_of_hidden(self, mark: AnswerMark, char: str) -> Reader:
-        """Read a private opening tag, unless in a code span."""
         held = mark.raw
         while char not in ENDS and char != "\n":
             held += char
@@ -352,7 +346,7 @@ class AnswerScanner:
         return char
 
     def _open_hidden(self, mark: AnswerMark, char: str) -> Reader:
-        """Open a private section at once: its attributes are private."""
+        """Open a private section at once, since attributes are private, too."""
         self._emit(replace(mark, raw=f"{mark.raw}>"))
         while char not in BRACKETS:
             char = yield
@@ -361,7 +355,7 @@ class AnswerScanner:
         return char
 
     def _thought(self, mark: AnswerMark, char: str) -> Reader:
-        """Open a thought at once; only a whole tag closes it."""
+        """Open a thought at once; only a complete closing tag ends it."""
         held = mark.raw
         while mark.closing and (char.isspace() or char in GAPS) and len(held) < MOST_HELD_BACK:
             held += char
@@ -373,7 +367,7 @@ class AnswerScanner:
         return char
 
     def _other(self, mark: AnswerMark, char: str) -> Reader:
-        """Read an unknown tag, text unless closed in its line."""
+        """Read an unknown tag; without a bracket in the same line it is text."""
         held = mark.raw
         while char not in ENDS and char != "\n" and len(held) < MOST_HELD_BACK:
             held += char
@@ -406,7 +400,6 @@ class AnswerScanner:
         return char
 
     def _square(self) -> Reader:
-        """Read `[NAME]`, unless it is a link."""
         held, name = "[", ""
         may_label = self._code.may_label
         char = yield
@@ -439,7 +432,7 @@ class AnswerScanner:
         may_be_link = not closing and name in LINKED
         name = name.lower()
         if not char and begins_any_name(name, self._bracketed):
-            return char  # broken off in a possible mark
+            return char  # the answer broke off in a possible mark
         if char != "]" or name not in self._bracketed:
             self._emit(held)
             return char

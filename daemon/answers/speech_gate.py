@@ -1,7 +1,7 @@
-"""The speech gate: parts of an answer that people may read.
+"""The speech gate: the parts of an answer that people may read.
 
-Private until proven spoken: private sections, text outside sections and foreign thoughts are no dialogue.
-Dialogue only grows, unless the closing mark of an unopened thought discards all before it. Also handled:
+Text is private until proven to be speech, unlike private sections, text outside sections and foreign
+thoughts. Speech only grows, but the end of a thought that never began discards the text before. Also found:
 unmarked harmony channels (`analysisThe user … assistantfinalHello`), and tags that are only mentioned.
 """
 
@@ -24,17 +24,17 @@ HARMONY_FINAL_TEXT = "assistantfinal"
 
 
 LONGEST = 1_000
-"""Characters held back before the beginning is known."""
+"""Most characters held back until the beginning of the answer is known."""
 
 
 class UnmarkedHarmonyFilter:
-    """Filter of an unmarked harmony thought in a streamed answer."""
+    """Filter that removes an unmarked harmony thought from a streamed answer."""
 
     def __init__(self) -> None:
         self.found = False
-        """True if the answer began with one."""
+        """True if the answer began with such a thought."""
         self._passes = False
-        """True once only speech follows."""
+        """True once the rest of the answer is speech."""
         self._kept = ""
 
     def feed(self, delta: str) -> str:
@@ -64,10 +64,7 @@ class UnmarkedHarmonyFilter:
 
 
 def begins_channel(text: str) -> bool | None:
-    """True if the text begins with a channel name; None if undecided.
-
-    After the name a sentence must begin.
-    """
+    """True if the text begins with a channel name and a sentence; None while undecided."""
     text = text.lstrip()
     for name in CHANNELS:
         first = text.removeprefix(name).lstrip()[:1]
@@ -79,11 +76,11 @@ def begins_channel(text: str) -> bool | None:
 
 
 MOST = 40
-"""Marks examined per section."""
+"""Most marks examined in a section."""
 
 
 NEAR = 200
-"""Characters examined beside a mark."""
+"""Characters examined on each side of a mark."""
 
 
 QUOTES = {'"': '"', "'": "'", "“": "”", "„": "“", "\u2018": "\u2019", "«": "»", "(": ")", "「": "」"}
@@ -108,15 +105,15 @@ BEFORE_WORD = re.compile(rf"[\s-]*(?:{AND}\s*{OTHER}\s*)*{TAG_WORD}(?!\w)", re.I
 
 
 class SectionTranscript:
-    """Original text of a public section.
+    """Original text of a public section, with its marks.
 
-    `before`: all texts at its beginning, by section; `hidden`: our private tags.
+    `before`: texts of all sections when this one began. `hidden`: our private tags.
     """
 
     def __init__(self, before: Mapping[str, str], kept: str, hidden: Collection[str]) -> None:
         self.before = before
         self.kept = kept
-        """Remembered answer up to here."""
+        """The answer to be remembered, up to the section."""
         self._hidden = hidden
         self._parts: list[str] = []
         self._thoughts: list[int] = []
@@ -133,12 +130,12 @@ class SectionTranscript:
             elif token.kind == "stray":
                 pass
             elif token.kind in ("token", "label") or token.name in self._hidden:
-                self._may_speak_of_tags = False  # certainly a mark
+                self._may_speak_of_tags = False  # certainly a mark, no mention
             token = token.raw
         self._parts.append(token)
 
     def speaks_of_tags(self) -> bool:
-        """True at the section's end if its thought marks are only mentions."""
+        """True at the section's end if the marks of thoughts in it are only mentions."""
         marks, self._thoughts = self._thoughts, []
         if not marks or not self._may_speak_of_tags or len(marks) > MOST:
             return False
@@ -151,7 +148,7 @@ class SectionTranscript:
 
 
 def is_tag_mention(before: str, after: str) -> bool:
-    """True if a tag between these is quoted, or next to a word for "tag"."""
+    """True if a tag between these texts is quoted, or next to a word for "tag"."""
     if before and after and QUOTES.get(before[-1]) == after[0]:
         return True
     line = before.rpartition("\n")[2]
@@ -166,27 +163,27 @@ def ends_sentence(text: str) -> bool:
 
 @dataclass(slots=True, kw_only=True)
 class OpenSection:
-    """An open part. `foreign`: another model's thought, ended by its own mark alone.
+    """An open part of an answer.
 
-    `token`: text after a control token. `label`: text under a private heading. `doubt`: text in an unknown
-    tag before speech, a thought if closed.
+    `foreign`: another model's thought, ended by its own mark alone. `token`: text after a control token.
+    `label`: text under a private heading. `doubt`: text in an unknown tag before speech, a thought if closed.
     """
 
     kind: Literal["outside", "section", "foreign", "token", "label", "doubt"]
     name: str
     raw: str = ""
     in_header: bool = False
-    """True for a token that names a channel."""
+    """True after a token that announces a channel's name."""
     header: str = ""
     blank: bool = True
     again: bool = False
-    """True if this public section was filled before: its text is ignored."""
+    """True if this public section came before: its text is ignored."""
     tail: str = ""
     within: list[str] = field(default_factory=list)
 
 
 class GrowingText:
-    """A text joined on demand."""
+    """A text that grows by pieces and is joined on demand."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -210,15 +207,13 @@ class GrowingText:
 FRAME_TAGS = frozenset(
     {"answer", "response", "reply", "output", "final", "final_answer", "message", "assistant", "dialogue"}
 )
-"""Tags around a whole answer; their text is said."""
+"""Tags that models put around a whole answer; the text inside is said."""
 
 
 FINAL_CHANNEL = "final"
-"""Harmony's only public channel."""
 
 
 LONGEST_HEADER = 100
-"""Characters of a channel's header examined."""
 
 
 OUTSIDE = ""
@@ -231,14 +226,14 @@ class SpeechGate:
     """Incremental parser of an answer's sections.
 
     A private tag opens within other sections until closed. Other tags there are text, unless they begin a
-    section: an unclosed private one keeps everything, a public one ends. Sections with suffixed tags replace
+    section: then a public section ends, an unclosed private one goes on. Sections with suffixed tags replace
     bare ones.
     """
 
     def __init__(
         self, tags: Iterable[str], private: Iterable[str] = (), written: SectionTags = UNSUFFIXED_TAGS
     ) -> None:
-        """Keep the tags; `written`: their suffixed form, which makes bare ones text."""
+        """Keep the tags; `written`: their suffixed form, which makes tags without suffix text."""
         self._private = frozenset(private)
         self._written = written
         self._unmarked = UnmarkedHarmonyFilter()
@@ -246,29 +241,28 @@ class SpeechGate:
         self._texts: dict[str, GrowingText] = {OUTSIDE: GrowingText()}
         self._kept = GrowingText()
         self._transcript = SectionTranscript({}, "", self._private)
-        """Of the latest public section, or the text before any."""
+        """Transcript of the latest public section, or of the text before any."""
         self._frames: list[OpenSection] = []
         self._framed = ""
-        """Tag around the whole speech."""
+        """Name of the tag around the whole speech."""
         self._labelled = False
         self._final = False
-        """True if a channel proved the speech public."""
+        """True once a channel proved the speech public."""
         self.foreign = False
-        """True if there was a foreign mark."""
+        """True if a foreign mark was found."""
         self.repeats = False
-        """True if a filled public section began again."""
+        """True if a public section with text began again."""
         self._torn = False
-        """True if a thought was removed within a sentence; it may have belonged to it."""
+        """True if a removed thought may have belonged to the sentence around it."""
         self._bare = set[str]()
-        """Sections whose tags lacked the suffix."""
+        """Sections that opened without the suffix."""
         self._strays = 0
-        """Open bare tags of the section's name."""
+        """Number of open tags without suffix that have the section's name."""
         self._slip = ""
-        """Possible bare closing tag, and white space after it."""
+        """Closing tag without suffix that may end the section, and white space after it."""
 
     @property
     def text_outside(self) -> str:
-        """Text outside sections."""
         return str(self._texts[OUTSIDE])
 
     @property
@@ -283,13 +277,13 @@ class SpeechGate:
 
     @property
     def ends_in_open_thought(self) -> bool:
-        """True if an unclosed thought may contain speech."""
+        """True if an unclosed thought in a section may contain speech."""
         opened = [frame.kind for frame in self._frames if frame.kind != "token" or not frame.blank]
         return opened[:1] == ["section"] and ("foreign" in opened or "token" in opened)
 
     @property
     def may_lack_words(self) -> bool:
-        """True if a sentence may lack a part that looked like a thought."""
+        """True if a sentence may lack a part that was taken for a thought."""
         opened = [frame for frame in self._frames if frame.kind in ("foreign", "token") and not frame.blank]
         return self._torn or (bool(opened) and self._within_sentence)
 
@@ -304,16 +298,14 @@ class SpeechGate:
 
     @property
     def _within_sentence(self) -> bool:
-        """True if the open public text is within a sentence."""
         section = self._section
         return section not in self._private and not ends_sentence(str(self._texts[section]))
 
     def section_text(self, tag: str) -> str:
-        """Return a section's text so far."""
         return str(self._texts.get(tag, ""))
 
     def is_open(self, tag: str) -> bool:
-        """True if the section is open; a repeated one counts as closed."""
+        """True if the section is open; a repeated section counts as closed."""
         return any(one.kind == "section" and one.name == tag and not one.again for one in self._frames)
 
     def has_begun(self, tag: str) -> bool:
@@ -328,7 +320,7 @@ class SpeechGate:
             self.foreign = True
 
     def end(self) -> None:
-        """Resolve held-back text at the end."""
+        """Decide on the text that is still held back when the answer ends."""
         self._take(self._scanner.feed(self._unmarked.end()))
         self._take(self._scanner.end())
         if self._slip:
@@ -354,9 +346,9 @@ class SpeechGate:
         return self._scanner.is_marked
 
     def _judge_slip(self, token: Token) -> bool:
-        """True while a bare closing tag is undecided.
+        """True while a closing tag without suffix is undecided.
 
-        It counts if another section follows directly, or the answer ends.
+        The tag counts if another section follows directly, or the answer ends.
         """
         if isinstance(token, str) and not token.strip():
             self._slip += token
@@ -376,12 +368,11 @@ class SpeechGate:
         self._close(AnswerMark(kind="tag", name=section, raw=self._written.closing(section), closing=True))
 
     def _end_transcript(self, mark: AnswerMark) -> None:
-        """Restore mentions before a tag that may close a public section."""
         if mark.name not in self._private and mark.name == self._section:
             self._restore_mentions()
 
     def _restore_mentions(self) -> None:
-        """Turn thoughts into text if the section only mentions their tags."""
+        """Turn thoughts back into text if the section only mentions their tags."""
         section = self._section
         again = any(frame.again for frame in self._frames)
         if again or section in self._private or not self._transcript.speaks_of_tags():
@@ -434,7 +425,6 @@ class SpeechGate:
             self._other(mark)
 
     def _within_thought(self, here: OpenSection, mark: AnswerMark) -> None:
-        """Process a mark in a thought, where only its own tag counts."""
         if mark.kind != "thought" or mark.name != here.name:
             here.blank = False
         elif not mark.closing:
@@ -444,7 +434,7 @@ class SpeechGate:
             self._torn = self._torn or self._may_be_part(here)
 
     def _stray(self, mark: AnswerMark) -> None:
-        """Process our bare tag: text, or a section's mistaken end."""
+        """Process our tag without suffix: text, or the mistaken end of a section."""
         if self._here.kind != "section" or mark.name != self._here.name:
             self._emit(mark.raw)
         elif not mark.closing:
@@ -484,7 +474,7 @@ class SpeechGate:
             self._bare.add(mark.name)
         again = not text.blank and mark.name not in self._private
         self._frames.append(OpenSection(kind="section", name=mark.name, again=again))
-        if again:  # a section counts only once
+        if again:  # a repeated section does not count
             self.repeats = True
             return
         if not text.blank:
@@ -513,7 +503,7 @@ class SpeechGate:
 
     def _thought(self, mark: AnswerMark) -> None:
         if mark.closing and mark.name in self._private and self._section == OUTSIDE and len(self._texts) > 1:
-            return  # closes nothing
+            return  # this tag closes nothing
         self.foreign = True
         if mark.closing:
             self._take_back()
@@ -533,7 +523,7 @@ class SpeechGate:
         self._frames = [frame for frame in self._frames if frame.kind != "doubt"]
 
     def _token(self, mark: AnswerMark) -> None:
-        """Process a token: only harmony's final channel is public."""
+        """Process a control token: only harmony's final channel is public."""
         self.foreign = True
         here = self._here
         if here.kind != "token":
@@ -554,7 +544,6 @@ class SpeechGate:
                 here.in_header = False
 
     def _label(self, mark: AnswerMark) -> None:
-        """Process a heading; others count only after a private one."""
         if mark.name in self._private:
             self.foreign = True
             self._labelled = True
@@ -572,7 +561,7 @@ class SpeechGate:
             self._frames.pop()
 
     def _other(self, mark: AnswerMark) -> None:
-        """Process an unknown tag: text, unless it precedes all speech."""
+        """Process an unknown tag: text, unless nothing was said before."""
         here = self._here
         said = not self._texts[self._section].blank
         if mark.closing and mark.name == self._framed:
@@ -589,11 +578,10 @@ class SpeechGate:
             self._frames.append(OpenSection(kind="doubt", name=mark.name, raw=mark.raw))
 
     def _is_shown(self, mark: AnswerMark) -> bool:
-        """True for tags like TwiML's `<Response>`: models' own are lower case."""
+        """True for tags with capitals, like TwiML's `<Response>`, which models do not invent."""
         return self.is_marked and mark.name not in mark.raw
 
     def _believe(self) -> None:
-        """Turn an unclosed unknown tag back into text."""
         doubt = self._frames.pop()
         self._emit("".join([doubt.raw, *doubt.within]))
 
@@ -617,7 +605,6 @@ class SpeechGate:
 def split_sections(
     text: str, tags: Iterable[str], private: Iterable[str] = (), written: SectionTags = UNSUFFIXED_TAGS
 ) -> SpeechGate:
-    """Return the parsed sections of a whole answer."""
     parsed = SpeechGate(tags, private, written)
     parsed.feed(text)
     parsed.end()
@@ -625,7 +612,7 @@ def split_sections(
 
 
 def spoken_text(text: str) -> str:
-    """Return a whole answer without thoughts, where no sections were asked for; JSON stays."""
+    """Return a whole answer without thoughts, if no sections were asked for; JSON stays."""
     if _is_json(text):
         return text.strip()
     return split_sections(text, ()).text_outside.strip()
@@ -635,11 +622,11 @@ TAG = re.compile(r"<([A-Za-z][\w-]*)")
 
 
 FOREIGN = THOUGHT_TAGS - {"thought"}
-"""Tags of foreign thoughts; `<thought>` belongs to open thought, where it speaks to the soul itself."""
+"""Tags of foreign thoughts; `<thought>` is the soul's own, in open thought."""
 
 
 def strip_thoughts(text: str) -> str:
-    """Return a whole answer with tags, without foreign thoughts."""
+    """Remove foreign thoughts from a whole answer; its tags stay."""
     names = {name.lower() for name in TAG.findall(text)}
     parsed = split_sections(text, names - FOREIGN)
     if parsed.foreign:

@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from daemon.claude.answer_stream import StreamDeadline
 from daemon.claude.availability import PASSING_FAILURES
 from daemon.claude.client import ClaudeClient
+from daemon.claude.deadlines import StreamDeadline
 from daemon.claude.requests import TEXTS, RequestQueue, RequestUrgency, Schema, ask_probe
 from daemon.engine.clock import Clock
 from daemon.engine.event import canonical_json

@@ -376,9 +376,13 @@ def find_text_findings(folder: Path, code: OwnerCode) -> Iterator[Finding]:
     yield from unoffered_actions(usable, code.own, playbooks)
     if not code.owned:
         yield from approvals_without_owner(usable, code.registry)
-    if code.sandbox and code.sandbox not in get_args(Kind):
+    yield from _sandbox_findings(code.sandbox)
+
+
+def _sandbox_findings(name: str) -> Iterator[Finding]:
+    if name and name not in get_args(Kind):
         try:
-            load_sandbox_class(code.sandbox)
+            load_sandbox_class(name)
         except ConfigError as error:
             yield ill_finding("sandbox", str(error).rstrip("."))
 

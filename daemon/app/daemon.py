@@ -50,7 +50,7 @@ from daemon.app.wiring import (
 )
 from daemon.claude.availability import ModelAvailability
 from daemon.claude.client import highest_cost
-from daemon.claude.requests import SPOKEN
+from daemon.claude.models import SPOKEN
 from daemon.console.access import (
     PageCredentials,
     install_guard,
@@ -75,21 +75,20 @@ from daemon.knowledge.library import FolderLibrary
 from daemon.lifetime import in_background, run_until_failure
 from daemon.mind.steps import STEP_TEXTS
 from daemon.ports import Open
-from daemon.process import Process
 from daemon.prompts.elements import soul_name_in
 from daemon.prompts.prompt_catalogue import SOUL_TEXT, Playbook
 from daemon.settings.home import project_root, restrict_permissions, version, write_private
 from daemon.settings.parse import ConfigError
 from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SLACK
-from daemon.soul.world import TurnDependencies
-from daemon.telemetry.log import log_ended_turns
 from daemon.telemetry.metrics import Metrics
+from daemon.telemetry.turn_lines import log_ended_turns
 from daemon.turn.input_policy import EXPERT_PROCESS
 from daemon.turn.model_calls import LiveCalls, watch_models
 from daemon.turn.prompt_files import PromptFiles, draw_tag_suffix
 from daemon.turn.recall import memory_of_call
 from daemon.turn.soul_program import SoulProgram, watch_long_waits
+from daemon.turn.turn import Process, TurnDependencies
 from daemon.turn.usage_limits import DailyBudget
 
 
@@ -503,13 +502,10 @@ async def start_daemon(
         mount_status(app, services, files)
         await enter(serve_app(app, listener, most=connection_limit()))
         await enter(slack)
-        world = await _make_dependencies(
-            stack, services, own, processes or make_processes(services, own), sandbox
-        )
+        world = await _make_dependencies(stack, services, own, processes, sandbox)
         secret = replace(settings, console_token=credentials.token)
-        worker = await _run_worker(
-            stack, secret, world, grace, slack, clear_after_forgetting(settings, rehearsal, here)
-        )
+        clear = clear_after_forgetting(settings, rehearsal, here)
+        worker = await _run_worker(stack, secret, world, grace, slack, clear)
         stack.push_async_callback(slack.stop)
         await slack.connect()
         name = soul_name_in(texts.current_text(SOUL_TEXT))
@@ -591,9 +587,10 @@ async def _make_dependencies(
     stack: AsyncExitStack,
     services: DaemonServices,
     own: Sequence[ActionFunction],
-    processes: Mapping[str, Process],
+    processes: Mapping[str, Process] | None,
     sandbox: Open | None,
 ) -> TurnDependencies:
+    processes = processes or make_processes(services, own)
     if sandbox is None:
         sandboxes = await stack.enter_async_context(make_sandboxes(services.settings))
         sandbox = sandboxes.open

@@ -17,24 +17,25 @@ import inspect
 import pkgutil
 import re
 import runpy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from daemon.actions.action import ActionDefinition
-from daemon.actions.function import ActionDependencies, ActionFunction, Expert
+from daemon.actions.function import VARIADIC, ActionDependencies, ActionFunction, Expert, SourceProvider
 from daemon.actions.registry import ActionRegistry
 from daemon.answers.choice import DONE
-from daemon.errors import UNLOADED, escaped_line, unloadable_reason
-from daemon.inner_life.commands.cycle_commands import cycle_commands, file_commands, help_command
-from daemon.inner_life.commands.memory_commands import note_commands, record_commands
-from daemon.inner_life.commands.message_commands import mesh_commands, message_commands
-from daemon.inner_life.commands.program_commands import make_branch_programs, program_commands
+from daemon.errors import escaped_line
+from daemon.inner_life.commands.cycle_commands import help_command
+from daemon.inner_life.commands.program_commands import BranchProgram, make_branch_programs
+from daemon.inner_life.contexts import InnerLifeSetup
 from daemon.inner_life.recipients import RecipientDirectory, make_record_sharer
 from daemon.inner_life.tick_log import InnerLifeState
+from daemon.knowledge.person_notes import PersonNotes
 from daemon.playbooks.built_in import (
     ask_person,
     escalate,
@@ -59,8 +60,10 @@ from daemon.prompts.prompt_catalogue import (
 )
 from daemon.prompts.prompt_catalogue import PLAYBOOK_NAME as PLAIN
 from daemon.reading.read_deeply import read_deeply
-from daemon.settings.home import project_root, read_text_file
+from daemon.settings.home import UNLOADED, project_root, read_text_file, unloadable_reason
 from daemon.settings.limits import INNER, AllowedProgram, InnerLimits
+
+P = TypeVar("P")
 
 
 def prompt_catalogue(processes: Iterable[object], *more: Mapping[str, Placeholders]) -> PromptCatalogue:
@@ -80,11 +83,15 @@ def prompt_catalogue(processes: Iterable[object], *more: Mapping[str, Placeholde
     return PromptCatalogue(texts=texts, defaults=defaults)
 
 
+def _parameters(function: Callable[..., object]) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(function).parameters
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandDependencies:
-    """What the inner life has to do with: what it knows, whom it reaches, and what its owner gave it.
+    """Things that the commands of the inner life work with, each given by the name of a parameter.
 
-    `meetings`: how many messages to and from other bots there may be in a UTC day.
+    `meetings`: most messages to and from other bots in a UTC day.
     """
 
     state: InnerLifeState
@@ -94,27 +101,110 @@ class CommandDependencies:
     library: Library | None = None
     recipes: Mapping[str, AllowedProgram] = field(default_factory=dict)
 
+    def by_name(self) -> Mapping[str, object]:
+        """Return them by the names under which the functions of command files ask for them."""
+        return {
+            "notes": self.state.notes,
+            "records": self.state.records,
+            "programs": self.state.processes,
+            "recipes": self.recipes,
+            "branch_programs": self.branch_programs,
+            "min_pause": self.limits.pause,
+            "library": self.library,
+            "reach": self.reach,
+            "share_records": make_record_sharer(self.state.records),
+            "daily_messages": self.limits.messages,
+            "daily_calls": self.meetings,
+        }
 
-def make_commands(means: CommandDependencies) -> Sequence[ActionDefinition]:
-    """All of them; without the owner's folders there are none for files."""
-    state = means.state
-    own = make_branch_programs(folders=means.library is not None)
-    found = [
-        *note_commands(state.notes),
-        *record_commands(state.records),
-        *program_commands(state.processes, means.recipes, own),
-        *cycle_commands(means.limits.pause, state.processes),
-    ]
-    if means.library:
-        found += file_commands(means.library)
-    found += message_commands(means.reach, daily=means.limits.messages)
-    found += mesh_commands(means.reach, make_record_sharer(state.records), daily=means.meetings)
+    @property
+    def branch_programs(self) -> Mapping[str, BranchProgram]:
+        """Programs that are branches of open thought."""
+        return make_branch_programs(folders=self.library is not None)
+
+
+CommandFactory = Callable[..., Sequence[ActionDefinition]]
+"""A function that makes commands of the things that it names as parameters."""
+
+
+COMMAND_PACKAGE = "daemon.inner_life.commands"
+"""The package of which each file makes commands, except the one that defines them."""
+
+
+LISTED_FIRST = ("memory_commands", "program_commands", "cycle_commands", "message_commands")
+"""Files whose commands come first in the help, in this order; other files follow by name."""
+
+
+def find_commands(package: str = COMMAND_PACKAGE) -> Sequence[CommandFactory]:
+    """Return the functions in `COMMANDS` of each file of the package. Raises TypeError for a file without."""
+    names = {file.name for file in pkgutil.iter_modules(import_module(package).__path__)} - {"command"}
+    found: list[CommandFactory] = []
+    for name in [*filter(names.__contains__, LISTED_FIRST), *sorted(names.difference(LISTED_FIRST))]:
+        listed = getattr(import_module(f"{package}.{name}"), "COMMANDS", None)
+        if not (listed and isinstance(listed, tuple) and all(map(callable, listed))):
+            raise TypeError(
+                f"{name}.py makes no commands: write `COMMANDS = (…,)`, its functions, at its end"
+            )
+        found += listed
     return found
 
 
+COMMANDS = find_commands()
+
+
+def make_commands(
+    means: CommandDependencies, factories: Iterable[CommandFactory] = COMMANDS
+) -> Sequence[ActionDefinition]:
+    """Make the commands that can work by these means. Raises TypeError for a parameter of another name."""
+    things = means.by_name()
+    made: list[ActionDefinition] = []
+    for factory in factories:
+        given = {}
+        for name in _parameters(factory):
+            if name not in things:
+                raise TypeError(f"{factory.__name__} needs `{name}`: there are {', '.join(things)}")
+            given[name] = things[name]
+        if all(value is not None for value in given.values()):
+            made += factory(**given)
+    return made
+
+
 def all_commands(nothing: Any) -> Sequence[ActionDefinition]:
-    """All that there could be, only to be described: `nothing` stands for what they would work with."""
+    """Make all commands, only to be described: `nothing` stands for the things that they work with."""
     return make_commands(CommandDependencies(state=nothing, reach=nothing, library=nothing))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessDependencies:
+    """Things that a process is given if its function names them as parameters.
+
+    A parameter has a default: the process works without, too. `local`: the workspace is rehearsed, and
+    forgets people as the soul does.
+    """
+
+    shelf: SourceProvider | None = None
+    library: Library | None = None
+    actions: ActionRegistry | None = None
+    capacity: str | None = None
+    life: InnerLifeSetup | None = None
+    notes: PersonNotes | None = None
+    local: bool | None = None
+
+
+def bind_process(process: P, given: ProcessDependencies) -> P:
+    """Return a process that is given the things that its function names; others as they are."""
+    if not isinstance(process, MentalProcess):
+        return process
+    values = {name: getattr(given, name, None) for name in _parameters(process.run)}
+    values = {name: value for name, value in values.items() if value is not None}
+    if not values:
+        return process
+    return replace(process, run=partial(process.run, **values))
+
+
+def bind_processes(processes: Mapping[str, P], given: ProcessDependencies) -> Mapping[str, P]:
+    """Return the processes, each given the things that its function names."""
+    return {name: bind_process(process, given) for name, process in processes.items()}
 
 
 class CurrentSoulName:
@@ -182,13 +272,23 @@ def _faults(process: object) -> Iterator[str]:
     ways = (process.run, type(process.run).__call__)
     if not any(map(inspect.iscoroutinefunction, ways)):
         yield "its function does not wait: write `async def`"
-    for name, given in (("leads", process.leads_to), ("commands", process.commands)):
+    else:
+        yield from filter(None, map(_parameter_fault, list(_parameters(process.run).values())[1:]))
+    for name, given in (("leads_to", process.leads_to), ("commands", process.commands)):
         if isinstance(given, str):
             yield f'`{name}` is a text where a tuple belongs: write `{name}=("{given}",)`, with the comma'
     if not isinstance(process.commands, str):
         yield from filter(None, map(_command_fault, process.commands))
     if not are_prompt_texts(process.texts):
-        yield 'its `texts` name no `Words`: write `texts={"prompts/…": Words()}`'
+        yield 'its `texts` name no `Placeholders`: write `texts={"prompts/…": Placeholders()}`'
+
+
+def _parameter_fault(parameter: inspect.Parameter) -> str:
+    """Return the fault of a parameter besides the turn that nothing is given for; empty if there is none."""
+    if parameter.default is not parameter.empty or parameter.kind in VARIADIC:
+        return ""
+    known = ", ".join(ProcessDependencies.__dataclass_fields__)
+    return f"its function needs `{parameter.name}`: take {known}, each with a default"
 
 
 def _command_fault(command: object) -> str:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from daemon.console.conversation_list import group_dm_title
+from daemon.console.group_dm_names import group_dm_title
 from daemon.engine.event import Entry, Event, StepEvent, digest, execution_of, in_seq_order, of_kind, root_of
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal.journal_file import open_readonly

@@ -28,9 +28,10 @@ from daemon.app.wiring import (
     make_sandboxes,
     models_by_role,
 )
-from daemon.claude.answer_stream import TOO_LONG, CallStopped, StreamDeadline, StreamedAnswer
+from daemon.claude.answer_stream import TOO_LONG, StreamedAnswer
 from daemon.claude.availability import FAILURE_REASONS, PASSING_FAILURES, ModelAvailability
 from daemon.claude.client import ClaudeClient
+from daemon.claude.deadlines import CallStopped, StreamDeadline
 from daemon.claude.requests import RequestQueue
 from daemon.documents.citations import check_citations
 from daemon.documents.document import Document, DocumentError
@@ -58,15 +59,15 @@ from daemon.memory import WorkingMemory
 from daemon.mind.steps import STEP_TEXTS
 from daemon.model import LLM, Hear, ModelReply, Role, settings_naming_model
 from daemon.ports import EarlierMessages, MessagePage, Open, PostedMessage, Speaker
-from daemon.process import Process, Turn
+from daemon.process import Turn
+from daemon.reading.reading_steps import read_source
 from daemon.settings.home import READS, project_root
 from daemon.settings.limits import Limits
 from daemon.settings.parse import ConfigError
-from daemon.soul.voice import TERMINAL_PLACE
-from daemon.soul.world import TurnDependencies
 from daemon.turn.history import ThreadHistories
 from daemon.turn.prompt_files import PromptFiles
 from daemon.turn.soul_program import SoulProgram
+from daemon.turn.turn import TERMINAL_PLACE, Process, TurnDependencies
 from daemon.turn.usage_limits import DailyBudget, LimitChecker
 
 PAUSE = 5.0
@@ -298,7 +299,7 @@ class ReadingInput:
         return {document.name: document.text for document in self.documents}
 
     async def process(self, turn: Turn) -> WorkingMemory:
-        await turn.read_deeply(self.question, self.load)
+        await read_source(turn, self.question, self.load)
         return turn.memory
 
 

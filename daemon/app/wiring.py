@@ -18,10 +18,17 @@ from typing import Protocol
 from aiohttp import ClientError, ClientSession, ClientTimeout, web
 
 from config import Settings
-from daemon.actions.function import ActionDependencies, ActionFunction, Expert, SourceProvider
+from daemon.actions.function import ActionDependencies, ActionFunction, Expert
 from daemon.actions.registry import ActionRegistry, help_text
 from daemon.answers.speech_gate import strip_thoughts
-from daemon.app.discovery import PROCESSES, CommandDependencies, make_commands, make_registry
+from daemon.app.discovery import (
+    PROCESSES,
+    CommandDependencies,
+    ProcessDependencies,
+    bind_processes,
+    make_commands,
+    make_registry,
+)
 from daemon.claude.availability import AnswerForms, ModelAvailability
 from daemon.claude.backend import CapabilityFile, ModelBackend
 from daemon.claude.client import ClaudeClient, Tried
@@ -30,7 +37,6 @@ from daemon.claude.requests import RequestQueue
 from daemon.console.access import HEADER
 from daemon.engine.clock import Clock
 from daemon.engine.journal.journal import Journal
-from daemon.inner_life.commands.program_commands import make_branch_programs
 from daemon.inner_life.contexts import InnerLifeSetup
 from daemon.inner_life.notes import Notes
 from daemon.inner_life.programs.program_folder import end_and_remove, program_folder_of
@@ -41,36 +47,30 @@ from daemon.inner_life.tick_log import DeliveryLog, InnerLifeState, ProgramLog, 
 from daemon.kinds import INNER, InnerLifeStarted
 from daemon.knowledge.forgetting import Clear, ForgottenContent
 from daemon.knowledge.library import FolderLibrary
-from daemon.knowledge.person_notes import PersonModels, PersonNotes, PersonNoteSource
+from daemon.knowledge.person_notes import PersonModels, PersonNotes
 from daemon.knowledge.search import SAID, FullTextIndex, MessageSearch
 from daemon.knowledge.visibility import KnownChannels, Visibility
 from daemon.model import Role
 from daemon.playbooks.run import PlaybookPlayer
 from daemon.ports import Library, Open, ReadingSetup
-from daemon.process import MentalProcess, OwnAction, Process
-from daemon.processes.deep_reading import DeepReadingProcess
-from daemon.processes.deliberation import DeliberationProcess
-from daemon.processes.inner_life import InnerLifeProcess
-from daemon.processes.remembering import RememberingProcess
-from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, WHEN_FOLDER
+from daemon.process import MentalProcess
+from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, WHEN_FOLDER, OwnAction
 from daemon.sandbox.session import SandboxFactory
 from daemon.settings.limits import InnerLimits
 from daemon.slack.directory import AccessPolicy
 from daemon.slack.surface import SlackSurface
 from daemon.slack.web_api import SlackAccess
-from daemon.soul.world import TurnDependencies
 from daemon.turn.history import ThreadHistories
 from daemon.turn.input_policy import (
     DEEP_READING_PROCESS,
     DELIBERATION_PROCESS,
     EXPERT_PROCESS,
     INITIAL_PROCESS,
-    INNER_LIFE_PROCESS,
-    REMEMBERING_PROCESS,
     SELF_CALL_TEXT,
 )
 from daemon.turn.model_calls import LiveCalls
 from daemon.turn.prompt_files import PromptFiles
+from daemon.turn.turn import Process, TurnDependencies
 from daemon.turn.usage_limits import DailyBudget, LimitChecker
 
 
@@ -243,43 +243,6 @@ class DaemonServices:
     library: FolderLibrary | None
 
 
-def with_open_thought(
-    processes: Mapping[str, MentalProcess], registry: ActionRegistry, capacity: str
-) -> Mapping[str, MentalProcess]:
-    """All of these, where open thought has these actions and goes so far."""
-    run = DeliberationProcess(registry=registry, capacity=capacity)
-    return {**processes, DELIBERATION_PROCESS: replace(processes[DELIBERATION_PROCESS], run=run)}
-
-
-def with_deep_reading(
-    processes: Mapping[str, MentalProcess], shelf: SourceProvider, folders: Library | None
-) -> Mapping[str, MentalProcess]:
-    """All of these, where what people share can be read, and what stands in the owner's folders."""
-    run = DeepReadingProcess(shelf=shelf, folders=folders)
-    return {**processes, DEEP_READING_PROCESS: replace(processes[DEEP_READING_PROCESS], run=run)}
-
-
-def with_inner_life(
-    processes: Mapping[str, MentalProcess], life: InnerLifeSetup
-) -> Mapping[str, MentalProcess]:
-    """All of these, where the soul thinks on its own, too."""
-    return {
-        **processes,
-        INNER_LIFE_PROCESS: replace(processes[INNER_LIFE_PROCESS], run=InnerLifeProcess(life=life)),
-    }
-
-
-def with_person_notes(
-    processes: Mapping[str, Process], notes: PersonNoteSource, *, local: bool
-) -> Mapping[str, Process]:
-    """All of these, where people can see what is noted about them, and have it forgotten.
-
-    `local`: the workspace is rehearsed, and forgets as well.
-    """
-    run = RememberingProcess(notes=notes, local=local)
-    return {**processes, REMEMBERING_PROCESS: replace(PROCESSES[REMEMBERING_PROCESS], run=run)}
-
-
 def with_playbooks(
     known: Mapping[str, MentalProcess], player: PlaybookPlayer, playbooks: Iterable[str], *, expert: bool
 ) -> Mapping[str, MentalProcess]:
@@ -387,7 +350,7 @@ def _program_slots(means: CommandDependencies) -> Iterator[str]:
     """What it may start: a name each, with its slots."""
     for name, recipe in means.recipes.items():
         yield f"{name}({', '.join(recipe.slots)})"
-    for name, own in make_branch_programs(folders=means.library is not None).items():
+    for name, own in means.branch_programs.items():
         yield f"{name}({', '.join(own.slots)})"
 
 
@@ -418,15 +381,22 @@ def make_processes(services: DaemonServices, own: Sequence[ActionFunction]) -> M
     """Fixed steps and open thought, and where the owner allows it playbooks and an inner life."""
     settings, slack, journal = services.settings, services.slack, services.journal
     library, given = services.library, _action_dependencies(services)
+    life = None
+    registry = make_registry(given, own)
     if settings.inner:
         means = make_command_dependencies(services, settings.inner, library)
         registry = make_registry(given, own, inner=make_commands(means))
-        processes = with_inner_life(PROCESSES, make_inner_life(means, registry, journal, slack.neighbours))
-    else:
-        processes = PROCESSES
-        registry = make_registry(given, own)
-    processes = with_open_thought(processes, registry, settings.iteration_capacity)
-    processes = with_deep_reading(processes, slack.shelf, library)
+        life = make_inner_life(means, registry, journal, slack.neighbours)
+    processes = bind_processes(
+        PROCESSES,
+        ProcessDependencies(
+            shelf=slack.shelf,
+            library=library,
+            actions=registry,
+            capacity=settings.iteration_capacity,
+            life=life,
+        ),
+    )
     if not settings.ism_enabled:
         return processes
     player = PlaybookPlayer(registry=registry, loops=settings.ism_max_loops)
@@ -475,15 +445,21 @@ def make_reading_setup(settings: Settings, open: Open) -> ReadingSetup:
     )
 
 
+def _make_person_notes(services: DaemonServices, people: PersonModels) -> PersonNotes:
+    journal, slack = services.journal, services.slack
+    kept = make_person_records(journal, services.index, slack.places)
+    return PersonNotes(journal, people, slack.speaker.open_dm, kept)
+
+
 def make_turn_dependencies(
     services: DaemonServices, own: Sequence[ActionFunction], processes: Mapping[str, Process], open: Open
 ) -> TurnDependencies:
     """What its turns can reach, how it behaves, and how far it goes by itself."""
     settings, journal, slack = services.settings, services.journal, services.slack
-    kept = make_person_records(journal, services.index, slack.places)
     people = PersonModels(journal, slack.places)
-    notes = PersonNotes(journal, people, slack.speaker.open_dm, kept)
-    processes = with_person_notes(processes, notes, local=settings.slack == "rehearsed")
+    notes = ProcessDependencies(
+        notes=_make_person_notes(services, people), local=settings.slack == "rehearsed"
+    )
     playbooks, own_actions = list[str](), list[OwnAction]()
     actions = make_registry(_action_dependencies(services), own).named
     if settings.ism_enabled:
@@ -501,7 +477,7 @@ def make_turn_dependencies(
         reach=services.reach,
         texts=services.texts,
         surroundings=slack.surroundings,
-        processes=processes,
+        processes=bind_processes(processes, notes),
         initial=INITIAL_PROCESS,
         offered=offered_processes(processes, playbooks, iterates=settings.iteration_capacity != "none"),
         at_once=frozenset([*playbooks, DELIBERATION_PROCESS, DEEP_READING_PROCESS]),
@@ -511,7 +487,7 @@ def make_turn_dependencies(
         console=settings.page(services.url),
         depth=settings.spawn_max_depth,
         readings=make_reading_setup(settings, open),
-        onlookers=services.thinking,
+        show_call=services.thinking.attempt,
         queue=services.queue,
         fits=Notes(journal).fits,
     )

@@ -1,41 +1,38 @@
-"""A streamed model answer: server-sent events, deadlines, token counts, and failures as words.
+"""A streamed answer of a model: server-sent events, deadlines, token counts and failures.
 
-The SDK's event reader is not used: quadratic time for many lines, unbounded memory.
+The SDK's event reader is not used: it takes quadratic time for many lines, and unlimited memory.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
-import math
 import re
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import aiohttp
 import anthropic
 import httpx2
 
-from daemon.engine.clock import Clock
+from daemon.claude.deadlines import StreamDeadline, StreamTimeout
+from daemon.claude.requests import REFUSED_FOR_SIZE
 from daemon.engine.event import FIRST_HALF, storable_text
 from daemon.engine.exceptions import recorded_name
 from daemon.model import ENDED, REPEATING, Oddity
-from daemon.settings.limits import STREAM, StreamLimits, TokenUsage
+from daemon.settings.limits import TokenUsage
 
 
 class SurrogateJoiner:
-    """Joiner of surrogate pairs split between pieces of text."""
+    """Buffer that joins a surrogate pair split between two pieces of text."""
 
     def __init__(self) -> None:
         self._half = ""
 
     def feed(self, piece: str) -> str:
-        """Return the text so far, without a trailing half pair."""
         text = self._half + piece
         self._half = text[-1:] if FIRST_HALF.search(text) else ""
         return storable_text(text.removesuffix(self._half))
@@ -43,137 +40,6 @@ class SurrogateJoiner:
     def end(self) -> str:
         half, self._half = self._half, ""
         return storable_text(half)
-
-
-LOOK = 60.0
-"""Seconds between checks of an endless wait."""
-
-
-class CallStopped(Exception):
-    """A call that a person stopped."""
-
-    recorded_name = "Stopped"
-
-
-class StreamTimeout(TimeoutError):
-    """Timeout at a limit of a stream, which the text names."""
-
-    recorded_name = "Overdue"
-
-
-class StreamDeadline:
-    """Async context manager that ends a wait with StreamTimeout, or with CallStopped once `stop` is set.
-
-    After the first event any byte counts as alive, but events must also keep coming. `until` is the deadline
-    of the whole stream on the steady clock. A rest is never cancelled: a stop then closes the stream. Two
-    watcher tasks: a timer per event would cost more than the event.
-    """
-
-    def __init__(
-        self, clock: Clock, until: float, stop: asyncio.Event, limits: StreamLimits | None = None
-    ) -> None:
-        self._clock = clock
-        self._until = until
-        self._stop = stop
-        self._limits = limits or STREAM
-        self._entered = self._heard = clock.steady()
-        self._first_event = math.inf
-        self._begun = False
-        self._bytes_due = math.inf
-        self._event_due = math.inf
-        self._close: Callable[[], Awaitable[None]] | None = None
-        self._resting = False
-        self._over: Exception | None = None
-        self._cut = False
-
-    def begin_request(self, first_event: float) -> None:
-        """Wait at most `first_event` seconds for the first event. Raises CallStopped."""
-        self._raise_if_over()
-        self._first_event = first_event
-        self._event_due = self._clock.steady() + first_event
-
-    def note_bytes(self) -> None:
-        """Record arrived bytes."""
-        self._heard = self._clock.steady()
-        self._bytes_due = self._heard + self._limits.stall
-
-    def note_event(self) -> None:
-        """Record a complete event."""
-        self._begun = True
-        self._event_due = self._heard + self._limits.events
-
-    def pause(self, close: Callable[[], Awaitable[None]]) -> None:
-        """Suspend the deadlines; a stop calls `close`."""
-        self._resting, self._close = True, close
-
-    def resume(self) -> None:
-        """Resume the deadlines. Raises CallStopped and StreamTimeout."""
-        self._raise_if_over()
-        self._resting = False
-        self.note_bytes()
-        self.note_event()
-
-    def _raise_if_over(self) -> None:
-        if self._over:
-            raise self._over
-
-    async def __aenter__(self) -> Self:
-        task = asyncio.current_task()
-        assert task is not None
-        self._task, self._cancelling = task, task.cancelling()
-        self._watchers = [asyncio.create_task(self._watch()), asyncio.create_task(self._watch_stop())]
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        ours = self._cut and self._task.uncancel() <= self._cancelling
-        for watcher in self._watchers:
-            watcher.cancel()
-        await asyncio.gather(*self._watchers, return_exceptions=True)
-        if ours and self._over and kind is asyncio.CancelledError:
-            raise self._over from error
-
-    @property
-    def _deadline(self) -> float:
-        if self._resting:
-            return math.inf
-        due = min(self._event_due, self._until)
-        if self._begun:
-            due = min(due, self._bytes_due)
-        return due
-
-    async def _watch(self) -> None:
-        look = min(LOOK, self._limits.stall)
-        left = self._deadline - self._clock.steady()
-        while left > 0:
-            await self._clock.sleep(min(left, look))
-            left = self._deadline - self._clock.steady()
-        self._end(StreamTimeout(self._reached_limit()))
-
-    def _reached_limit(self) -> str:
-        """Return the limit reached, for the log and Health."""
-        now = self._clock.steady()
-        if not self._begun and now >= self._event_due:
-            return f"no first event within {self._first_event:g} s, MODEL_FIRST_TOKEN"
-        if now >= self._bytes_due:
-            return f"no byte for {self._limits.stall:g} s, MODEL_STALL"
-        if now >= self._event_due:
-            return f"no event for {self._limits.events:g} s, though the connection lives"
-        return f"not whole after {self._until - self._entered:g} s"
-
-    async def _watch_stop(self) -> None:
-        await self._stop.wait()
-        self._end(CallStopped())
-        if self._resting and self._close:
-            await self._close()
-
-    def _end(self, why: Exception) -> None:
-        """Cancel now: one event-loop pass later the caller may rest."""
-        if self._over is None:
-            self._over, self._cut = why, not self._resting
-            if self._cut:
-                self._task.cancel()
 
 
 STATUS = {
@@ -188,11 +54,11 @@ STATUS = {
 
 
 PAGE = "page"
-"""Kind of a web page received in place of an API answer."""
+"""Error kind of a web page received in place of an API answer."""
 
 
 OPEN = (HTTPStatus.FORBIDDEN, HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.TOO_MANY_REQUESTS)
-"""Statuses with several meanings at gateways; the text decides."""
+"""Statuses to which gateways give several meanings; the text of the refusal decides."""
 
 
 STREAMED = {
@@ -224,7 +90,7 @@ CODES = {
     "exceed_context_size_error": "too-long",
     "rate_limit_exceeded": "rate-limited",
 }
-"""OpenAI error codes, more precise than statuses."""
+"""Words of ModelReply.failure by OpenAI error code, more precise than the status."""
 
 
 SAID = (
@@ -241,7 +107,7 @@ SAID = (
         "unknown-model",
     ),
 )
-"""Texts of refusals caused by the account."""
+"""Refusals that concern the account, with their words of ModelReply.failure."""
 
 
 CAUSES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
@@ -253,71 +119,24 @@ CAUSES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str],
     ((ConnectionError, aiohttp.ServerDisconnectedError), "the connection breaks"),
     (OSError, "there is no way through the network"),
 )
-"""Transport errors and their cause for an owner; first match."""
+"""Causes in words for an owner, by transport error; the first match counts."""
 
 
 TOO_LONG = "too-long"
-"""Failure word for a request refused as too large."""
+"""Word of ModelReply.failure for a request refused as too large."""
 
 
 TOO_LARGE = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
 
-SPACE = "[ _-]?"
-
-
-CONTEXT = f"context{SPACE}(?:length|window|size|limit)"
-
-
-REFUSED_FOR_SIZE = re.compile(
-    rf"""
-    (?:prompt|input|request|message|context|payload|body|entity)s?[ _](?:\w+[ _])?too[ _](?:long|large|big)
-  | (?:exceed|overflow|greater\ than|longer\ than|larger\ than|beyond|reached|maximum)[^.]{{0,80}}{CONTEXT}
-  | {CONTEXT}[^.]{{0,80}}(?:exceed|overflow|not\ enough|is\ full|was\ reached|too\ small)
-  | context\ (?:the\ )?overflow | maximum\ (?:allowed\ )?(?:prompt|input|model|sequence)?\ ?length
-  | reduce\ the\ length\ of\ the | token\ (?:count|limit)[^.]{{0,80}}exceed | exceed[^.]{{0,60}}token\ limit
-  | too\ many\ (?:\w+\ )?tokens(?!\ per) | string[_ ](?:too[_ ]long|above[_ ]max) | max_new_tokens\W+must\ be
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
-"""Size refusals of Anthropic, gateways and local servers."""
-
-
 READ = 2_000
-"""Characters of an error searched; some servers return the prompt."""
-
-
-WINDOWS = [
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"> (\d+)",
-        r"n_ctx\W+(\d+)",
-        rf"{CONTEXT}(?!\ by)\D{{0,30}}?(\d+)",
-        r"maximum\D{0,60}?(\d+)",
-        r"(\d+) maximum",
-        r"limit\D{0,12}(\d+)",
-    )
-]
-"""Patterns of the window, most reliable first."""
-
-
-COUNTS = re.compile(
-    r"(\d+) tokens? >|(\d+) \+ \d+ >|n_prompt_tokens\W+(\d+)|\((\d+) in (?:the|your) (?:messages|prompt)"
-    r"|(\d+) input tokens|(?:contains|count|resulted in|keep the first|request|input|length|requested tokens)"
-    r" \(?(\d+)",
-    re.IGNORECASE,
-)
-"""Patterns of the prompt's tokens."""
-
-
-LEAST_WINDOW = 1_000
-"""Tokens; a smaller number is not a window."""
+"""Most characters of an error text to search; some servers return the prompt."""
 
 
 class StreamBroken(Exception):
-    """A stream that broke off or carried an error of this kind.
+    """Error for a stream that broke off or carried an error event of this `kind`.
 
-    `ours`: the text is the daemon's.
+    `ours`: the daemon wrote the text, not the server.
     """
 
     recorded_name = "Broken"
@@ -337,11 +156,11 @@ FAILURES = (
     RecursionError,
     StreamBroken,
 )
-"""Errors of the SDK and transports: ValueError for invalid JSON, RecursionError for deep nesting."""
+"""Errors that a call can meet: ValueError for invalid JSON, RecursionError for deeply nested JSON."""
 
 
 def failure_word(error: BaseException) -> str:
-    """Return a word of ModelReply.failure."""
+    """Classify an error by a word of ModelReply.failure."""
     if isinstance(error, anthropic.APIConnectionError):
         return "unreachable"
     if isinstance(error, StreamBroken):
@@ -390,28 +209,12 @@ def _refused_for_size(error: anthropic.APIStatusError) -> str:
 
 
 def refusal_text(error: BaseException) -> str:
-    """Return the server's text and codes, shortened."""
+    """Return the server's text and codes, shortened; empty for other errors."""
     if isinstance(error, anthropic.APIStatusError):
         return str(error.response.text)[:READ]
     if isinstance(error, StreamBroken):
         return f"{error.kind}: {error}"[:READ]
     return ""
-
-
-def refused_sizes(said: str) -> tuple[int, int]:
-    """Return (window, prompt tokens) of a size refusal; 0 where unnamed."""
-    plain = re.sub(r"(?<=\d)[,_](?=\d{3})", "", said)
-    window = 0
-    for pattern in WINDOWS:
-        found = pattern.search(plain)
-        if found and int(found[1][:9]) >= LEAST_WINDOW:
-            window = int(found[1][:9])
-            break
-    counted = COUNTS.search(plain)
-    if counted is None:
-        return window, 0
-    [tokens] = [group for group in counted.groups() if group]
-    return window, int(tokens[:9])
 
 
 def _server_words(error: anthropic.APIStatusError) -> str:
@@ -420,7 +223,6 @@ def _server_words(error: anthropic.APIStatusError) -> str:
 
 
 def _account_fault_meant(said: str) -> str:
-    """Return the account fault that the text names; empty if none."""
     for words, word in SAID:
         if words.search(said[:300]):
             return word
@@ -428,7 +230,7 @@ def _account_fault_meant(said: str) -> str:
 
 
 def failure_cause(error: BaseException) -> str:
-    """Return a short cause without server text; empty if unknown."""
+    """Return a short cause in the daemon's own words; empty if unknown."""
     if isinstance(error, anthropic.APIStatusError) and error.status_code != HTTPStatus.OK:
         if HTTPStatus.MULTIPLE_CHOICES <= error.status_code < HTTPStatus.BAD_REQUEST:
             return f"HTTP {error.status_code}: it leads to another address, which nobody has set"
@@ -452,7 +254,7 @@ def _error_chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def retry_after_seconds(error: BaseException) -> float:
-    """Return Retry-After in seconds; 0 if absent."""
+    """Return the seconds in the `Retry-After` header; 0 if absent or unreadable."""
     if not isinstance(error, anthropic.APIStatusError):
         return 0.0
     asked = error.response.headers.get("retry-after", "")
@@ -462,7 +264,7 @@ def retry_after_seconds(error: BaseException) -> float:
 
 
 def failure_detail(error: BaseException, secret: str) -> str:
-    """Return the server's text and request id, without the secret."""
+    """Return the server's text and request id for the log, without `secret`."""
     if isinstance(error, anthropic.APIStatusError):
         said = _server_words(error).replace(secret, "…")[:300]
         return f"{error.status_code} {error.type} {error.request_id}: {said}"
@@ -477,7 +279,7 @@ FULL_ANSWER = "model_context_window_exceeded"
 
 
 OVERLONG = "max_tokens"
-"""Stop reason at the token limit; also set here for servers that exceed it."""
+"""Stop reason at the token limit; also set for servers that exceed the limit."""
 
 
 CUT = frozenset({OVERLONG, REPEATING, FULL_ANSWER, "pause_turn"})
@@ -485,23 +287,23 @@ CUT = frozenset({OVERLONG, REPEATING, FULL_ANSWER, "pause_turn"})
 
 
 MOST = 1_000_000_000
-"""Highest believable token count."""
+"""Highest token count that is believed."""
 
 
 CHARACTERS = 3
-"""Characters per token, low estimate for uncounted text."""
+"""Characters per token, estimated low, for text without a token count."""
 
 
 MOST_CHARACTERS = 8
-"""Characters per token, high estimate: longer answers exceed their limit."""
+"""Most characters per token: an answer with more has passed its token limit."""
 
 
 TAIL = 1_000
-"""Trailing characters checked for repetition."""
+"""Last characters of an answer that are checked for repetition."""
 
 
 FIRST = 20
-"""Leading characters checked for a thinking tag."""
+"""First characters of an answer that are checked for a thinking tag."""
 
 
 STEP = 200
@@ -512,10 +314,10 @@ LONGEST_PIECE = 200
 
 @dataclass(slots=True)
 class StreamedAnswer:
-    """Answer received so far. `failure` is a word of ModelReply.failure or empty.
+    """Part of a model's answer that has arrived, with its stop sequence.
 
-    `stopped`: cancelled. `closed`: ended early here, usable. `most`: tokens allowed. The text includes its
-    stop sequence. `in_circles`: close a repeating answer.
+    `most`: tokens allowed. `in_circles`: close a repeating answer. `failure`: a word of ModelReply.failure,
+    or empty. `stopped`: broken off. `closed`: ended early by the daemon, but usable.
     """
 
     most: int | None = None
@@ -529,19 +331,17 @@ class StreamedAnswer:
     first_text: float | None = None
     failure: str = ""
     cause: str = ""
-    """Cause for the owner; empty if unknown."""
     stopped: bool = False
     quiet: bool = False
     closed: bool = False
     odd: Oddity | None = None
-    """Fault for which the answer was closed here."""
+    """Oddity for which the daemon closed the answer."""
     named_end: str = ""
-    """Stop sequence named by the server."""
+    """Stop sequence that the server reported."""
     thought: int = 0
     size: int = 0
     tail: str = ""
     looked_at: int = 0
-    """`size` at the last check for repetition."""
     joining: SurrogateJoiner = field(default_factory=SurrogateJoiner)
     after: float = 0.0
 
@@ -551,7 +351,6 @@ class StreamedAnswer:
 
     @property
     def outcome(self) -> Literal["ok", "cut", "refused", "cancelled", "failed"]:
-        """Outcome as in ModelReply."""
         if self.stopped:
             return "cancelled"
         if self.failure:
@@ -566,12 +365,12 @@ class StreamedAnswer:
     def is_complete(self) -> bool:
         """True if the server ended the answer; later errors are harmless.
 
-        An end without reason and text comes from a proxy.
+        An end without a stop reason and text comes from a proxy.
         """
         return self.stop_reason is not None or (self.ended and bool(self.texts))
 
     def take_event(self, data: str) -> str:
-        """Process a JSON event; return its text, empty for thoughts and noise."""
+        """Process one event in JSON; return its answer text, often empty."""
         if not data:
             return ""
         event = json.loads(data)
@@ -586,7 +385,7 @@ class StreamedAnswer:
                 "type": "content_block_delta",
                 "delta": {"type": "input_json_delta", "partial_json": str(text)},
             }:
-                return self._add(self.joining.feed(text))  # from the tool that stands for a grammar
+                return self._add(self.joining.feed(text))  # from the tool that enforces a grammar
             case {"type": "content_block_stop"}:
                 return self._add(self.joining.end())
             case {"type": "message_start", "message": {"usage": {**counted}}}:
@@ -614,11 +413,13 @@ class StreamedAnswer:
 
     @property
     def has_thoughts(self) -> bool:
-        """True if thoughts came, separately or in the text."""
+        """True if the model thought, in separate events or in the text."""
         return self.thought > 0 or self.text[:FIRST].lstrip().startswith("<think")
 
     def bounded_delta(self, delta: str) -> str:
-        """Return the wanted part of `delta`; close the answer at a stop sequence, limit or repetition."""
+        """Return the part of `delta` to keep; close the answer at a stop sequence, the
+        limit or a repetition.
+        """
         for stop in self.stop_sequences:
             near = (self.tail + delta)[-len(stop) - len(delta) + 1 :]
             at = near.find(stop)
@@ -643,14 +444,14 @@ class StreamedAnswer:
         self.close(why)
 
     def close(self, why: str) -> None:
-        """Close the answer as complete."""
+        """End the answer early as usable, with the stop reason `why`."""
         if not self.closed and self.stop_reason is None:
             self.closed, self.stop_reason = True, why
 
     def end_by_server(self) -> None:
-        """Append the stop sequence that the server omitted.
+        """Append the stop sequence that the server left out.
 
-        Some servers name another reason there: an opened element is then closed.
+        Some servers report another stop reason: then an element that the text opened is closed.
         """
         if self.outcome != "ok":
             return
@@ -661,20 +462,20 @@ class StreamedAnswer:
                 return
 
     def break_off(self, prompt: int) -> None:
-        """Mark as stopped; bill `prompt` tokens if uncounted."""
+        """Mark the answer as stopped; bill `prompt` tokens if the server counted none."""
         self.stopped = not self.closed
         if self.usage == TokenUsage():
             self.usage = TokenUsage(input=prompt)
 
     def billed_usage(self) -> TokenUsage:
-        """Return the billed tokens; the server never counts those of an answer broken off."""
+        """Return the billed tokens; the output of an unfinished answer is estimated."""
         if self.is_complete and not self.closed:
             return self.usage
         came = len(self.text) + self.thought
         return replace(self.usage, output=max(self.usage.output, came // CHARACTERS))
 
     def _count(self, counted: Any) -> None:
-        """Merge counts, which only grow; local backends omit some."""
+        """Keep the highest count of each kind, since local servers omit some."""
         if not isinstance(counted, Mapping):
             return
         was = self.usage
@@ -687,14 +488,14 @@ class StreamedAnswer:
 
 
 def repeats_itself(text: str) -> bool:
-    """True if the text only repeats a short piece."""
+    """True if the text only repeats one short piece."""
     if len(text) < TAIL:
         return False
     return any(text[piece:] == text[:-piece] for piece in range(1, LONGEST_PIECE + 1))
 
 
 def counted_tokens(counted: Mapping[str, Any], name: str) -> int:
-    """Return the tokens counted under `name`; 0 if not believable."""
+    """Return the token count under `name`; 0 if absent or not believable."""
     found = counted.get(name)
     if isinstance(found, int) and found <= MOST:
         return found
@@ -702,12 +503,11 @@ def counted_tokens(counted: Mapping[str, Any], name: str) -> int:
 
 
 def estimate_prompt_tokens(request: Mapping[str, Any]) -> int:
-    """Return a rough token count of an uncounted prompt."""
     return len(json.dumps(request, ensure_ascii=False)) // CHARACTERS
 
 
 MOST_BYTES = 1_000_000
-"""Most bytes of a line or an event."""
+"""Most bytes of a line or an event in a stream."""
 
 
 NEWLINES = (b"\n", b"\r")
@@ -717,9 +517,9 @@ PING = b"ping"
 
 
 async def answer_events(response: httpx2.Response, patience: StreamDeadline) -> AsyncGenerator[str, None]:
-    """Yield the data of each event; report bytes and events to `patience`.
+    """Yield the data of each server-sent event; report bytes and events to `patience`.
 
-    Comments, pings and empty events are skipped. Raises StreamBroken (too long) and ValueError (not UTF-8).
+    Comments, pings and empty events are skipped. Raises StreamBroken (too long) and ValueError (no UTF-8).
     """
     lines, name, data, size = _LineSplitter(), b"", list[bytes](), 0
     async for chunk in response.aiter_bytes():
@@ -755,7 +555,6 @@ class _LineSplitter:
         self._after_cr = False
 
     def feed(self, chunk: bytes) -> Sequence[bytes]:
-        """Return completed lines without their ends. Raises StreamBroken."""
         if self._after_cr:
             chunk = chunk.removeprefix(b"\n")
             self._after_cr = False

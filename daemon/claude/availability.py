@@ -1,7 +1,7 @@
 """Availability of the models: failures, slow and odd answers, retries, and reports to owners.
 
-Kept in memory: pending waits are in the journal, and each start begins with a probe. The SDK's retries are
-off: they obey any Retry-After and never retry a broken stream.
+The state is only in memory: pending outages are in the journal, and each start begins with a probe. The SDK's
+retries are off: they obey any `Retry-After` and never retry a broken stream.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
-from daemon.claude.answer_stream import StreamedAnswer
-from daemon.claude.requests import is_listed
+from daemon.claude.models import is_listed
 from daemon.engine.clock import Clock
 from daemon.engine.event import Entry, root_of
 from daemon.engine.journal.reader import JournalReader
@@ -27,6 +27,7 @@ from daemon.model import (
     ANTHROPIC,
     EVERYWHERE,
     AccountFault,
+    Kept,
     ModelReply,
     Oddity,
     ProviderAccount,
@@ -34,22 +35,24 @@ from daemon.model import (
     account_advice,
     settings_naming_model,
 )
-from daemon.process import Kept
+
+if TYPE_CHECKING:
+    from daemon.claude.answer_stream import StreamedAnswer
 
 log = logging.getLogger(__name__)
 
 
 IN_A_ROW = 3
-"""Answers without sections before an unlisted model is asked in plain words."""
+"""Consecutive answers without sections before an unlisted model is asked for plain words."""
 
 
 REMEMBERED = 20
 
 
 class AnswerForms:
-    """Choice of each answer's form, by MODEL_FORM and past answers.
+    """Form in which each model is asked to answer, by MODEL_FORM and past answers.
 
-    `keeps_sections` returns the probe's result; None: unknown.
+    `keeps_sections` returns the finding of a probe for the role's model; None: unknown.
     """
 
     def __init__(
@@ -62,12 +65,11 @@ class AnswerForms:
         self._form = form
         self._keeps_sections = keeps_sections
         self._answers: dict[str, deque[Kept]] = {}
-        """Newest outcomes, by model."""
         self._failed = Counter[str]()
         """Consecutive answers without sections, by model."""
 
     def is_plain(self, role: Role) -> bool:
-        """True if the role's model is asked in plain words."""
+        """True if the role's model is asked for plain words, not for sections."""
         if self._form != "auto":
             return self._form == "plain"
         model = self._models.get(role, "")
@@ -76,13 +78,11 @@ class AnswerForms:
         return self._keeps_sections(role) is False or self._failed[model] >= IN_A_ROW
 
     def choose_form(self, role: Role) -> FormChosen | None:
-        """Return the plain form to record; None for sections."""
         if not self.is_plain(role):
             return None
         return FormChosen(model=self._models.get(role, ""))
 
     def note_answer(self, role: Role, kept: Kept) -> None:
-        """Record the outcome of an answer's form."""
         model = self._models.get(role, "")
         self._answers.setdefault(model, deque(maxlen=REMEMBERED)).append(kept)
         if kept == "lost":
@@ -105,7 +105,7 @@ class AnswerForms:
 
     @property
     def owner_sentences(self) -> Sequence[str]:
-        """Sentences for an owner on models that use plain words or miss their form."""
+        """Sentences for an owner on models that answer in plain words or miss the form asked for."""
         return [*self._told_of_form(), *self._told_of_answers()]
 
     def _told_of_form(self) -> Iterator[str]:
@@ -139,15 +139,15 @@ FAILURE_REASONS = {
     "broken-stream": "the answers break off",
     "bad-request": "the server refuses the request",
 }
-"""Reasons by word of ModelReply.failure; account faults have their own sentences."""
+"""Reasons in words, by word of ModelReply.failure; account faults have their own sentences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReport:
-    """A problem of `models` since `since`, last at `seen` (Unix seconds).
+    """A problem of `models` that began at `since` and was last seen at `seen` (Unix seconds).
 
-    `failure`: a word of ModelReply.failure, empty if only slow or odd. `next_try`: None if none is scheduled.
-    `is_usual`: shown only in Health.
+    `failure`: a word of ModelReply.failure; empty for slow or odd answers. `waiting`: people who wait.
+    `next_try`: None if none is scheduled. `is_usual`: shown only in Health.
     """
 
     models: Sequence[str]
@@ -165,7 +165,6 @@ class ModelReport:
         return not self.failure
 
     def sentence(self, now: float) -> str:
-        """Return the report in sentences (UTC)."""
         told = [self.what, f"Since {_minute(self.since, now)} UTC."]
         if not self.odd:
             told.append(_waiting(self.waiting))
@@ -175,7 +174,6 @@ class ModelReport:
 
 
 def no_answer_sentence(models: Sequence[str], failure: str, cause: str) -> str:
-    """Return a sentence on models that do not answer."""
     why = FAILURE_REASONS.get(failure, failure)
     if cause:
         why += f" ({cause})"
@@ -183,12 +181,10 @@ def no_answer_sentence(models: Sequence[str], failure: str, cause: str) -> str:
 
 
 def late_sentence(models: Sequence[str], seconds: float) -> str:
-    """Return a sentence on slow models."""
     return f"Slow answers from {_named(models)}: the first word takes more than {seconds:g} s."
 
 
 def odd_answers_sentence(model: str, what: str, count: int) -> str:
-    """Return a sentence on odd answers."""
     times = "once" if count == 1 else f"{count} times"
     return f"{model} {what.rstrip('.')} ({times})."
 
@@ -229,23 +225,23 @@ def _utc(at: float) -> datetime:
 
 
 MOST_TRIES_OF_CALL = 3
-"""Attempts per call."""
 
 
 PASSING_FAILURES = frozenset({"rate-limited", "overloaded", "server-error", "unreachable", "broken-stream"})
-"""Failures worth a retry."""
 
 
 BACKOFF = 2.0
-"""Longest pause in seconds before the second attempt; doubles each time."""
+"""Longest random pause before the second attempt, in seconds; doubles before each further attempt."""
 
 
 LEFT_ALONE = 10.0
-"""Longest Retry-After obeyed while a person waits, in seconds; more is an outage."""
+"""Longest `Retry-After` that a call obeys, in seconds; a longer one makes an outage."""
 
 
 def call_retry_pause(answer: StreamedAnswer, tries: int) -> float | None:
-    """Return the seconds until the next attempt; None if there is none, as after streamed text."""
+    """Return the seconds until the next attempt after `tries`; None if none follows, as
+    after streamed text.
+    """
     if (
         answer.failure not in PASSING_FAILURES
         or answer.texts
@@ -263,28 +259,27 @@ ODDITIES: Mapping[Oddity, str] = {
     "unspoken": "gave an answer without words that can be said: it is asked once more, for these alone.",
     "private": "repeated a private thought of the soul: nobody read it, and it is asked once more.",
 }
-"""Predicates about a model: an oddity and its handling."""
+"""Rest of a sentence about a model, by oddity: the fault and its handling."""
 
 
 REPORTED = PASSING_FAILURES | ACCOUNT | {"bad-request"}
-"""Failure words that mean no answer."""
+"""Words of ModelReply.failure that mean no answer."""
 
 
 SLOW = 20.0
-"""Seconds to the first word that count as slow."""
+"""Seconds until the first word above which an answer is slow."""
 
 
 RECENT_CALLS = 100
-"""Answered calls whose durations are kept."""
 
 
 ANY_MODEL = ""
-"""Stands for every model in a failure that names none."""
+"""Name for every model, in a failure that names none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailingModel:
-    """A model failing since `since` (Unix seconds)."""
+    """A model that has failed since `since` (Unix seconds)."""
 
     model: str
     failure: str
@@ -294,7 +289,7 @@ class FailingModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowModel:
-    """A model with late first words since `since`, last at `seen` (Unix seconds)."""
+    """A model with late first words from `since` to `seen` (Unix seconds)."""
 
     model: str
     since: float
@@ -303,7 +298,7 @@ class SlowModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OddAnswerCount:
-    """Odd answers of a model since `since`, last at `seen` (Unix seconds)."""
+    """Number of a model's odd answers from `since` to `seen` (Unix seconds)."""
 
     model: str
     what: Oddity
@@ -314,7 +309,7 @@ class OddAnswerCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PendingRequest:
-    """A running request: sent at `at` (Unix seconds), `sent` on the steady clock."""
+    """A running request, sent at `at` (Unix seconds) or `sent` (steady clock)."""
 
     model: str
     answer: StreamedAnswer
@@ -332,15 +327,12 @@ class CallOutcomes:
         self._odd: dict[tuple[str, Oddity], OddAnswerCount] = {}
         self._attempts: set[PendingRequest] = set()
         self._retries: list[tuple[str, float]] = []
-        """Models and when they are tried again (Unix seconds)."""
         self.errors = Counter[str]()
-        """Failed attempts since the start, by failure word."""
         self.durations = deque[float](maxlen=RECENT_CALLS)
-        """Seconds of the last answered calls, retries included."""
+        """Seconds that each of the newest calls took, retries included."""
 
     @contextmanager
     def track_request(self, model: str, answer: StreamedAnswer) -> Iterator[None]:
-        """Track a request while its `answer` arrives."""
         now = self._clock
         attempt = PendingRequest(model=model, answer=answer, at=now.now(), sent=now.steady())
         self._attempts.add(attempt)
@@ -352,7 +344,7 @@ class CallOutcomes:
             self._learn_first_word_time(attempt, is_over=not answer.stopped)
 
     def note_end_of_try(self, model: str, answer: StreamedAnswer, pause: float | None) -> None:
-        """Record an attempt; `pause`: seconds until the next, None if none."""
+        """Record an attempt; `pause`: seconds until the next one, or None."""
         if answer.failure:
             self.errors[answer.failure] += 1
             self._fail(model, answer.failure, answer.cause)
@@ -364,12 +356,10 @@ class CallOutcomes:
             self._note_success(model)
 
     def note_duration(self, reply: ModelReply) -> None:
-        """Record a call's duration."""
         if reply.outcome in ("ok", "cut", "refused"):
             self.durations.append(reply.seconds)
 
     def note_odd_answer(self, model: str, what: Oddity) -> None:
-        """Record an odd answer; each oddity is logged once."""
         now = self._clock.now()
         before = self._odd.get((model, what))
         if before is None:
@@ -379,7 +369,7 @@ class CallOutcomes:
             self._odd[model, what] = replace(before, seen=now, count=before.count + 1)
 
     def restore_failure(self, model: str, failure: str, since: float) -> None:
-        """Record an unresolved failure of an earlier start."""
+        """Record a failure since `since` (Unix seconds) that an earlier process left unresolved."""
         known = self._failing.get(model)
         if failure in REPORTED and (known is None or since < known.since):
             self._failing[model] = FailingModel(model=model, failure=failure, since=since)
@@ -394,14 +384,12 @@ class CallOutcomes:
         self._failing[model] = FailingModel(model=model, failure=failure, since=since, cause=cause)
 
     def _note_success(self, model: str) -> None:
-        """Clear failures of this model and of every model."""
         for name, failing in list(self._failing.items()):
             if name in (model, ANY_MODEL) or failing.failure in EVERYWHERE:
                 del self._failing[name]
         self._retries = [(name, at) for name, at in self._retries if name != model]
 
     def _learn_first_word_time(self, attempt: PendingRequest, *, is_over: bool) -> None:
-        """Update slowness from the first word's delay."""
         first = attempt.answer.first_text
         known = first is not None or is_over
         if first is None:
@@ -421,28 +409,25 @@ class CallOutcomes:
 
     @property
     def failing_models(self) -> Sequence[FailingModel]:
-        """Models without a success since their failure."""
         return list(self._failing.values())
 
     @property
     def is_busy(self) -> bool:
-        """True while a request runs."""
         return bool(self._attempts)
 
     @property
     def slow_models(self) -> Sequence[SlowModel]:
-        """Slow models, including running requests already late."""
+        """Models with late first words, including running requests that are already late."""
         for attempt in sorted(self._attempts, key=attrgetter("sent")):
             self._learn_first_word_time(attempt, is_over=False)
         return list(self._slow.values())
 
     @property
     def oddities(self) -> Sequence[OddAnswerCount]:
-        """Odd answers since the start."""
         return list(self._odd.values())
 
     def next_tries(self, models: Collection[str]) -> Sequence[float]:
-        """Return when these models are next tried (Unix seconds); now if running."""
+        """Return the times of these models' next attempts (Unix seconds); now for a running request."""
         now = self._clock.now()
         due = [at for name, at in self._retries if at > now and self._is_one(name, models)]
         if any(self._is_one(attempt.model, models) for attempt in self._attempts):
@@ -454,24 +439,23 @@ class CallOutcomes:
 
 
 PROBE = 60.0
-"""Seconds between probes of a faulty account."""
+"""Seconds between probes of an account with a fault."""
 
 
 LATER = 300.0
-"""Seconds between probes after an hour."""
+"""Seconds between probes once the fault is an hour old."""
 
 
 HOUR = 3_600.0
 
 
 USABLE_REPLIES = frozenset({"ok", "cut", "refused"})
-"""Outcomes of answered calls."""
 
 
 class ModelAvailability:
-    """Availability of the configured `models`, by role.
+    """Availability of the configured models, which `models` lists by role.
 
-    `availability`: the client's knowledge; `account`: the provider in words for owners.
+    `availability`: outcomes of the client's calls. `account`: the provider in words for owners.
     """
 
     def __init__(
@@ -489,14 +473,13 @@ class ModelAvailability:
         self._account = account
         self._availability = availability or CallOutcomes(clock)
         self.forms = forms or AnswerForms(models)
-        """Form of each model's answers."""
         self._calling = Counter[tuple[str, str]]()
         self._faults: dict[str, tuple[AccountFault, float]] = {}
-        """Faults and when they began, by subject."""
+        """Account faults and their beginning on the steady clock, by subject."""
         self._slots: dict[str, float] = {}
-        """Time up to which probes are assigned, by subject; threads take turns."""
+        """Steady time of the last assigned probe, by subject: threads take turns."""
         self._quiet: dict[tuple[str, str], float] = {}
-        """Time until the next notice, by owner and subject."""
+        """Steady time until which an owner gets no further notice, by owner and subject."""
         for waiting in journal.pending_entries(OutageBegan):
             fault = AccountFault(failure=waiting.event.reason, model=waiting.event.subject)
             self._note(fault)
@@ -505,7 +488,7 @@ class ModelAvailability:
                     self._availability.restore_failure(fault.model, fault.failure, first.at)
 
     def note_call(self, call: ModelCall) -> None:
-        """Record a call."""
+        """Record a call's fault, or clear the faults that a success disproves."""
         if call.outcome in USABLE_REPLIES:
             for subject, (fault, _) in list(self._faults.items()):
                 if fault.is_mended_by(call.model):
@@ -522,7 +505,7 @@ class ModelAvailability:
         return fault.subject != fault.failure and fault.model not in self._models.values()
 
     def next_probe(self, fault: AccountFault) -> float:
-        """Return the seconds until the caller's probe; callers queue."""
+        """Assign the next free probe to the caller; return the seconds until then."""
         now = self._clock.steady()
         _, since = self._faults.get(fault.subject, (fault, now))
         pause = PROBE
@@ -534,7 +517,6 @@ class ModelAvailability:
 
     @contextmanager
     def track_call(self, model: str, root: str) -> Iterator[None]:
-        """Track a running call for the conversation `root`."""
         self._calling[model, root] += 1
         try:
             yield
@@ -545,7 +527,7 @@ class ModelAvailability:
 
     @property
     def reports(self) -> Sequence[ModelReport]:
-        """Current problems: no answer first, then slow, then odd."""
+        """Current problems: missing answers first, then slow, then odd ones."""
         alike: dict[str, list[FailingModel]] = {}
         for failing in sorted(self._availability.failing_models, key=self._rank):
             alike.setdefault(_matter(failing), []).append(failing)
@@ -592,7 +574,6 @@ class ModelAvailability:
                 )
 
     def note_odd_answer(self, model: str, what: Oddity) -> None:
-        """Record an odd answer."""
         self._availability.note_odd_answer(model, what)
 
     def _odd(self) -> Iterator[ModelReport]:
@@ -609,7 +590,6 @@ class ModelAvailability:
             )
 
     def _waits(self, models: Collection[str]) -> Sequence[Entry[OutageBegan]]:
-        """Return pending waits for these models or for any."""
         waiting = self._journal.pending_entries(OutageBegan)
         if ANY_MODEL in models:
             return waiting
@@ -624,46 +604,42 @@ class ModelAvailability:
         return len({one.event.user for one in said if root_of(one.thread) in roots and not one.event.bot})
 
     def advice(self, fault: AccountFault) -> str:
-        """Return the remedy, with names of settings."""
         return account_advice(fault, settings_naming_model(fault.model, self._models), self._account)
 
     def may_tell_owner(self, owner: str, subject: str) -> bool:
-        """True if this owner may be notified again."""
         return self._clock.steady() >= self._quiet.get((owner, subject), 0.0)
 
     def mark_owner_told(self, owner: str, subject: str, until: float) -> None:
-        """Suppress notices to this owner until then."""
+        """Send this owner no notice about the subject before `until` (steady clock)."""
         self._quiet[owner, subject] = until
 
 
 def failure_of_call(call: ModelCall) -> AccountFault:
-    """Return a call's fault; its failure is empty on success."""
     return AccountFault(failure=call.failure, model=call.model)
 
 
 def _matter(failing: FailingModel) -> str:
-    """Return the key by which failures share a report."""
     if failing.failure in ACCOUNT:
         return AccountFault(failure=failing.failure, model=failing.model).subject
     return failing.failure
 
 
 WAITS = (60.0, 300.0, 1800.0)
-"""Seconds between retries; the last repeats."""
+"""Seconds between retries during an outage; the last value repeats."""
 
 
 MAX_TRIES = 50
-"""Attempts in about a day."""
+"""Most attempts during an outage, about a day's."""
 
 
 FEWER_TRIES = {"bad-request": 2}
-"""Refused requests rarely succeed later."""
+"""Most attempts by failure: a refused request rarely succeeds later."""
 
 
 def retry_pause_of(reach: ModelAvailability, reason: str, subject: str, tries: int) -> float | None:
-    """Return the seconds until the next retry; None after the last.
+    """Return the seconds until the next retry after `tries` attempts; None if none is left.
 
-    Account faults are retried forever, by one thread at a time.
+    Account faults are retried without end, by one thread at a time.
     """
     if reason in ACCOUNT:
         return reach.next_probe(AccountFault(failure=reason, model=subject))

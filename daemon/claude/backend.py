@@ -1,7 +1,7 @@
-"""A server behind a base URL: its model list, version, slots, and its models' capabilities.
+"""The server behind a base URL: its model list, version and slots, and its models' capabilities.
 
-Look-ups need no model call and follow no redirects: the key goes only to the configured address. Results are
-kept in a file without secrets; an unreadable one is replaced.
+Look-ups need no model call and follow no redirects, so the key reaches only the configured address. Findings
+are kept in a file without secrets; an unreadable file is replaced.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import httpx2
 
 from daemon.claude.answer_stream import FAILURES, failure_cause
+from daemon.claude.models import LISTED_MODELS, is_listed
 from daemon.claude.requests import (
-    LISTED_MODELS,
     QUESTIONS,
     UNKNOWN_CAPABILITIES,
     Found,
     ModelCapabilities,
     capabilities_from,
     is_count,
-    is_listed,
 )
 from daemon.settings.home import write_private
 
@@ -51,20 +50,23 @@ WINDOW_KEYS = (
     "max_context_length",
     "max_input_tokens",
 )
-"""Context-window fields of llama-server, vLLM, LM Studio, OpenRouter and Groq."""
+"""Fields for the context window at llama-server, vLLM, LM Studio, OpenRouter and Groq."""
 
 
 LEAST_WINDOW, MOST_WINDOW = 1_000, 100_000_000
-"""Believable windows, in tokens."""
+"""Smallest and largest context window that is believed, in tokens."""
 
 
 MARKS = ("n_params", "size", "n_vocab", "n_embd", "ftype", "root", "digest")
-"""Fields that tell models of one name apart."""
+"""Fields that differ between models of the same name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedModel:
-    """A listed model. `window`: as the server says; `mark`: a hash that tells models of one name apart."""
+    """A model in a server's list; its `window` is what the server says, in tokens.
+
+    `mark`: hash that differs between models of one name.
+    """
 
     name: str
     aliases: tuple[str, ...] = ()
@@ -73,12 +75,11 @@ class ListedModel:
 
     @property
     def believed_window(self) -> int | None:
-        """Window, if believable."""
         return is_possible_window(self.window)
 
 
 def is_possible_window(window: int | None) -> int | None:
-    """Return the tokens if believable as a window, else None."""
+    """Return `window` if it is believable, else None."""
     if window is not None and LEAST_WINDOW <= window <= MOST_WINDOW:
         return window
     return None
@@ -86,7 +87,7 @@ def is_possible_window(window: int | None) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelList:
-    """Models that a server lists; incomplete unless `is_whole`."""
+    """Models that a server lists; the list is complete if `is_whole`."""
 
     models: Sequence[ListedModel] = ()
     is_whole: bool = True
@@ -100,16 +101,15 @@ class ModelList:
 
     @property
     def names(self) -> Sequence[str]:
-        """Distinct names in the server's order."""
         return list(dict.fromkeys(one.name for one in self.models))
 
     @property
     def has_claude(self) -> bool:
-        """True if it lists a model of the price list."""
+        """True if the server lists a Claude model with a known price."""
         return any(self.find(one.id) for one in LISTED_MODELS)
 
     def find(self, name: str) -> ListedModel | None:
-        """Return the model of this name, ignoring `:latest`, a date or a provider."""
+        """Return the listed model of this name; `:latest`, a date or the provider may differ."""
         whole, *others = _forms(name)
         if whole in self._by_name:
             return self._by_name[whole]
@@ -121,7 +121,7 @@ class ModelList:
 
 
 def is_same_model(one: str, other: str) -> bool:
-    """True if the names differ only in `:latest`, a date or a provider."""
+    """True if the names differ only in `:latest`, a date or the provider."""
     first, second = _tagless(one), _tagless(other)
     pairs = [(first, second), (_undated(first), second), (first, _undated(second))]
     return any(a == b or a.endswith(f"/{b}") or b.endswith(f"/{a}") for a, b in pairs)
@@ -141,7 +141,9 @@ def _forms(name: str) -> Sequence[str]:
 
 
 def models_in(body: object) -> list[ListedModel] | None:
-    """Parse a list of models: `data`, or `models` for Ollama and Gemini. None if it is none."""
+    """Parse a list of models, under `data` or, from Ollama and Gemini, `models`; return None if there is
+    none.
+    """
     listings: list[list[Any]] = []
     if isinstance(body, list):
         listings = [body]
@@ -202,11 +204,9 @@ def _mark(entry: Mapping[str, Any]) -> str:
 
 
 MOST_KEPT = 200
-"""Models kept in the file, newest."""
 
 
 MOST_FILE_BYTES = 1_000_000
-"""Characters read of the file."""
 
 
 log = logging.getLogger(__name__)
@@ -214,7 +214,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedModel:
-    """A model on a server. `version`: of the server; `mark` tells models of one name apart."""
+    """A model on a server; `version` is the server's, `mark` differs between models of one name."""
 
     address: str
     model: str
@@ -224,7 +224,7 @@ class ServedModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapabilityFindings:
-    """Findings on the answered `questions`, last at `at` (Unix seconds)."""
+    """Capabilities found by asking `questions`, last at `at` (Unix seconds)."""
 
     capabilities: ModelCapabilities = UNKNOWN_CAPABILITIES
     questions: frozenset[str] = frozenset()
@@ -235,22 +235,21 @@ NO_FINDINGS = CapabilityFindings()
 
 
 class CapabilityFile:
-    """The file at `path`; None keeps nothing."""
+    """File of findings at `path`; with None nothing is kept."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
 
     def find(self, served: ServedModel) -> CapabilityFindings:
-        """Return the findings kept for this model."""
         for row in reversed(self._rows()):
             if _parse_served(row) == served:
                 return _parse_findings(row)
         return NO_FINDINGS
 
     def keep(self, served: ServedModel, found: CapabilityFindings) -> None:
-        """Replace the findings of this model; a full disk is only logged.
+        """Write the findings on this model; a full disk is only logged.
 
-        Nothing is kept without its folder, as before the first start.
+        Nothing is written if the folder is missing, as before the first start.
         """
         if self._path is None or not self._path.parent.is_dir():
             return
@@ -311,7 +310,7 @@ def _parse_findings(row: Mapping[str, Any]) -> CapabilityFindings:
 
 
 MOST_ANSWER_BYTES = 8_000_000
-"""Bytes read of an answer: 10,000 models take two million."""
+"""Most bytes read of an answer; a list of 10,000 models takes two million."""
 
 
 PAGE = 1_000
@@ -321,7 +320,7 @@ MOST_PAGES = 20
 
 
 SILENCE = httpx2.Timeout(10.0)
-"""Seconds without a byte before the server counts as silent."""
+"""Seconds without a byte after which a look-up fails."""
 
 
 HEADS = {"accept": "application/json"}
@@ -332,9 +331,10 @@ UNKNOWN_VERSION = "unknown"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerDescription:
-    """A server's description of itself. Without a list `models` is None and `why` is the reason.
+    """A server's description of itself.
 
-    `version` names the program; `windows`: of loaded models; `images`: accepted by the served model.
+    `models`: None without a usable list, for the reason `why`. `version`: the program's. `windows`: context
+    windows of loaded models, by name. `images`: accepted by the served model.
     """
 
     address: str
@@ -348,13 +348,11 @@ class ServerDescription:
 
 
 class ServerAnswerMissing(Exception):
-    """A missing or unusable answer; the text is the daemon's."""
-
     recorded_name = "NoAnswer"
 
 
 class ServerLookUp:
-    """Look-ups at `url` (with or without `/v1`); `headers` hold the key."""
+    """Look-ups at the server `url`, with or without `/v1`; `headers` hold the key."""
 
     def __init__(self, http: httpx2.AsyncClient, url: str, headers: Mapping[str, str]) -> None:
         self._http = http
@@ -364,14 +362,13 @@ class ServerLookUp:
         self.address = without_secrets(self._root, headers)
 
     async def models(self) -> ServerDescription:
-        """Return the description with the model list only."""
         try:
             return ServerDescription(address=self.address, models=await self._list())
         except ServerAnswerMissing as said:
             return ServerDescription(address=self.address, why=str(said))
 
     async def details(self, server: ServerDescription) -> ServerDescription:
-        """Add version, slots, windows and images."""
+        """Return the description with version, slots, windows and image support."""
         props, ollama, vllm = await asyncio.gather(*map(self._maybe, ("/props", "/api/version", "/version")))
         if "build_info" in props or "total_slots" in props:
             return _llama_server(server, props)
@@ -436,7 +433,7 @@ class ServerLookUp:
 
 
 def without_secrets(url: str, headers: Mapping[str, str]) -> str:
-    """Return the URL without user, query or keys."""
+    """Return the URL without user, query and the keys in `headers`."""
     parts = urlsplit(url)
     path = parts.path
     for value in headers.values():
@@ -468,19 +465,19 @@ LONGEST_SHOWN = 80
 
 
 LIKE = 0.5
-"""Similarity (0 to 1) from which a name is shown first."""
+"""Least similarity (0 to 1) at which a name is shown first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelNameCheck:
-    """Sentences for an owner: `wrong` models prevent the start, `doubtful` ones may be missing."""
+    """Sentences for an owner: `wrong` names prevent the start, `doubtful` models may be missing."""
 
     wrong: Sequence[str] = ()
     doubtful: Sequence[str] = ()
 
 
 def check_names(server: ServerDescription, settings: Mapping[str, Sequence[str]]) -> ModelNameCheck:
-    """Compare the server's list with the settings that name each model.
+    """Compare the server's list with `settings`: the keys of settings by model name.
 
     Without a complete list every name is accepted.
     """
@@ -528,7 +525,7 @@ def _doubtful_sentences(address: str, models: ModelList, name: str, keys: Sequen
 
 
 def sample_names(names: Sequence[str], like: str = "") -> str:
-    """Return some names, those like `like` first, and the number of others."""
+    """Return some names as text, those similar to `like` first, and the number of further names."""
     best = difflib.get_close_matches(like, names, MOST_SHOWN, LIKE) if like else []
     shown = list(dict.fromkeys([*best, *names]))[:MOST_SHOWN]
     said = ", ".join(map(_shortened_name, shown))
@@ -560,10 +557,7 @@ class KnownModel:
 
 
 class ModelBackend:
-    """The configured models and their server.
-
-    `named`: settings by model. `changed` is called if a model's server, window or identity changes.
-    """
+    """The configured models and their server; `named` has the keys of settings by model name."""
 
     def __init__(self, named: Mapping[str, Sequence[str]] | None = None, kept: CapabilityFile | None = None):
         self._named = dict(named or {})
@@ -572,21 +566,20 @@ class ModelBackend:
         self._known: dict[str, KnownModel] = {}
         self._changed: Callable[[str], None] | None = None
         self.server: ServerDescription | None = None
-        """Newest description; None before the first answer."""
+        """Newest description of the server; None before its first answer."""
         self.check = ModelNameCheck()
 
     def connect(self, look_up: ServerLookUp, changed: Callable[[str], None]) -> None:
-        """Use this look-up from now on."""
+        """Use this look-up; call `changed` with each model that the server exchanges."""
         self._look_up, self._changed = look_up, changed
 
     @property
     def has_server(self) -> bool:
-        """True if a server is connected."""
         return self._look_up is not None
 
     @property
     def address(self) -> str:
-        """Address of the server; empty if none."""
+        """Address of the server; empty without one."""
         return self._look_up.address if self._look_up else ""
 
     @property
@@ -595,11 +588,10 @@ class ModelBackend:
 
     @property
     def unlisted_models(self) -> Sequence[str]:
-        """Models without a listed price; only these are probed."""
+        """Configured models without a listed price; only these are probed."""
         return [name for name in self._named if not is_listed(name)]
 
     def capabilities(self, model: str) -> ModelCapabilities:
-        """Return the model's known capabilities."""
         known = self._known.get(model)
         found = known.found.capabilities if known else ModelCapabilities()
         server = self.server
@@ -611,7 +603,7 @@ class ModelBackend:
         return replace(found, window=self.window(model), slots=server.slots, images=images)
 
     def window(self, model: str) -> int | None:
-        """Return the server's window in tokens, or None."""
+        """Return the context window in tokens, as the server says; None if unknown."""
         listed = self._listed(model)
         if listed and listed.believed_window:
             return listed.believed_window
@@ -624,7 +616,6 @@ class ModelBackend:
 
     @property
     def odd_windows(self) -> Sequence[str]:
-        """Sentences on unbelievable windows."""
         found = [(name, self._listed(name)) for name in self._named]
         return [
             f"The server says that {name} takes {one.window:,} tokens, which cannot be: that is not believed."
@@ -638,7 +629,7 @@ class ModelBackend:
         return self.server.models.find(model)
 
     async def look_up(self) -> None:
-        """Update the description; an unreachable server keeps its old one."""
+        """Ask the server for its description; keep the old one if the server is unreachable."""
         if self._look_up is None:
             return
         found = await self._look_up.models()
@@ -667,7 +658,6 @@ class ModelBackend:
             )
 
     def _recognise(self, model: str, server: ServerDescription) -> None:
-        """Load kept findings unless the model is unchanged."""
         listed = self._listed(model)
         mark = listed.mark if listed else ""
         served = ServedModel(address=server.address, model=model, version=server.version, mark=mark)
@@ -684,7 +674,6 @@ class ModelBackend:
         self._known[model] = KnownModel(served=served, found=self._file.find(served))
 
     def open_questions(self, model: str) -> Sequence[str]:
-        """Return the questions to ask, in order."""
         known = self._known.get(model)
         if known is None:
             return ()
@@ -692,7 +681,7 @@ class ModelBackend:
         return [one for one in QUESTIONS if one not in done and known.tries.get(one, 0) < MOST_TRIES]
 
     def note_finding(self, model: str, question: str, found: Found | None, now: float) -> None:
-        """Record and keep an answer; None: unclear."""
+        """Keep the capabilities that a question found; None counts as a failed try."""
         known = self._known[model]
         if found is None:
             known.tries[question] = known.tries.get(question, 0) + 1
@@ -705,14 +694,14 @@ class ModelBackend:
         self._file.keep(known.served, known.found)
 
     def note_server_statement(self, model: str, question: str, now: float) -> bool:
-        """Record what the server already said; False: ask the model."""
+        """Answer a question from the server's description; return False if impossible."""
         if question != "images" or self.server is None or self.server.images is None:
             return False
         self.note_finding(model, question, {"images": self.server.images}, now)
         return True
 
     def looked_up_at(self, model: str) -> float | None:
-        """Return the time of the findings (Unix seconds)."""
+        """Return the time of the newest finding (Unix seconds)."""
         known = self._known.get(model)
         return known.found.at if known and known.found.questions else None
 

@@ -1,4 +1,4 @@
-"""The model client, on the anthropic SDK: calls, retries, windows, costs and look-ups."""
+"""The model client, on the Anthropic SDK: calls, retries, context windows, costs and look-ups."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ from daemon.claude.answer_stream import (
     FAILURES,
     FULL_ANSWER,
     TOO_LONG,
-    CallStopped,
     StreamBroken,
-    StreamDeadline,
     StreamedAnswer,
     answer_events,
     estimate_prompt_tokens,
@@ -33,18 +31,15 @@ from daemon.claude.answer_stream import (
 )
 from daemon.claude.availability import MOST_TRIES_OF_CALL, CallOutcomes, call_retry_pause
 from daemon.claude.backend import ModelBackend
+from daemon.claude.deadlines import CallStopped, StreamDeadline
 from daemon.claude.model_apis import CONNECT, ModelAPI, RequestSender
+from daemon.claude.models import THINKING, ModelSpec, ModelTable, cost_of, is_listed
 from daemon.claude.requests import (
-    THINKING,
     ModelCapabilities,
-    ModelSpec,
-    ModelTable,
     ModelWindows,
     Schema,
     asks_for_schema,
     build_request,
-    cost_of,
-    is_listed,
     simplified,
     with_room,
     with_schema_form,
@@ -68,27 +63,27 @@ log = logging.getLogger(__name__)
 
 
 ANTHROPIC = "https://api.anthropic.com"
-"""Explicit, so that only settings change the address."""
+"""Address given to the SDK, so that only settings change it."""
 
 
 FIRST, FIRST_UNLISTED = 300.0, 600.0
-"""Seconds to the first event; unlisted models may be slow local ones."""
+"""Most seconds until the first event; unlisted models may run on slow local servers."""
 
 
 STALL = STREAM.stall
-"""Seconds without a byte within an answer; thinking Anthropic models send pings."""
+"""Most seconds without a byte within an answer; Anthropic sends pings while a model thinks."""
 
 
 LONGEST = 600.0
-"""Seconds for all retries of a call, and one attempt of a listed model."""
+"""Seconds after which no retry begins, and an attempt of a listed model ends."""
 
 
 SLOWEST = 2.0
-"""Seconds per answer token that an unlisted model may take."""
+"""Most seconds per token of an answer from an unlisted model."""
 
 
 GOODBYE = 0.5
-"""Seconds for the server to close the stream, so that the connection is reused."""
+"""Most seconds to wait until the server closes a complete stream, whose connection is then reused."""
 
 
 LOOKING_UP = 20.0
@@ -98,18 +93,18 @@ KNOWN, UNLISTED = "known", "unlisted"
 
 
 Tried = Callable[[str, StreamedAnswer], None]
-"""Receives a model's name and its failed attempt."""
+"""Callback for a failed attempt, with the model's name."""
 
 
 BYTES = 2
-"""Bytes per token: prose three or more, Chinese two."""
+"""Bytes per token, estimated low: prose has three or more, Chinese two."""
 
 
 class ClaudeClient:
-    """Client of one model per role; connections last until its context ends.
+    """Client that calls one model per role; its connections end with its context.
 
-    `rehearsed`: nothing is billed (`cost` is 0) and no proxy used. `tried` receives failed attempts instead
-    of the log. `api` replaces Anthropic's; `backend`: knowledge of its server.
+    `rehearsed`: calls cost nothing, and proxies are ignored. `tried` receives failed attempts instead of the
+    log. `api` replaces Anthropic's API; `backend` is the knowledge of its server.
     """
 
     def __init__(
@@ -137,7 +132,7 @@ class ClaudeClient:
         self._tried = tried
         self._rehearsed = rehearsed
         self._formless: set[str] = set()
-        """Models that refused schemas despite the table."""
+        """Models that refused schemas although the model table allows them."""
         self._thinkers: set[str] = set()
         """Unlisted models found to think."""
         self._faults: dict[str, AccountFault] = {}
@@ -168,7 +163,6 @@ class ClaudeClient:
         max_tokens: int | None = None,
         stop_sequences: Sequence[str] = (),
     ) -> Mapping[str, Any]:
-        """Return the request that a call would send."""
         made = build_request(memory, self._table.model(self._named(role)), schema)
         return self.bounded_request(made, max_tokens, stop_sequences)
 
@@ -180,9 +174,10 @@ class ClaudeClient:
         *,
         likeliest: bool = False,
     ) -> Mapping[str, Any]:
-        """Return the request with limits for the answer, excluding thoughts.
+        """Return the request with limits for the answer; `max_tokens` excludes thoughts.
 
-        A model found to think gets no stop sequences: it may write them in its thoughts.
+        `likeliest`: ask an unlisted model for its most likely answer. A model found to think gets no stop
+        sequences, since its thoughts may contain them.
         """
         bounds: dict[str, Any] = {}
         spec = self._table.model(request["model"])
@@ -201,16 +196,13 @@ class ClaudeClient:
         return role
 
     def capabilities(self, role: Role | str) -> ModelCapabilities:
-        """Return the known capabilities of the role's model."""
         return self.backend.capabilities(self._named(role))
 
     def first_event_within(self, model: str) -> float:
-        """Return the seconds allowed until the first event."""
         usual = FIRST if is_listed(model) else FIRST_UNLISTED
         return self._limits.first_event or usual
 
     def _forget(self, model: str) -> None:
-        """Drop learnt facts: another model has this name now."""
         self._formless.discard(model)
         self._windows.forget(model)
 
@@ -223,11 +215,12 @@ class ClaudeClient:
         return found or "prompt"
 
     def window(self, role: Role | str) -> int:
-        """Return the window of the role's model, in tokens."""
         return self._windows.window(self._named(role))
 
     def excess_tokens(self, request: Mapping[str, Any], size: int, *, refused: bool = False) -> int:
-        """Return the excess tokens of the prompt; `refused`: the server rejected it."""
+        """Return the excess tokens of a prompt of `size` characters; `refused`: by the
+        server, as too large.
+        """
         return self._windows.excess_tokens(request, size, refused=refused)
 
     def highest_cost(self, request: Mapping[str, Any], size: int) -> float:
@@ -237,9 +230,9 @@ class ClaudeClient:
         return highest_cost(self._table.model(request["model"]), size // BYTES, request["max_tokens"])
 
     async def look_up(self, name: str) -> str:
-        """Return KNOWN, UNLISTED or a word of ModelReply.failure; free of charge.
+        """Look up a model free of charge; return KNOWN, UNLISTED or a word of ModelReply.failure.
 
-        A model counts as missing only if the server has a list.
+        A model counts as unknown only if the server has a list.
         """
         try:
             await self._api.get(f"models/{quote(name, safe='')}", LOOKING_UP)
@@ -258,10 +251,10 @@ class ClaudeClient:
     async def call(
         self, request: Mapping[str, Any], hear: Hear | None, hold: Hold, stop: asyncio.Event
     ) -> ModelReply:
-        """Send the request; retry until stopped, unless text was streamed.
+        """Send the request; retry until `stop` is set or text was streamed.
 
-        Raises only errors of `hold` and `hear`, and cancellation. Aborted answers are billed, too: the server
-        never counts them, so tokens are estimated.
+        `hear` receives the text, `hold` checks the lease; only their errors and cancellation are raised. The
+        tokens of broken-off answers are billed but never counted by the server, so they are estimated.
         """
         began, name = self._clock.steady(), request["model"]
         tries: list[StreamedAnswer] = []
@@ -284,18 +277,23 @@ class ClaudeClient:
                 self._learn_plain(name)
             if answer.odd:
                 self.availability.note_odd_answer(name, answer.odd)
-            wait = call_retry_pause(answer, len(tries))
-            if wait is not None and self._clock.steady() + wait - began >= LONGEST:
-                wait = None
-            self.availability.note_end_of_try(name, answer, wait)
-            if answer.failure and self._tried:
-                self._tried(name, answer)
+            wait = self._pause_before_next(name, answer, len(tries), began)
             if wait is None:
                 reply = self._reply(name, tries, began)
                 self.availability.note_duration(reply)
                 return reply
             await self._pause(wait, stop)
         return replace(self._reply(name, tries, began), outcome="cancelled", failure="")
+
+    def _pause_before_next(self, name: str, answer: StreamedAnswer, tries: int, began: float) -> float | None:
+        """Return the seconds until the next try; None if this one was the last."""
+        wait = call_retry_pause(answer, tries)
+        if wait is not None and self._clock.steady() + wait - began >= LONGEST:
+            wait = None
+        self.availability.note_end_of_try(name, answer, wait)
+        if answer.failure and self._tried:
+            self._tried(name, answer)
+        return wait
 
     def _send_until_begun(self, sent: Mapping[str, Any]) -> StreamedAnswer:
         answer = self._api.begin(sent)
@@ -307,7 +305,7 @@ class ClaudeClient:
     def _request_in_other_form(
         self, sent: Mapping[str, Any], answer: StreamedAnswer
     ) -> Mapping[str, Any] | None:
-        """Return the changed request that this answer calls for, or None."""
+        """Return the changed request to send after this answer; None to keep the request."""
         less = simplified(sent)
         if answer.failure == "bad-request" and less:
             return less
@@ -323,14 +321,12 @@ class ClaudeClient:
         return less != sent and not self._windows.excess_tokens(less, sys.maxsize)
 
     def _thinks(self, name: str, answer: StreamedAnswer) -> bool:
-        """True if this answer is the first to show that an unlisted model thinks."""
         if is_listed(name) or name in self._thinkers or not answer.has_thoughts:
             return False
         self._thinkers.add(name)
         return True
 
     def _learn_plain(self, name: str) -> None:
-        """Send this model no schemas until the process ends."""
         if name not in self._formless:
             log.warning("%s refuses to be held to a schema here; its JSON may be less exact.", name)
             self._formless.add(name)
@@ -338,7 +334,7 @@ class ClaudeClient:
     async def probe(self, request: Mapping[str, Any], form: Schema | None, stop: asyncio.Event) -> ModelReply:
         """Send one probe.
 
-        It is not retried, and its failure does not affect availability.
+        A probe is not retried, and its failure does not affect availability.
         """
         began, sent = self._clock.steady(), with_schema_form(request, form)
         answer = self._api.begin(sent)
@@ -372,7 +368,7 @@ class ClaudeClient:
     async def _stream_texts(
         self, request: Mapping[str, Any], answer: StreamedAnswer, patience: StreamDeadline
     ) -> AsyncGenerator[str, None]:
-        """Yield the answer's texts; consumer errors do not pass through."""
+        """Yield the answer's texts; errors of the consumer are not caught here."""
         try:
             async with patience:
                 patience.begin_request(self.first_event_within(request["model"]))
@@ -396,18 +392,16 @@ class ClaudeClient:
             self._take_break(request, answer, error)
 
     def _take_end(self, request: Mapping[str, Any], answer: StreamedAnswer) -> None:
-        """Finish a stream. Raises StreamBroken if it ended early."""
         if not answer.is_complete:
             raise StreamBroken("the stream ended in the middle", ours=True)
         answer.end_by_server()
         if answer.stop_reason == FULL_ANSWER and not answer.texts:
             answer.failure = TOO_LONG
             self._windows.learn_refusal(request, "")
-        elif not answer.quiet:  # images have uncounted tokens
+        elif not answer.quiet:  # a probe's image has uncounted tokens
             self._windows.learn_count(request, answer.usage)
 
     def _take_break(self, request: Mapping[str, Any], answer: StreamedAnswer, error: Exception) -> None:
-        """Record an error; a complete answer is unaffected."""
         if answer.is_complete:
             return
         if isinstance(error, CallStopped):
@@ -425,7 +419,7 @@ class ClaudeClient:
             self._log_failure(fault, failure_detail(error, self._key))
 
     def _end(self, request: Mapping[str, Any], began: float) -> float:
-        """Return an attempt's deadline (steady clock), longer for unlisted models."""
+        """Return the end of an attempt on the steady clock, later for unlisted models."""
         first = self.first_event_within(request["model"])
         if is_listed(request["model"]):
             return began + max(LONGEST, first)
@@ -433,7 +427,6 @@ class ClaudeClient:
         return self._clock.steady() + first + SLOWEST * most
 
     def _log_failure(self, fault: AccountFault, said: str) -> None:
-        """Log a failure; account faults once, with a remedy."""
         if self._tried:
             return
         if fault.failure not in ACCOUNT:
@@ -486,7 +479,6 @@ class ClaudeClient:
 
 
 async def _read_to_end(events: AsyncGenerator[str, None]) -> None:
-    """Drain a complete stream."""
     with suppress(TimeoutError):
         async with asyncio.timeout(GOODBYE):
             async for _ in events:
@@ -510,6 +502,6 @@ def messages_api(
 
 
 def highest_cost(spec: ModelSpec, prompt: int, answer: int) -> float:
-    """Return the highest cost in dollars, retries included."""
+    """Return the highest cost in dollars of `prompt` and `answer` tokens, retries included."""
     whole = cost_of(spec, TokenUsage(cache_write=prompt, output=answer))
     return whole + (MOST_TRIES_OF_CALL - 1) * cost_of(spec, TokenUsage(cache_write=prompt))

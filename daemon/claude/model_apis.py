@@ -1,7 +1,7 @@
-"""Model APIs: Anthropic's Messages and OpenAI's chat completions, with requests in Anthropic's form.
+"""APIs of model servers: Anthropic's Messages and OpenAI's chat completions.
 
-The SDK rebuilds URL, headers and timeouts for each request, slower than sending: here they are built once.
-Chat completions drop Claude's options; thoughts are only counted.
+Requests come in Anthropic's form. The SDK rebuilds URL, headers and timeouts for each request, which is
+slower than sending: here they are built once. Chat completions drop Claude's options and only count thoughts.
 """
 
 from __future__ import annotations
@@ -36,29 +36,26 @@ from daemon.settings.limits import TokenUsage
 
 
 class ModelAPI(Protocol):
-    """One server, with connections kept until `close`.
+    """Connection to one server, open until `close`.
 
-    Raises FAILURES: `APIConnectionError` if unreachable, `APIStatusError` if refused.
+    Raises FAILURES: `APIConnectionError` if the server is unreachable, `APIStatusError` if it refuses.
     """
 
     @property
-    def account(self) -> ProviderAccount:
-        """Provider in words for owners."""
+    def account(self) -> ProviderAccount: ...
 
     async def send(self, request: Mapping[str, Any]) -> httpx2.Response:
-        """Return the open stream of events; close it.
+        """Send a request in Anthropic's form, without `stream`; return the open event stream.
 
-        The request is in Anthropic's form, without `stream`.
+        The stream must be closed.
         """
 
-    def begin(self, request: Mapping[str, Any]) -> StreamedAnswer:
-        """Return an empty answer."""
+    def begin(self, request: Mapping[str, Any]) -> StreamedAnswer: ...
 
     async def get(self, path: str, within: float) -> httpx2.Response:
-        """Return the response of a path below the root, within `within` seconds."""
+        """Fetch a path below the API's root, within `within` seconds."""
 
-    def server_look_up(self) -> ServerLookUp:
-        """Return a look-up."""
+    def server_look_up(self) -> ServerLookUp: ...
 
     async def close(self) -> None: ...
 
@@ -70,11 +67,11 @@ OF_THE_TRANSFER = frozenset({"content-length", "content-encoding", "transfer-enc
 
 
 MOST_OF_AN_ERROR = 100_000
-"""Bytes read of a refusal: some servers return the prompt or never end."""
+"""Most bytes read of a refusal: some servers return the prompt in it, or never end."""
 
 
 class RequestSender:
-    """ModelAPI for the Messages API, with the SDK's requests over its HTTP client."""
+    """Messages API, with the SDK's request form and HTTP client."""
 
     account = ANTHROPIC
 
@@ -84,7 +81,6 @@ class RequestSender:
         self._form: httpx2.Request | None = None
 
     async def send(self, request: Mapping[str, Any]) -> httpx2.Response:
-        """Return the open response; close it. Raises the SDK's errors."""
         if self._form is None:
             self._form = await request_form(self._sdk)
         body = json.dumps({**request, "stream": True}, ensure_ascii=False, separators=(",", ":"))
@@ -120,7 +116,7 @@ class RequestSender:
 
 
 async def request_form(sdk: AsyncAnthropic) -> httpx2.Request:
-    """Return the SDK's streaming request without body-dependent headers."""
+    """Return a streaming request of the SDK without body-dependent headers."""
     made: list[httpx2.Request] = []
 
     def keep(request: httpx2.Request) -> httpx2.Response:
@@ -136,7 +132,6 @@ async def request_form(sdk: AsyncAnthropic) -> httpx2.Request:
 
 
 async def with_bounded_body(response: httpx2.Response) -> httpx2.Response:
-    """Return the response with a shortened body."""
     body = bytearray()
     async with aclosing(response):
         async for chunk in response.aiter_bytes():
@@ -149,7 +144,7 @@ async def with_bounded_body(response: httpx2.Response) -> httpx2.Response:
 
 
 def refusal_body(response: httpx2.Response) -> APIStatusError:
-    """Return the server's refusal as an error; non-JSON text is kept."""
+    """Return a refusal as the SDK's error; a body without JSON is kept as text."""
     said = response.text.strip()
     body: object = said
     if said.startswith("{"):
@@ -170,7 +165,7 @@ LONGEST_CLOSING = len("</reasoning>")
 
 
 class LeadingThoughtFilter:
-    """Filter of leading thoughts (`<think>`) in an answer, piece by piece."""
+    """Filter that removes thoughts (`<think>`) from the start of a streamed answer."""
 
     def __init__(self) -> None:
         self.length = 0
@@ -180,7 +175,6 @@ class LeadingThoughtFilter:
         self._is_over = False
 
     def feed(self, text: str) -> str:
-        """Return the text that is certainly no thought."""
         if self._is_over:
             return text
         self._held += text
@@ -195,7 +189,6 @@ class LeadingThoughtFilter:
         return ""
 
     def end(self) -> str:
-        """Return the held-back text."""
         if self._is_over or self._closing:
             return ""
         self._is_over = True
@@ -221,18 +214,18 @@ class LeadingThoughtFilter:
 
 
 CONNECT = httpx2.Timeout(None, connect=10)
-"""StreamDeadline watches the time after connecting."""
+"""Timeout for connecting only; StreamDeadline limits the time afterwards."""
 
 
 log = logging.getLogger(__name__)
 
 
 DONE = "[DONE]"
-"""Last event; not JSON."""
+"""Data of the last event, which is not JSON."""
 
 
 MOST_STOPS = 4
-"""Stop sequences; OpenAI refuses more."""
+"""Most stop sequences of a request; OpenAI refuses more."""
 
 
 REASONS = {
@@ -243,23 +236,23 @@ REASONS = {
     "content_filter": "refusal",
     "safety": "refusal",
 }
-"""Anthropic's words for stop reasons; others are kept."""
+"""Anthropic's stop reasons, by those of chat completions; others are kept."""
 
 
 FAILED = {"error": "server-error", "abort": "server-error", "insufficient_system_resource": "overloaded"}
-"""Stop reasons that are failures, with their kinds."""
+"""Error kinds, by stop reasons that mean a failure."""
 
 
 THOUGHTS = ("reasoning_content", "reasoning", "thinking")
-"""Thought fields of DeepSeek (vLLM, llama-server) and OpenRouter (Ollama)."""
+"""Fields for thoughts, of DeepSeek (vLLM, llama-server) and OpenRouter (Ollama)."""
 
 
 VERSION = re.compile(r"/v\d+\w*(/|$)")
-"""Version in a path: `/v1`, `/v1beta/openai`, `/api/paas/v4`."""
+"""Version in a URL's path: `/v1`, `/v1beta/openai`, `/api/paas/v4`."""
 
 
 OBJECTIONS = (400, 405, 422, 500, 501)
-"""Statuses that refuse part of a request; chat templates use 500."""
+"""Statuses by which servers refuse a part of a request; chat templates use 500."""
 
 
 NO_FORMAT = re.compile(
@@ -278,7 +271,7 @@ NO_SYSTEM = re.compile(
 
 
 def api_roots(base_url: str) -> list[str]:
-    """Return possible API roots, likeliest first: an unversioned address may lack `/v1`."""
+    """Return possible roots of the API, likeliest first: an address without a version may lack `/v1`."""
     base = re.sub(r"(/chat/completions)?/*$", "", base_url)
     if VERSION.search(urlsplit(base).path):
         return [base]
@@ -287,7 +280,7 @@ def api_roots(base_url: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequestForm:
-    """Request form of a model, since servers differ."""
+    """Options of a model's requests that not every server supports."""
 
     limit: str = "max_tokens"
     format: str = "json_schema"
@@ -296,7 +289,6 @@ class ChatRequestForm:
     has_usage: bool = True
 
     def request_body(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the request in this API's form."""
         body: dict[str, Any] = {
             "model": request["model"],
             "messages": self._messages(request),
@@ -316,7 +308,6 @@ class ChatRequestForm:
         return body
 
     def _messages(self, request: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the messages, system text first or within the first user message."""
         system = [*request.get("system", ())]
         messages = request["messages"]
         if system and not self.has_system:
@@ -327,7 +318,7 @@ class ChatRequestForm:
         return [{"role": one["role"], "content": _content(one["content"])} for one in messages]
 
     def form_after_refusal(self, body: Mapping[str, Any], said: str) -> ChatRequestForm | None:
-        """Return another form after a refusal with this text; None if none is left."""
+        """Return the form to try after a refusal with the text `said`; None if none is left."""
         if "max_completion_tokens" in said and self.limit == "max_tokens":
             return replace(self, limit="max_completion_tokens")
         if "stream_options" in said and self.has_usage:
@@ -349,7 +340,7 @@ def _response_format(kind: str, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _names_all(schema: object) -> bool:
-    """True if every object requires all its properties: OpenAI enforces no other schema."""
+    """True if every object requires all its properties: OpenAI enforces only such schemas."""
     if isinstance(schema, list):
         return all(map(_names_all, schema))
     if not isinstance(schema, Mapping):
@@ -361,7 +352,7 @@ def _names_all(schema: object) -> bool:
 
 
 def _content(blocks: Iterable[Mapping[str, Any]]) -> str | list[dict[str, Any]]:
-    """Return one text, which all servers accept; parts only with images."""
+    """Return one text, which all servers accept; a list only if there are images."""
     parts = [_part(block) for block in blocks]
     if any(part["type"] != "text" for part in parts):
         return parts
@@ -376,7 +367,7 @@ def _part(block: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class ChatCompletions:
-    """ModelAPI for chat completions; refused options are not sent again."""
+    """Chat completions; options that the server refused for a model are not sent again."""
 
     account = OPENAI
 
@@ -386,10 +377,8 @@ class ChatCompletions:
         # A redirect could lead prompts to an unknown address.
         self._http = DefaultAioHttpClient(timeout=CONNECT, follow_redirects=False)
         self._manners: dict[str, ChatRequestForm] = {}
-        """Forms by model, after refusals."""
 
     async def send(self, request: Mapping[str, Any]) -> httpx2.Response:
-        """Return the open response; refused options are dropped."""
         model = request["model"]
         while True:
             manner = self._manners.get(model, ChatRequestForm())
@@ -422,7 +411,7 @@ class ChatCompletions:
     async def _ask(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, within: float | None = None
     ) -> httpx2.Response:
-        """Try each root until one has the API, then keep it."""
+        """Send to each root until one has the API; then use only this root."""
         missing: APIStatusError | StreamBroken | None = None
         for root in list(self._roots):
             try:
@@ -479,7 +468,6 @@ def _as_stream(response: httpx2.Response) -> httpx2.Response:
 
 
 def _refusal_of(response: httpx2.Response) -> APIStatusError:
-    """Return any server's refusal in the SDK's form."""
     said = response.text.strip()
     body: object = said
     try:
@@ -511,7 +499,6 @@ def _error_words(body: object) -> tuple[str, str]:
 
 
 def _error_kind(error: Mapping[str, Any]) -> str:
-    """Return the code, or the type if the code is only a status."""
     code, kind = error.get("code"), error.get("type") or error.get("status")
     if isinstance(code, str) and not code.isdecimal():
         return code
@@ -520,19 +507,19 @@ def _error_kind(error: Mapping[str, Any]) -> str:
 
 @dataclass(slots=True)
 class ChatAnswer(StreamedAnswer):
-    """An answer of chat completions; `request` serves to estimate uncounted tokens."""
+    """Answer of chat completions; `request` serves to estimate uncounted tokens."""
 
     request: Mapping[str, Any] = field(default_factory=dict)
     leading: LeadingThoughtFilter = field(default_factory=LeadingThoughtFilter)
     is_refused: bool = False
 
     def take_event(self, data: str) -> str:
-        """Process a JSON event; return its text, empty for thoughts and noise."""
+        """Process one event in JSON; return its answer text, often empty."""
         if data.strip() == DONE:
             self.ended = True
             return self._add(self._flush())
         event = json.loads(data) if data else None
-        if isinstance(event, list) and event:  # Gemini's errors
+        if isinstance(event, list) and event:  # Gemini sends errors in a list
             [event, *_] = event
         if not isinstance(event, Mapping):
             return ""
@@ -544,12 +531,11 @@ class ChatAnswer(StreamedAnswer):
         choice = choices[0] if isinstance(choices, list) and choices else None
         if not isinstance(choice, Mapping):
             return ""
-        self._count(choice.get("usage"))  # Moonshot
+        self._count(choice.get("usage"))  # Moonshot counts here
         said = self._take_delta(choice.get("delta") or choice.get("message"))
         return self._add(said + self._end(choice.get("finish_reason")))
 
     def _take_delta(self, delta: object) -> str:
-        """Process a piece; return its text without thoughts."""
         if not isinstance(delta, Mapping):
             return ""
         self.thought += len(_thought_text(delta))
@@ -572,11 +558,11 @@ class ChatAnswer(StreamedAnswer):
         return self.joining.feed(self.leading.end()) + self.joining.end()
 
     def _count(self, counted: Any) -> None:
-        """Keep the newest count; it is cumulative, and servers omit parts."""
+        """Keep the highest count: counts are cumulative, and servers omit parts."""
         if not isinstance(counted, Mapping):
             return
         prompt = counted_tokens(counted, "prompt_tokens")
-        # Some omit thoughts from `completion_tokens`, but not the total.
+        # Some servers omit thoughts from `completion_tokens`, but not from the total.
         output = max(
             counted_tokens(counted, "completion_tokens"), counted_tokens(counted, "total_tokens") - prompt
         )
@@ -601,19 +587,18 @@ class ChatAnswer(StreamedAnswer):
 
 
 def _thought_text(delta: Mapping[str, Any]) -> str:
-    """Return a piece's thought; some servers send it in two fields."""
+    """Return the thought in a piece; some servers send the thought twice."""
     for name in THOUGHTS:
         thought = delta.get(name)
         if thought and isinstance(thought, str):
             return thought
     content = delta.get("content")
-    if isinstance(content, list):  # Mistral
+    if isinstance(content, list):  # Mistral sends lists
         return "".join(str(part.get("thinking", "")) for part in content if isinstance(part, Mapping))
     return ""
 
 
 def _answer_text(content: object) -> str:
-    """Return a piece's text; Mistral also sends lists."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -623,7 +608,7 @@ def _answer_text(content: object) -> str:
 
 
 def _cached_tokens(counted: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the prompt tokens (read from, written to) a cache."""
+    """Return the prompt tokens (read from a cache, written to a cache)."""
     details = counted.get("prompt_tokens_details")
     if not isinstance(details, Mapping):
         details = {}

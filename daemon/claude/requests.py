@@ -1,7 +1,7 @@
-"""Models and requests: prices, windows, capabilities, request bodies, and the queue to a local server.
+"""Models and requests: prices, context windows, capabilities, request bodies, and a local server's queue.
 
-Messages only grow between calls, so that the provider's cache hits: changing text comes last, behind all
-cache breakpoints (DESIGN §6, rule 8). Learnt windows are kept in memory.
+Messages are only appended between calls, so that the provider's cache hits: text that changes comes last,
+behind all cache breakpoints (DESIGN §6, rule 8). Learnt context windows are kept in memory.
 """
 
 from __future__ import annotations
@@ -12,201 +12,28 @@ import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from enum import IntEnum
 from itertools import count, pairwise
 from math import ceil
 from typing import Any, Literal, get_args
 
-from daemon.claude.answer_stream import refused_sizes
+from daemon.claude.models import ANSWER, CHOSEN, SPOKEN, ModelSpec, ModelTable, is_listed
 from daemon.engine.event import storable_text, storable_value
 from daemon.memory import Memory, WorkingMemory
 from daemon.model import ModelReply
-from daemon.settings.limits import FREE_PRICE, ModelPrice, TokenUsage
-
-MILLION = 1_000_000
-
-
-SPOKEN = 8_000
-"""Output tokens of a spoken answer, about three Slack messages."""
-
-
-CHOSEN = 2_000
-"""Output tokens of an answer with a schema."""
-
-
-THINKING = 4_000
-"""Extra output tokens for models whose thinking cannot be disabled."""
-
-
-BYTES = 3
-"""Bytes per token of a long prompt, low: English four, Chinese three."""
-
-
-FEW_BYTES = 2
-
-
-UNKNOWN_WINDOW = 128_000
-"""Tokens assumed for an undescribed model."""
-
-
-ANSWER = 4
-"""An answer may take 1/ANSWER of the window, which it shares with the prompt."""
-
-
-SEEN = "platform.claude.com/docs/en/models, 2026-11-20"
-"""Source and date of the prices."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelSpec:
-    """A model. `thinking` and `effort` are sent unchanged; None omits them.
-
-    `long`: price above `step` prompt tokens. `thoughts`: output tokens before the answer. `structured`:
-    supports JSON schemas. `window`: tokens of prompt and answer.
-    """
-
-    id: str
-    price: ModelPrice = FREE_PRICE
-    step: int | None = None
-    long: ModelPrice | None = None
-    thinking: Mapping[str, Any] | None = None
-    effort: str | None = None
-    thoughts: int = 0
-    caches: bool = False
-    structured: bool = False
-    window: int = UNKNOWN_WINDOW
-
-    def answer_tokens(self, wanted: int) -> int:
-        """Return the wanted output tokens, limited by the window."""
-        return min(wanted, self.window // ANSWER)
-
-    @property
-    def most_prompt_bytes(self) -> int:
-        """Bytes of a prompt that surely fits."""
-        if is_listed(self.id):
-            return self.window * BYTES
-        return (self.window - self.answer_tokens(SPOKEN + self.thoughts)) * FEW_BYTES
-
-
-LISTED_MODELS = (
-    ModelSpec(
-        id="claude-haiku-5-5",
-        price=ModelPrice(input=0.10, output=0.50, cache_read=0.01, cache_write=0.125, seen=SEEN),
-        step=100_000,
-        long=ModelPrice(input=0.50, output=2.50, cache_read=0.05, cache_write=0.625, seen=SEEN),
-        thinking={"type": "disabled"},
-        effort="low",
-        caches=True,
-        structured=True,
-        window=1_000_000,
-    ),
-    ModelSpec(
-        id="claude-sonnet-5-5",
-        # Older pages list the cache read at $0.20: the price until 7 October 2026, still that of Sonnet 5.
-        price=ModelPrice(input=2, output=10, cache_read=0.10, cache_write=2.50, seen=SEEN),
-        thinking={"type": "between_tools"},
-        effort="low",
-        caches=True,
-        structured=True,
-        window=1_000_000,
-    ),
-    ModelSpec(
-        id="claude-opus-5-5",
-        price=ModelPrice(input=4, output=20, cache_read=0.20, cache_write=5, seen=SEEN),
-        effort="low",
-        thoughts=THINKING,
-        caches=True,
-        structured=True,
-        window=1_000_000,
-    ),
-    ModelSpec(
-        id="claude-fable-5-1",
-        price=ModelPrice(input=10, output=50, cache_read=0.25, cache_write=12.50, seen=SEEN),
-        effort="low",
-        thoughts=THINKING,
-        caches=True,
-        structured=True,
-        window=1_000_000,
-    ),
-)
-"""Models with known parameters and prices."""
-
-
-BY_ID = {known.id: known for known in LISTED_MODELS}
-
-
-def is_listed(name: str) -> bool:
-    """True if the price list has this name."""
-    return name in BY_ID
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelTable:
-    """Listed models with the owner's overrides.
-
-    `windows`: tokens by name; "" is for other unlisted models. `structured`: the server's API accepts JSON
-    schemas.
-    """
-
-    prices: Mapping[str, ModelPrice] = field(default_factory=dict)
-    windows: Mapping[str, int] = field(default_factory=dict)
-    structured: bool = False
-
-    def model(self, name: str) -> ModelSpec:
-        """Return the model of this name; unlisted ones without a price are free.
-
-        The settings refuse that where anybody could bill.
-        """
-        unlisted = ModelSpec(id=name, structured=self.structured, window=self.windows.get("", UNKNOWN_WINDOW))
-        spec = BY_ID.get(name, unlisted)
-        if name in self.windows:
-            spec = replace(spec, window=self.windows[name])
-        if name in self.prices:
-            spec = replace(spec, price=self.prices[name], step=None, long=None)
-        return spec
-
-    def guesses_window(self, name: str) -> bool:
-        """True if neither list nor owner names a window."""
-        return not is_listed(name) and name not in self.windows and "" not in self.windows
-
-    def has_price(self, name: str) -> bool:
-        """True if the price is known."""
-        return name in self.prices or is_listed(name)
-
-    def unpriced(self, names: Iterable[str]) -> list[str]:
-        """Return the distinct names without a price."""
-        return [name for name in dict.fromkeys(names) if not self.has_price(name)]
-
-
-def listed_model(name: str) -> ModelSpec:
-    """Return the model as listed, without overrides."""
-    return ModelTable().model(name)
-
-
-def cost_of(spec: ModelSpec, usage: TokenUsage) -> float:
-    """Return the cost in dollars."""
-    price = spec.price
-    if spec.long and spec.step and usage.prompt > spec.step:
-        price = spec.long
-    return (
-        usage.input * price.input
-        + usage.cache_read * price.cache_read
-        + usage.cache_write * price.cache_write
-        + usage.output * price.output
-    ) / MILLION
-
+from daemon.settings.limits import TokenUsage
 
 Schema = Literal["format", "grammar", "prompt"]
-"""Means to enforce a schema: `output_config`, a grammar, or the prompt alone."""
+"""Means to enforce a schema: the option `output_config`, a grammar, or words in the prompt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCapabilities:
     """Capabilities of a model on its server; None: unknown.
 
-    `window`: tokens of prompt and answer; speeds: tokens per second; `slots`: parallel requests.
-    `keeps_sections`: answers in requested tagged sections.
+    `window`: tokens of prompt and answer. Speeds: tokens per second. `slots`: parallel requests.
+    `keeps_sections`: answers in the tagged sections asked for.
     """
 
     window: int | None = None
@@ -218,7 +45,6 @@ class ModelCapabilities:
     slots: int | None = None
 
     def as_json(self) -> Mapping[str, Any]:
-        """Return the known values by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -226,7 +52,7 @@ UNKNOWN_CAPABILITIES = ModelCapabilities()
 
 
 def capabilities_from(found: object) -> ModelCapabilities:
-    """Return the capabilities in this JSON, without invalid values."""
+    """Parse capabilities from JSON; invalid values become unknown."""
     if not isinstance(found, Mapping):
         return UNKNOWN_CAPABILITIES
     values: dict[str, Any] = {}
@@ -268,11 +94,11 @@ LETTERS = re.compile(r"[A-Za-z\s]+")
 
 
 EACH = 3
-"""Latin letters per token, low estimate; other characters count as one token, emoji as three."""
+"""Latin letters per token, estimated low; other characters count as a token each, emoji as three."""
 
 
 MESSAGE = 8
-"""Tokens per block for roles and markers."""
+"""Tokens per text block for roles and markers."""
 
 
 DOUBT = 4.0
@@ -280,25 +106,24 @@ DOUBT = 4.0
 
 
 FADE = 0.9
-"""Decay of a learnt ratio after a lower count."""
+"""Factor by which a learnt ratio shrinks after a lower count."""
 
 
 SMALLER = 0.4
-"""Part of a request kept if it was refused although the estimate fits."""
+"""Fraction of a prompt to keep if the server refused a prompt that should fit."""
 
 
 log = logging.getLogger(__name__)
 
 
 def estimate_tokens(text: str) -> int:
-    """Return an upper estimate of tokens."""
+    """Return a high estimate of a text's tokens."""
     letters = sum(map(len, LETTERS.findall(text)))
     beyond = len(text.encode("utf-16-le", "surrogatepass")) // 2 - len(text)
     return ceil(letters / EACH) + len(text) - letters + 2 * beyond
 
 
 def estimate_request_tokens(request: Mapping[str, Any]) -> int:
-    """Return an upper estimate of prompt tokens."""
     return sum(estimate_tokens(text) + MESSAGE for text in _texts(request))
 
 
@@ -313,17 +138,80 @@ def _texts(request: Mapping[str, Any]) -> Iterator[str]:
         yield str(form)
 
 
+SPACE = "[ _-]?"
+
+
+CONTEXT = f"context{SPACE}(?:length|window|size|limit)"
+
+
+REFUSED_FOR_SIZE = re.compile(
+    rf"""
+    (?:prompt|input|request|message|context|payload|body|entity)s?[ _](?:\w+[ _])?too[ _](?:long|large|big)
+  | (?:exceed|overflow|greater\ than|longer\ than|larger\ than|beyond|reached|maximum)[^.]{{0,80}}{CONTEXT}
+  | {CONTEXT}[^.]{{0,80}}(?:exceed|overflow|not\ enough|is\ full|was\ reached|too\ small)
+  | context\ (?:the\ )?overflow | maximum\ (?:allowed\ )?(?:prompt|input|model|sequence)?\ ?length
+  | reduce\ the\ length\ of\ the | token\ (?:count|limit)[^.]{{0,80}}exceed | exceed[^.]{{0,60}}token\ limit
+  | too\ many\ (?:\w+\ )?tokens(?!\ per) | string[_ ](?:too[_ ]long|above[_ ]max) | max_new_tokens\W+must\ be
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Size refusals of Anthropic, gateways and local servers."""
+
+
+WINDOWS = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"> (\d+)",
+        r"n_ctx\W+(\d+)",
+        rf"{CONTEXT}(?!\ by)\D{{0,30}}?(\d+)",
+        r"maximum\D{0,60}?(\d+)",
+        r"(\d+) maximum",
+        r"limit\D{0,12}(\d+)",
+    )
+]
+"""Patterns of the window, most reliable first."""
+
+
+COUNTS = re.compile(
+    r"(\d+) tokens? >|(\d+) \+ \d+ >|n_prompt_tokens\W+(\d+)|\((\d+) in (?:the|your) (?:messages|prompt)"
+    r"|(\d+) input tokens|(?:contains|count|resulted in|keep the first|request|input|length|requested tokens)"
+    r" \(?(\d+)",
+    re.IGNORECASE,
+)
+"""Patterns of the prompt's tokens."""
+
+
+LEAST_WINDOW = 1_000
+"""Tokens; a smaller number is not a window."""
+
+
+def refused_sizes(said: str) -> tuple[int, int]:
+    """Return (window, prompt tokens) of a size refusal; 0 where unnamed."""
+    plain = re.sub(r"(?<=\d)[,_](?=\d{3})", "", said)
+    window = 0
+    for pattern in WINDOWS:
+        found = pattern.search(plain)
+        if found and int(found[1][:9]) >= LEAST_WINDOW:
+            window = int(found[1][:9])
+            break
+    counted = COUNTS.search(plain)
+    if counted is None:
+        return window, 0
+    [tokens] = [group for group in counted.groups() if group]
+    return window, int(tokens[:9])
+
+
 def _no_server_window(model: str) -> None: ...
 
 
 class ModelWindows:
     def __init__(self, table: ModelTable, named: Callable[[str], int | None] = _no_server_window) -> None:
-        """Keep the table; `named` returns the window in the server's list."""
+        """Keep the table; `named` returns a model's context window in the server's list, or None."""
         self._table = table
         self._named = named
         self._told: dict[str, int] = {}
         self._ratios: dict[str, float] = {}
-        """Server tokens per estimated token, by model."""
+        """Counted tokens per estimated token, by model."""
 
     def window(self, model: str) -> int:
         listed, named = self._table.model(model).window, self._named(model)
@@ -332,24 +220,22 @@ class ModelWindows:
         return min(listed, self._told.get(model, listed))
 
     def forget(self, model: str) -> None:
-        """Drop outdated learnt values."""
         self._told.pop(model, None)
         self._ratios.pop(model, None)
 
     def answer_tokens(self, request: Mapping[str, Any]) -> int:
-        """Return the tokens available for the answer."""
         most: int = request["max_tokens"]
         return min(most, self.window(request["model"]) // ANSWER)
 
     def excess_tokens(self, request: Mapping[str, Any], size: int, *, refused: bool = False) -> int:
-        """Return the estimated tokens to remove; 0 if it fits. `size`: characters.
+        """Return the estimated tokens to remove from a prompt of `size` characters; 0 if it fits.
 
-        `refused`: the server refused it as too large.
+        `refused`: the server refused the prompt as too large.
         """
         model = request["model"]
         room = self.window(model) - self.answer_tokens(request)
         ratio = self._ratios.get(model, 1.0)
-        if not refused and size * ratio <= room:  # usual case: no character is more than a token
+        if not refused and size * ratio <= room:  # usual case: a character is at most a token
             return 0
         count = estimate_request_tokens(request)
         over = count - int(room / ratio)
@@ -358,14 +244,14 @@ class ModelWindows:
         return max(over, 0)
 
     def learn_count(self, request: Mapping[str, Any], usage: TokenUsage) -> None:
-        """Learn from a prompt's counted tokens."""
+        """Correct later estimates by the server's count of a prompt."""
         model = request["model"]
         if self.window(model) > SMALL or not usage.prompt:
             return
         self._learn_ratio(model, usage.prompt / max(estimate_request_tokens(request), 1))
 
     def learn_refusal(self, request: Mapping[str, Any], said: str) -> None:
-        """Learn from a size refusal."""
+        """Correct the context window and later estimates by a refusal for size."""
         model = request["model"]
         window, count = refused_sizes(said)
         if count:
@@ -387,15 +273,15 @@ class ModelWindows:
 
 
 SMALL = 250_000
-"""Largest window, in tokens, whose prompt counts are compared after each call."""
+"""Largest context window, in tokens, for which each call's count corrects the estimates."""
 
 
 ONE = 1
-"""Parallel requests of a server that names no limit."""
+"""Parallel requests at a server that names no slots."""
 
 
 class RequestUrgency(IntEnum):
-    """Urgency of a request; lower numbers go first."""
+    """Urgency of a request; a lower number goes first."""
 
     PERSON = 0
     BRANCH = 1
@@ -404,7 +290,10 @@ class RequestUrgency(IntEnum):
 
 @dataclass(eq=False, kw_only=True)
 class QueuedRequest:
-    """A queued or running request. `over`: break it off; `gives_way`: a person needs its place."""
+    """A queued or running request.
+
+    `over` is set when the request must end, `gives_way` when a person needs its slot.
+    """
 
     model: str
     urgency: RequestUrgency
@@ -422,8 +311,8 @@ class QueuedRequest:
 class RequestQueue:
     """Queue to a server's unlisted models: people, then branches and readings, then notes and ticks.
 
-    Threads of equal urgency alternate; background requests yield to people. `concurrency`: parallel requests;
-    0: the model's `slots`.
+    Threads of equal urgency alternate, and a waiting person breaks off background requests. `concurrency`:
+    most parallel requests; 0 takes the model's `slots`.
     """
 
     def __init__(self, concurrency: int = 0, slots: Callable[[str], int | None] = lambda _: None) -> None:
@@ -432,17 +321,17 @@ class RequestQueue:
         self._waiting: list[QueuedRequest] = []
         self._running: list[QueuedRequest] = []
         self._served: dict[str, int] = {}
-        """Newest admission numbers, by thread and root."""
+        """Number of the newest admission, by thread and by root thread."""
         self._came, self._admissions = count(1), count(1)
 
     def concurrency_of(self, model: str) -> int | None:
-        """Return the most parallel requests of this model; None: unlimited."""
+        """Return the most parallel requests to this model; None: unlimited."""
         if is_listed(model):
             return None
         return self._concurrency or self._slots(model) or ONE
 
     def bounded_concurrency(self, concurrency: int, models: Iterable[str]) -> int:
-        """Return how many of `concurrency` calls may run at once."""
+        """Return `concurrency`, bounded by the parallel requests that the models allow."""
         bounds = [self.concurrency_of(model) for model in models]
         known = [bound for bound in bounds if bound is not None]
         if not known or len(known) < len(bounds):
@@ -453,9 +342,9 @@ class RequestQueue:
     async def admitted(
         self, model: str, urgency: RequestUrgency, thread: str, stop: asyncio.Event
     ) -> AsyncIterator[QueuedRequest]:
-        """Wait for admission; the request runs inside.
+        """Wait until the request may be sent; its slot is freed after the context.
 
-        After `stop` nothing is sent.
+        Once `stop` is set, nothing may be sent.
         """
         place = QueuedRequest(model=model, urgency=urgency, thread=thread, number=next(self._came), over=stop)
         if self.concurrency_of(model) is None:
@@ -488,7 +377,7 @@ class RequestQueue:
                 break
             self._waiting.remove(place)
             if not self._waiting:
-                self._served.clear()  # served order matters only while requests wait
+                self._served.clear()  # the order of admissions matters only while requests wait
             self._served[place.root] = self._served[place.thread] = next(self._admissions)
             self._running.append(place)
             place.admitted.set()
@@ -499,7 +388,7 @@ class RequestQueue:
         return place.urgency, served.get(place.root, 0), served.get(place.thread, 0), place.number
 
     def _break_off_lower(self) -> None:
-        """Break off one background request per waiting person, newest first."""
+        """Break off the newest background requests, one per waiting person."""
         people = sum(place.urgency is RequestUrgency.PERSON for place in self._waiting)
         going = sum(place.gives_way.is_set() for place in self._running)
         background = [place for place in self._running if place.urgency is RequestUrgency.BACKGROUND]
@@ -525,11 +414,11 @@ async def _any_event(*events: asyncio.Event) -> AsyncIterator[asyncio.Event]:
 
 
 WORDLESS = "…"
-"""Placeholder where the API requires user text; empty text is refused."""
+"""Text of a user message without words; the API refuses empty text."""
 
 
 ANSWER_TOOL = "answer"
-"""Forced tool that llama-server turns into a grammar."""
+"""Tool that the model must call; llama-server enforces its schema by a grammar."""
 
 
 EPHEMERAL = {"type": "ephemeral"}
@@ -546,7 +435,7 @@ def build_request(
 ) -> dict[str, Any]:
     """Return the request body, without `stream`.
 
-    It names the `schema` even for models that cannot enforce it: the client adapts it.
+    The body carries the `schema` even for a model that cannot enforce it: the client adapts the request.
     """
     system = [_text(one.content) for one in _with_words(memory.system)]
     messages = _messages(memory.conversation)
@@ -571,7 +460,7 @@ def build_request(
 
 
 def _output_config(spec: ModelSpec, schema: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A changed schema loses the cached messages: keep it during a run."""
+    """Return the output options; a changed schema would invalidate the cached messages."""
     config: dict[str, Any] = {}
     if spec.effort:
         config["effort"] = spec.effort
@@ -589,7 +478,6 @@ def _with_words(memories: Iterable[Memory]) -> list[Memory]:
 
 
 def _messages(conversation: Iterable[Memory]) -> list[Message]:
-    """Merge memories of one role into a message; a user begins."""
     messages: list[Message] = []
     for memory in _with_words(conversation):
         if memory.role != "assistant":
@@ -608,7 +496,7 @@ def _add(messages: list[Message], role: str, text: str) -> None:
 
 
 def _mark_cached_blocks(messages: list[Message]) -> list[Block]:
-    """Return the last block and those of the previous calls' breakpoints.
+    """Return the blocks for cache breakpoints: the last one, and those of the previous calls.
 
     The API searches 20 blocks back, and a round may add more. With the system prompt's, these are all four
     breakpoints.
@@ -623,7 +511,7 @@ def _mark_cached(blocks: Iterable[Block]) -> None:
 
 
 def _append_trailing(messages: list[Message], trailing: str) -> None:
-    """Add trailing text as user text; the API refuses a final assistant message."""
+    """Append `trailing` as user text; the API refuses an assistant message at the end."""
     if trailing.strip():
         _add(messages, "user", trailing)
     elif not messages or messages[-1]["role"] == "assistant":
@@ -635,7 +523,7 @@ def asks_for_schema(request: Mapping[str, Any]) -> bool:
 
 
 def with_schema_form(request: Mapping[str, Any], form: Schema | None) -> Mapping[str, Any]:
-    """Return the request with its schema in this form."""
+    """Return the request with its schema in this form; `prompt` removes the schema."""
     if not asks_for_schema(request) or form == "format":
         return request
     if form != "grammar":
@@ -646,7 +534,6 @@ def with_schema_form(request: Mapping[str, Any], form: Schema | None) -> Mapping
 
 
 def without_schema(request: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the request without its schema."""
     rest = dict(request)
     rest.pop("tools", None)
     rest.pop("tool_choice", None)
@@ -658,7 +545,7 @@ def without_schema(request: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def simplified(request: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the request without temperature, first words or schema, in that order; None if it has none."""
+    """Return the request without temperature, begun answer or schema, whichever is present first, or None."""
     if "temperature" in request:
         return {name: value for name, value in request.items() if name != "temperature"}
     if request["messages"][-1]["role"] == "assistant":
@@ -667,7 +554,6 @@ def simplified(request: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def with_room(request: Mapping[str, Any], tokens: int) -> Mapping[str, Any]:
-    """Return the request with at most `tokens` of output."""
     return {**request, "max_tokens": min(request["max_tokens"], tokens)}
 
 
@@ -678,7 +564,7 @@ Found = Mapping[str, Any]
 
 
 QUESTIONS = ("schema", "sections", "images", "speed")
-"""Probe order: speed last, because the first call may load the model."""
+"""Probes in order: speed is last, because the first call may load the model."""
 
 
 TEXTS = {question: f"prompts/look_up/{question}" for question in QUESTIONS}
@@ -699,11 +585,11 @@ SCHEMA: Mapping[str, Any] = {
 
 
 SECTIONS = re.compile(r"\s*<aside-q4>([^<>]+)</aside-q4>\s*<say-q4>([^<>]+)</say-q4>\s*")
-"""Expected answer to prompts/look_up/sections.md."""
+"""Pattern of the answer expected to the probe of sections."""
 
 
 EXAMPLE = "open until six"
-"""Text of the prompt's example; an answer with it is a copy."""
+"""Text of the prompt's example; an answer that contains it is a copy."""
 
 
 THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
@@ -716,15 +602,15 @@ PICTURE = (
     "iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAIAAAD8GO2jAAAAKUlEQVR42u3NMQ0AAAgDsPkXiB2mgoOkSf9mJ6ciEAgEAoFAIBAI"
     "vgQF4t1Uam93LHQAAAAASUVORK5CYII="
 )
-"""Yellow square: PNG, Base64."""
+"""Yellow square as a PNG in Base64."""
 
 
 REFUSALS = frozenset({"bad-request", "too-long"})
-"""Failure words that blame the request, not the network."""
+"""Words of ModelReply.failure that blame the request, not the network."""
 
 
 async def ask_probe(question: str, model: str, text: str, ask: Ask) -> Found | None:
-    """Ask one of the QUESTIONS; return the capabilities found, None if unclear."""
+    """Ask one of QUESTIONS about a model; return the capabilities found, None if unclear."""
     match question:
         case "schema":
             return await _probe_schema(model, text, ask)
@@ -746,7 +632,6 @@ def _picture() -> Mapping[str, Any]:
 
 
 async def _probe_schema(model: str, text: str, ask: Ask) -> Found | None:
-    """Return the first form that works: `output_config`, grammar, then prompt."""
     form = {"format": {"type": "json_schema", "schema": SCHEMA}}
     request = {**_request(model, text), "output_config": form}
     forms: tuple[Schema, ...] = ("format", "grammar")
@@ -782,13 +667,12 @@ def _judge_sections(reply: ModelReply) -> Found | None:
 def _judge_images(reply: ModelReply) -> Found | None:
     if _has_answered(reply):
         return {"images": YELLOW in reply.text.lower()}
-    if reply.failure in REFUSALS | {"server-error"}:  # llama-server answers 500
+    if reply.failure in REFUSALS | {"server-error"}:  # llama-server answers 500 to an image
         return {"images": False}
     return None
 
 
 def _measure_speed(reply: ModelReply, text: str) -> Found | None:
-    """Return tokens per second, estimated if uncounted."""
     if not _has_answered(reply) or reply.first_text is None:
         return None
     found: dict[str, float] = {}

@@ -11,10 +11,7 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import (
     AsyncIterator,
-    Awaitable,
-    Callable,
     Collection,
-    Iterable,
     Iterator,
     Mapping,
     Sequence,
@@ -25,8 +22,9 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any
 
+from daemon.console.entry_text import contains_all
 from daemon.console.folds import FieldFold, FoldedRow, NotesFold
-from daemon.console.journal_view import contains_all
+from daemon.console.group_dm_names import GroupDmNames
 from daemon.engine.event import Entry, root_of
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.reader import JournalReader
@@ -44,62 +42,6 @@ from daemon.kinds import (
     SpeechFinished,
     StopRequest,
 )
-
-GROUP = "Group DM"
-
-
-MOST_ASKED = 20
-
-
-RETRY_AFTER = 600.0
-"""Seconds until Slack is asked again about a group DM."""
-
-
-class GroupDmNames:
-    """Names of group DMs by channel.
-
-    `people_in` returns ids (none: unknown), `called` a name (empty: unknown).
-    """
-
-    def __init__(
-        self,
-        people_in: Callable[[str], Awaitable[Collection[str]]],
-        called: Callable[[str], Awaitable[str]],
-        now: Callable[[], float],
-    ) -> None:
-        self._people_in = people_in
-        self._called = called
-        self._now = now
-        self._known: dict[str, str] = {}
-        self._asked: dict[str, float] = {}
-
-    async def look_up(self, channels: Iterable[str]) -> None:
-        """Ask Slack for the people of unnamed group DMs."""
-        now = self._now()
-        due = now - RETRY_AFTER
-        unnamed = [id for id in channels if id not in self._known and self._asked.get(id, due) <= due]
-        async with asyncio.TaskGroup() as asking:
-            for channel in unnamed[:MOST_ASKED]:
-                self._asked[channel] = now
-                asking.create_task(self._learn(channel))
-
-    async def _learn(self, channel: str) -> None:
-        names = [await self._called(id) for id in await self._people_in(channel)]
-        if names and all(names):
-            self._known[channel] = group_dm_title(names)
-
-    def name_of(self, channel: str, spoke: Iterable[str]) -> str:
-        """Return the group DM's name; `spoke`: names of its known people."""
-        return self._known.get(channel) or group_dm_title(spoke)
-
-
-def group_dm_title(names: Iterable[str]) -> str:
-    """Return `Group DM with Alice, Bob`."""
-    known = sorted(names, key=str.casefold)
-    if not known:
-        return GROUP
-    return f"{GROUP} with {', '.join(known)}"
-
 
 TURNS = frozenset({SoulTurnBegan.kind, SoulTurnEnded.kind})
 

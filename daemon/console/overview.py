@@ -19,9 +19,9 @@ from daemon.console.conversation_list import (
     ConversationFilter,
     ConversationFold,
     ConversationSummary,
-    GroupDmNames,
     NotesByPerson,
 )
+from daemon.console.entry_text import message_lines, truncated
 from daemon.console.folds import (
     AT_ONCE,
     BackgroundFoldReader,
@@ -31,7 +31,8 @@ from daemon.console.folds import (
     SpendingTotal,
     utc_day,
 )
-from daemon.console.journal_view import JournalPager, PageRequest, message_lines, truncated
+from daemon.console.group_dm_names import GroupDmNames
+from daemon.console.journal_view import JournalPager, PageRequest
 from daemon.engine.event import Entry, of_kind, root_of
 from daemon.engine.journal.journal import Journal
 from daemon.kinds import (

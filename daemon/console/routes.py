@@ -8,15 +8,16 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from aiohttp import web
 
 from daemon.claude.availability import RECENT_CALLS, CallOutcomes, ModelAvailability, ModelReport
 from daemon.claude.backend import ModelBackend
-from daemon.claude.requests import is_listed
+from daemon.claude.models import is_listed
 from daemon.console.access import NOTHING_HERE, json_error, read_posted_json
 from daemon.console.conversation_list import ConversationFilter
+from daemon.console.entry_text import entry_for_page, search_words
 from daemon.console.journal_view import (
     LONGEST_STREAM,
     MOST_PAGE_ENTRIES,
@@ -26,15 +27,12 @@ from daemon.console.journal_view import (
     JournalPager,
     JsonResponses,
     PageRequest,
-    entry_for_page,
-    search_words,
 )
 from daemon.console.overview import PageOverview
 from daemon.engine.event import Entry, Event, entry_as_json
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.reader import ALWAYS
-from daemon.inner_life.contexts import InnerLifeView
 from daemon.kinds import INNER, ConversationOpened, ModelCall
 from daemon.telemetry.metrics import Metrics, Samples
 from daemon.turn.model_calls import LiveCalls
@@ -82,6 +80,18 @@ NO_CALL = "There is no model call with this seq in the journal."
 async def _is_ready() -> None: ...
 
 
+class InnerLifePage(Protocol):
+    """Inner life as JSON."""
+
+    async def overview_as_json(self) -> Mapping[str, Any]:
+        """Return its state and last ticks."""
+
+    def ticks_as_json(self, before: int) -> Mapping[str, Any]:
+        """Return ticks before an entry, newest first."""
+
+    async def close(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsoleSetup:
     """Data that the console shows.
@@ -100,7 +110,7 @@ class ConsoleSetup:
     health: Callable[[], Mapping[str, Any]]
     ready: Callable[[], Awaitable[None]] = _is_ready
     details: Callable[[], Mapping[str, Any]] = dict
-    inner: InnerLifeView | None = None
+    inner: InnerLifePage | None = None
     thinking: LiveCalls = field(default_factory=LiveCalls)
     patience: float = PATIENCE
     longest: float = LONGEST_STREAM
@@ -119,7 +129,7 @@ def mount_console(app: web.Application, console: ConsoleSetup) -> None:
     get("/console/entries", views.entries)
     get("/console/search", views.search)
     get("/console/inner", views.inner)
-    get("/static/{name}", views.part)
+    get("/static/{name:.+}", views.part)
     app.on_shutdown.append(views.shutdown)
 
 
@@ -129,14 +139,14 @@ class ConsoleRoutes:
         self._streams = EventStreams(console.journal, console.thinking, console.patience, console.longest)
         self._answers = JsonResponses(console.patience)
         self._pages = JournalPager(console.journal)
-        self._parts = {path.name: path for path in STATIC.iterdir()}
+        self._parts = {path.relative_to(STATIC).as_posix(): path for path in STATIC.rglob("*.*")}
 
     async def page(self, _request: web.Request) -> web.StreamResponse:
         """Serve the page."""
         return web.FileResponse(STATIC / "index.html")
 
     async def part(self, request: web.Request) -> web.StreamResponse:
-        """Serve a static file by name."""
+        """Serve a static file by its path in the folder."""
         path = self._parts.get(request.match_info["name"])
         if path is None:
             return json_error(404, NOTHING_HERE)

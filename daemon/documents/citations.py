@@ -1,8 +1,8 @@
-"""Citation checks: the quoted words must be in the text, at the cited place.
+"""Checks that the quoted words of each citation stand in a document at the cited place.
 
-Forms: [report.txt:120 "words"], [report.txt:120-124 "…"], [paper.pdf p.3 "…"],
-[https://team.slack.com/archives/C1/p17 "…"]; semicolons separate several. "…" skips words. A wrong place is
-corrected if the words are unique. Words are compared as a reader would, not by letter.
+A citation is [report.txt:120 "words"], [report.txt:120-124 "…"], [paper.pdf p.3 "…"] or
+[https://team.slack.com/archives/C1/p17 "…"]; semicolons separate several in one bracket. "…" in a quotation
+skips words. A wrong place is corrected if the words occur only once. Case, spaces and dashes need not match.
 """
 
 from __future__ import annotations
@@ -29,18 +29,16 @@ CLOSING = ".,;:!?)]}\n"
 
 
 EMPHASIS = "*_~"
-"""Characters that close emphasis unless after a space."""
 
 
 DEEPEST = 3
-"""Levels of empty brackets removed."""
 
 
 BULLET = re.compile(r"[ \t]*(?:[-*+•]|\d{1,4}[.)])?[ \t]*")
 
 
 class TextSplicer:
-    """Joiner of pieces, so that omissions leave no gap."""
+    """Builder of a text from pieces. It closes the gap that an omitted piece leaves."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -63,7 +61,7 @@ class TextSplicer:
         return "".join(self._pieces)
 
     def _closed(self, piece: str) -> str:
-        """Return the piece as continued after the gap; empty while the gap continues."""
+        """Return the piece after an omission, with spaces and brackets adjusted; empty if nothing is left."""
         rest = piece.lstrip(SPACE)
         self._spaced = self._spaced or len(rest) < len(piece)
         for _ in range(DEEPEST):
@@ -81,7 +79,6 @@ class TextSplicer:
         return f" {rest}"
 
     def _without_brackets(self, rest: str) -> str:
-        """Return the rest without separators and brackets around nothing."""
         if self._last_piece() in OPENED and rest.startswith(PARTING):
             rest = rest[1:].lstrip(SPACE)
         if self._last_piece() in PARTING and rest.startswith((")", "]")):
@@ -96,7 +93,6 @@ class TextSplicer:
         return rest
 
     def _without_bullet(self) -> bool:
-        """Remove an empty last line with its bullet."""
         last = ""
         if self._pieces:
             last = self._pieces[-1].rpartition("\n")[2]
@@ -130,7 +126,7 @@ LONGEST_QUOTE = 4_000
 
 
 MOST_TRIES = 200
-"""Occurrences of a part tried."""
+"""Most occurrences of a quotation's part that are tried."""
 
 
 QUOTES = re.compile('["\u201c-\u201f\u00ab\u00bb\u2033\u2018-\u201b`\u00b4\u2032]')
@@ -140,18 +136,16 @@ DASHES = re.compile("[\u2010-\u2015\u2212]")
 
 
 UNSEEN = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
-"""Quotation marks are alike, dashes are alike; invisible characters are ignored."""
+"""Invisible characters, ignored in comparisons."""
 
 
 BROKEN = re.compile(r"(?<=[^\W\d_])-\s*(?=[^\W\d_])")
-"""A hyphen within a word, perhaps from a line end."""
 
 
 ELLIPSIS = re.compile(r"\[\s?\.{3,}\s?\]|\(\s?\.{3,}\s?\)|\.{3,}")
 
 
 EDGES = " .,;:!?"
-"""Characters ignored at a quotation's edges."""
 
 
 LETTER = re.compile(r"[^\W_]")
@@ -161,9 +155,9 @@ INSIDE = re.compile(r"[.,']?\d")
 
 
 def normal_form(text: str) -> str:
-    """Return the text as compared: case, white space, quotes and dashes do not matter.
+    """Return the text as compared: case, white space, and kinds of quotes and dashes do not matter.
 
-    `&lt;` counts as `<`, since models see it so.
+    Models are shown `<` as `&lt;`, so both are equal.
     """
     text = text.replace("&lt;", "<")
     text = QUOTES.sub("'", text)
@@ -174,9 +168,10 @@ def normal_form(text: str) -> str:
 
 
 def passage_holds(passage: str, quote: str, begins: int) -> bool:
-    """True if the passage contains the quotation's parts in order, as whole words, the first before `begins`.
+    """True if the passage has the quotation's parts in order, as whole words, the first before index
+    `begins`.
 
-    Both must be normal forms; a quotation without letters or digits fails.
+    The passage must be in normal form. A quotation without letters or digits is never found.
     """
     parts = _parts(quote)
     at = 0
@@ -188,7 +183,6 @@ def passage_holds(passage: str, quote: str, begins: int) -> bool:
 
 
 def quotation_starts(passage: str, quote: str) -> Iterator[int]:
-    """Yield the starts of the quotation's first part, up to a limit."""
     at = 0
     for first in _parts(quote)[:1]:
         for _ in range(MOST_TRIES):
@@ -207,7 +201,7 @@ def _parts(quote: str) -> list[str]:
 
 
 def _find_whole(passage: str, part: str, at: int) -> int:
-    """Return the end of the first whole occurrence; -1 if none."""
+    """Return the index after the part's first occurrence as whole words; -1 if none."""
     for _ in range(MOST_TRIES):
         found = passage.find(part, at)
         if found < 0:
@@ -220,7 +214,7 @@ def _find_whole(passage: str, part: str, at: int) -> int:
 
 
 def _cuts_word_before(passage: str, at: int) -> bool:
-    """True if a word or number continues before `at`; scripts without case have no word limits."""
+    """True if a word or number continues across index `at`. Words of scripts without case never do."""
     first = passage[at]
     before = passage[max(at - 2, 0) : at]
     if first.isdigit():
@@ -229,16 +223,14 @@ def _cuts_word_before(passage: str, at: int) -> bool:
 
 
 def _cuts_word_after(passage: str, end: int) -> bool:
-    """True if a word or number continues after `end`."""
     if passage[end - 1].isdigit():
         return INSIDE.match(passage, end) is not None
     return passage[end - 1].islower() and passage[end : end + 1].islower()
 
 
 class QuotationIndex:
-    """A document's normal form, with line starts.
-
-    Names between pages or messages are excluded. Linear in length.
+    """A document in normal form, without the names of its pages or messages, with the start index of each
+    line.
     """
 
     def __init__(self, document: Document) -> None:
@@ -263,7 +255,7 @@ class QuotationIndex:
         self._text = "".join(pieces)
 
     def lines_with(self, quote: str, run: int) -> Iterator[int]:
-        """Yield the lines where the quotation begins, if it ends within `run` more."""
+        """Yield the numbers of lines where the quotation begins, if it ends at most `run` lines later."""
         before = 0
         for begins in quotation_starts(self._text, quote):
             at = bisect_right(self._starts, begins) - 1
@@ -287,30 +279,30 @@ def _goes_on(before: str, after: str) -> bool:
 
 
 NEAR = 1
-"""Lines after its place where a quotation may begin: programs count from 0."""
+"""Lines after the cited one where a quotation may begin: programs count lines from 0."""
 
 
 RUN = 4
-"""Lines after its place that a quotation may continue."""
+"""Lines after the cited ones into which a quotation may continue."""
 
 
 MOST_LINES = 200
 
 
 LONGEST_PASSAGE = 200_000
-"""Characters of a passage searched: files may be one line."""
+"""Most characters of a passage that are searched: a file may be one line."""
 
 
 MOST_CORRECTED = 20_000_000
-"""Characters of documents indexed to correct places."""
+"""Most characters of documents indexed per answer to correct places."""
 
 
 MOST_SEARCHED = 100_000_000
-"""Characters searched per answer; later citations fail."""
+"""Most characters searched per answer; after that, citations count as invalid."""
 
 
 ROUNDS = 4
-"""Removals may expose hidden citations; only attackers nest deeper."""
+"""Rounds of checks per answer: a removal may form a new citation, and only attackers nest deeper."""
 
 
 OPEN, CLOSE = '"“„«', '"”“»'
@@ -335,11 +327,10 @@ LINK = re.compile(r"https?://\S+")
 
 
 NAMELESS = "context"
-"""Name of a text without one: part of any document."""
+"""Name that stands in citations for a text without a name; any document may be meant."""
 
 
 BARE = re.compile(r"l?\d+(?:[-\u2013]l?\d+)?")
-"""A bare line number, as shown to models before lines."""
 
 
 AROUND = f" <>,:-\u2013{BAR}"
@@ -350,7 +341,7 @@ TARGET = re.compile(r"\([^()\s]{0,500}\)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedAnswer:
-    """An answer with only valid citations, and their counts."""
+    """An answer without invalid citations; `held` counts valid ones, `dropped` removed ones."""
 
     text: str
     held: int
@@ -359,14 +350,14 @@ class CheckedAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
-    """One citation: place, quotation, and text as written."""
+    """One citation: its place (`head`), its quotation, and both as written (`raw`)."""
 
     head: str
     quote: str
     raw: str
 
     def at(self, place: str) -> str:
-        """Return the citation with this place, without copied line numbers."""
+        """Return the citation's text with this place, and without line numbers copied into the quotation."""
         marks = self.raw[len(self.head) :].replace(self.quote, without_line_numbers(self.quote))
         if _lookup_key(place) == _lookup_key(self.head):
             return self.head.replace(BAR, "") + marks
@@ -374,15 +365,14 @@ class Citation:
 
 
 def check_citations(text: str, documents: Sequence[Document]) -> CheckedAnswer:
-    """Return the answer without invalid citations.
+    """Remove an answer's invalid citations, and correct wrong places.
 
-    Slow for long texts: use a thread.
+    Slow for long texts: call it in a thread.
     """
     return check_citations_in(text, CitationIndex(documents))
 
 
 def check_citations_in(text: str, library: CitationIndex) -> CheckedAnswer:
-    """Check with an existing index, which caches look-ups."""
     dropped = 0
     for _ in range(ROUNDS):
         checked = _check_round(text, library)
@@ -421,7 +411,6 @@ def _check_round(text: str, library: CitationIndex) -> CheckedAnswer:
 def _bracket(
     text: str, start: re.Match[str], bound: int, library: CitationIndex
 ) -> tuple[list[Citation], int]:
-    """Return a bracket's citations and its end; none without a quotation."""
     if start[2] == "]":
         return [], start.end()
     found: list[Citation] = []
@@ -444,7 +433,6 @@ def _bracket(
 
 
 def _end_of_unclosed(text: str, since: int, bound: int) -> int:
-    """Return the end of an unclosed bracket: `]`, else the line's end."""
     closed = text.find("]", since, bound)
     if closed >= 0:
         return closed + 1
@@ -455,9 +443,9 @@ def _end_of_unclosed(text: str, since: int, bound: int) -> int:
 
 
 class CitationIndex:
-    """Index of citable documents by place, for one answer.
+    """Documents by name and part, to check one answer.
 
-    `most_corrected`: characters searched to correct places.
+    `most_corrected`: most characters indexed to correct places.
     """
 
     def __init__(self, documents: Sequence[Document], most_corrected: int = MOST_CORRECTED) -> None:
@@ -471,12 +459,11 @@ class CitationIndex:
         self._left = MOST_SEARCHED
         self._passages: dict[tuple[int, int, int], str] = {}
         self._places: dict[tuple[str, str], str] = {}
-        """Look-ups cached for later rounds."""
         self._indexed: dict[int, QuotationIndex] = {}
         self._left_to_index = most_corrected
 
     def is_cited(self, head: str, *, quoted: bool) -> bool:
-        """True if the bracket is a citation, valid or not."""
+        """True if `head` begins a citation, valid or not. `quoted`: a quotation follows."""
         key = self._cited(head) if quoted else _lookup_key(head)
         found = LINES.match(key) or PAGE.match(key)
         known = key in self._parts or (found is not None and found[1] in self._named)
@@ -486,7 +473,7 @@ class CitationIndex:
         return known or place is not None or key in self._named
 
     def correct(self, citation: Citation) -> str:
-        """Return the citation, its place corrected; empty if invalid."""
+        """Return the citation's text with the right place; empty if it is invalid."""
         key, quote = self._cited(citation.head), without_line_numbers(citation.quote)
         if (key, quote) not in self._places:
             self._places[key, quote] = self._place(key, quote)
@@ -494,14 +481,14 @@ class CitationIndex:
         return place and citation.at(place)
 
     def _cited(self, head: str) -> str:
-        """Return the cited place; a bare line number belongs to NAMELESS."""
+        """Return the key of the cited place; a line number alone belongs to NAMELESS."""
         key = _lookup_key(head)
         if BARE.fullmatch(key) and key not in self._named and key not in self._parts:
             return f"{NAMELESS}:{key}"
         return key
 
     def _place(self, key: str, quote: str) -> str:
-        """Return the given place if valid, else the only one with these words; empty if none."""
+        """Return the cited place if the words are there, else the only place that has them, else ""."""
         for place, passage, begins in self._named_passages(key):
             if self._spend_search(len(passage)) and passage_holds(passage, quote, begins):
                 return place
@@ -521,7 +508,7 @@ class CitationIndex:
         return self._named.get(name) or parts
 
     def _lines(self, document: Document, quote: str) -> Sequence[int]:
-        """Return the first two lines where the words begin; none in long documents."""
+        """Return the first two lines where the words begin; none if the document is too long to index."""
         known = id(document)
         if known not in self._indexed:
             if len(document.text) > self._left_to_index:
@@ -531,7 +518,6 @@ class CitationIndex:
         return [*islice(self._indexed[known].lines_with(quote, RUN), 2)]
 
     def _named_passages(self, key: str) -> Iterator[tuple[str, str, int]]:
-        """Yield (place, passage, limit of the quotation's start)."""
         page = PAGE.fullmatch(key)
         named = f"{page[1]} p.{int(page[2])}" if page else key
         for passage, begins in self._of_part(named):
@@ -546,7 +532,6 @@ class CitationIndex:
                     yield f"{document.name}:{last + NEAR}", passage, begins
 
     def _of_part(self, key: str) -> Iterator[tuple[str, int]]:
-        """Yield a message or page, and its continuation on the next page."""
         for document, number in self._parts.get(key, ()):
             part = document.parts[number]
             own = self._normal(document, part.first, part.last)
@@ -565,7 +550,6 @@ class CitationIndex:
             yield self._normal(document, first, last + RUN), len(own)
 
     def _normal(self, document: Document, first: int, last: int) -> str:
-        """Return the lines in normal form; empty beyond the limit."""
         key = (id(document), first, last)
         if key not in self._passages:
             raw = document.passage(first, last)[:LONGEST_PASSAGE]

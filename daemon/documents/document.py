@@ -1,7 +1,7 @@
 r"""Documents: texts with citable places, and line numbers for models.
 
-Lines end with "\n" and count from 1; the line before each part holds its name in brackets. The bar after line
-numbers is rare in texts: copied numbers can be removed.
+Lines end with "\n" and count from 1. The line before each part holds the part's name in brackets. Models see
+a rare character, the bar, after each line number, so copied numbers can be removed from quotations.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ UNNAMED = "file"
 
 
 NO_NAME = re.compile('[\\[\\]"“”„«»<>`]')
-"""Characters that end a name in citations."""
+"""Characters that would end a name in a citation."""
 
 
 class DocumentError(Exception):
-    """An unreadable file; the text names a remedy."""
+    """Failure to read a file; the text names a remedy."""
 
     recorded_name = "DocumentError"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentPart:
-    """A page or message: name in citations ("paper.pdf p.3", a permalink), first and last line."""
+    """A page or message: its name in citations ("paper.pdf p.3", a permalink), its first and last line."""
 
     name: str
     first: int
@@ -40,10 +40,10 @@ class DocumentPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A text and its places.
+    """A text and its citable places.
 
-    `kind`: "text", "csv", "json", "pdf", "docx" or "thread". `parts` are ordered and disjoint; `notes` tell
-    guesses and omissions.
+    `kind`: "text", "csv", "json", "pdf", "docx" or "thread". `parts` are in order and do not overlap. `notes`
+    are sentences about guesses and omissions.
     """
 
     name: str
@@ -62,18 +62,17 @@ class Document:
 
     @property
     def line_count(self) -> int:
-        """Number of lines; 0 for an empty text."""
         return len(self._starts)
 
     def place(self, line: int) -> str:
-        """Return the citation of a line: its part, else "name:line"."""
+        """Return the place to cite for a line: the name of its part, else "name:line"."""
         at = bisect_right(self.parts, line, key=attrgetter("first"))
         if at and line <= self.parts[at - 1].last:
             return self.parts[at - 1].name
         return f"{self.name}:{line}"
 
     def passage(self, first: int, last: int) -> str:
-        """Return these lines, inclusive; missing ones are omitted."""
+        """Return the lines `first` to `last`, as far as they exist."""
         first, last = max(first, 1), min(last, self.line_count)
         if first > last:
             return ""
@@ -86,9 +85,9 @@ class Document:
 def document_of_parts(
     name: str, parts: Iterable[tuple[str, str]], *, kind: str, notes: tuple[str, ...] = ()
 ) -> Document:
-    """Return a document of named, non-blank parts.
+    """Return a document of parts, given as names and texts, without blank ones.
 
-    Slow for long texts: use a thread.
+    Slow for long texts: call it in a thread.
     """
     text: list[str] = []
     places: list[DocumentPart] = []
@@ -104,13 +103,12 @@ def document_of_parts(
 
 
 def document_of_pages(name: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield pages as numbered parts."""
     for number, text in enumerate(texts, start=1):
         yield f"{name} p.{number}", text
 
 
 def clean_name(name: str) -> str:
-    """Return a printable name without brackets or quotes."""
+    """Return a short, printable name without brackets or quotes; "file" if nothing is left."""
     shown = "".join(letter if letter.isprintable() else " " for letter in name)
     return " ".join(NO_NAME.sub("_", shown).split())[:LONGEST_NAME] or UNNAMED
 
@@ -119,17 +117,15 @@ BAR = "\u2502"
 
 
 COPIED = re.compile(rf"(?:(?<=\s)|^)\d+{BAR}\s?|\s?(?<=\s)\d*{BAR}(?=\s|$)")
-"""A copied line number, or its remainder."""
 
 
 def with_line_numbers(text: str, first: int = 1) -> str:
-    """Return the text with numbered lines."""
     lines = text.removesuffix("\n").split("\n")
     return "\n".join(f"{number}{BAR} {line}" for number, line in enumerate(lines, first))
 
 
 def without_line_numbers(quote: str) -> str:
-    """Return the quotation without line numbers."""
+    """Return the quotation without line numbers that a model copied."""
     if BAR not in quote:
         return quote
     return COPIED.sub("", quote).strip()

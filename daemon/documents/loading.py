@@ -1,8 +1,8 @@
-"""Loading of shared files: bytes become a document, or an error that says why not and what to do.
+"""Loading of shared files: bytes become a document, or an error that names the cause and a remedy.
 
-Formats are recognised by first bytes, then name; texts are decoded in pieces in a thread, so that the event
-loop is not blocked. PDF and DOCX are parsed only in a confined child, whose output is untrusted: it is
-bounded, and none of its text becomes a message of ours.
+Formats are recognised by the first bytes, then by name. Texts are decoded in a thread, so that the event loop
+is not blocked. PDF and DOCX files are parsed in a confined child process. Its output is untrusted: it is
+limited, and our messages never quote it.
 """
 
 from __future__ import annotations
@@ -93,7 +93,6 @@ BEGINNINGS: tuple[tuple[re.Pattern[bytes], str], ...] = (
     ),
     (re.compile(rb"\{\\rtf"), RICH),
 )
-"""Beginnings of unreadable files."""
 
 
 OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -114,7 +113,6 @@ PDF = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,64}%PDF-")
 
 
 PDF_WITHIN = 1024
-"""Bytes searched for a PDF's beginning."""
 
 
 KINDS: Mapping[str, str] = {".csv": "csv", ".tsv": "csv", ".json": "json"}
@@ -144,7 +142,6 @@ def file_ending(name: str) -> str:
 
 
 def recognise_format(name: str, data: bytes) -> Format:
-    """Return the format. Raises DocumentError for unreadable ones."""
     if PDF.match(data) or (file_ending(name) == ".pdf" and b"%PDF-" in data[:PDF_WITHIN]):
         return "pdf"
     if data.startswith(b"PK\x03\x04"):
@@ -177,7 +174,7 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-"""Byte order marks; UTF-32 before UTF-16, whose mark it begins with."""
+"""Byte order marks. UTF-32 stands before UTF-16, since a UTF-32 mark begins with a UTF-16 mark."""
 
 
 UNMARKED = (
@@ -186,7 +183,7 @@ UNMARKED = (
     (re.compile(rb"<\0[^\0]\0"), "utf-16-le"),
     (re.compile(rb"\0<\0[^\0]"), "utf-16-be"),
 )
-"""Beginnings of unmarked multi-byte XML and HTML (XML 1.0, appendix F)."""
+"""First bytes of UTF-16 and UTF-32 markup without a byte order mark (XML 1.0, appendix F)."""
 
 
 MARKUP = re.compile(rb"\s*<[!?a-zA-Z]")
@@ -196,36 +193,38 @@ MARKUP_ENDINGS = frozenset({".html", ".htm", ".xhtml", ".xht", ".shtml", ".xml"}
 
 
 TAG = b"<meta"
-"""Equal in all ASCII-compatible encodings, unlike EBCDIC."""
+"""Bytes that decode to `<meta` only in encodings compatible with ASCII."""
 
 
 STYLES = re.compile(rb'@charset "([\w.:-]{1,40})";')
 
 
 TEXT_CODEC = re.compile(r"(?:cp|mac|koi8|kz|ptcp|iso8859|iso2022|euc|gb|hz|big5|shift|johab|tis|hp)[\w-]*")
-"""Single- and double-byte encodings; codecs that unpack or escape (zlib, rot13) are excluded."""
+"""Python's single- and double-byte encodings, without codecs that unpack or escape (zlib, rot13)."""
 
 
 OTHER_LINES = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-"""Line breaks of `str.splitlines` that editors ignore; replaced, so that all count lines alike."""
+"""Line breaks of `str.splitlines` that editors ignore. Spaces replace them, so that line numbers agree with
+editors.
+"""
 
 
 CONTROL = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
 MOST_CONTROL = 0.05
-"""Largest share of control characters in a text."""
+"""Largest share of control characters in a file that counts as text."""
 
 
 HIGH = re.compile(rb"[\x80-\xff]+")
 
 
 MOST_HIGH = 0.3
-"""Largest share of bytes above 127 in western text."""
+"""Largest share of bytes above 127 in a file that counts as Windows-1252."""
 
 
 FEW = 10
-"""Good characters per broken one that indicate damaged UTF-8."""
+"""Good non-ASCII characters per broken one from which a file counts as damaged UTF-8."""
 
 
 Decoded = tuple[str, tuple[str, ...]]
@@ -252,7 +251,9 @@ BLANK = "{name} holds no text: there is nothing to read in it."
 
 
 def decode_text(name: str, data: bytes, most: int) -> Decoded:
-    r"""Return the text, with "\n" line ends, and notes. Raises DocumentError."""
+    r"""Return the text, with "\n" line ends, and notes. `most` limits its characters.
+    Raises DocumentError.
+    """
     for mark, encoding in MARKS:
         if data.startswith(mark):
             return _decode_damaged(name, data[len(mark) :], encoding, most)
@@ -262,7 +263,7 @@ def decode_text(name: str, data: bytes, most: int) -> Decoded:
     if b"\0" in data:
         raise DocumentError(f"{name} {BINARY}.")
     declared = declared_encoding(name, data)
-    if declared and data.isascii():  # some encodings use only ASCII bytes
+    if declared and data.isascii():  # some encodings (ISO-2022) use only ASCII bytes
         return _decode_damaged(name, data, declared, most)
     try:
         text = _joined_text(name, data, "utf-8", "strict", most)
@@ -276,9 +277,9 @@ def decode_text(name: str, data: bytes, most: int) -> Decoded:
 
 
 def declared_encoding(name: str, data: bytes) -> str:
-    """Return the encoding that XML, HTML or CSS declares, as Python's name.
+    """Return Python's name of the encoding that XML, HTML or CSS declares.
 
-    Empty for none, UTF-8, unknown ones, or impossible ones (UTF-16).
+    Empty if the declared encoding is missing, unknown, UTF-8 or incompatible with ASCII.
     """
     styles = STYLES.match(data)
     if styles:
@@ -293,7 +294,6 @@ def declared_encoding(name: str, data: bytes) -> str:
 
 
 def _decode_undeclared(name: str, data: bytes, most: int) -> Decoded:
-    """Decode text that is not UTF-8 and declares nothing."""
     broken, good = _count_broken_utf8(data)
     if good >= FEW * broken:
         return _decode_damaged(name, data, "utf-8", most)
@@ -304,7 +304,7 @@ def _decode_undeclared(name: str, data: bytes, most: int) -> Decoded:
 
 
 def text_pieces(data: bytes, encoding: str, errors: str) -> Iterator[str]:
-    r"""Yield decoded pieces with "\n" line ends. Raises UnicodeDecodeError."""
+    r"""Yield the decoded text in pieces, with "\n" line ends. Raises UnicodeDecodeError."""
     decoder = IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(errors), translate=True)
     for at in range(0, len(data), PIECE):
         yield OTHER_LINES.sub(" ", decoder.decode(data[at : at + PIECE]))
@@ -321,7 +321,6 @@ def _decode_damaged(name: str, data: bytes, encoding: str, most: int) -> Decoded
 
 
 def _decode_windows(name: str, data: bytes, most: int) -> Decoded:
-    """Decode as Windows-1252, if plausible."""
     high = 0
     for at in range(0, len(data), PIECE):
         piece = data[at : at + PIECE]
@@ -332,7 +331,7 @@ def _decode_windows(name: str, data: bytes, most: int) -> Decoded:
 
 
 def _count_broken_utf8(data: bytes) -> tuple[int, int]:
-    """Return (broken, good non-ASCII) characters if read as UTF-8."""
+    """Return the numbers of broken and of good non-ASCII characters when read as UTF-8."""
     broken = good = 0
     for piece in text_pieces(data, "utf-8", "replace"):
         lost = piece.count("\ufffd")
@@ -379,7 +378,7 @@ REFUSED: Mapping[str, str] = {
     "long": TOO_LONG,
     "slow": "{name} was not read within {seconds:g} seconds: split it, or save it as plain text.",
 }
-"""Sentences by a child's refusal; may name its limits."""
+"""Sentences for people, by the key with which a child refuses a file; some name a limit."""
 
 
 NOTED: Mapping[str, str] = {
@@ -396,7 +395,7 @@ NOTED: Mapping[str, str] = {
     "attached": "Files attached to {name}, which are not read: {count}.",
     "xfa": "The form in {name} is an XFA form, which is not read: print it to a PDF, and share that.",
 }
-"""Sentences by a child's counts."""
+"""Sentences for people, by the name of a count that a child reports."""
 
 
 def notes_in_words(name: str, counts: Mapping[str, int]) -> tuple[str, ...]:
@@ -410,7 +409,6 @@ CHUNK = 2**16
 
 
 MOST_REPORT = 4_096
-"""Bytes of a child's report."""
 
 
 START = (
@@ -421,9 +419,9 @@ START = (
 async def extract_in_child(
     child: str, name: str, data: bytes, room: ChildLimits
 ) -> tuple[bytes, Mapping[str, int]]:
-    """Return the text and counts from a child module. Raises DocumentError.
+    """Run a child module on a file; return the text, and counts of unread content. Raises DocumentError.
 
-    The child has no environment and has ended on return, also after cancellation.
+    The child has no environment, and has ended on return, also after cancellation.
     """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", "-B", "-X", "utf8", "-c", START, str(PROJECT), child),
@@ -447,7 +445,7 @@ async def extract_in_child(
 
 
 async def feed_child(process: asyncio.subprocess.Process, data: bytes) -> None:
-    """Write the file; the child need not read all of it."""
+    """Write the file to the child, which need not read all of it."""
     assert process.stdin
     with suppress(ConnectionError):
         for at in range(0, len(data), CHUNK):
@@ -457,7 +455,6 @@ async def feed_child(process: asyncio.subprocess.Process, data: bytes) -> None:
 
 
 async def read_child_output(process: asyncio.subprocess.Process, most: int) -> bytes:
-    """Return the output, a little more than `most` bytes if it is longer."""
     assert process.stdout
     taken = bytearray()
     while len(taken) <= most:
@@ -481,10 +478,10 @@ async def end_child(process: asyncio.subprocess.Process) -> None:
 def parse_child_output(
     name: str, taken: bytes, most: int, room: ChildLimits
 ) -> tuple[bytes, Mapping[str, int]]:
-    """Return the text and counts of a child's output. Raises DocumentError."""
+    """Return text and counts from a child's output. Raises DocumentError for a refusal or too much output."""
     head, ended, _ = taken[:MOST_REPORT].partition(b"\n")
     if not ended:
-        head = b""  # incomplete
+        head = b""
     try:
         report = json.loads(head)
         refused, noted = report["refused"], report["noted"]
@@ -502,15 +499,15 @@ def parse_child_output(
 
 
 MOST_BYTES = 100 * 2**20
-"""Largest file, in bytes."""
+"""Bytes of the largest file that is read."""
 
 
 MOST_JSON = 2**20
-"""Characters up to which JSON is validated."""
+"""Characters of the longest JSON file that is validated."""
 
 
 SHORT = 2**16
-"""Bytes decoded without a thread."""
+"""Most bytes that are decoded without a thread."""
 
 
 ROOM = ChildLimits()
@@ -528,10 +525,9 @@ NO_JSON = "{name} is not valid JSON (line {line}: {why}): it was read as plain t
 
 
 async def read_document(name: str, data: bytes, room: ChildLimits = ROOM) -> Document:
-    """Return the document of a file, with a cleaned name.
+    """Return a file's document, under a cleaned name. Raises DocumentError.
 
-    Reads at most MOST_BYTES; `room` limits the result. Parallel calls use one child each. Raises
-    DocumentError.
+    `room` limits the text, and the child process that a PDF or DOCX file needs.
     """
     name = clean_name(name)
     if not data:
@@ -585,7 +581,7 @@ def paragraphs_document(name: str, body: bytes, notes: tuple[str, ...]) -> Docum
 
 
 def clean_extracted(body: bytes) -> str:
-    """Return the child's text, cleaned; form feeds between pages stay."""
+    """Return the child's text without unusual line breaks and null characters; form feeds stay."""
     texts = ["".join(text_pieces(part, "utf-8", "replace")) for part in body.split(PAGE.encode())]
     return PAGE.join(texts).replace("\0", " ")
 

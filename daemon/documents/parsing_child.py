@@ -1,5 +1,6 @@
-"""The parsing child: confined before reading, it writes a `ChildReport` as JSON line, then UTF-8 text.
+"""Child process that parses one file.
 
+The child confines itself before it reads, then writes a `ChildReport` as a JSON line, and the text in UTF-8.
 Form feeds separate pages.
 """
 
@@ -17,18 +18,18 @@ PAGE = "\f"
 
 
 FILES = 32
-"""File descriptors; late imports need some."""
+"""Most file descriptors of a child: late imports need some."""
 
 
 class FileUnreadable(Exception):
-    """An unreadable file, with a key of the refusal sentences."""
+    """Refusal of a file; the text is a key of the sentences for people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildLimits:
-    """Limits of a child: CPU seconds, bytes of memory, and output.
+    """Limits of a child: seconds, bytes of memory, characters and pages of the result.
 
-    `unpacked`: bytes of all packed files.
+    `unpacked`: most bytes of all unpacked zip parts together.
     """
 
     seconds: float = 60.0
@@ -40,18 +41,18 @@ class ChildLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildReport:
-    """Result: a key in `refused`, else counts."""
+    """Result of a child: a refusal's key in `refused`, or counts of unread content in `noted`."""
 
     refused: str = ""
     noted: Mapping[str, int] = field(default_factory=dict)
 
 
 Extract = Callable[[bytes, ChildLimits], tuple[str, Mapping[str, int]]]
-"""Returns text and counts. Raises FileUnreadable, MemoryError or RecursionError."""
+"""Function from a file to text and counts. Raises FileUnreadable, MemoryError or RecursionError."""
 
 
 def run_child(extract: Extract) -> None:
-    """Extract stdin to stdout; the last argument holds the limits as JSON."""
+    """Extract text from stdin to stdout; the last command-line argument holds the limits as JSON."""
     room = ChildLimits(**json.loads(sys.argv[-1]))
     confine_child(room)
     body = b""
@@ -70,7 +71,7 @@ def run_child(extract: Extract) -> None:
 
 
 def confine_child(room: ChildLimits) -> None:
-    """Apply the limits where supported: no file, dump or subprocess."""
+    """Limit this process, and forbid writing files, core dumps and subprocesses, where supported."""
     seconds = math.ceil(room.seconds)
     for limit, most in (
         (resource.RLIMIT_AS, room.memory),

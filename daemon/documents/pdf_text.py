@@ -1,5 +1,5 @@
-"""Text of PDF pages, with form fields, check boxes and comments in their lines; runs only in the confined
-child.
+"""Text of PDF pages, with form fields, check boxes and comments beside their labels. Only the confined child
+runs this code.
 """
 
 from __future__ import annotations
@@ -44,15 +44,14 @@ DEEPEST = 32
 
 
 SLACK = 2.0
-"""Points by which a baseline may miss its box."""
 
 
 NEAR = 20.0
-"""Points from a box to the label after it, and from a field to the label above."""
+"""Most points from a check box to the label after it, and from a field to the label above it."""
 
 
 LETTER = 0.5
-"""Width of a letter in font sizes."""
+"""Assumed width of a letter as a share of the font size."""
 
 
 TAGS = re.compile(r"<[^<>]{0,1000}>")
@@ -60,8 +59,6 @@ TAGS = re.compile(r"<[^<>]{0,1000}>")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextPiece:
-    """A text piece and its start, in points from the lower left corner."""
-
     text: str
     x: float
     y: float
@@ -74,18 +71,18 @@ class TextPiece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageMark:
-    """A mark on a page: text, name, and place (left, bottom, right, top)."""
+    """A field value, check box or comment: text, field name and rectangle (left, bottom, right, top)."""
 
     kind: Literal["value", "tick", "comment"]
     text: str
     name: str
     place: tuple[float, float, float, float]
     on_text: bool = False
-    """True if the place is its text."""
+    """True if the rectangle covers the commented text."""
 
 
 def page_marks(page: PageObject, broken: tuple[type[Exception], ...], unread: Counter[str]) -> list[PageMark]:
-    """Return a page's marks in order; damaged ones and attached files are counted."""
+    """Return a page's marks in order; count damaged ones and attached files in `unread`."""
     try:
         annotations = list(cast(ArrayObject, page.get("/Annots", ArrayObject()).get_object()))
     except broken:
@@ -104,7 +101,7 @@ def page_marks(page: PageObject, broken: tuple[type[Exception], ...], unread: Co
 
 
 def insert_marks(pieces: Sequence[TextPiece], marks: Sequence[PageMark]) -> str:
-    """Return the text with marks beside labels, others last."""
+    """Return the text with each mark beside its label, and marks without a label at the end."""
     before: dict[int, list[str]] = {}
     after: dict[int, list[str]] = {}
     last: list[str] = []
@@ -130,7 +127,7 @@ def insert_marks(pieces: Sequence[TextPiece], marks: Sequence[PageMark]) -> str:
 
 
 def _label_of(mark: PageMark, pieces: Sequence[TextPiece]) -> tuple[int, bool]:
-    """Return a mark's label (-1: none), and True if the mark precedes it."""
+    """Return the index of a mark's label (-1: none), and True if the mark precedes the label."""
     left, bottom, right, top = mark.place
     shown = [at for at, piece in enumerate(pieces) if piece.text.strip()]
     line = [at for at in shown if bottom - SLACK <= pieces[at].y <= top + SLACK]
@@ -155,7 +152,6 @@ def _label_of(mark: PageMark, pieces: Sequence[TextPiece]) -> tuple[int, bool]:
 
 
 def _piece_before_comment(mark: PageMark, pieces: Sequence[TextPiece], line: Sequence[int]) -> int:
-    """Return the piece before a comment: the last one marked, or the one beside it."""
     _, bottom, _, top = mark.place
     if mark.on_text:
         return min(line, key=lambda at: (round(pieces[at].y), -pieces[at].x), default=-1)
@@ -213,7 +209,6 @@ def _field_mark(widget: DictionaryObject, place: tuple[float, float, float, floa
 
 
 def _inherited(widget: DictionaryObject, key: str) -> object:
-    """Return a field's entry, maybe inherited."""
     at: object = widget
     for _ in range(DEEPEST):
         if not isinstance(at, DictionaryObject):
@@ -230,7 +225,6 @@ def _flags(value: object) -> int:
 
 
 def _name(widget: DictionaryObject) -> str:
-    """Return a field's full name, parents first."""
     names: list[str] = []
     at: object = widget
     for _ in range(DEEPEST):
@@ -263,7 +257,6 @@ def _chosen(widget: DictionaryObject, value: object) -> list[str]:
 
 
 def _text(value: object) -> str:
-    r"""Return a string or stream with "\n" line ends."""
     if value is None:
         return ""
     if hasattr(value, "get_object"):
@@ -290,11 +283,10 @@ PDF_ERRORS = (
     ValueError,
     struct.error,
 )
-"""Exceptions of pypdf on malformed files."""
 
 
 def pdf_text(data: bytes, room: ChildLimits) -> tuple[str, Mapping[str, int]]:
-    """Return all pages' text, form feeds between, and counts."""
+    """Return the text of all pages, with form feeds between them, and counts of unread content."""
     try:
         reader = open_pdf(data, room)
         pages = list(reader.pages)
@@ -331,7 +323,7 @@ def pdf_text(data: bytes, room: ChildLimits) -> tuple[str, Mapping[str, int]]:
 
 
 def open_pdf(data: bytes, room: ChildLimits) -> PdfReader:
-    """Return the reader; files locked only against changes open too. Raises FileUnreadable."""
+    """Open a PDF, even one locked against changes. Raises FileUnreadable if a password is needed."""
     try:
         reader = PdfReader(BytesIO(data), strict=False)
     except (DependencyError, NotImplementedError):
@@ -348,7 +340,6 @@ def open_pdf(data: bytes, room: ChildLimits) -> PdfReader:
 
 
 def page_text(page: PageObject, unread: Counter[str]) -> str:
-    """Return a page's text with fields and comments beside labels."""
     marks = page_marks(page, PDF_ERRORS, unread)
     if not marks:
         return page.extract_text()
@@ -361,12 +352,11 @@ def page_text(page: PageObject, unread: Counter[str]) -> str:
 
     text = page.extract_text(visitor_text=visit)
     if "".join(piece.text for piece in pieces).split() != text.split():
-        pieces = [TextPiece(text=text, x=0.0, y=math.inf, size=0.0)]  # positions unknown: marks come last
+        pieces = [TextPiece(text=text, x=0.0, y=math.inf, size=0.0)]  # without positions, marks come last
     return insert_marks(pieces, marks)
 
 
 def picture_keys(page: PageObject) -> Iterator[object]:
-    """Yield a key per picture, equal across pages."""
     try:
         resources = page.get("/Resources", DictionaryObject()).get_object()
         things = resources.get("/XObject", DictionaryObject()).get_object()
@@ -379,7 +369,6 @@ def picture_keys(page: PageObject) -> Iterator[object]:
 
 
 def count_attachments(reader: PdfReader) -> int:
-    """Return the number of attached files."""
     try:
         return sum(1 for _ in reader.attachment_list)
     except PDF_ERRORS:
@@ -387,7 +376,7 @@ def count_attachments(reader: PdfReader) -> int:
 
 
 def has_only_xfa(reader: PdfReader) -> bool:
-    """True if the form is XFA only, without page fields."""
+    """True if the PDF has an XFA form, and no form fields on its pages."""
     try:
         form = reader.root_object.get("/AcroForm", DictionaryObject()).get_object()
         return "/XFA" in form and not form.get("/Fields", ArrayObject()).get_object()

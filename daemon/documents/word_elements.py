@@ -1,7 +1,8 @@
 """Elements of Word documents: paragraph styles, list numbers, equations and symbol fonts.
 
-Word stores how lists count, not their numbers. Equations use Word's linear form: (a+b)/2, x^2, √(n),
-∑_(i=1)^n. Symbols follow mammoth (github.com/mwilliamson/dingbat-to-unicode), but boxes are always ☐, ☑ or ☒.
+Word stores the rules of list numbers, not the numbers. Equations use Word's linear form: (a+b)/2, x^2, √(n),
+∑_(i=1)^n. Symbols follow mammoth (github.com/mwilliamson/dingbat-to-unicode), but all check boxes are ☐, ☑ or
+☒.
 """
 
 from __future__ import annotations
@@ -25,16 +26,14 @@ OFF = ("0", "false", "off")
 
 
 BODY_LEVEL = 9
-"""Outline level of body text."""
 
 
 DEEPEST = 20
-"""Length of style chains."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParagraphStyle:
-    """Style: lower-case name, base, outline level, list."""
+    """Paragraph style. `number` is the id of its list, `level` the list level; empty if not set."""
 
     name: str
     based_on: str
@@ -44,14 +43,12 @@ class ParagraphStyle:
 
 
 class ParagraphStyles:
-    """Styles by id; empty without a styles part."""
-
     def __init__(self, root: etree._Element | None) -> None:
         found = () if root is None else root.iterchildren(f"{W}style")
         self._styles = {one.get(f"{W}styleId", ""): _style(one) for one in found}
 
     def heading(self, style: str) -> int:
-        """Return a heading's level, 1 to 9; 0 if none."""
+        """Return the heading level of a style, 1 to 9; 0 if it is no heading."""
         for one in self._chain(style):
             named = HEADING.fullmatch(one.name)
             if named:
@@ -63,15 +60,15 @@ class ParagraphStyles:
         return 0
 
     def number_of(self, style: str) -> str:
-        """Return the style's list; empty if none."""
+        """Return the id of a style's list; empty if it has none."""
         return next((one.number for one in self._chain(style) if one.number), "")
 
     def level_of(self, style: str) -> str:
-        """Return the style's list level; empty if unset."""
+        """Return a style's list level; empty if not set."""
         return next((one.level for one in self._chain(style) if one.number or one.level), "")
 
     def numbered(self, style: str) -> str:
-        """Return the style, itself or a base, that defines the list."""
+        """Return the id of the style or base style that defines the list."""
         at = style
         for one in self._chain(style):
             if one.number:
@@ -80,7 +77,7 @@ class ParagraphStyles:
         return style
 
     def is_list(self, style: str) -> bool:
-        """True if the name marks a list item."""
+        """True if the name of the style, or of a base style, marks a list item."""
         return any(LIST.fullmatch(one.name) for one in self._chain(style))
 
     def _chain(self, style: str) -> Iterator[ParagraphStyle]:
@@ -92,21 +89,20 @@ class ParagraphStyles:
 
 
 def heading_level(level: str) -> int:
-    """Return the heading level of an outline level; 0 for body text."""
+    """Return the heading level of an outline level, which counts from 0; 0 for body text."""
     if not level.isdecimal() or int(level) >= BODY_LEVEL:
         return 0
     return int(level) + 1
 
 
 def word_value(element: etree._Element | None) -> str:
-    """Return `w:val`; empty if absent."""
     if element is None:
         return ""
     return element.get(f"{W}val", "")
 
 
 def is_switched_on(element: etree._Element) -> bool:
-    """True unless the switch is explicitly off."""
+    """True unless the element's value is "off", "false" or "0"."""
     return (_any_value(element) or "1").lower() not in OFF
 
 
@@ -129,11 +125,9 @@ def _style(element: etree._Element) -> ParagraphStyle:
 
 
 FIRST = 32
-"""Code of each table's first sign."""
 
 
 PRIVATE = 0xF000
-"""Offset that Office adds to codes."""
 
 
 PRIVATE_SIGN = re.compile("[\uf020-\uf0ff]")
@@ -171,13 +165,12 @@ SIGNS: Mapping[str, str] = {
         "🡇⮨⮩⮪⮫⮬⮭⮮⮯🡠🡢🡡🡣🡤🡥🡧🡦🡰🡲🡱🡳🡴🡵🡷🡶🢀🢂🢁🢃🢄🢅🢇🢆🢐🢒🢑🢓🢔🢖🢕🢗���������������"
     ),
 }
-"""Signs 32 to 255 by font."""
 
 
 def symbol_text(font: str, text: str) -> str:
-    """Return the text as displayed in a symbol font; other text is unchanged.
+    """Return text in a symbol font as the signs that Word displays; text in other fonts is unchanged.
 
-    Private-use signs default to Wingdings.
+    Private-use codes without a known font are read as Wingdings.
     """
     table = SIGNS.get(font.lower())
     if table is None and not PRIVATE_SIGN.search(text):
@@ -199,7 +192,6 @@ LEVELS = 9
 
 
 DEEPEST_LINK = 5
-"""Length of numbering style chains."""
 
 
 PLACE = re.compile(r"%([1-9])")
@@ -215,12 +207,12 @@ ROMAN = (
 
 
 MOST_REPEATED = 5_000
-"""Larger numbers use digits, since letters and Roman numerals grow with the value."""
+"""Largest number written in letters or Roman numerals, which grow with the value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListLevel:
-    """List level format; "%1" in `text` is the first level's number."""
+    """Format of a list level; "%1" in `text` stands for the first level's number."""
 
     start: int
     format: str
@@ -232,7 +224,7 @@ class ListLevel:
 
 @dataclass(slots=True, kw_only=True)
 class ListCount:
-    """A list's last numbers by level, and applied overrides."""
+    """The last number of each level of a list, and the start overrides already applied."""
 
     numbers: dict[int, int] = field(default_factory=dict)
     overridden: set[tuple[str, int]] = field(default_factory=set)
@@ -240,7 +232,7 @@ class ListCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListInstance:
-    """A list instance with overrides by level."""
+    """Use of the list definition `abstract`, with its own start numbers and formats by level."""
 
     abstract: str
     starts: Mapping[int, int]
@@ -248,7 +240,7 @@ class ListInstance:
 
 
 class ListNumbering:
-    """Counter of list items in call order."""
+    """Numbering of list items, counted in document order."""
 
     def __init__(self, root: etree._Element | None, styles: ParagraphStyles) -> None:
         self._nums: dict[str, ListInstance] = {}
@@ -263,18 +255,16 @@ class ListNumbering:
             self._abstract[name] = _levels(self._linked(name, definitions, styles))
 
     def has(self, num: str) -> bool:
-        """True if the list is defined."""
         return num in self._nums
 
     def level_of_style(self, num: str, style: str) -> int:
-        """Return the level of a style in a list; default 0."""
         if num not in self._nums:
             return 0
         levels = self._abstract.get(self._nums[num].abstract, {})
         return next((level for level, how in levels.items() if how.style == style), 0)
 
     def next_number(self, num: str, level: int) -> str:
-        """Count an item; return its number, "-" for bullets, empty without mark."""
+        """Count an item of list `num`; return its number, "-" for a bullet, or "" without a mark."""
         use = self._nums[num]
         levels = {**self._abstract.get(use.abstract, {}), **use.levels}
         how = levels.get(level)
@@ -297,7 +287,6 @@ class ListNumbering:
     def _linked(
         self, name: str, definitions: Mapping[str, etree._Element], styles: ParagraphStyles
     ) -> etree._Element | None:
-        """Return the definition with levels, maybe via a style."""
         found = definitions.get(name)
         for _ in range(DEEPEST_LINK):
             link = None if found is None else found.find(f"{W}numStyleLink")
@@ -347,7 +336,6 @@ def _level(element: etree._Element) -> ListLevel:
 
 
 def _number(text: str | None, default: int) -> int:
-    """Return a number, or the default if invalid or too large."""
     if text is None or not re.fullmatch(r"-?\d{1,9}", text):
         return default
     return int(text)
@@ -366,7 +354,6 @@ def _write_number(how: ListLevel, levels: Mapping[int, ListLevel], numbers: Mapp
 
 
 def format_number(number: int, form: str) -> str:
-    """Format a number; unknown formats use digits."""
     if form == "none":
         return ""
     if form == "decimalZero":
@@ -397,11 +384,9 @@ M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 
 
 LEFT_OUT = frozenset({f"{W}del", f"{W}moveFrom", f"{W}rPr", f"{M}rPr"})
-"""Deleted text and formatting."""
 
 
 INTEGRAL = "\u222b"
-"""Default sign of sums and integrals."""
 
 
 BAR = "\u0305"
@@ -414,7 +399,6 @@ BELOW = "\u0332"
 
 
 def linear_equation(element: etree._Element) -> str:
-    """Return an equation as text."""
     return "".join(_element_text(inner) for inner in element.iterchildren(tag=etree.Element))
 
 
@@ -440,7 +424,6 @@ def _property_value(element: etree._Element, name: str, default: str) -> str:
 
 
 def _grouped(text: str) -> str:
-    """Bracket anything beyond a letter, number or bracket."""
     whole = text.isalnum() or len(text) <= 1 or (text[0] == "(" and text.find(")") == len(text) - 1)
     return text if whole else f"({text})"
 
@@ -519,7 +502,6 @@ def _bar(element: etree._Element) -> str:
 
 
 def _marked(text: str, mark: str) -> str:
-    """Put a mark on a letter, or after several."""
     return text + mark if len(text) == 1 else f"({text}){mark}"
 
 
@@ -540,4 +522,3 @@ FORMS: Mapping[str, Callable[[etree._Element], str]] = {
     "acc": _accent,
     "bar": _bar,
 }
-"""Writers by form; other forms yield their text."""

@@ -1,7 +1,7 @@
-"""Text of DOCX files: a line per paragraph and table row; runs only in the confined child.
+"""Text of DOCX files, with a line for each paragraph and table row. Only the confined child runs this code.
 
 Headings begin with "#", list items with "-" or a number. Notes and comments follow the line that refers to
-them; deleted text is omitted. Zip parts are unpacked on demand, in total bounded; nothing is fetched.
+them; deleted text is omitted. Zip parts are unpacked on demand, up to a total size; nothing is fetched.
 """
 
 from __future__ import annotations
@@ -41,11 +41,10 @@ CHUNK = 2**16
 
 
 DEFINITIONS = re.compile(rb"<!(?:DOCTYPE|ENTITY)")
-"""XML definitions, absent from Office files; they enable expansion attacks."""
+"""XML definitions: Office files have none, and attackers use them to expand texts."""
 
 
 STRICT = re.compile(r"http://purl\.oclc\.org/ooxml/(\w+)/(\w+)")
-"""Namespaces of Strict Open XML, mapped to Transitional ones."""
 
 
 TRANSITIONAL = r"http://schemas.openxmlformats.org/\1/2006/\2"
@@ -59,9 +58,9 @@ PACKAGE = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartRelationship:
-    """A relationship: last word of its type, and target part or outside address.
+    """Link from one part to another, or to an outside `address`.
 
-    `part` is empty if missing.
+    `kind` is the last word of its type; `part` is empty if the target is missing or outside.
     """
 
     id: str
@@ -71,7 +70,9 @@ class PartRelationship:
 
 
 class OfficePackage:
-    """An opened Office file. Raises BadZipFile or LxmlError if damaged, FileUnreadable for a bomb."""
+    """An opened Office file. Methods raise BadZipFile or LxmlError if damaged,
+    FileUnreadable for a zip bomb.
+    """
 
     def __init__(self, data: bytes, room: ChildLimits) -> None:
         self._zip = ZipFile(BytesIO(data))
@@ -83,7 +84,6 @@ class OfficePackage:
             raise FileUnreadable("encrypted")
         self._files = {_key(file.filename): file for file in files}
         self._types: dict[str, str] = {}
-        """Content types by part name or dotted ending."""
         if CONTENT_TYPES.lower() in self._files:
             for declared in self.root(CONTENT_TYPES).iterchildren(tag=etree.Element):
                 name = declared.get("PartName") or f".{declared.get('Extension', '')}"
@@ -91,13 +91,12 @@ class OfficePackage:
 
     @property
     def names(self) -> list[str]:
-        """Part names in lower case, in order."""
         return list(self._files)
 
     def root(self, part: str) -> etree._Element:
-        """Return a part's XML root in Transitional namespaces. Raises KeyError if missing."""
+        """Return the root element of a part, in Transitional namespaces. Raises KeyError if missing."""
         content = self._unpack(part)
-        if DEFINITIONS.search(content.replace(b"\0", b"")):  # UTF-16 is ASCII with zero bytes
+        if DEFINITIONS.search(content.replace(b"\0", b"")):  # UTF-16 puts zero bytes between ASCII letters
             raise FileUnreadable("definitions")
         root = etree.fromstring(content, etree.XMLParser(resolve_entities=False, no_network=True))
         if STRICT.match(etree.QName(root).namespace or ""):
@@ -105,12 +104,10 @@ class OfficePackage:
         return root
 
     def content_type(self, part: str) -> str:
-        """Return the declared content type; empty if none."""
         key = _key(part)
         return self._types.get(key) or self._types.get(PurePosixPath(key).suffix, "")
 
     def relationships(self, part: str) -> list[PartRelationship]:
-        """Return a part's relationships, also to missing parts."""
         folder, _, name = part.rpartition("/")
         described = join(folder, "_rels", f"{name}.rels")
         if _key(described) not in self._files:
@@ -119,7 +116,6 @@ class OfficePackage:
         return [self._relationship(folder, one) for one in found]
 
     def all_relationships(self) -> Iterator[PartRelationship]:
-        """Yield all relationships, except of damaged parts."""
         for name in self._files:
             folder, _, file = name.rpartition("/")
             if folder.rpartition("/")[2] == "_rels" and file.endswith(".rels"):
@@ -138,7 +134,7 @@ class OfficePackage:
         return PartRelationship(id=element.get("Id", ""), kind=kind, part=part)
 
     def _unpack(self, part: str) -> bytes:
-        """Return a part's content, ignoring its declared size."""
+        """Unpack a part; count the real size, since the declared one may be false."""
         content = bytearray()
         with self._zip.open(self._files[_key(part)]) as file:
             while chunk := file.read(CHUNK):
@@ -190,7 +186,6 @@ LEFT_OUT = frozenset(
     f"{W}{name}"
     for name in ("moveFrom", "pPr", "rPr", "sdtPr", "sdtEndPr", "tblPr", "trPr", "tcPr", "sectPr", "ffData")
 )
-"""Moved-away text and formatting."""
 
 
 LETTERS: Mapping[str, str] = {
@@ -214,14 +209,13 @@ UNREAD: Mapping[str, str] = {
     f"{W}altChunk": "objects",
     f"{W}subDoc": "objects",
 }
-"""Counted but unread elements; their content (icons) is not counted."""
+"""Elements that are counted and not read; their content (an icon) is not counted."""
 
 
 NOTES: Mapping[str, str] = {f"{W}footnoteReference": "footnotes", f"{W}endnoteReference": "endnotes"}
 
 
 MARKS: Mapping[str, str] = {"footnotes": "[^{number}]", "endnotes": "[^e{number}]"}
-"""Note references, as in Markdown."""
 
 
 TICKED, EMPTY = "\u2612", "\u2610"
@@ -234,19 +228,19 @@ FORMULA = re.compile(r"\s*EQ\s+(.+)")
 
 
 RUBY_FORMULA = re.compile(r".*\\o\\ad\(\\s\\up\s*\d+\((.+)\),(.+)\)\s*")
-"""Old documents' notation of ruby text."""
+"""Old notation of ruby text: a word with its pronunciation above."""
 
 
 LONGEST_QUOTE = 200
-"""Characters quoted in a comment."""
+"""Most characters of the commented text that a comment quotes."""
 
 
 LONGEST_SHOWN = 2_000
-"""Characters kept of an open field's instruction and result."""
+"""Most characters kept of an open field's instruction, and of its result."""
 
 
 MOST_OPEN = 20
-"""Open fields and comment ranges tracked; others yield only text."""
+"""Most open fields, and open comment ranges, that are tracked."""
 
 
 @dataclass(slots=True)
@@ -256,14 +250,11 @@ class WordField:
 
 
 class WordText:
-    """A Word document: styles, lists, notes, and counts of unread content."""
-
     def __init__(self, package: OfficePackage, part: str) -> None:
         self.package = package
         self.part = part
         self.unread = Counter[str]()
         self.parts: dict[str, list[str]] = {}
-        """Related parts by kind."""
         for one in package.relationships(part):
             if one.part:
                 self.parts.setdefault(one.kind, []).append(one.part)
@@ -274,14 +265,13 @@ class WordText:
         self._numbered = Counter[str]()
 
     def lines(self) -> Iterator[str]:
-        """Yield all lines: headers, body, footers."""
         main = self.package.root(self.part)
         yield from self._headers_or_footers(main, "header")
         yield from StoryText(self, self.part).lines(main)
         yield from self._headers_or_footers(main, "footer")
 
     def note(self, kind: str, name: str) -> tuple[int, str]:
-        """Return a note's number and text; the text only once."""
+        """Return a note's number and text; the text is empty from the second call on."""
         key = (kind, name)
         if key not in self._numbers:
             self._numbered[kind] += 1
@@ -294,14 +284,13 @@ class WordText:
         return number, " ".join(" ".join(story.lines(element)).split())
 
     def comment(self, name: str) -> tuple[str, str]:
-        """Return a comment's author and text, only once."""
+        """Return a comment's author and text, both empty from the second call on."""
         author = ""
         if name in self._notes["comments"]:
             author = self._notes["comments"][name][1].get(f"{W}author", "")
         return author, self.note("comments", name)[1]
 
     def _related_root(self, kind: str) -> etree._Element | None:
-        """Return the root of this kind of part; None if missing or damaged, which is counted."""
         for part in self.parts.get(kind, ()):
             try:
                 return self.package.root(part)
@@ -317,7 +306,6 @@ class WordText:
         return {one.get(f"{W}id", ""): (story, one) for one in root.iterchildren(tag=etree.Element)}
 
     def _headers_or_footers(self, main: etree._Element, kind: str) -> Iterator[str]:
-        """Yield headers or footers, each text once."""
         targets = {one.id: one.part for one in self.package.relationships(self.part) if one.part}
         named = (one.get(f"{R}id", "") for one in main.iter(f"{W}{kind}Reference"))
         shown = set[str]()
@@ -334,7 +322,7 @@ class WordText:
 
 
 class StoryText:
-    """A part with text (body, header, footnotes) and its links."""
+    """A part with text (body, header, footnotes), its links, and its open fields."""
 
     def __init__(self, document: WordText, part: str) -> None:
         self._document = document
@@ -344,9 +332,7 @@ class StoryText:
         self._after: list[str] = []
         self._fields: list[WordField] = []
         self._ranges: dict[str, str] = {}
-        """Text of open comment ranges."""
         self._quotes: dict[str, str] = {}
-        """Text of closed ranges, until their comment."""
         self._inline: Mapping[str, Callable[[etree._Element], Iterator[str]]] = {
             f"{W}r": self._run,
             f"{W}sym": self._symbol,
@@ -366,7 +352,7 @@ class StoryText:
         }
 
     def lines(self, root: etree._Element) -> Iterator[str]:
-        """Yield the element's lines, each followed by its notes."""
+        """Yield an element's lines, each followed by its notes and comments."""
         _choose_alternatives(root)
         _show_ticks(root)
         for line in self._blocks(root):
@@ -379,7 +365,6 @@ class StoryText:
         return lines
 
     def _blocks(self, parent: etree._Element) -> Iterator[str]:
-        """Yield lines of paragraphs and tables, also in content controls and insertions."""
         for element in parent.iterchildren(tag=etree.Element):
             tag = str(element.tag)
             if tag == PARAGRAPH:
@@ -394,7 +379,6 @@ class StoryText:
                 yield from self._blocks(element)
 
     def _paragraph(self, element: etree._Element) -> Iterator[str]:
-        """Yield a paragraph with its mark, then its text boxes."""
         boxes, self._boxes = self._boxes, []
         pieces: list[str] = []
         for piece in self._paragraph_pieces(element):
@@ -434,7 +418,6 @@ class StoryText:
                 yield from self._paragraph_pieces(element)
 
     def _mark(self, element: etree._Element) -> str:
-        """Return the prefix of a heading or list item, and count it."""
         styles = self._document.styles
         style = word_value(element.find(f"{W}pPr/{W}pStyle"))
         number, level = self._number(element, style)
@@ -450,7 +433,7 @@ class StoryText:
         return ""
 
     def _number(self, element: etree._Element, style: str) -> tuple[str, int]:
-        """Return an item's number and level; below 0 outside lists."""
+        """Return a list item's number and level; the level is -1 outside lists."""
         styles, numbering = self._document.styles, self._document.numbering
         direct = element.find(f"{W}pPr/{W}numPr/{W}numId")
         number = styles.number_of(style) if direct is None else word_value(direct)
@@ -466,7 +449,6 @@ class StoryText:
         return numbering.next_number(number, level), level
 
     def _table(self, element: etree._Element) -> Iterator[str]:
-        """Yield one line per row; nested tables stay within their cell."""
         for row in _nested_elements(element, ROW):
             texts = [" ".join(self._blocks(cell)) for cell in _nested_elements(row, CELL)]
             line = " | ".join(" ".join(text.split()) for text in texts)
@@ -495,7 +477,6 @@ class StoryText:
         yield _address("".join(pieces), self._links.get(element.get(f"{R}id", ""), ""))
 
     def _ruby(self, element: etree._Element) -> Iterator[str]:
-        """Yield a word and its reading in brackets."""
         for part in element.iterchildren(f"{W}rubyBase"):
             yield from self._paragraph_pieces(part)
         above = "".join(
@@ -505,7 +486,7 @@ class StoryText:
             yield f"({above.strip()})"
 
     def _field_mark(self, element: etree._Element) -> Iterator[str]:
-        """Track a field; yield values that have no text."""
+        """Track a field; yield a value or address that the field's text does not show."""
         kind = element.get(f"{W}fldCharType")
         if kind == "begin":
             self._fields.append(WordField())
@@ -592,7 +573,6 @@ def _address(text: str, address: str) -> str:
 
 
 def _hidden_in(field: WordField) -> Iterator[str]:
-    """Yield a link's address or an old equation from the instruction."""
     link, formula = LINK.match(field.instruction), FORMULA.match(field.instruction)
     if link:
         yield _address(field.shown or "", link[1])
@@ -602,7 +582,6 @@ def _hidden_in(field: WordField) -> Iterator[str]:
 
 
 def _form_field(mark: etree._Element) -> Iterator[str]:
-    """Yield an old form field's value."""
     box, choice = mark.find(f"{W}ffData/{W}checkBox"), mark.find(f"{W}ffData/{W}ddList")
     if box is not None:
         yield _tick_of(box, f"{W}checked", f"{W}default")
@@ -619,7 +598,7 @@ def _tick_of(box: etree._Element, *names: str) -> str:
 
 
 def _show_ticks(root: etree._Element) -> None:
-    """Write each check box's state, whatever sign it shows."""
+    """Replace the sign of each check box by its recorded state."""
     for box in root.iter(f"{W14}checkbox"):
         content = box.find(f"../../{W}sdtContent")
         if content is None:
@@ -634,7 +613,7 @@ def _show_ticks(root: etree._Element) -> None:
 
 
 def _choose_alternatives(root: etree._Element) -> None:
-    """Keep one alternative of content for newer and older programs."""
+    """Keep only one of the forms in which content is stored for newer and older programs."""
     for element in list(root.iter(f"{MC}AlternateContent")):
         forms = list(element.iterchildren(tag=etree.Element))
         kept = next((one for one in forms if len(one)), None)
@@ -654,7 +633,6 @@ DOCX_ERRORS = (
     etree.LxmlError,
     zlib.error,
 )
-"""Exceptions of zipfile and lxml on malformed files."""
 
 
 OTHERS = (
@@ -664,7 +642,7 @@ OTHERS = (
     ("content.xml", "open"),
     ("meta-inf/container.xml", "book"),
 )
-"""Files that identify other zip formats."""
+"""Files that identify zip formats other than Word, with their refusal keys."""
 
 
 OFFICE = (
@@ -675,7 +653,7 @@ OFFICE = (
     ("macroenabled", "macros"),
     ("template", "macros"),
 )
-"""Content types of main parts that are not plain documents."""
+"""Words in content types of main parts that are not plain documents, with their refusal keys."""
 
 
 DOCUMENT = "word/document.xml"
@@ -685,7 +663,7 @@ MAIN = "wordprocessingml.document.main+xml"
 
 
 def docx_text(data: bytes, room: ChildLimits) -> tuple[str, Mapping[str, int]]:
-    """Return the text and counts of unread content."""
+    """Return the text, and counts of unread content. Raises FileUnreadable."""
     try:
         package = OfficePackage(data, room)
         document = WordText(package, find_main_part(package))
@@ -706,7 +684,7 @@ def docx_text(data: bytes, room: ChildLimits) -> tuple[str, Mapping[str, int]]:
 
 
 def find_main_part(package: OfficePackage) -> str:
-    """Return the main part by relationships or content types. Raises FileUnreadable."""
+    """Return the name of the main part. Raises FileUnreadable if the file is no plain Word document."""
     related = [one.part for one in package.relationships(PACKAGE) if one.kind == "officeDocument"]
     part = next(filter(None, related), "")
     if not part:
@@ -725,7 +703,6 @@ def find_main_part(package: OfficePackage) -> str:
 
 
 def unreadable_zip_kind(names: Collection[str]) -> str:
-    """Return the kind of a zip that is no Word file."""
     return next((kind for name, kind in OTHERS if name in names), "archive")
 
 

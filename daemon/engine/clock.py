@@ -1,10 +1,18 @@
-"""Clocks of the engine."""
+"""Clocks of the engine, and days."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from typing import Protocol
+
+DAY = 86_400.0
+"""Seconds in a day."""
+
+
+def midnight(now: float) -> float:
+    """Return the start of the UTC day, in Unix seconds."""
+    return now - now % DAY
 
 
 class Clock(Protocol):
@@ -31,11 +39,3 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
-
-
-class JournalClock(Protocol):
-    """Unix time and sleep, as the engine needs them."""
-
-    def now(self) -> float: ...
-
-    async def sleep(self, seconds: float) -> None: ...

@@ -51,7 +51,7 @@ class StepContext:
         self.path = path
         self._uses: Counter[str] = Counter()
         self._latched: ControlFlow | None = None
-        self._reached = path
+        self.current_key = path  # key of the latest step
         execution.record.enter_context(path)
 
     # Contexts
@@ -266,14 +266,10 @@ class StepContext:
 
     async def append_note(self, event: S, name: str) -> Entry[S]:
         """Append an entry as a part of the current step."""
-        before = len(self.execution.journal.entries_of_step(self._reached))
-        return await self.execution.append(event, part_key(self._reached, f"{name}-{before + 1}"))
+        before = len(self.execution.journal.entries_of_step(self.current_key))
+        return await self.execution.append(event, part_key(self.current_key, f"{name}-{before + 1}"))
 
     # Building blocks of custom steps
-
-    @property
-    def current_key(self) -> str:
-        return self._reached
 
     def recorded_step(self, name: str) -> Entry[Any] | None:
         """Return a name's first entry without marking it as read."""
@@ -284,7 +280,7 @@ class StepContext:
         self._check()
         self._uses[name] += 1
         key = f"{self.path}/{name}#{self._uses[name]}"
-        self._reached = self.execution.reached = key
+        self.current_key = self.execution.reached = key
         return key
 
     def read_back(self, key: str, asked: str = "") -> Entry[Any] | None:

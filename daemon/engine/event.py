@@ -266,15 +266,6 @@ def last_words_path(execution: str, name: str) -> str:
     return f"{execution}~{name}"
 
 
-DAY = 86_400.0
-"""Seconds in a day."""
-
-
-def midnight(now: float) -> float:
-    """Return the start of the UTC day, in Unix seconds."""
-    return now - now % DAY
-
-
 UNHASHED = "forgotten"
 """Placeholder for hashes of forgotten words."""
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
-from daemon.engine.clock import JournalClock
+from daemon.engine.clock import Clock
 from daemon.engine.event import (
     FAILED,
     PART,
@@ -240,7 +240,7 @@ PATIENCE = 600
 """Seconds of retries of a failed write."""
 
 
-async def retry_until_written(clock: JournalClock, write: Callable[..., Awaitable[T]], *what: object) -> T:
+async def retry_until_written(clock: Clock, write: Callable[..., Awaitable[T]], *what: object) -> T:
     """Write, retrying; raise JournalError after ten minutes."""
     for _ in range(PATIENCE):
         try:
@@ -361,19 +361,12 @@ class Execution:
         self.stopping = asyncio.Event()
         """Set to stop: calls in flight are cancelled, nothing new begins."""
         self.latched: ReplayMismatch | None = None
-        self.reached = self.id
-        """Key of the latest step, where failures are recorded."""
-        self.names = set[str]()
-        """Ids taken for child threads."""
-        self._none_since: int | None = None
-        """Arrival marker when no input was fresh."""
+        self.reached = self.id  # key of the latest step, where failures are recorded
+        self.names = set[str]()  # ids taken for child threads
+        self._none_since: int | None = None  # arrival marker when no input was fresh
         self.is_new = is_new
-        self._lifetime: list[Entry[Event]] | None = [began]
-        paths = [self.id]
-        if not is_new:
-            self._lifetime = None
-            paths = journal.execution_paths(self.id)
-        *self.abandoned, current = paths
+        self._lifetime: list[Entry[Event]] | None = [began] if is_new else None
+        *self.abandoned, current = [self.id] if is_new else journal.execution_paths(self.id)
         self.restarts = len(self.abandoned)
         self.path = path or current
         mine, beside = self._recorded(current)

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
-from daemon.engine.clock import JournalClock
+from daemon.engine.clock import Clock
 from daemon.engine.event import Entry, Event, Input, part_key, seqs_of
 from daemon.engine.exceptions import Unavailable
 from daemon.engine.journal.journal import Journal
@@ -34,7 +34,7 @@ class ExecutionServices:
     """Services that an execution gets from its worker; `replays_always` is for tests."""
 
     journal: Journal
-    clock: JournalClock
+    clock: Clock
     author: str
     patience: Callable[[str, str, int], float | None]
     went_down: Callable[[str, Entry[OutageBegan]], Awaitable[None]]

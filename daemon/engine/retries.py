@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from daemon.engine.clock import JournalClock
+from daemon.engine.clock import Clock
 from daemon.engine.event import Entry, Event, InputRank, StepEvent, in_seq_order, of_kind
 from daemon.engine.exceptions import JournalDamaged, JournalError
 from daemon.engine.journal.journal import Journal
@@ -208,7 +208,7 @@ class CrashSuspect(NamedTuple):
     standing: CrashRecord
 
 
-async def record_worker_start(journal: Journal, clock: JournalClock, thread: str) -> CrashGuard:
+async def record_worker_start(journal: Journal, clock: Clock, thread: str) -> CrashGuard:
     """Record a worker's start, with the crash records."""
     ours = False
     while not ours:
@@ -320,7 +320,7 @@ def _never(_: str) -> bool:
 class CrashGuard:
     """Guard over who may run: everybody, and one suspect at a time."""
 
-    def __init__(self, journal: Journal, clock: JournalClock, began: Entry[WorkerStarted]) -> None:
+    def __init__(self, journal: Journal, clock: Clock, began: Entry[WorkerStarted]) -> None:
         self.life = began.seq
         self._thread = began.thread
         self._journal = journal

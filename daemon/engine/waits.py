@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from daemon.engine.clock import JournalClock
+from daemon.engine.clock import Clock
 from daemon.engine.event import Entry, Input, fingerprint, in_chunks, parent_of, part_key, seqs_of
 from daemon.engine.exceptions import EngineError, FencedError, JournalDamaged
 from daemon.engine.journal.journal import Journal
@@ -82,7 +82,7 @@ class WaitScheduler:
     def __init__(
         self,
         journal: Journal,
-        clock: JournalClock,
+        clock: Clock,
         reminder: Callable[[Entry[WaitBegan], WaitEnded], Input],
         fits: Callable[[Any, Entry[Any]], bool],
     ) -> None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Self
 
-from daemon.engine.clock import JournalClock
+from daemon.engine.clock import Clock
 from daemon.engine.context import Context
 from daemon.engine.event import FAILED, STOPPED, Entry, Input, last_words_path, parent_of, part_key
 from daemon.engine.exceptions import (
@@ -90,7 +90,7 @@ class TurnRunner:
     def __init__(
         self,
         journal: Journal,
-        clock: JournalClock,
+        clock: Clock,
         program: Program,
         *,
         life: int,
@@ -429,7 +429,7 @@ class Worker:
     def __init__(
         self,
         journal: Journal,
-        clock: JournalClock,
+        clock: Clock,
         program: Program,
         *,
         grace: float = 10.0,

@@ -13,8 +13,8 @@ from itertools import islice
 from typing import Any, cast
 
 from daemon.actions.action import ActionDefinition
+from daemon.console.entry_text import message_lines, truncated
 from daemon.console.folds import AT_ONCE, BackgroundFoldReader
-from daemon.console.journal_view import message_lines, truncated
 from daemon.engine.event import Entry, Event
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.reader import ALWAYS

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
-from daemon.engine.event import DAY, Entry, Event
+from daemon.engine.clock import DAY
+from daemon.engine.event import Entry, Event
 from daemon.engine.journal.journal import Journal, Projection
 from daemon.inner_life.note import (
     PRIORITIES,

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from daemon.engine.clock import Clock
-from daemon.engine.event import DAY, Entry, Event, midnight
+from daemon.engine.clock import DAY, Clock, midnight
+from daemon.engine.event import Entry, Event
 from daemon.engine.journal.journal import Journal, Projection
 from daemon.engine.journal.reader import ALWAYS
 from daemon.inner_life.records import LINKS, InnerRecord, InnerRecords, record_in_words

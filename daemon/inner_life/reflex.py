@@ -16,16 +16,16 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from daemon.answers.repetition import make_text_profile, text_hash
-from daemon.engine.event import DAY
+from daemon.engine.clock import DAY
 from daemon.inner_life.contexts import TickContexts
 from daemon.inner_life.grammar import Known, ParsedCommands, parse_commands
 from daemon.inner_life.records import LLM_MEMORY, InnerRecord
 from daemon.inner_life.tick_log import NEW_CONTENT_COMMANDS
 from daemon.kinds import TickLogged
 from daemon.memory import working_memory
-from daemon.process import Turn
 from daemon.prompts.elements import escape_tags
-from daemon.prompts.prompt_catalogue import fill_prompt
+from daemon.turn.model_calls import call_model
+from daemon.turn.turn import Turn
 
 COMPARE_PROMPT = "prompts/inner/compare"
 """The comparison prompt; placeholders `before` and `now`, both fenced."""
@@ -398,11 +398,9 @@ class TickReflex:
         )
         if found.verdict != "ask":
             return found.verdict == "repeat", found
-        asked = fill_prompt(
-            self.turn, COMPARE_PROMPT, before=escape_tags(found.before), now=escape_tags(answer)
-        )
+        asked = self.turn.prompt(COMPARE_PROMPT, before=escape_tags(found.before), now=escape_tags(answer))
         memory = working_memory(()).with_region("instruction", asked)
-        compared = await self.turn.call("compare", memory, "fast")
+        compared = await call_model(self.turn, "compare", memory, "fast")
         reply = compared.event.text
         if not compared.event.is_usable:
             reply = ""
@@ -413,7 +411,7 @@ class TickReflex:
         history = tried_strategies([line.tick for line in self.contexts.state.log.lines])
         around = self._around(answer, pause)
         chosen = strategy_effect(choose_strategy(history, around), history, around)
-        return chosen, fill_prompt(self.turn, chosen.advice, **chosen.words)
+        return chosen, self.turn.prompt(chosen.advice, **chosen.words)
 
     def _around(self, answer: str, pause: float) -> ReflexSituation:
         state, now = self.contexts.state, self.contexts.now

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from daemon.engine.event import DAY, Entry, Event, execution_of, midnight, root_of
+from daemon.engine.clock import DAY, midnight
+from daemon.engine.event import Entry, Event, execution_of, root_of
 from daemon.engine.journal.journal import Projection
 from daemon.engine.journal.reader import ALWAYS
 from daemon.engine.kinds import ThreadEnded, ThreadSpawned

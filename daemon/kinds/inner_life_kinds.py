@@ -32,6 +32,10 @@ Status = Literal["pending", "in_progress", "ok", "warning", "error", "timeout", 
 """Status in the process log. `close`: handled and hidden."""
 
 
+Became = Literal["said", "declined", "unanswered", "refused"]
+"""The outcome of something that the inner life wanted said."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AmbientMessage(PersonMessage):
     """A message where the soul only reads, known to its inner life alone; in its channel's thread, whose `ts`
@@ -218,7 +222,7 @@ class UnpromptedOutcome(Event):
     kind = "said-out"
     by: int
     to: str
-    outcome: Literal["said", "declined", "unanswered", "refused"]
+    outcome: Became
 
     def line(self) -> str:
         return f"{self.outcome} (wanted by the tick {self.by})"

@@ -1,8 +1,8 @@
-"""Background jobs that forget people's content and delete the soul's messages in DMs.
+"""Background jobs that forget people's content, and that delete the soul's messages in DMs.
 
-The journal holds requests and finished steps, so that jobs resume after a restart; steps may repeat.
-Transient errors are retried; any other ends the job. Whatever running turns make of forgotten content is
-forgotten, too.
+The journal holds requests and finished steps, so that jobs resume after a restart; a step may be repeated.
+Transient errors are retried; other errors end the job. Content that running turns make from forgotten content
+is forgotten, too.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from daemon.knowledge.visibility import confirmed_at
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnMessageList:
-    """Timestamps of the soul's messages; all of them if `whole`."""
+    """Timestamps of the soul's messages in a DM; `whole` is False if some may be missing."""
 
     messages: Sequence[str]
     whole: bool
@@ -53,10 +53,10 @@ class OwnMessageList:
 
 class OwnMessageDeleter(Protocol):
     async def find(self, thread: str, until: str) -> OwnMessageList:
-        """Find the soul's messages in a DM up to a ts, except open questions. Raises PostFailed."""
+        """Find the soul's messages in a DM up to the ts `until`, except open questions. Raises PostFailed."""
 
     async def delete(self, thread: str, ts: str) -> str:
-        """Delete one message; return a refusal's reason, else "". Idempotent. Raises PostFailed."""
+        """Delete a message; return the reason if refused, else "". May be repeated. Raises PostFailed."""
 
 
 Work = TypeVar("Work")
@@ -66,9 +66,9 @@ log = logging.getLogger(__name__)
 
 
 class BackgroundJob(ABC):
-    """A context manager that calls `do_all` on entry and whenever `wanted` is set.
+    """Context manager that calls `do_all` on entry, and whenever the event `wanted` is set.
 
-    `passing` errors are retried after `pause` seconds.
+    Errors in `passing` are retried after `pause` seconds.
     """
 
     name: ClassVar[str]
@@ -94,7 +94,7 @@ class BackgroundJob(ABC):
     async def do_all(self) -> None: ...
 
     async def do_each(self, wanted: Iterable[Work], do: Callable[[Work], Awaitable[None]]) -> None:
-        """Handle each; `passing` errors do not stop the others, and the last is raised."""
+        """Handle each item; errors in `passing` do not stop the loop, and the last one is raised."""
         failed: Exception | None = None
         for one in wanted:
             try:
@@ -129,15 +129,14 @@ class BackgroundJob(ABC):
 
 
 CHUNK = 50
-"""Entries read before other tasks may run."""
 
 
 PATIENCE = 30.0
-"""Seconds for an affected turn to end; then it is stopped."""
+"""Seconds that an affected turn has to end before it is stopped."""
 
 
 SELF = "soul"
-"""The thread of entries outside conversations."""
+"""Thread of entries outside conversations."""
 
 
 LET_GO = (Input, AnswerAwaited, WaitBegan, ThreadSpawned)
@@ -148,9 +147,9 @@ WHY = "somebody wanted it to be forgotten"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgottenContent:
-    """Content being forgotten: `all` of a person, or some notes, up to `until` (Unix seconds).
+    """Content to clear outside the journal: `all` of a person, or some notes, up to `until` (Unix seconds).
 
-    `started` are its programs, `said` the soul's messages by channel and ts.
+    `started` are programs to forget, `said` the soul's messages by channel and ts.
     """
 
     person: str
@@ -161,11 +160,11 @@ class ForgottenContent:
 
 
 Clear = Callable[[ForgottenContent], Awaitable[object]]
-"""A function that clears data outside the journal. Idempotent. Raises OSError."""
+"""Function that clears content outside the journal. May be repeated. Raises OSError."""
 
 
 class ForgettingService(BackgroundJob):
-    """Job that forgets content on request; `wake` gets threads with news."""
+    """Job that forgets content on request. `wake` is called with threads that have new entries."""
 
     name = "Forgetting"
     passing = (JournalError, OSError)
@@ -217,13 +216,12 @@ class ForgetRun:
         self._found = Provenance(journal.kinds, wanted, QuotationFinder())
         self._since = 0
         self._passed = set[int]()
-        """Turns no longer waited for."""
 
     async def run(self) -> None:
         while True:
             found = await self._look()
             if await self._let_end(found):
-                continue  # more may have come meanwhile
+                continue  # turns may have added entries
             new = sorted(found.seqs - self._gone - {self._asked.seq})
             if not new:
                 break
@@ -238,7 +236,6 @@ class ForgetRun:
         return gone
 
     async def _look(self) -> Provenance:
-        """Trace the content in the present journal, chunk by chunk."""
         while True:
             entries = self._journal.entries_since(self._since, CHUNK)
             if not entries:
@@ -249,9 +246,9 @@ class ForgetRun:
             await asyncio.sleep(0)
 
     async def _let_end(self, found: Provenance) -> bool:
-        """Wait for affected turns; False if there are none.
+        """Wait until affected turns end; False if there are none.
 
-        After a timeout, stop those that saw such content, run in its thread or are reading.
+        After PATIENCE, stop turns that saw the content, run in a thread with it, or read a text.
         """
         half = [entry for entry in self._journal.pending_entries(TurnBegan) if self._may_mind(entry, found)]
         if not half:
@@ -270,7 +267,6 @@ class ForgetRun:
         return True
 
     async def _pause(self, seconds: float) -> None:
-        """Wait for a new entry."""
         written = asyncio.create_task(self._journal.next_change.wait())
         over = asyncio.create_task(self._clock.sleep(seconds))
         try:
@@ -284,12 +280,12 @@ class ForgetRun:
         return began.event.execution in found.executions or began.thread in found.threads
 
     def _reads(self, began: Entry[TurnBegan]) -> bool:
-        """True during a reading: others see only its quotations."""
+        """True while a reading runs: the journal shows only part of the text that the turn saw."""
         recorded = self._journal.execution_entries(began.event.execution)
         return len(of_kind(ReadingBegan, recorded)) > len(of_kind(ReadingEnded, recorded))
 
     def _may_mind(self, began: Entry[TurnBegan], found: Provenance) -> bool:
-        """True if the turn saw such content, or began before its erasure."""
+        """True if the turn saw the content, or began before the last erasure of it."""
         if began.event.execution in found.executions:
             return True
         if not self._rounds:
@@ -298,7 +294,6 @@ class ForgetRun:
         return (gone is None or began.seq < gone.seq) and began.seq not in self._passed
 
     async def _stop(self, began: Entry[TurnBegan]) -> None:
-        """Record a stop in the person's name, dated at their confirmation."""
         key = part_key(self._key, f"stop:{began.seq}")
         if self._journal.is_pending(began.seq) and self._journal.get(key) is None:
             person = self._asked.event.person
@@ -308,7 +303,6 @@ class ForgetRun:
             self._wake(began.thread)
 
     async def _forget(self, seqs: Sequence[int]) -> None:
-        """Drop waits, clear external data, blank entries."""
         entries = self._journal.entries_at(seqs)
         await self._end_processes(entries)
         gone = ForgottenContent(
@@ -337,7 +331,7 @@ class ForgetRun:
         self._rounds.append(forgotten)
         if slept:
             due = TickDue(why="what was waited for is forgotten")
-            key = f"tick-after-forgetting:{forgotten.seq}"  # in no execution
+            key = f"tick-after-forgetting:{forgotten.seq}"  # this key belongs to no execution
             await self._journal.append(INNER, due, key=key, author="core")
             self._wake(INNER)
 
@@ -347,7 +341,6 @@ class ForgetRun:
                 yield opened.event.channel, one.event.ts
 
     async def _end_processes(self, entries: Sequence[Entry[Any]]) -> None:
-        """End running programs: their output is ignored."""
         for one in entries:
             if isinstance(one.event, ProgramStarted) and self._journal.is_pending(one.seq):
                 ended = ProgramEnded(process=one.seq, name=one.event.name, status="error", result="")
@@ -372,7 +365,7 @@ DELETION_CHUNK = 25
 
 
 class MessageDeleter(BackgroundJob):
-    """Job that deletes the soul's messages on request; `wake` gets affected threads."""
+    """Job that deletes the soul's messages on request. `wake` is called with affected threads."""
 
     name = "Deleting"
     passing = (JournalError, PostFailed)
@@ -412,7 +405,6 @@ class MessageDeleter(BackgroundJob):
         self._wake(asked.thread)
 
     async def _listed(self, asked: Entry[DeleteRequested]) -> Entry[DeletionListed]:
-        """Return the recorded list of messages."""
         key = part_key(asked.key, "listed")
         known = self._journal.get(key)
         if known is None:
@@ -426,7 +418,6 @@ class MessageDeleter(BackgroundJob):
     async def _some(
         self, asked: Entry[DeleteRequested], start: int, messages: Sequence[str]
     ) -> DeletionProgress:
-        """Delete a chunk, unless recorded."""
         key = part_key(asked.key, f"deleted:{start}")
         known = self._journal.get(key)
         if known is None:

@@ -1,8 +1,7 @@
 """The owner's folders as a library: full-text search of text files, and reading of whole files.
 
 Large and binary files are found by name only. Files are opened relative to their folder, never through links,
-so that nothing outside is read. Passages are whole paragraphs; only long ones are cut, after a line or
-sentence.
+so that nothing outside is read. Passages are whole paragraphs; a long one is cut after a line or sentence.
 """
 
 from __future__ import annotations
@@ -33,30 +32,28 @@ from daemon.knowledge.search import TOKENS, as_indexed, from_indexed, fts_query
 from daemon.settings.home import TOKEN
 
 JOINED = 800
-"""Letters up to which paragraphs are joined."""
 
 
 HEADING = 120
-"""Letters of a heading, always joined with the next paragraph."""
+"""Most letters of a heading, which is always joined with the next paragraph."""
 
 
 LONGEST, MOST_LINES = 1_600, 30
-"""Letters and lines of the longest passage."""
+"""Most letters, and most lines, of a passage."""
 
 
 CUT = "\x1e"
-"""Marks a cut, as a line or in one; no file line contains it."""
+"""Mark of a cut, as a line or within one; no line of a file contains this character."""
 
 
 MARK = "…"
-"""Shown for CUT."""
 
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
 
 ENDS = (r"(?<=[.!?…])\s|(?<=[\u3002\uff01\uff1f])", r"\s")
-"""Line breaks: after a sentence, else after a word."""
+"""Places to cut a line: after a sentence, else after a word."""
 
 
 def split_lines(text: str) -> Iterator[str]:
@@ -67,7 +64,7 @@ def split_lines(text: str) -> Iterator[str]:
 
 
 def split_passages(text: str) -> Iterator[tuple[int, str]]:
-    """Yield passages with their first line number; CUT marks cuts."""
+    """Yield passages with the number of their first line; CUT marks cuts."""
     lines = [*split_lines(text)]
     start = end = 0
     for first, last in _paragraphs(lines):
@@ -84,7 +81,6 @@ def split_passages(text: str) -> Iterator[tuple[int, str]]:
 
 
 def format_passage(path: str, line: int, passage: str) -> str:
-    """Format non-blank lines as `path:line: text`, with "…" at cuts."""
     told = []
     for words in passage.split("\n"):
         if words == CUT:
@@ -97,7 +93,6 @@ def format_passage(path: str, line: int, passage: str) -> str:
 
 
 def _paragraphs(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the first line and the end of each paragraph."""
     start = 0
     for end in range(1, len(lines) + 1):
         if end == len(lines) or not lines[end].strip() or not lines[start].strip():
@@ -138,7 +133,6 @@ def _split_line(line: str) -> list[str]:
 
 
 def _line_break(line: str) -> int:
-    """Return the last break point in the second half."""
     half = LONGEST // 2
     for break_ in ENDS:
         ends = [half + found.start() for found in re.finditer(break_, line[half:LONGEST])]
@@ -148,22 +142,22 @@ def _line_break(line: str) -> int:
 
 
 MOST_BYTES = 1_000_000
-"""Larger files are not searched."""
+"""Bytes of the largest file that is searched."""
 
 
 PDF = b"%PDF-"
-"""First bytes of a PDF, which may look like text."""
 
 
 OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""Neither follow links nor wait on pipes."""
+"""Flags that neither follow links nor block on pipes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderFile:
-    """A file, readable until the walk goes on; `stamp` changes with it.
+    """A file found by `walk_files`, readable until the next one is asked for; `stamp` changes when the file
+    does.
 
-    `closed`: the reason why it cannot be opened; a closed folder stands for its content.
+    `closed`: the reason why the file, or a folder in its place, cannot be opened; empty if it can.
     """
 
     path: str
@@ -178,7 +172,6 @@ class FolderFile:
         return self.size > MOST_BYTES
 
     def text(self) -> str:
-        """Return its text; empty if it is binary, large or unreadable."""
         if self.is_large or self.closed:
             return ""
         try:
@@ -194,9 +187,9 @@ class FolderFile:
 
 
 def walk_files(top: Path, called: str) -> Iterator[FolderFile]:
-    """Yield the files below a folder in order, except hidden files, links and the console's token.
+    """Yield the files below `top` in order, except hidden files, links and the console's token.
 
-    Paths begin with `called`. An unreadable top yields nothing, a folder below it one closed entry.
+    Paths begin with `called`. An unreadable folder yields one closed entry; an unreadable `top`, none.
     """
     with suppress(OSError):
         for folder, inner, names, descriptor in os.fwalk(top):
@@ -232,7 +225,6 @@ def _file(below: Path, name: str, folder: int) -> FolderFile | None:
 
 
 def _closed_folder(below: Path, name: str, folder: int) -> FolderFile | None:
-    """Return a folder that may not be opened."""
     try:
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except OSError:  # deleted meanwhile
@@ -245,14 +237,12 @@ def _closed_folder(below: Path, name: str, folder: int) -> FolderFile | None:
 
 
 def _why_closed(name: str, folder: int, mode: int) -> str:
-    """Return the reason why an entry may not be opened; empty if it may."""
     if os.access(name, mode, dir_fd=folder, effective_ids=True):
         return ""
     return os.strerror(errno.EACCES)
 
 
 def _printable_path(path: Path) -> str:
-    """Return the path without unprintable characters."""
     text = str(path).encode(errors="replace").decode()
     for letter in text:
         if not letter.isprintable():
@@ -261,11 +251,10 @@ def _printable_path(path: Path) -> str:
 
 
 MOST_NAMED_FILES = 20
-"""Most unsearchable files named."""
 
 
 MOST_WHOLE = 50_000_000
-"""Bytes of the largest file read whole: the limit of shared files."""
+"""Bytes of the largest file that is read whole; shared files have the same limit."""
 
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -296,9 +285,9 @@ TOO_LARGE = "{path} has {size:,} bytes, and files of more than {most} MB are not
 
 
 def read_library_file(top: Path, path: str, most: int = MOST_WHOLE) -> bytes:
-    """Read a file; `path` begins with the name of `top`.
+    """Read a file; `path` begins with the name of the folder `top`.
 
-    Raises FileNotFoundError, or FileUnavailable with a sentence.
+    Raises FileNotFoundError, or FileUnavailable with a sentence for people.
     """
     *folders, name = _path_names(path)
     at = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -338,7 +327,6 @@ def read_whole_file(path: str, folder: int, name: str, most: int = MOST_WHOLE) -
 
 
 def _path_names(path: str) -> Sequence[str]:
-    """Return a path's names below the top. Raises as `read_library_file` does."""
     names = path.split("/")[1:]
     if not names or "\0" in path or any(name in ("", ".", "..") for name in names):
         raise FileNotFoundError(path)
@@ -355,7 +343,6 @@ def _refusal(path: str, error: OSError) -> str:
 
 
 def _file_mode(path: str, folder: int, name: str) -> int:
-    """Return an entry's mode. Raises FileUnavailable for a link, FileNotFoundError if missing."""
     try:
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except PermissionError:
@@ -371,26 +358,23 @@ MOST_FILES = 20_000
 
 
 MOST_TEXT = 50_000_000
-"""Most bytes of searched files."""
 
 
 ALIKE = 5
-"""Most suggested paths."""
 
 
 MEANT = " Is it one of these: {paths}?"
 
 
 HITS = 6
-"""Most passages of a result."""
 
 
 MOST_LETTERS = 8_000
-"""Most letters of a result; one passage is always shown."""
+"""Most letters of a search result, except that one passage is always shown."""
 
 
 SHORT = 120
-"""Longer copies of a passage are only referenced."""
+"""Letters above which a repeated passage is only referred to."""
 
 
 COPY = "{path}:{line}: … (the same as {first})"
@@ -436,7 +420,7 @@ log = logging.getLogger(__name__)
 
 
 class FolderLibrary:
-    """Full-text search over folders, updated before each search; a context manager."""
+    """Full-text search over folders; the index is updated before each search. A context manager."""
 
     def __init__(self, folders: Sequence[Path], most_files: int = MOST_FILES, most: int = MOST_TEXT) -> None:
         self.database = sqlite3.connect(":memory:", check_same_thread=False)
@@ -444,16 +428,12 @@ class FolderLibrary:
         self.database.executescript(SCHEMA)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="index")
         self.closing = threading.Event()
-        """Interrupts indexing."""
         self._folders = _named_folders(folders)
         self._most_files = most_files
         self._most = most
         self._left_out = ""
-        """First file beyond the limits."""
         self._closed = ""
-        """Unreadable files of the last scan."""
         self._told = set[str]()
-        """Faults already logged."""
 
     def __enter__(self) -> Self:
         self._thread.submit(self._do, self._refresh)  # errors are raised by the next call
@@ -469,28 +449,28 @@ class FolderLibrary:
     async def search(self, query: str, is_new: Callable[[str], bool] = bool) -> str:
         """Return the best new passages as lines `path:line: text`; empty if there are none.
 
-        `is_new` is called one passage at a time, even for concurrent searches.
+        `is_new` is called for one passage at a time, even in concurrent searches.
         """
         return await self.run_in_transaction(partial(self._search, fts_query(query), is_new))
 
     async def unsearched(self, query: str) -> Sequence[str]:
-        """Return unsearchable files named by a word of the query, or all."""
+        """Return unsearchable files with a word of the query in their path; all for an empty query."""
         return await self.run_in_transaction(partial(self._unsearched, query))
 
     async def load(self, path: str) -> bytes:
-        """Read a file by its path or unique path ending. Raises FileUnavailable."""
+        """Read a file by its path, or a unique end of its path. Raises FileUnavailable."""
         return await asyncio.to_thread(self._load, path)
 
     async def read(self, path: str, first: int = 1, most: int = 200) -> Sequence[str]:
-        """Return lines of a file from `first` on; empty if missing."""
+        """Return up to `most` lines of a file, from line `first` on; empty if unreadable."""
         return await self.run_in_transaction(partial(self._read, path, first, most))
 
     async def run_in_transaction(self, do: Callable[[], Found]) -> Found:
-        """Run a function in the worker thread, in a transaction; it continues if the caller gives up."""
+        """Run a function in the worker thread, in a transaction; a cancelled caller does not stop it."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._do, do)
 
     def find_faults(self) -> Sequence[str]:
-        """Return a sentence for each unreadable folder, and for unreadable files; log new ones."""
+        """Return a sentence for each unreadable folder, and one for unreadable files; log new sentences."""
         found = [_unreadable(called, folder) for called, folder in self._folders.items()]
         faults = [sentence for sentence in (*found, self._closed) if sentence]
         for sentence in faults:
@@ -515,7 +495,7 @@ class FolderLibrary:
     def _load(self, path: str) -> bytes:
         called, _, _ = path.partition("/")
         if called in self._folders:
-            with suppress(FileNotFoundError):  # shown names may have replaced characters
+            with suppress(FileNotFoundError):  # characters may be replaced in a shown path
                 return read_library_file(self._folders[called], path)
         ending: list[str] = []
         for file in self._refresh_forever():
@@ -528,7 +508,6 @@ class FolderLibrary:
         raise FileUnavailable(ABSENT.format(path=path, meant=self._suggest_paths(path, ending)))
 
     def _suggest_paths(self, path: str, ending: Sequence[str]) -> str:
-        """Suggest similar paths; empty if there are none."""
         alike = ending or get_close_matches(path, [file.path for file in self._refresh_forever()], ALIKE)
         if not alike:
             return ""
@@ -588,7 +567,7 @@ class FolderLibrary:
         for path in gone:
             _remove_from_index(self.database, path)
         self._closed = _closed_fault(self.database.execute(CLOSED).fetchall())
-        self.find_faults()  # for the log
+        self.find_faults()  # logs new faults
 
     def _files(self) -> Iterator[FolderFile]:
         size = 0
@@ -622,7 +601,7 @@ def _why_unreadable(folder: Path) -> str:
         os.scandir(folder).close()
     except OSError as error:
         return error.strerror or error.__class__.__name__
-    if not os.access(folder, os.X_OK, effective_ids=True):  # may be listed, but not entered
+    if not os.access(folder, os.X_OK, effective_ids=True):  # the folder may be listed, but not entered
         return os.strerror(errno.EACCES)
     return ""
 
@@ -639,7 +618,6 @@ def _closed_fault(closed: Sequence[tuple[str, str]]) -> str:
 
 
 def _named_folders(folders: Sequence[Path]) -> dict[str, Path]:
-    """Return folders by unique shown name; duplicates get a number."""
     found: dict[str, Path] = {}
     for folder in dict.fromkeys(map(Path.resolve, folders)):
         name = folder.name

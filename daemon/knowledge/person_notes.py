@@ -1,8 +1,8 @@
 """Notes about people, for the soul and for the people themselves; and traffic with bots.
 
-A note is a model of a person in one channel, or something to remember; its latest version counts. People see
-notes from their own words, or from where they could read. Bot traffic is counted from the journal: bots could
-forge their counts.
+A note is a person model (a text about a person in one channel) or something to remember; its latest version
+counts. People see notes from their own words, or from conversations that they could read. Bot traffic is
+counted in the journal, since bots could forge counts.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, ClassVar, Protocol
 
-from daemon.engine.clock import Clock
-from daemon.engine.event import DAY, Entry, Event, midnight, root_of
+from daemon.engine.clock import DAY, Clock, midnight
+from daemon.engine.event import Entry, Event, root_of
 from daemon.engine.exceptions import JournalDamaged
 from daemon.engine.execution import Hold
 from daemon.engine.journal.journal import Journal, PartialProjection, Projection
@@ -54,8 +54,8 @@ from daemon.knowledge.visibility import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonNote:
-    """A note; `first` is its first entry, which sets its order. `fixed`: only to be
-    forgotten, not corrected.
+    """A note about a person; the seq of its `first` entry sets its order. A `fixed` note can be forgotten,
+    not corrected.
     """
 
     seq: int
@@ -68,16 +68,16 @@ class PersonNote:
 
 
 QUOTED = re.compile(r"^[\s*•-]*(?P<name>\S.{0,100}?) said: [“\"].*[”\"]\s*$")
-"""A quotation: older models also noted others' words."""
+"""A quotation; older person models also quote other people."""
 
 
 MOST = 5
-"""Most models of one person together."""
+"""Most person models of one person that are shown together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChain:
-    """Models of one person in one channel, each made from the one before; `thread` is the first one's."""
+    """Versions of the person model of one channel, oldest first; `thread` is the first one's."""
 
     thread: str
     seqs: list[int] = field(default_factory=list)
@@ -87,11 +87,9 @@ class PersonKnowledge:
     def __init__(self) -> None:
         self.chains: dict[ChannelId, ModelChain] = {}
         self.names: dict[str, int] = {}
-        """Case-folded names, with their first entries."""
 
     def correct(self, seq: int, right: NoteCorrected) -> None:
-        """Add a correction of a model."""
-        if not right.text:  # forgotten
+        if not right.text:  # the correction was forgotten
             return
         for chain in self.chains.values():
             if chain.seqs[-1] == right.of:
@@ -99,10 +97,10 @@ class PersonKnowledge:
 
     def learn(self, seq: int, thread: str, learned: PersonModelWritten, channel: ChannelId | None) -> None:
         self.names.setdefault(learned.name.casefold(), seq)
-        if channel is None or not learned.text:  # no text: forgotten
+        if channel is None or not learned.text:  # a forgotten model has no text
             return
         chain = self.chains.setdefault(channel, ModelChain(thread=thread))
-        if not chain.seqs or learned.since >= chain.seqs[-1]:  # larger: its base was forgotten
+        if not chain.seqs or learned.since >= chain.seqs[-1]:  # `since` is larger if the base was forgotten
             chain.seqs.append(seq)
 
 
@@ -115,7 +113,7 @@ class PersonModels(PartialProjection):
         self._audiences = ChannelAudiences(journal)
 
     async def load(self, people: Iterable[str], thread: str = "") -> None:
-        """Load models and audiences, in the background if the journal is long."""
+        """Load person models and audiences, in a worker thread if the journal is long."""
         self.fold()
         people = set(people)
         missing = people - self._known.keys()
@@ -130,7 +128,7 @@ class PersonModels(PartialProjection):
         await self._audiences.load(channels)
 
     def known_lines(self, person: str, thread: str, before: int = ALWAYS) -> list[str]:
-        """Return models that may be known in a thread, this channel's first."""
+        """Return person models that readers of `thread` may know, its own channel's first."""
         here = self._audiences.channel_of(thread)
         if here is None:
             return []
@@ -146,7 +144,9 @@ class PersonModels(PartialProjection):
         return [text for text in texts if text]
 
     def own_lines(self, entry: Entry[PersonModelWritten | NoteCorrected], before: int = ALWAYS) -> str:
-        """Return an entry's lines, without quotations of others unless corrected by the person."""
+        """Return the text of a person model without quotations of others; a person's
+        correction stays whole.
+        """
         event = entry.event
         if isinstance(event, NoteCorrected):
             return event.text
@@ -157,7 +157,7 @@ class PersonModels(PartialProjection):
     def known_people(
         self, said: Iterable[Entry[PersonMessage]], thread: str, before: int = ALWAYS
     ) -> Sequence[tuple[str, str]]:
-        """Return names and visible notes of the speakers."""
+        """Return names of the speakers and the person models that readers of `thread` may know."""
         names = {entry.event.user: entry.event.name for entry in said}
         known = []
         for person, name in names.items():
@@ -167,22 +167,21 @@ class PersonModels(PartialProjection):
         return known
 
     def chains(self, person: str) -> list[ModelChain]:
-        """Return a person's models, for themselves only."""
+        """Return all of a person's models, which only the person may see."""
         return [*self._of(person).chains.values()]
 
     def base_model(self, person: str, thread: str, before: int = ALWAYS) -> tuple[int, str]:
-        """Return seq and text of the base for a new model; `0, ""` without one."""
+        """Return seq and text of the version that a new person model extends; `0, ""` without one."""
         seq = _last_before(self._learned(person, thread), before)
         if not seq:
             return 0, ""
         return seq, self.own_lines(self.journal.entry(seq), before)
 
     def is_current(self, entry: Entry[PersonModelWritten]) -> bool:
-        """True unless another model replaced its base; then it is dropped."""
+        """True unless the version that this person model extends was replaced by another."""
         return entry.seq in self._learned(entry.event.person, entry.thread)
 
     def _reset(self) -> None:
-        """Drop the cache: earlier models count again if later ones were forgotten."""
         self._known: dict[str, PersonKnowledge] = {}
 
     def _of(self, person: str) -> PersonKnowledge:
@@ -229,7 +228,7 @@ def _add_model(known: PersonKnowledge, entry: Entry[Any], channel: ChannelId | N
 
 
 def without_others(notes: str, names: Collection[str]) -> str:
-    """Drop lines that quote others than these case-folded names."""
+    """Drop lines that quote people other than these case-folded names."""
     return "\n".join(line for line in notes.split("\n") if not _quotes_another(line, names))
 
 
@@ -239,7 +238,6 @@ def _quotes_another(line: str, names: Collection[str]) -> bool:
 
 
 def _last_before(seqs: Sequence[int], before: int) -> int:
-    """Return the last seq before an entry; 0 if there is none."""
     last = bisect_left(seqs, before)
     if not last:
         return 0
@@ -247,14 +245,14 @@ def _last_before(seqs: Sequence[int], before: int) -> int:
 
 
 HOPS = 3
-"""Bot messages in a row, the soul's included, after which none is answered."""
+"""Bot messages in a row, the soul's included, after which bots get no answer."""
 
 
 MESH_COMMANDS = ("mesh.ask", "mesh.share")
 
 
 class BotTraffic:
-    """Limits of messages with bots; `daily`: in a UTC day."""
+    """Limits of messages with bots. `daily`: most messages in a UTC day."""
 
     def __init__(self, journal: Journal, clock: Clock, daily: int, places: KnownChannels) -> None:
         self.daily = daily
@@ -263,18 +261,17 @@ class BotTraffic:
         self._places = places
         self._midnight = 0.0
         self._upto = 0
-        """The last counted seq."""
         self._count = 0
 
     def has_reached_limit(self, team: str, channel: str, root: str) -> bool:
-        """True if no bot may be answered in this thread, or the count fails."""
+        """True if bots get no answer in this thread: a limit is reached, or the count fails."""
         try:
             return self.today() >= self.daily or self.hops(team, channel, root) >= HOPS
         except JournalDamaged:  # already reported
             return True
 
     def today(self) -> int:
-        """Count messages from bots and mesh commands of this UTC day."""
+        """Return the number of messages from bots, and of mesh commands, in this UTC day."""
         began = midnight(self._clock.now())
         if began != self._midnight:
             self._midnight, self._upto, self._count = began, 0, 0
@@ -287,9 +284,9 @@ class BotTraffic:
         return self._count
 
     def hops(self, team: str, channel: str, root: str) -> int:
-        """Count bot messages in a thread since a person last wrote.
+        """Return the number of bot messages in a thread since a person last wrote.
 
-        Sorted by ts: backfill records older messages later.
+        Messages are sorted by ts, since backfill records older ones later.
         """
         hops = 0
         if self._places.find_unprompted(team, channel, root):
@@ -324,42 +321,16 @@ def _is_mesh(event: IncomingMessage | CommandRan) -> bool:
     return event.bot
 
 
-class PersonNoteSource(Protocol):
-    """Notes about people, and their DMs."""
-
-    async def find_dm(self, person: str) -> str:
-        """Return the person's DM thread."""
-
-    def is_dm_with(self, thread: str, person: str) -> bool:
-        """True if the thread is the person's DM."""
-
-    async def notes_about(self, person: str, thread: str) -> Sequence[PersonNote]:
-        """Return notes visible to the person in their DM."""
-
-    async def versions(self, seq: int, person: str) -> tuple[int, ...]:
-        """Return all versions of a note by its latest entry; empty if none."""
-
-    async def current_seq(self, seq: int, person: str) -> int:
-        """Return the person's latest correction of a note; else `seq`."""
-
-    def last_list_shown(self, person: str, before: int) -> Entry[NotesShown] | None:
-        """Return the last list shown before an entry."""
-
-
 class PersonRecordSource(Protocol):
-    """Further records about people."""
-
     async def notes_about(self, names: Sequence[str], thread: str) -> Sequence[PersonNote]:
-        """Return records about a person that their DM may know."""
+        """Return records about a person of these names that may be known in their DM `thread`."""
 
     async def versions(self, seq: int) -> Sequence[int]:
-        """Return all entries of an entry's record; empty if none."""
+        """Return the seqs of all entries of the record with this entry; empty if there is none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class StoredNote:
-    """A remembered note; versions are oldest first."""
-
     person: str
     thread: str
     versions: list[int] = field(default_factory=list)
@@ -388,12 +359,10 @@ class PersonNotes(Projection):
         return await self._direct(person, _no_wait)
 
     def is_dm_with(self, thread: str, person: str) -> bool:
-        """True if the thread is the person's DM."""
         opened = self.journal.latest_of_kind(root_of(thread), ConversationOpened)
         return opened is not None and (opened.event.where, opened.event.user) == ("dm", person)
 
     async def notes_about(self, person: str, thread: str) -> Sequence[PersonNote]:
-        """Return notes visible to the person in their DM, in order of their first entries."""
         await self._models.load([person])
         await self.update()
         knows = Visibility(self._places).make_check(thread)
@@ -408,7 +377,6 @@ class PersonNotes(Projection):
         return sorted(known, key=attrgetter("first"))
 
     async def versions(self, seq: int, person: str) -> tuple[int, ...]:
-        """Return all versions of a note by its latest entry; empty if none."""
         await self._models.load([person])
         await self.update()
         for chain in self._models.chains(person):
@@ -422,7 +390,9 @@ class PersonNotes(Projection):
         return tuple(await self._records.versions(seq))
 
     async def current_seq(self, seq: int, person: str) -> int:
-        """Return a note's present entry if only its person changed it; else `seq`, whose text is outdated."""
+        """Return the seq of a note's latest version if only the person changed the note since `seq`; else
+        `seq`.
+        """
         await self._models.load([person])
         await self.update()
         chains = [chain.seqs for chain in self._models.chains(person)]
@@ -435,7 +405,6 @@ class PersonNotes(Projection):
         return seq
 
     def last_list_shown(self, person: str, before: int) -> Entry[NotesShown] | None:
-        """Return the last list shown before an entry."""
         for one in reversed(self.journal.entries_of_kind(NotesShown)):
             if one.event.listed and one.event.person == person and one.seq < before:
                 return one
@@ -488,4 +457,4 @@ class PersonNotes(Projection):
 
 
 def _no_wait() -> None:
-    """Repeating the call is harmless."""
+    """Do nothing: opening a DM twice is harmless."""

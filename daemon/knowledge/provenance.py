@@ -1,8 +1,8 @@
-"""Provenance: entries made from a person's words or notes about them, which must be forgotten.
+"""Provenance: entries made from a person's words, or from notes about the person, which must be forgotten.
 
-One pass, oldest first. Sources show in the seqs that an entry names, in its execution, and in quotations:
-several words in a row, or a short text behind its author's name. In doubt, an entry counts. Names are
-resolved as of their time.
+The journal is read once, oldest entry first. Sources of an entry are the seqs that it names, its execution,
+and quotations: several words in a row, or a short text behind its author's name. In doubt, an entry is
+forgotten. A name means the person who had it at that time.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ from daemon.knowledge.search import as_indexed
 
 
 class NameHistory:
-    """Names by conversation, up to the present entry.
+    """Names of people by conversation, as of the entry added last.
 
-    Nobody can claim another person's notes by taking their name.
+    Ambiguous names count for nobody, so nobody can claim another person's notes by a name.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,9 @@ class NameHistory:
             self._names[event.user][event.name] = None
 
     def person_named(self, name: str, thread: str) -> str:
-        """Return the person of this name here, else the only one anywhere; empty if ambiguous."""
+        """Return the person of this name in the conversation, else the only one anywhere;
+        empty if ambiguous.
+        """
         name = name.casefold()
         people = self._here.get((root_of(thread), name)) or self._anywhere.get(name, set())
         if len(people) != 1:
@@ -88,26 +90,25 @@ class NameHistory:
 
 
 FEW = 5
-"""Words in a row that identify a text."""
+"""Words in a row that count as a quotation of a person."""
 
 
 MORE = 9
-"""For the soul, whose texts are more alike."""
+"""Words in a row that count as a quotation of the soul, whose texts are more alike."""
 
 
 LETTERS = 8
-"""Letters of a single identifying word."""
+"""Letters from which a single word counts as a quotation."""
 
 
 WORD = re.compile(r"\w+")
 
 
 class QuotationFinder:
-    """Finder of quotations, except of the owner's texts."""
+    """Finder of quotations, except of the owner's prompts."""
 
     def __init__(self) -> None:
         self._rows: defaultdict[int, set[tuple[str, ...]]] = defaultdict(set)
-        """Rows of words, by length."""
         self._firsts: defaultdict[int, set[str]] = defaultdict(set)
         self._owners = set[tuple[str, ...]]()
 
@@ -151,16 +152,18 @@ def _words(text: str) -> list[str]:
 
 
 TURN = re.compile(r".*?@\d+")
-"""An execution or a later turn of it, at a key's start."""
 
 
 KEPT = (ConversationOpened, PromptVersion, EntriesForgotten, EntriesErased)
-"""Kinds that hold nobody's words."""
+"""Kinds of entries that hold nobody's words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetScope:
-    """The scope: all of a person up to `upto`, or only `notes`; `gone` was forgotten before."""
+    """Content to forget: all of a person up to the seq `upto`, or only the entries `notes`.
+
+    `gone` are entries forgotten before.
+    """
 
     person: str
     upto: int
@@ -169,7 +172,7 @@ class ForgetScope:
 
 
 class Provenance:
-    """Entries to forget, complete once all entries were taken in order."""
+    """Entries to forget; complete once all entries were added in order."""
 
     def __init__(self, kinds: EventCodec, wanted: ForgetScope, traces: QuotationFinder) -> None:
         self._kinds = kinds
@@ -177,21 +180,15 @@ class Provenance:
         self._traces = traces
         self._naming = NameHistory()
         self._direct = set[str]()
-        """DM threads of the person."""
         self._execution_of = dict[str, str]()
-        """Executions by turn."""
         self._inputs: defaultdict[str, list[int]] = defaultdict(list)
-        """Commands of the person by execution."""
         self._commands = set[int]()
         self._steps: defaultdict[str, list[int]] = defaultdict(list)
-        """Entries by execution."""
         self._awaits = dict[int, Sequence[int]]()
         self.seqs = set(wanted.gone)
-        """Entries to forget, or forgotten."""
+        """Entries to forget, or already forgotten."""
         self.executions = set[str]()
-        """Executions that saw such content."""
         self.threads = set[str]()
-        """Threads with such content."""
 
     def add_entry(self, entry: Entry[Any]) -> None:
         self._naming.add_entry(entry)
@@ -203,7 +200,6 @@ class Provenance:
             self._steps[execution].append(entry.seq)
 
     def _note_context(self, entry: Entry[Any]) -> None:
-        """Record context for later entries."""
         event = entry.event
         person = self._wanted.person
         match event:
@@ -220,23 +216,22 @@ class Provenance:
                 self._inputs[execution] += [seq for seq in event.inputs if seq in self._commands]
 
     def _execution(self, key: str) -> str:
-        """Return a key's execution, or ""."""
         turn = TURN.match(key)
         if turn is None:
             return ""
         return self._execution_of.get(turn[0], turn[0])
 
     def _mark_forgotten(self, entry: Entry[Any], execution: str) -> None:
-        """Mark an entry, and all later ones of its execution."""
+        """Mark an entry and its execution; for a note, also the execution's earlier entries."""
         self.seqs.add(entry.seq)
         self.threads.add(entry.thread)
         if isinstance(entry.event, ThreadEnded):
-            self.seqs.update(entry.closes)  # the result is passed on to its waiters
+            self.seqs.update(entry.closes)  # the waiting threads got the result
         if execution:
             self.executions.add(execution)
             self.seqs.update(self._inputs.pop(execution, ()))
             if isinstance(entry.event, TickLogged) or self._is_about(entry):
-                # The thought came earlier: previous steps count, too.
+                # The content was seen before this entry was written, so earlier steps count, too.
                 self.seqs.update(self._steps.pop(execution, ()))
         for text, name, few in _quotable_text(entry.event):
             self._traces.add_text(text, name, few)
@@ -252,7 +247,6 @@ class Provenance:
         return self._derives_from_forgotten(entry) or self._traces.is_quoted_in(_shown_text(event))
 
     def _is_said(self, entry: Entry[Any]) -> bool:
-        """True for the person's messages and reactions, and presses on affected questions."""
         event = entry.event
         if isinstance(event, ButtonPress) and self._execution(event.answers) in self.executions:
             return True
@@ -263,7 +257,7 @@ class Provenance:
         return root_of(entry.thread) in self._direct and self._is_in_scope(entry)
 
     def _is_about(self, entry: Entry[Any]) -> bool:
-        """True for a note in scope."""
+        """True for notes in scope, for lists of such notes, and for requests to forget them."""
         event = entry.event
         person = self._wanted.person
         notes = self._wanted.notes
@@ -280,11 +274,9 @@ class Provenance:
         return isinstance(event, ReminderFired) and event.user == person
 
     def _is_in_scope(self, entry: Entry[Any]) -> bool:
-        """True if everything up to this entry is in scope."""
         return not self._wanted.notes and entry.seq <= self._wanted.upto
 
     def _derives_from_forgotten(self, entry: Entry[Any]) -> bool:
-        """True if an affected entry is a source."""
         event = entry.event
         if isinstance(event, WaitEnded | BranchAnswer) and self._execution(event.answers) in self.executions:
             return True
@@ -294,7 +286,7 @@ class Provenance:
 
 
 def _source_seqs(event: Event) -> Sequence[int]:
-    """Return sources unknown to the engine."""
+    """Return sources in fields that the engine does not know as references."""
     match event:
         case (
             ContextCleared(last=seq)
@@ -315,7 +307,7 @@ def _source_seqs(event: Event) -> Sequence[int]:
 
 
 def _shown_text(event: Event) -> str:
-    """Return text that may quote others without naming seqs."""
+    """Return text that may quote others although its entry names no source."""
     match event:
         case ModelCall():
             return event.trailing
@@ -331,7 +323,7 @@ def _shown_text(event: Event) -> str:
 
 
 def _quotable_text(event: Event) -> Iterator[tuple[str, str, int]]:
-    """Yield text, author and number of identifying words."""
+    """Yield text that may be quoted, its author, and the number of words in a row that count."""
     match event:
         case PersonMessage(text=text, name=name, files=files):
             yield text, name, FEW

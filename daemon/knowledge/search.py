@@ -1,7 +1,8 @@
-"""Full-text index of the journal, and search of messages and notes in it.
+"""Full-text index of the journal, and search of messages and notes with this index.
 
-A worker thread updates it before each search. It is rebuilt if deleted or damaged, or if it is of another
-journal or version, or older than an erasure. It holds words only; results come from the journal.
+A worker thread updates the index before each search. The index is rebuilt if its file is deleted or damaged,
+or belongs to another journal or version, or is older than an erasure. It holds words only; results come from
+the journal.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 from sqlite3 import Connection
 from threading import Event as Flag
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from daemon.engine.event import Entry, Event, digest, entry_as_json, normalized, root_of
 from daemon.engine.journal.journal import BackgroundReader, Journal
@@ -45,7 +46,7 @@ from daemon.knowledge.visibility import KnownChannel, KnownChannels
 class FoundMessage:
     """A message or note; `at` is in Unix seconds.
 
-    `name`: its author (empty: the soul), or its subject.
+    `name` is a message's author (empty: the soul), or a note's subject.
     """
 
     kind: Literal["said", "remembered"]
@@ -55,41 +56,25 @@ class FoundMessage:
     text: str
 
 
-class Memories(Protocol):
-    """Searchable messages and notes; entries after `since` are in view."""
-
-    @property
-    def is_behind(self) -> bool:
-        """True if the last search did not cover the newest entries."""
-
-    async def search(self, query: str, thread: str, since: int) -> Sequence[FoundMessage]:
-        """Return matches that all readers of `thread` could have read, its own only before `since`."""
-
-    async def earlier_page(self, thread: str, since: int, back: int = 1) -> Sequence[FoundMessage]:
-        """Return a page before `since`, oldest first; page 1 is the latest."""
-
-
 VERSION = 1
-"""Raise it when `fold` changes, to rebuild all indexes."""
+"""Version of the index; raise it when a `fold` changes, to rebuild all indexes."""
 
 
 SPAN = 2_000
-"""Entries indexed at once; searches wait for them."""
+"""Most entries indexed in one step, during which searches wait."""
 
 
 PATIENCE = 30.0
-"""Most seconds to wait for an update."""
 
 
 MARK = "create table mark (version text, erased integer, seq integer, entry text)"
-"""Version, last erasure, and last indexed entry, which identifies the journal."""
+"""Table of the version, last erasure and last indexed entry, which identifies the journal."""
 
 
 MEMORY = ":memory:"
 
 
 ATTEMPTS = 3
-"""Attempts with a failing file."""
 
 
 Found = TypeVar("Found")
@@ -100,7 +85,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexPart:
-    """Tables for some kinds; `fold` may read older entries."""
+    """Tables for some kinds of entries; `fold` adds an entry, and may read older entries."""
 
     schema: str
     kinds: tuple[type[Event], ...]
@@ -108,7 +93,7 @@ class IndexPart:
 
 
 class FullTextIndex:
-    """A journal's index; a context manager while the journal is open."""
+    """Index of a journal; a context manager while the journal is open."""
 
     def __init__(self, journal: Journal, parts: Sequence[IndexPart], patience: float = PATIENCE) -> None:
         self._journal = journal
@@ -123,14 +108,11 @@ class FullTextIndex:
         self.behind = False
         # Worker thread only
         self._path: Path | None = journal.index_path
-        """In memory without a usable file."""
         self._failed = False
         self._reader: BackgroundReader | None = None
         self._database: Connection | None = None
         self._seen = 0
-        """The last indexed seq."""
         self._erased = 0
-        """The last erasure before its creation."""
 
     def __enter__(self) -> Self:
         self._thread.submit(self._update_parts)
@@ -156,11 +138,10 @@ class FullTextIndex:
         return []
 
     async def run_in_thread(self, do: Callable[[], Found]) -> Found:
-        """Run a function in the worker thread; it continues if the caller gives up."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, do)
 
     async def update(self) -> bool:
-        """Index new entries; False after a timeout, while it continues."""
+        """Index new entries; False if the time runs out first."""
         upto = self._journal.last_seq_of_all()
         with suppress(TimeoutError):
             async with asyncio.timeout(self._patience):
@@ -172,7 +153,7 @@ class FullTextIndex:
     # Worker thread
 
     def _update_parts(self) -> None:
-        """Index in chunks between other calls; the next caller gets journal errors."""
+        """Index in chunks between other calls. The next caller gets journal errors."""
         if self._closing.is_set():
             return
         upto = self._journal_reader().last_seq_of_all()
@@ -180,7 +161,6 @@ class FullTextIndex:
             self._thread.submit(self._update_parts)
 
     def _advance(self, upto: int) -> bool:
-        """Index a chunk; True if all is done."""
         try:
             self._fold(upto)
         except (sqlite3.Error, OSError) as error:
@@ -191,7 +171,7 @@ class FullTextIndex:
     def _fold(self, upto: int) -> None:
         journal = self._journal_reader()
         erased = max(journal.seqs_of_kind(EntriesErased), default=0)
-        if self._database is None or erased != self._erased:  # erased meanwhile, with the file
+        if self._database is None or erased != self._erased:  # an erasure also deletes the index file
             self._database = self._opened(erased)
         last = min(upto, self._seen + SPAN)
         entries = journal.entries_between(self._seen, last, *self._kinds)
@@ -210,13 +190,12 @@ class FullTextIndex:
                 part.fold(database, entry, journal)
 
     def _find(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]] | None:
-        """Return the rows; None if the file is unreadable."""
         if self._database is None:
             return None
         try:
             return self._database.execute(query, values).fetchall()
         except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:  # an invalid query
+            if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:  # the query is invalid
                 raise
             self._rebuild_after(error)
             return None
@@ -228,9 +207,9 @@ class FullTextIndex:
     # File
 
     def _opened(self, erased: int) -> Connection:
-        """Open the kept index, or an empty one.
+        """Open the stored index, or an empty one.
 
-        All files exist before any entry is read: forgetting deletes them all.
+        All its files exist before an entry is read, so that forgetting deletes them all.
         """
         self._leave()
         database = self._connected()
@@ -260,7 +239,9 @@ class FullTextIndex:
         return database
 
     def _kept(self, database: Connection, erased: int) -> int | None:
-        """Return the last indexed seq; None if the file does not fit."""
+        """Return the last indexed seq; None if the file belongs to another journal or version, or is older
+        than an erasure.
+        """
         try:
             version, before, seq, last = database.execute("select * from mark").fetchone()
         except (sqlite3.Error, TypeError, ValueError) as error:
@@ -276,7 +257,9 @@ class FullTextIndex:
         return seq if seq == 0 or there == [last] else None
 
     def _rebuild_after(self, error: Exception) -> None:
-        """Rebuild once in the file, then in memory: nobody may wait for the disk."""
+        """Rebuild the index in its file; after another failure, in memory, so that nobody
+        waits for the disk.
+        """
         self._leave()
         if self._failed or _is_busy(error):
             self._path = None
@@ -313,22 +296,22 @@ TOKENS = "tokenize = 'porter unicode61 remove_diacritics 2'"
 
 
 MOST_TERMS = 32
-"""Most terms; more are slow."""
+"""Most terms of a query: more are slow."""
 
 
 PREFIX = 4
-"""Letters from which a word matches longer ones."""
+"""Letters from which a search word also matches longer words."""
 
 
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
-"""Scripts without spaces: each letter counts as a word."""
+"""Letters of scripts without spaces, each of which counts as a word."""
 
 
 GAP = "\u200b"
 
 
 def as_indexed(text: str) -> str:
-    """Make a text safe for SQLite, with gaps after unspaced letters."""
+    """Return a text as it is indexed: valid for SQLite, with a gap after each letter of UNSPACED."""
     if text.isascii():
         return text
     text = normalized("NFC", text).encode(errors="replace").decode()
@@ -336,14 +319,13 @@ def as_indexed(text: str) -> str:
 
 
 def from_indexed(text: str) -> str:
-    """Restore an indexed text."""
     return text.replace(GAP, "")
 
 
 def fts_query(query: str) -> str:
-    """Build an FTS5 query for any word; empty without words.
+    """Build an FTS5 query that matches any of the words; empty without words.
 
-    Punctuation is ignored: no text is an invalid query.
+    Punctuation is ignored, so every text makes a valid query.
     """
     terms: dict[str, None] = {}
     for word in as_indexed(query).split():
@@ -352,7 +334,6 @@ def fts_query(query: str) -> str:
 
 
 def _terms(word: str) -> Iterator[str]:
-    """Yield a word, or each two neighbouring parts."""
     parts = [part for part in re.findall(r"\w+", word) if part.strip("_")]
     if len(parts) == 1:
         yield f'"{parts[0]}"' + "*" * (len(parts[0]) >= PREFIX)
@@ -361,7 +342,7 @@ def _terms(word: str) -> Iterator[str]:
 
 
 def without_call_mention(text: str, name: str) -> str:
-    """Strip leading and trailing mentions of the soul."""
+    """Remove mentions of the soul at the start and end of a text."""
     if not name or f"@{name}" not in text:
         return text
     call = rf"@{re.escape(name)}(?!\w)"
@@ -372,7 +353,7 @@ Noted = MemoryNote | NoteCorrected
 
 
 Worded = IncomingMessage | OverheardMessage | SpeechFinished | Noted
-"""No stops, presses or self-calls."""
+"""Events with words, without stops, presses and self-calls."""
 
 
 HITS = 8
@@ -407,14 +388,16 @@ order by at desc, first desc limit :most offset :skip
 
 
 GONE = "~"
-"""Sorts after all edits."""
+"""Version of a deleted message, which sorts after all edits."""
 
 
 class MessageSearch:
-    """Search of messages that a conversation's readers could have read; needs the index part SAID."""
+    """Search of messages that all readers of a conversation could have read. The index
+    needs the part SAID.
+    """
 
     def __init__(self, journal: Journal, places: KnownChannels, index: FullTextIndex, call: str = "") -> None:
-        """Create the search; `call` is the soul's mention, removed from texts."""
+        """Create the search; `call` is the soul's name, whose mentions are removed from texts."""
         self._call = call
         self._journal = journal
         self._places = places
@@ -422,10 +405,10 @@ class MessageSearch:
 
     @property
     def is_behind(self) -> bool:
+        """True if the last search did not cover the newest entries."""
         return self._index.behind
 
     async def search(self, query: str, thread: str, since: int) -> Sequence[FoundMessage]:
-        """Return the best matches; of `thread`, only those before `since`."""
         await self._places.update()
         known = self._known(thread)
         asked = fts_query(query)
@@ -444,7 +427,6 @@ class MessageSearch:
         return [said for channel, said in found if channel in known]
 
     async def earlier_page(self, thread: str, since: int, back: int = 1) -> Sequence[FoundMessage]:
-        """Return a page before `since`, oldest first; page 1 is the latest."""
         skip = (max(back, 1) - 1) * PAGE
         values = {"thread": thread, "since": since, "most": PAGE, "skip": skip}
         found = await self._read(BACK, values)
@@ -466,7 +448,7 @@ class MessageSearch:
             thread = threads[entry.seq]
             said = _worded_line(entry, self._places.name(thread))
             said = replace(said, text=without_call_mention(said.text, self._call))
-            if said.text:  # else forgotten since
+            if said.text:  # empty if forgotten meanwhile
                 found.append((self._places.channel_of(thread), said))
         return found
 
@@ -492,7 +474,6 @@ def _at(entry: Entry[Worded]) -> float:
 
 
 def _name(event: Worded) -> str:
-    """Return the author, or a note's subject; empty for the soul."""
     match event:
         case MemoryNote():
             return event.about
@@ -508,7 +489,6 @@ def _files(event: Worded) -> Sequence[str]:
 
 
 def _version(key: str, event: Worded) -> str:
-    """Return a sort key of versions."""
     match event:
         case OverheardMessage(note="deleted"):
             return GONE
@@ -524,7 +504,6 @@ def _channel_key(team: str, channel: str) -> str:
 
 
 def _corrected_entry(entry: Entry[Any], journal: JournalReader) -> Entry[Any] | None:
-    """Return a correction's note, else the entry; None if damaged."""
     while isinstance(entry.event, NoteCorrected):
         corrected = journal.readable_entries([entry.event.of])
         if not corrected:
@@ -545,7 +524,6 @@ def _fold_entry(database: Connection, entry: Entry[Any], journal: JournalReader)
 
 
 def _write_entry(database: Connection, entry: Entry[Worded], journal: JournalReader) -> dict[str, Any] | None:
-    """Return an entry's row, if it is from Slack."""
     noted = _corrected_entry(entry, journal)
     if noted is None or isinstance(noted.event, PersonModelWritten):
         return None
@@ -572,7 +550,6 @@ def _write_entry(database: Connection, entry: Entry[Worded], journal: JournalRea
 
 
 def _write_line(database: Connection, line: dict[str, Any]) -> None:
-    """Replace a message's former version, or hide it if deleted."""
     row = line | {"first": line["seq"]}
     known = database.execute("select first, version from line where message = :message", line).fetchone()
     if known:

@@ -1,7 +1,7 @@
-"""Visibility: audiences of conversations, and content that may be known in a view.
+"""Visibility: audiences of conversations, and content that their readers may know.
 
-A view is a conversation's thread, or empty for public content. Audiences are read by channel and key, fast
-even in a long journal. Forgotten content stays hidden although Slack has it.
+A view is a conversation's thread, or empty for public content. Audiences are read by channel and key, which
+is fast even in a long journal. Forgotten content stays hidden although Slack has it.
 """
 
 from __future__ import annotations
@@ -24,17 +24,19 @@ from daemon.kinds import (
     DeleteRequested,
     ForgetRequested,
     SpeechFinished,
+    moment_of,
     thread_key,
 )
 
 INSIDE = frozenset({"public", "private", "group", "dm"})
-"""Audiences that may read all public channels of their team, as far as known."""
+"""Audiences without known outsiders: all of them may read the public channels of their team."""
 
 
 def may_know(here: AudienceChanged, there: AudienceChanged) -> bool:
     """True if everyone who reads `here` could have read `there`.
 
-    So within a channel, and of public channels unless outsiders read here; unknown audiences share nothing.
+    True within a channel, and for public channels unless outsiders read `here`. Unknown audiences share
+    nothing.
     """
     if here.team != there.team:
         return False
@@ -43,7 +45,7 @@ def may_know(here: AudienceChanged, there: AudienceChanged) -> bool:
 
 
 def current_name(known: str, place: str) -> str:
-    """Return a channel's newest known name."""
+    """Return `place` if it is a channel's name; else the known name, if any."""
     if known and not place.startswith("#"):
         return known
     return place
@@ -51,7 +53,7 @@ def current_name(known: str, place: str) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class KnownChannel:
-    """A channel or DM. `name` is its first name, the same in replays; `now` is the latest."""
+    """A channel or DM. `name` is its first name, the same in replays; `now` is its latest."""
 
     number: int
     team: str
@@ -60,23 +62,21 @@ class KnownChannel:
     now: str = ""
     seqs: list[int] = field(default_factory=list)
     audiences: list[str] = field(default_factory=list)
-    """Audiences from the seqs on; channels can become private or shared."""
+    """Audience from each of `seqs` on; a channel can become private or shared."""
 
     @property
     def audience(self) -> str:
-        """The latest audience; empty if unknown."""
         if not self.audiences:
             return ""
         return self.audiences[-1]
 
     def audience_before(self, seq: int) -> AudienceChanged:
-        """Return the audience before an entry."""
         last = bisect_left(self.seqs, seq)
         audience = self.audiences[last - 1] if last else ""
         return AudienceChanged(team=self.team, channel=self.channel, audience=audience)
 
     def last_opened(self, before: int = ALWAYS) -> int:
-        """Return the entry since which outsiders read the channel; 0 if none or always."""
+        """Return the seq since which outsiders read the channel; 0 if they never or always could."""
         last = bisect_left(self.seqs, before)
         first = last
         while first and self.audiences[first - 1] not in INSIDE:
@@ -88,8 +88,6 @@ class KnownChannel:
 
 @dataclass(slots=True, kw_only=True)
 class UnpromptedThreads:
-    """Seqs of the soul's top-level messages."""
-
     upto: int = 0
     seqs: dict[str, int] = field(default_factory=dict)
 
@@ -102,7 +100,6 @@ class KnownChannels(Projection):
         self._channels: dict[tuple[str, str], KnownChannel] = {}
         self._of: dict[str, KnownChannel] = {}
         self._unasked: dict[str, UnpromptedThreads] = {}
-        """By the channel's thread."""
 
     def channel_of(self, thread: str) -> KnownChannel | None:
         """Return a conversation's channel; None outside Slack."""
@@ -125,13 +122,12 @@ class KnownChannels(Projection):
         return channel.name
 
     def visible_channels(self, here: KnownChannel, before: int = ALWAYS) -> list[KnownChannel]:
-        """Return channels whose content may be known here."""
         self.fold()
         mine = here.audience_before(before)
         return [there for there in self._channels.values() if may_know(mine, there.audience_before(before))]
 
     def find_unprompted(self, team: str, channel: str, ts: str) -> int:
-        """Return the entry of the soul's top-level message; 0 if there is none."""
+        """Return the seq of the soul's top-level message with this ts; 0 if there is none."""
         top = self.journal.get(thread_key(team, channel, ""))
         if top is None or not ts:
             return 0
@@ -151,7 +147,7 @@ class KnownChannels(Projection):
                 self._channels[said.team, said.channel] = channel
             channel.now = current_name(channel.now, said.place)
             self._of[entry.thread] = channel
-        if channel and said.audience != channel.audience:  # nothing was said there yet
+        if channel and said.audience != channel.audience:  # None before the channel's first conversation
             channel.seqs.append(entry.seq)
             channel.audiences.append(said.audience)
 
@@ -167,12 +163,14 @@ class ForgottenPeople(Projection):
         self._unsaid = set[str]()
 
     def forgotten_until(self, person: str) -> float:
-        """Return the Slack time until which a person is forgotten, or 0."""
         self.fold()
         return self._until.get(person, 0.0)
 
+    def covers(self, person: str, ts: str) -> bool:
+        """True if this person wants a message of this Slack time forgotten."""
+        return moment_of(ts) <= self.forgotten_until(person)
+
     def forgotten_messages(self) -> frozenset[str]:
-        """The ts of forgotten messages of the soul."""
         self.fold()
         return frozenset(self._unsaid)
 
@@ -188,7 +186,7 @@ class ForgottenPeople(Projection):
 
 
 def confirmed_at(journal: JournalReader, asked: Entry[ForgetRequested] | Entry[DeleteRequested]) -> str:
-    """Return a confirmation's Slack time; the local clock may be wrong."""
+    """Return the Slack time at which a request was confirmed; the local clock may be wrong."""
     ts = f"{asked.at:.6f}"
     for press in journal.tree_entries(asked.thread, ButtonPress):
         if press.seq < asked.seq:
@@ -206,7 +204,9 @@ NOTED = ("$.team", "$.channel", "$.audience")
 
 @dataclass(slots=True, kw_only=True)
 class AudienceHistory:
-    """Audiences from the seqs on; of conversations open when read, only the last (`since`)."""
+    """Audience of a channel from each of `seqs` on. Of conversations opened before the history was read, only
+    the last (`since`) counts.
+    """
 
     since: int = 0
     seqs: list[int] = field(default_factory=list)
@@ -217,7 +217,7 @@ class AudienceHistory:
         self.audiences.append(audience)
 
     def last_before(self, before: int) -> tuple[int, str]:
-        """Return the last audience and its entry; `0, ""` without one."""
+        """Return the seq and value of the last audience before an entry; `0, ""` without one."""
         place = bisect_left(self.seqs, before)
         if not place:
             return 0, ""
@@ -232,7 +232,6 @@ class ChannelAudiences(PartialProjection):
     holds_words = False
 
     def channel_of(self, thread: str) -> ChannelId | None:
-        """Return a conversation's channel; None outside Slack."""
         root = root_of(thread)
         if root not in self._channels:
             found = read_channel_of(self.journal, root)
@@ -242,20 +241,18 @@ class ChannelAudiences(PartialProjection):
         return self._channels[root]
 
     async def load(self, channels: Iterable[ChannelId]) -> None:
-        """Load channels, in the background if the journal is long."""
         self.fold()
         missing = [channel for channel in dict.fromkeys(channels) if channel not in self._histories]
         if missing:
             self._histories |= await self._read_in_thread(dict, partial(_read_audiences_on, missing))
 
     def audience_before(self, channel: ChannelId, seq: int) -> AudienceChanged:
-        """Return the audience before an entry."""
         self.fold()
         if channel not in self._histories:
             self._histories |= self._read(dict, partial(_read_audiences_on, [channel]))
         history = self._histories[channel]
         found, audience = history.last_before(seq)
-        if seq <= history.since:  # earlier conversations may say more
+        if seq <= history.since:  # earlier conversations were not read
             opened = self.journal.last_entry_under(thread_key(*channel, ""), seq)
             if opened and opened.seq > found:
                 audience = opened.event.audience
@@ -300,13 +297,13 @@ PUBLIC = ""
 
 
 class VisibilityCheck(Protocol):
-    """True if content of a view, from the entry `wrote`, may be known."""
+    """Check if content of the view `there`, written by the entry `wrote`, may be known."""
 
     def __call__(self, there: str, wrote: int = ALWAYS) -> bool: ...
 
 
 def always_visible(there: str, wrote: int = ALWAYS) -> bool:
-    """Always True: for content that nobody is shown."""
+    """Return True, for content that nobody is shown."""
     return True
 
 
@@ -315,25 +312,23 @@ class Visibility:
         self._places = places
 
     async def update(self) -> None:
-        """Update the audiences in chunks."""
         await self._places.update()
 
     @property
     def entries_left(self) -> int:
-        """Number of unread entries."""
         return self._places.entries_left
 
     def may_know(self, here: str, there: str, before: int = ALWAYS, wrote: int = ALWAYS) -> bool:
-        """True if everyone who reads `here` could have read content of view `there`, as of the entry
+        """True if everyone who reads view `here` could have read content of view `there`, as of the entry
         `before`.
 
-        Threads outside conversations share nothing. A channel shared later hides older entries (`wrote`):
-        they may rest on public content that outsiders cannot read.
+        Threads outside conversations share nothing. If outsiders joined a channel, its older entries
+        (`wrote`) are hidden: they may rest on public content that outsiders cannot read.
         """
         return self.make_check(here, before)(there, wrote)
 
     def make_check(self, here: str, before: int = ALWAYS) -> VisibilityCheck:
-        """Return a check for many views, as of `before`."""
+        """Return a check of many views against `here`, as of the entry `before`."""
         self._places.fold()
         inside = self._audience(here, before)
         channel = self._places.channel_of(here)
@@ -362,12 +357,10 @@ class Visibility:
         return knows
 
     def are_in_one_channel(self, here: str, there: str) -> bool:
-        """True if both are in the same channel or DM."""
         channel = self._places.channel_of(here)
         return channel is not None and channel is self._places.channel_of(there)
 
     def place(self, view: str) -> str:
-        """Return a conversation's name, or ""."""
         return self._places.name(view)
 
     def _audience(self, view: str, before: int) -> AudienceChanged | None:

@@ -36,45 +36,35 @@ from daemon.kinds import (
 )
 from daemon.memory import FORM, Memory, WorkingMemory, working_memory
 from daemon.model import Hear, Role
-from daemon.process import Answer, Question, Speech, Turn
 from daemon.prompts.elements import (
     DIALOGUE,
     STEPS_BY_NAME,
     CognitiveStep,
-    Mood,
     SectionTags,
     clean_name_text,
     escape_tags,
     names_in_words,
     parse_labels,
-    parse_moods,
 )
 from daemon.prompts.prompt_catalogue import (
     LABELS_TEXT,
     MADE_TEXTS,
-    MOODS_TEXT,
     REMINDED_TEXT,
     SYSTEM_TEXT,
-    fill_prompt,
 )
 from daemon.settings.limits import CONTINUE
-from daemon.turn.model_calls import Came, Schema
-from daemon.turn.questions import two_buttons
+from daemon.turn.model_calls import Came, Schema, call_interruptibly, call_model, note_form_kept
+from daemon.turn.questions import Answer, Question, ask, two_buttons, withdraw_questions
 from daemon.turn.recall import PipelineAnswer, recall_kept
+from daemon.turn.speech import Speech, say, start_speech, status_while
+from daemon.turn.turn import Turn
 
 NEXT = STEPS_BY_NAME["next_process"]
 
 
-def feeling(turn: Turn) -> Mood:
-    """The mood that the soul is in here, as the owner's file knows it; an unknown one is the file's first."""
-    known = parse_moods(turn.text(MOODS_TEXT))
-    first = next(iter(known))
-    return known.get(turn.mood, known[first])
-
-
 def with_situation(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """A memory of the turn's with what changes from call to call: who is there, the mood, the time."""
-    mood = fill_prompt(turn, "prompts/mood", mood=feeling(turn).name)
+    mood = turn.prompt("prompts/mood", mood=turn.current_mood().name)
     memory = with_time(turn, memory).with_region("person", _people(turn))
     return memory.with_region("mood", mood)
 
@@ -95,7 +85,7 @@ def _people(turn: Turn) -> str:
     """Who is there, and what is known of them: that is never an instruction, whoever made it up."""
     told = "\n".join(_who_is_there(turn))
     for person, notes in turn.known_people:
-        known = fill_prompt(turn, "prompts/known", person=clean_name_text(person), notes=escape_tags(notes))
+        known = turn.prompt("prompts/known", person=clean_name_text(person), notes=escape_tags(notes))
         told += f"\n\n{known}"
     return told
 
@@ -107,15 +97,15 @@ def _who_is_there(turn: Turn) -> Iterator[str]:
     spoke = [entry.event for entry in turn.answers if entry.event not in reminded]
     if spoke or not reminded:
         names = names_in_words(said.name for said in spoke)
-        yield fill_prompt(turn, "prompts/person", names=names, place=turn.place)
+        yield turn.prompt("prompts/person", names=names, place=turn.place)
     if reminded:
         names = names_in_words(one.name for one in reminded)
-        yield fill_prompt(turn, REMINDED_TEXT, names=names, place=turn.place)
+        yield turn.prompt(REMINDED_TEXT, names=names, place=turn.place)
 
 
 def with_time(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """A memory with the time, and nothing else that changes."""
-    return memory.with_region("time", fill_prompt(turn, "prompts/time", **time_placeholders(turn)))
+    return memory.with_region("time", turn.prompt("prompts/time", **time_placeholders(turn)))
 
 
 def time_placeholders(turn: Turn) -> dict[str, str]:
@@ -153,15 +143,15 @@ async def ask_owner_to_continue(turn: Turn, limited: LimitReached) -> Answer:
         choices=two_buttons(turn.text(LABELS_TEXT), CONTINUE, "stop"),
         about={"resets": limited.resets, "bound": limited.bound, "person": limited.person},
     )
-    return await turn.ask("limit-reached", question)
+    return await ask(turn, "limit-reached", question)
 
 
 def _told(turn: Turn, limited: LimitReached, sentence: str, **words: str) -> str:
     """What people read of it: of the day's budget always the same, of all others this sentence."""
     if limited.resets == "day":
-        return fill_prompt(turn, "prompts/sentences/over_budget")
+        return turn.prompt("prompts/sentences/over_budget")
     bound = parse_labels(turn.text(LABELS_TEXT)).get(limited.bound, limited.bound)
-    return fill_prompt(turn, f"prompts/sentences/{sentence}", bound=bound, **words)
+    return turn.prompt(f"prompts/sentences/{sentence}", bound=bound, **words)
 
 
 async def _first(turn: Turn, limited: LimitReached) -> bool:
@@ -184,7 +174,7 @@ async def stop_at_limit(
     if turn.deciders and not limited.final and await _first(turn, limited):
         answered = await ask_owner_to_continue(turn, limited)
         return memory.with_memory(*answered.memories), answered.value == CONTINUE
-    spoken = await turn.say(_told(turn, limited, "limit_for_good"))
+    spoken = await say(turn, _told(turn, limited, "limit_for_good"))
     return memory.with_memory(*recall_kept(spoken, turn.tag_suffix)), False
 
 
@@ -193,11 +183,11 @@ def note_kept_form(turn: Turn, role: Role, first: PipelineAnswer, last: Pipeline
     if not first.call.event.is_usable:
         return
     if last is first:
-        turn.note_form_kept(role, "kept")
+        note_form_kept(turn, role, "kept")
     elif last.speakable_dialogue or not last.call.event.is_usable:
-        turn.note_form_kept(role, "again")
+        note_form_kept(turn, role, "again")
     else:
-        turn.note_form_kept(role, "lost")
+        note_form_kept(turn, role, "lost")
 
 
 class AnswerReader(Protocol):
@@ -236,7 +226,7 @@ class StreamedQuestion:
         self._turn = turn
         self.memory = memory
         """What is remembered, with what was heard while nobody answered."""
-        self.speech: Speech = turn.speech()
+        self.speech: Speech = start_speech(turn)
 
     async def ask(
         self, question: ModelQuestion, reader: Callable[[], AnswerReader] | None
@@ -257,7 +247,8 @@ class StreamedQuestion:
         if made:
             hearing = self._hearing(made())
         seen = self.memory.with_region("instruction", question.instruction)
-        grown, call = await self._turn.call_interruptibly(
+        grown, call = await call_interruptibly(
+            self._turn,
             question.name,
             seen,
             question.role,
@@ -305,10 +296,9 @@ async def ask_for_person(
     schema: Schema | None = None,
     ends: Sequence[str] = (),
 ) -> Came:
-    """Ask for somebody who waits. Where no answer comes they have been told why.
+    """Ask for a person who waits; if no answer comes, they have been told why. Raises ExecutionSuspended.
 
-    An outage is waited for in the middle of the execution, a refusal goes to the model that stands in, at a
-    bound an owner is asked. Raises what `Turn.ask` and `Turn.talk` raise.
+    An outage is waited for, a refusal goes to the fallback model, at a limit an owner is asked.
     """
     while True:
         limited = await turn.limit()
@@ -316,16 +306,16 @@ async def ask_for_person(
             seen = with_situation(turn, memory).with_region("instruction", question)
             if schema is not None:
                 seen = seen.without(FORM)  # it explains sections, and what is held to a schema has none
-            async with turn.status_while(feeling(turn).status):
-                grown, call = await turn.call_interruptibly(
-                    name, seen, role, None, schema, stop_sequences=ends
+            async with status_while(turn, turn.current_mood().status):
+                grown, call = await call_interruptibly(
+                    turn, name, seen, role, None, schema, stop_sequences=ends
                 )
             memory = memory.with_memory(*grown.heard_since(seen))
             if call.event.is_usable:
                 return memory, call
             match call.event.outcome:
                 case "cancelled":
-                    return await handle_stop(turn, memory, turn.speech(), call), None
+                    return await handle_stop(turn, memory, start_speech(turn), call), None
                 case "refused" if role != "fallback":
                     role = "fallback"
                     continue
@@ -360,7 +350,7 @@ async def _quietly(
     if await turn.limit():
         return memory, None
     seen = memory.with_region("instruction", question)
-    call = await turn.call(name, seen, role, None, schema, stop_sequences=ends)
+    call = await call_model(turn, name, seen, role, None, schema, stop_sequences=ends)
     if not call.event.is_usable or (whole and call.event.outcome != "ok"):
         return memory, None
     return memory, call
@@ -386,7 +376,7 @@ async def handle_stop(
     ended = messages_stopped(stops, came)
     turn.accept_inputs(ended)
     spoken = await speech.finish(last)
-    await turn.withdraw()
+    await withdraw_questions(turn)
     words = [entry for entry in ended if entry.event.text]
     kept = [*words, *(left or ()), *posted_receipts(spoken)]
     return memory.with_memory(*recall_kept(kept, turn.tag_suffix))
@@ -415,7 +405,7 @@ async def apologize(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """There is no answer: whoever waits for one is told so."""
     if not turn.must_answer:
         return memory
-    spoken = await turn.say(owner_sentence(turn, "lost_words"))
+    spoken = await say(turn, owner_sentence(turn, "lost_words"))
     return memory.with_memory(*recall_kept(posted_receipts(spoken), turn.tag_suffix))
 
 
@@ -424,7 +414,7 @@ async def report_too_long(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     memory = await drop_too_long(turn, memory)
     if not turn.must_answer:
         return memory
-    spoken = await turn.say(owner_sentence(turn, "too_long"))
+    spoken = await say(turn, owner_sentence(turn, "too_long"))
     return memory.with_memory(*recall_kept(posted_receipts(spoken), turn.tag_suffix))
 
 
@@ -461,7 +451,7 @@ def posted_receipts(
 
 def owner_sentence(turn: Turn, name: str) -> str:
     """A fixed sentence of the owner's."""
-    return fill_prompt(turn, f"prompts/sentences/{name}")
+    return turn.prompt(f"prompts/sentences/{name}")
 
 
 def with_cut_note(turn: Turn, said: str) -> str:

@@ -13,10 +13,11 @@ from daemon.kinds import IncomingMessage, PersonMessage, StopRequest
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.mind.asking import ask_in_background, messages_stopped
 from daemon.mind.steps import extract
-from daemon.process import Question, Turn
-from daemon.prompts.prompt_catalogue import fill_prompt
 from daemon.turn.execution_figures import trace_text
+from daemon.turn.questions import Question, ask
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import say, whisper
+from daemon.turn.turn import Turn
 
 SET_ASIDE = 600.0
 """Seconds after which a run goes on by itself that was set aside for something new."""
@@ -48,7 +49,7 @@ async def look_for_interruption(turn: Turn, goal: str) -> InterruptionNews:
     commands = [entry for entry in of_kind(IncomingMessage, seen) if entry.event.command]
     for asked in commands:
         if asked.event.command == "trace":  # what is about memory has a turn of its own
-            await turn.whisper("trace", asked.event.user, trace_text(turn))
+            await whisper(turn, "trace", asked.event.user, trace_text(turn))
             turn.accept_inputs([asked])
     messages = [entry for entry in seen if entry not in commands]
     if not messages:
@@ -61,14 +62,14 @@ async def look_for_interruption(turn: Turn, goal: str) -> InterruptionNews:
 
 async def confirm_stop(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """Whoever stopped it hears that it has stopped."""
-    spoken = await turn.say(fill_prompt(turn, "prompts/sentences/stopped"))
+    spoken = await say(turn, turn.prompt("prompts/sentences/stopped"))
     return memory.with_memory(*map(entry_as_memory, spoken))
 
 
 async def _is_new(turn: Turn, goal: str, messages: Sequence[Entry[PersonMessage]]) -> bool:
     """One short question; what is unsure, or could not be asked, goes on with the run."""
     heard = working_memory(map(entry_as_memory, [*turn.answers, *messages]))
-    asked = fill_prompt(turn, "prompts/judge", goal=goal)
+    asked = turn.prompt("prompts/judge", goal=goal)
     _, judged = await extract(
         turn, heard, InterruptionKind, asked, name="judge", ask=ask_in_background(turn), tries=1
     )
@@ -81,11 +82,11 @@ async def _set_aside(turn: Turn, messages: Sequence[Entry[PersonMessage]]) -> tu
     people = dict.fromkeys([*turn.people, *speakers])
     owners = [owner for owner in turn.owners if owner not in people]
     aside = Question(
-        text=fill_prompt(turn, "prompts/sentences/parked"),
+        text=turn.prompt("prompts/sentences/parked"),
         to=(*people, *owners),
         owners=owners,
         resumes=True,
         wait=SET_ASIDE,
     )
-    answered = await turn.ask("aside", aside)
+    answered = await ask(turn, "aside", aside)
     return answered.memories

@@ -40,7 +40,6 @@ from daemon.mind.asking import (
     call_instructions,
     drop_too_long,
     end_mark,
-    feeling,
     handle_stop,
     limit_that_refused,
     note_kept_form,
@@ -53,7 +52,6 @@ from daemon.mind.asking import (
     without_refused_question,
 )
 from daemon.model import Role
-from daemon.process import Speech, Turn
 from daemon.prompts.elements import (
     DIALOGUE,
     PRIVATE_TAGS,
@@ -72,11 +70,12 @@ from daemon.prompts.prompt_catalogue import (
     ALLOWED_TEXT,
     MOODS_TEXT,
     SOUL_TEXT,
-    fill_prompt,
     parse_process_words,
     placeholder_names,
     section_instruction,
 )
+from daemon.turn.branches import send_to_self
+from daemon.turn.model_calls import report_odd_answer, uses_plain_mode, window_tokens
 from daemon.turn.recall import (
     DIALOGUE_ALONE_CALL,
     PLAIN_CALL,
@@ -85,12 +84,14 @@ from daemon.turn.recall import (
     as_plain_turns,
     recall_kept,
 )
+from daemon.turn.speech import Speech, status_while
+from daemon.turn.turn import Turn
 
 
 def pipeline_question(turn: Turn, steps: Sequence[CognitiveStep], guidance: str) -> str:
     """The question of a pipeline: its sections, in order, and the words that are allowed now."""
     if DIALOGUE in steps and not turn.must_answer:
-        silence = fill_prompt(turn, "prompts/silence")
+        silence = turn.prompt("prompts/silence")
         guidance = f"{guidance}\n{silence}".strip()
     frame = "prompts/plain"
     if any(step.private for step in steps):
@@ -99,14 +100,12 @@ def pipeline_question(turn: Turn, steps: Sequence[CognitiveStep], guidance: str)
     asked = {"tags": " ".join(tags.opening(step.tag) for step in steps), "allowed": "", "sections": ""}
     wanted = placeholder_names(turn.text(frame))
     if NEXT in steps and "allowed" in wanted:
-        allowed = fill_prompt(
-            turn, ALLOWED_TEXT, tag=tags.name(NEXT.tag), processes=", ".join(turn.processes)
-        )
+        allowed = turn.prompt(ALLOWED_TEXT, tag=tags.name(NEXT.tag), processes=", ".join(turn.processes))
         asked["allowed"] = f" {allowed}"
     if "sections" in wanted:
-        mood = feeling(turn)
+        mood = turn.current_mood()
         asked["sections"] = tags.marked("\n".join(section_instruction(turn, step, mood) for step in steps))
-    return fill_prompt(turn, frame, guidance=guidance, **asked)
+    return turn.prompt(frame, guidance=guidance, **asked)
 
 
 async def claim_newcomers(turn: Turn) -> list[str]:
@@ -192,8 +191,8 @@ async def ask_in_plain_mode(
     asking = StreamedQuestion(turn, seen)
     note = _note(turn, guidance, notes, **_facts(turn))
     rules = [
-        fill_prompt(turn, SYSTEM, character="", **NO_TIME),
-        fill_prompt(turn, AGAIN),
+        turn.prompt(SYSTEM, character="", **NO_TIME),
+        turn.prompt(AGAIN),
         guidance,
         _note(turn),
     ]
@@ -208,7 +207,7 @@ async def ask_in_plain_mode(
     ):
         if answer.outcome == "refused":
             role = "fallback"
-        again = fill_prompt(turn, AGAIN)
+        again = turn.prompt(AGAIN)
         memory = memory.with_memory(*asking.memory.heard_since(seen))
         asking.memory = seen = _newest_alone(turn, asking.memory)
         answer = check(await asking.ask(_question(role, f"{note}\n{again}".strip()), None))
@@ -249,7 +248,7 @@ def _newest_alone(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
 
 async def _prompt(turn: Turn, memory: WorkingMemory) -> WorkingMemory:
     """Return the memory with a short system text for the long ones: it may name the day, not the time."""
-    text = fill_prompt(turn, SYSTEM, character=_character(turn), **time_placeholders(turn))
+    text = turn.prompt(SYSTEM, character=_character(turn), **time_placeholders(turn))
     core = await turn.record_text(SYSTEM, text)
     rest = [one for one in memory.memories if one.region not in (CORE, FORM)]
     return working_memory([core, *rest])
@@ -269,14 +268,14 @@ def _note(turn: Turn, guidance: str = "", notes: str = "", **facts: str) -> str:
     """Word the note above the newest message: who wrote it, these facts, what is found out, what to do."""
     known = {**NO_TIME, "known": "", **facts}
     names = names_in_words(entry.event.name for entry in turn.answers)
-    note = fill_prompt(turn, NOTE, names=names, place=turn.place, guidance=guidance, **known)
+    note = turn.prompt(NOTE, names=names, place=turn.place, guidance=guidance, **known)
     return f"{notes}\n\n{note}".strip()
 
 
 def _facts(turn: Turn) -> dict[str, str]:
     """Return the time and what is known of those who spoke, for the note: words that may be said, too."""
     known = [
-        fill_prompt(turn, KNOWN, person=clean_name_text(person), notes=" ".join(escape_tags(told).split()))
+        turn.prompt(KNOWN, person=clean_name_text(person), notes=" ".join(escape_tags(told).split()))
         for person, told in turn.known_people
     ]
     return {**time_placeholders(turn), "known": " ".join(known)}
@@ -361,20 +360,20 @@ async def schedule_background_tasks(turn: Turn, memory: WorkingMemory, learned: 
     if learned.casefold().startswith("yes"):
         for person, name in speakers(turn).items():
             about = {"person": person, "name": name}
-            await turn.send_to_self("learn", BackgroundTask(process=LEARNING, params=about))
+            await send_to_self(turn, "learn", BackgroundTask(process=LEARNING, params=about))
     last = summary_due_until(memory.conversation, *_lengths(turn, LONG, WHOLE))
     if last and await turn.claim(f"summed-up:{last}"):
-        await turn.send_to_self("sum-up", BackgroundTask(process=SUMMARIZING, params={"last": last}))
+        await send_to_self(turn, "sum-up", BackgroundTask(process=SUMMARIZING, params={"last": last}))
     last = summary_due_until(turn.dm_to_summarize(), *_lengths(turn, DM_LONG, DM_WHOLE))
     if last and await turn.claim(f"dm-summed-up:{last}"):
-        await turn.send_to_self(
-            "sum-up-dm", BackgroundTask(process=SUMMARIZING, params={"last": last, "dm": True})
+        await send_to_self(
+            turn, "sum-up-dm", BackgroundTask(process=SUMMARIZING, params={"last": last, "dm": True})
         )
 
 
 def _lengths(turn: Turn, long: int, whole: int) -> tuple[int, int]:
     """The same two for the models of this turn: a conversation is summed up before it fills their windows."""
-    most = int(turn.window_tokens * FILLED)
+    most = int(window_tokens(turn) * FILLED)
     if most >= long:
         return long, whole
     return most, whole * most // long
@@ -448,7 +447,7 @@ async def converse(
             limited = await turn.limit()
         if limited is None:
             owned = bounded and bool(turn.deciders)
-            if await turn.is_plain(role):
+            if await uses_plain_mode(turn, role):
                 said = await _in_plain_words(turn, steps, guidance, heard, notes, role, revise, owned=owned)
             else:
                 seen = with_situation(turn, heard).with_region("findings", notes)
@@ -474,7 +473,7 @@ async def _answered(
     """Ask, perhaps once more, and say what came of it; or the bound, where an owner may give the money."""
     chosen = [STEPS_BY_NAME[name] for name in steps]
     asking = _PipelineQuestions(turn, memory, guidance, revise)
-    async with turn.status_while(feeling(turn).status):
+    async with status_while(turn, turn.current_mood().status):
         answer = first = await asking.ask(chosen, role)
         if not _will_do(turn, answer):
             if answer.outcome == "refused":
@@ -506,7 +505,7 @@ async def _in_plain_words(
         to, guidance = process_led_to(turn), ""
     if to in turn.immediate_processes or not is_answer_due(turn, memory):
         return PipelineResult(memory=memory, values={"next_process": to}, text="")
-    async with turn.status_while(feeling(turn).status):
+    async with status_while(turn, turn.current_mood().status):
         reply = await ask_in_plain_mode(turn, memory, role, guidance, notes)
         return await _concluded(turn, reply.memory, reply.speech, reply.answer, "", revise, owned=owned)
 
@@ -582,11 +581,11 @@ class _PipelineQuestions:
     def _report(self, answer: PipelineAnswer) -> None:
         """Let Health tell of an answer of which nothing may be said, or that did not end by itself."""
         if answer.repeats_private_words:
-            self._turn.report_odd_answer(answer.call.event.model, "private")
+            report_odd_answer(self._turn, answer.call.event.model, "private")
         elif answer.continues_after_end:
-            self._turn.report_odd_answer(answer.call.event.model, "endless")
+            report_odd_answer(self._turn, answer.call.event.model, "endless")
         elif answer.outcome == "ok" and not _will_do(self._turn, answer):
-            self._turn.report_odd_answer(answer.call.event.model, "unspoken")
+            report_odd_answer(self._turn, answer.call.event.model, "unspoken")
 
 
 class _DialogueReader:
@@ -687,7 +686,7 @@ async def _feel(turn: Turn, felt: str) -> None:
     """
     for name in parse_moods(turn.text(MOODS_TEXT)):
         if name.casefold() == felt.casefold():
-            if name != feeling(turn).name:
+            if name != turn.current_mood().name:
                 await turn.record(MoodChanged(mood=name))
                 turn.set_mood(name)
             return

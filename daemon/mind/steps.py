@@ -20,11 +20,11 @@ from daemon.memory import WorkingMemory
 from daemon.mind.asking import Ask, apologize, ask_for_person, end_mark
 from daemon.mind.pipeline import converse, pipeline_question
 from daemon.model import Role
-from daemon.process import Placeholders, Turn
 from daemon.prompts.chooser import fence_result, validation_fault
 from daemon.prompts.elements import STEPS_BY_NAME
-from daemon.prompts.prompt_catalogue import fill_prompt
+from daemon.prompts.prompt_catalogue import Placeholders
 from daemon.turn.recall import MONOLOGUE, PipelineAnswer, entry_as_memory
+from daemon.turn.turn import Turn
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -214,4 +214,4 @@ def parse_extract(reply: str, model: type[M]) -> M:
 
 def _words(turn: Turn, step: str, **words: str) -> str:
     """The owner's question of a step."""
-    return fill_prompt(turn, f"prompts/steps/{step}", **words)
+    return turn.prompt(f"prompts/steps/{step}", **words)

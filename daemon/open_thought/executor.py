@@ -16,21 +16,23 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from daemon.actions.action import ActionDefinition, BaseActionContext, Outcome, bind_action
-from daemon.engine.event import DAY, Entry, seqs_of
+from daemon.engine.clock import DAY
+from daemon.engine.event import Entry, seqs_of
 from daemon.engine.exceptions import EngineError
 from daemon.engine.kinds import ThreadSpawned
 from daemon.errors import describe_error
 from daemon.ism import ActionRefused
 from daemon.kinds import ContextCleared, InternalMessage, SystemMessage
 from daemon.memory import Memory, WorkingMemory
-from daemon.mind.asking import feeling
 from daemon.open_thought.payloads import Payload
-from daemon.process import Turn
 from daemon.prompts import elements
 from daemon.prompts.chooser import MOST_FOUND, validation_fault
 from daemon.prompts.elements import make_element, truncate
 from daemon.settings.parse import read_duration
+from daemon.turn.branches import Branches, send_to_self
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import show_status
+from daemon.turn.turn import Turn
 
 
 class OpenThoughtContext(BaseActionContext):
@@ -46,8 +48,8 @@ class OpenThoughtContext(BaseActionContext):
 
     def show_status(self, meaning: str) -> None:
         """The status line says what it is at."""
-        base = feeling(self.turn).status
-        self.turn.show_status(f"{base} · {self.label(meaning)}")
+        base = self.turn.current_mood().status
+        show_status(self.turn, f"{base} · {self.label(meaning)}")
 
     def report_finding(self, action: str, outcome: Outcome) -> None:
         """Nothing more: its result is a message of its own."""
@@ -82,6 +84,7 @@ class PayloadExecutor:
         explanations: Mapping[str, str],
     ) -> None:
         self._turn = turn
+        self._branches = Branches(turn)
         self._explanations = explanations
         self._definitions = {one.name: one for one in definitions}
         self._words = words
@@ -125,7 +128,7 @@ class PayloadExecutor:
     async def call_soul_again(self, text: str, *, code: str, count: int = 0) -> None:
         """The core says so, and the soul is called again with it."""
         self.called = True
-        await self._turn.send_to_self(code, InternalMessage(text=text, code=code, count=count))
+        await send_to_self(self._turn, code, InternalMessage(text=text, code=code, count=count))
 
     async def add_remark(self, meaning: str, more: str = "", *, calls: bool = True) -> None:
         """A remark of the core in the owner's words."""
@@ -190,7 +193,7 @@ class PayloadExecutor:
             return
         label = payload.attributes.get("suggested_sub_id", "")
         branch = await self._begin(label, first)
-        await self._turn.branches.await_answers([branch], collect=False)
+        await self._branches.await_answers([branch], collect=False)
 
     async def _fan_out(self, payload: Payload) -> None:
         """A branch for each item."""
@@ -204,20 +207,20 @@ class PayloadExecutor:
         for number, item in enumerate(items, 1):
             branches.append(await self._begin(f"item-{number}", item))
         collect = _attribute(payload, "collect").casefold() != "false"
-        await self._turn.branches.await_answers(branches, collect=collect)
+        await self._branches.await_answers(branches, collect=collect)
         together = str(collect).lower()
         await self.add_note(make_element("fan-out-started", total=len(branches), collect=together))
 
     async def _begin(self, label: str, first: str) -> Entry[ThreadSpawned]:
         message = InternalMessage(sender=self._turn.thread, text=first.strip())
-        branch = await self._turn.branches.spawn(label, message)
+        branch = await self._branches.spawn(label, message)
         self.memory = self.memory.with_memory(entry_as_memory(branch))
         self.waits = True
         return branch
 
     async def _refused(self, wanted: int) -> bool:
         """May so many branches not be begun? Then the soul is told why."""
-        why = self._turn.branches.refusal(wanted)
+        why = self._branches.refusal(wanted)
         if not why:
             return False
         await self._thread_error(code=why, message=self._said(why))
@@ -226,14 +229,14 @@ class PayloadExecutor:
     async def _send(self, payload: Payload) -> None:
         """A message to a thread of this tree."""
         to, text = _attribute(payload, "to"), payload.inner.strip()
-        if not self._turn.branches.has_thread(to):
+        if not self._branches.has_thread(to):
             await self.report_unknown_thread(to)
             return
         if not text:
             await self.add_remark("nothing to send")
             return
         message = InternalMessage(sender=self._turn.thread, text=text)
-        if not await self._turn.branches.send("send", to, message):
+        if not await self._branches.send("send", to, message):
             await self._thread_error(id=to, code="thread_ended")
             return
         await self.add_note(make_element("sent", to=to))
@@ -249,13 +252,13 @@ class PayloadExecutor:
             await self.add_remark("time")
             return
         label = _attribute(payload, "label")
-        timer = await self._turn.branches.set_timer(label, seconds)
+        timer = await self._branches.set_timer(label, seconds)
         self.waits = True
         await self.add_note(make_element("timer-set", id=timer, label=label, seconds=f"{seconds:.0f}"))
 
     async def _cancel_timer(self, payload: Payload) -> None:
         timer = _attribute(payload, "id")
-        if await self._turn.branches.cancel_timer(timer):
+        if await self._branches.cancel_timer(timer):
             await self.add_note(make_element("timer-cancelled", id=timer))
         else:
             await self.add_remark("no timer")
@@ -285,7 +288,7 @@ class PayloadExecutor:
         context = OpenThoughtContext(turn, self.memory, self._shown)
         text = await self._done(context, definition, payload)
         result = InternalMessage(sender=definition.name, text=truncate(text, MOST_FOUND))
-        await turn.send_to_self("result", result)
+        await send_to_self(turn, "result", result)
 
     async def _done(self, context: OpenThoughtContext, definition: ActionDefinition, payload: Payload) -> str:
         action = bind_action(context, definition)

@@ -17,13 +17,16 @@ from daemon.answers.speech_gate import SpeechGate, split_sections
 from daemon.engine.event import Entry
 from daemon.kinds import ModelCall, PlanChanged
 from daemon.memory import WorkingMemory
-from daemon.mind.asking import ModelQuestion, StreamedQuestion, feeling, with_situation, with_time
+from daemon.mind.asking import ModelQuestion, StreamedQuestion, with_situation, with_time
 from daemon.model import Role
 from daemon.open_thought.markup import BEFORE_FENCE
 from daemon.open_thought.payloads import ParsedAnswer, parse_payloads, self_tags
-from daemon.process import Turn
 from daemon.prompts.elements import ROOT_TAGS, SAY_TAG, TODO_UNTIL, UNSUFFIXED_TAGS
+from daemon.turn.branches import Branches
+from daemon.turn.model_calls import report_odd_answer
 from daemon.turn.recall import DELIBERATE
+from daemon.turn.speech import status_while
+from daemon.turn.turn import Turn
 
 CLOSED = {
     "done": ("true", "yes", "1", "x", "done", "complete", "completed"),
@@ -164,7 +167,7 @@ class ThoughtStep:
         self._slug = slug
         self._actions = actions
         self._plan_is_open = plan_is_open
-        self._speaks = not turn.branches.parent
+        self._speaks = not Branches(turn).parent
         place = with_time
         if self._speaks:
             place = with_situation
@@ -197,7 +200,7 @@ class ThoughtStep:
             stop_sequences=[UNSUFFIXED_TAGS.closing(f"{self._slug}-response")] if alone else (),
             private=private,
         )
-        async with self._turn.status_while(feeling(self._turn).status):
+        async with status_while(self._turn, self._turn.current_mood().status):
             call = await self._listening.ask(question, self._reader if aloud else None)
         event = call.event
         text = ""
@@ -211,7 +214,7 @@ class ThoughtStep:
             final = reader.spoken_so_far
         gives_away = self._speaks and self._private.are_in(final)
         if gives_away:
-            self._turn.report_odd_answer(event.model, "private")
+            report_odd_answer(self._turn, event.model, "private")
             final = ""
         return OpenThought(
             memory=self._before.with_memory(*self._listening.memory.heard_since(self._before)),

@@ -21,14 +21,16 @@ from daemon.answers.speech_gate import spoken_text
 from daemon.ism import FinishRun
 from daemon.kinds import REMINDER, MemoryNote, ReminderFired
 from daemon.knowledge.library import MOST_NAMED_FILES
-from daemon.knowledge.search import FoundMessage, Memories
+from daemon.knowledge.search import FoundMessage, MessageSearch
 from daemon.mind.pipeline import converse
 from daemon.mind.steps import instruction
 from daemon.ports import Library
-from daemon.process import Question
 from daemon.prompts.chooser import ISMResult
 from daemon.prompts.elements import clean_name_text
+from daemon.turn.branches import set_reminder
+from daemon.turn.questions import Question, ask
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import say
 
 MINUTE = 60.0
 
@@ -49,7 +51,7 @@ async def ask_person(
     words = spoken_text(question)
     if not words:
         raise ValueError("a question that someone is to answer needs words")
-    answered = await run.turn.ask("ask", Question(text=words, to=run.turn.people))
+    answered = await ask(run.turn, "ask", Question(text=words, to=run.turn.people))
     run.add_memories(answered.memories)
     return run.label("answered")
 
@@ -74,7 +76,7 @@ async def schedule(
         ts=f"{due:.6f}",
         note=REMINDER,
     )
-    await run.turn.set_reminder(timer, minutes * MINUTE)
+    await set_reminder(run.turn, timer, minutes * MINUTE)
     return f"{run.label('reminder set, in minutes')}: {minutes}"
 
 
@@ -87,7 +89,7 @@ async def escalate(run: RunContext, expert: Expert) -> Outcome:
         words = run.prompt("prompts/sentences/escalated", owner=f"<@{run.turn.owners[0]}>")
     else:
         words = run.prompt("prompts/sentences/escalated_to_nobody")
-    spoken = await run.turn.say(words)
+    spoken = await say(run.turn, words)
     run.report_told(run.memory.with_memory(*map(entry_as_memory, spoken)))
     return FinishRun()
 
@@ -112,7 +114,7 @@ LETTERS = 600
 @action(name="SearchMemory", effect=True)
 async def search_memory(
     run: ActionContext,
-    memories: Memories,
+    memories: MessageSearch,
     query: Annotated[str, Field(min_length=1, max_length=MOST_QUERY), "a few words that may have been said"],
 ) -> str:
     """Search your notes, and what was said to you and by you in other conversations, as far as it may be
@@ -125,7 +127,7 @@ async def search_memory(
 @action(name="ReadThread", effect=True)
 async def read_thread(
     run: ActionContext,
-    memories: Memories,
+    memories: MessageSearch,
     back: Annotated[
         int, Field(ge=1, le=MOST_PAGES), "which page: 1 is the one just before what you see, 2 before that"
     ] = 1,
@@ -157,7 +159,7 @@ def _in_sight(run: ActionContext) -> int:
     return min(run.memory.seqs, default=2**62)
 
 
-def _told(run: ActionContext, memories: Memories, lines: Sequence[str]) -> str:
+def _told(run: ActionContext, memories: MessageSearch, lines: Sequence[str]) -> str:
     """What was found; and that there may be more, where what was said last is not in the index yet."""
     told = [*lines]
     if not told:

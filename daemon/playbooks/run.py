@@ -22,7 +22,6 @@ from daemon.memory import CORE, Memory, WorkingMemory
 from daemon.mind.asking import (
     DAY_LIMIT,
     ask_owner_to_continue,
-    feeling,
     limit_that_refused,
     with_situation,
     with_time,
@@ -30,7 +29,6 @@ from daemon.mind.asking import (
 from daemon.mind.interruptions import confirm_stop, look_for_interruption
 from daemon.model import Role
 from daemon.playbooks.built_in import tell_people
-from daemon.process import Process, Transition, Turn
 from daemon.prompts.chooser import (
     CHOOSING,
     Bound,
@@ -45,8 +43,11 @@ from daemon.prompts.chooser import (
 from daemon.prompts.elements import PRIVATE_TAGS, SAY_TAG, SECTION_NAMES, SectionTags
 from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, Playbook, parse_playbook
 from daemon.settings.limits import CONTINUE
-from daemon.turn.model_calls import Came, Schema
+from daemon.turn.model_calls import Came, Schema, call_interruptibly
+from daemon.turn.questions import withdraw_questions
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import show_status
+from daemon.turn.turn import Process, Transition, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +189,8 @@ class PlaybookRun(BaseActionContext, Chooser):
         ends: Sequence[str] = (),
     ) -> tuple[tuple[Memory, ...], Entry[ModelCall]]:
         """What was heard while nobody answered, and the answer; where one model refused, another's."""
-        grown, call = await self.turn.call_interruptibly(
-            name, memory, role, None, schema, stop_sequences=ends
+        grown, call = await call_interruptibly(
+            self.turn, name, memory, role, None, schema, stop_sequences=ends
         )
         if call.event.outcome == "over-budget":
             self._spent = limit_that_refused(call)
@@ -313,8 +314,8 @@ class PlaybookRun(BaseActionContext, Chooser):
         """The status line says what it is at."""
         if meaning.startswith(TRANSITION_PREFIX) and meaning not in self._labels:
             meaning = "choose"
-        base = feeling(self.turn).status.rstrip("… ")
-        self.turn.show_status(f"{base} · {self.label(meaning)} ({self._round})")
+        base = self.turn.current_mood().status.rstrip("… ")
+        show_status(self.turn, f"{base} · {self.label(meaning)} ({self._round})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,7 +347,7 @@ async def play_to_end(run: PlaybookRun) -> Transition:
     if await run.turn.is_superseded_by_edit():
         return Transition(to=run.playbook.then, memory=run.memory)
     if run.stopped:
-        await run.turn.withdraw()  # what was set aside in this thread is stopped with it
+        await withdraw_questions(run.turn)  # what was set aside in this thread is stopped with it
         if not run.spoke:
             run.memory = await confirm_stop(run.turn, run.memory)
     elif result.next_process:

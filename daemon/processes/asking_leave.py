@@ -11,10 +11,10 @@ from daemon.answers.speech_gate import spoken_text
 from daemon.inner_life.commands.message_commands import as_quotation
 from daemon.kinds import UnpromptedMessage
 from daemon.memory import WorkingMemory
-from daemon.process import MentalProcess, Placeholders, Question, Turn
+from daemon.process import MentalProcess, Placeholders, Question, Turn, ask
 from daemon.prompts.elements import clean_name_text
-from daemon.prompts.prompt_catalogue import LABELS_TEXT, fill_prompt
-from daemon.turn.questions import two_buttons
+from daemon.prompts.prompt_catalogue import LABELS_TEXT
+from daemon.turn.questions import report_unprompted_outcome, two_buttons, unprompted_message
 
 LEAVE = "prompts/sentences/leave"
 
@@ -25,27 +25,27 @@ PATIENCE = 86_400.0
 
 async def asking_leave(turn: Turn) -> WorkingMemory:
     """Ask; on yes the conversation that it is for gets it. Each thing to be said waits by itself."""
-    wanted = turn.unprompted_message
+    wanted = unprompted_message(turn)
     assert wanted is not None
     text = spoken_text(wanted.text)
     if not (text and turn.deciders):
-        await turn.report_unprompted_outcome("refused")
+        await report_unprompted_outcome(turn, "refused")
         return turn.memory
-    answer = await turn.ask("leave", _question(turn, wanted, text))
+    answer = await ask(turn, "leave", _question(turn, wanted, text))
     if answer.value == "approve":
         agreed = replace(wanted, text=text, leave=False)
         if not await turn.send("agreed", wanted.to, agreed):
-            await turn.report_unprompted_outcome("refused")
+            await report_unprompted_outcome(turn, "refused")
     elif answer.by:
-        await turn.report_unprompted_outcome("declined")
+        await report_unprompted_outcome(turn, "declined")
     else:
-        await turn.report_unprompted_outcome("unanswered")
+        await report_unprompted_outcome(turn, "unanswered")
     return turn.memory.with_memory(*answer.memories)
 
 
 def _question(turn: Turn, wanted: UnpromptedMessage, text: str) -> Question:
     owners, place = turn.deciders, clean_name_text(wanted.place)
-    asked = fill_prompt(turn, LEAVE, owner=f"<@{owners[0]}>", place=place, text=as_quotation(text))
+    asked = turn.prompt(LEAVE, owner=f"<@{owners[0]}>", place=place, text=as_quotation(text))
     return Question(
         text=asked,
         to=owners,

@@ -5,14 +5,13 @@ from __future__ import annotations
 from daemon.memory import WorkingMemory
 from daemon.mind.pipeline import converse
 from daemon.process import MentalProcess, Placeholders, Transition, Turn
-from daemon.prompts.prompt_catalogue import fill_prompt
 
 COGNITIVE_STEPS = ["internal_monologue", "external_dialogue", "emotional_state"]
 
 
 async def closing(turn: Turn) -> WorkingMemory | Transition:
     """Say goodbye."""
-    said = await converse(turn, COGNITIVE_STEPS, fill_prompt(turn, "prompts/closing"))
+    said = await converse(turn, COGNITIVE_STEPS, turn.prompt("prompts/closing"))
     return Transition(to="conversation", memory=said.memory)
 
 

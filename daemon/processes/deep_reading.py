@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from daemon.actions.function import SourceProvider
 from daemon.kinds import LimitReached
@@ -16,7 +16,6 @@ from daemon.ports import Library
 from daemon.process import MentalProcess, Placeholders, Transition, Turn
 from daemon.prompts.chooser import result_element
 from daemon.prompts.elements import escape_tags
-from daemon.prompts.prompt_catalogue import fill_prompt
 from daemon.reading.read_deeply import (
     CitationFilter,
     DocumentReading,
@@ -26,6 +25,7 @@ from daemon.reading.read_deeply import (
 )
 from daemon.settings.limits import CONTINUE
 from daemon.turn.input_policy import DEEP_READING_PROCESS
+from daemon.turn.questions import withdraw_questions
 
 THEN = "conversation"
 
@@ -53,34 +53,29 @@ class InterruptibleContext(OpenThoughtContext):
         return self.stopped
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeepReadingProcess:
-    """The process, over what there is to read."""
-
-    shelf: SourceProvider | None = None
-    folders: Library | None = None
-
-    async def __call__(self, turn: Turn) -> WorkingMemory | Transition:
-        """Find out what is to be read and what for, read it, and tell them."""
-        memory, wish = await extract(
-            turn, turn.memory, ReadDeeplyArguments, fill_prompt(turn, "prompts/reading/wanted")
-        )
-        if wish is None or self.shelf is None:
-            return Transition(to=THEN, memory=memory)
-        run = InterruptibleContext(turn, memory, wish.question)
-        reading = DocumentReading(self.shelf, run, wish, self.folders)
-        so_far = ""
-        while True:
-            run.show_status("ReadDeeply")
-            read = await reading.read(so_far)
-            if run.stopped or read.ended.reason == "stopped":
-                await turn.withdraw()
-                return Transition(to=THEN, memory=await confirm_stop(turn, run.memory))
-            if _is_told(run, read):
-                await _tell(run, reading, read)
-            if not await _goes_on(run, read):
-                return Transition(to=THEN, memory=run.memory)
-            so_far = run.prompt("prompts/reading/so_far", found=escape_tags(read.text))
+async def read_and_tell(
+    turn: Turn, shelf: SourceProvider | None = None, library: Library | None = None
+) -> WorkingMemory | Transition:
+    """Find out what is to be read and what for, read it, and tell them."""
+    memory, wish = await extract(
+        turn, turn.memory, ReadDeeplyArguments, turn.prompt("prompts/reading/wanted")
+    )
+    if wish is None or shelf is None:
+        return Transition(to=THEN, memory=memory)
+    run = InterruptibleContext(turn, memory, wish.question)
+    reading = DocumentReading(shelf, run, wish, library)
+    so_far = ""
+    while True:
+        run.show_status("ReadDeeply")
+        read = await reading.read(so_far)
+        if run.stopped or read.ended.reason == "stopped":
+            await withdraw_questions(turn)
+            return Transition(to=THEN, memory=await confirm_stop(turn, run.memory))
+        if _is_told(run, read):
+            await _tell(run, reading, read)
+        if not await _goes_on(run, read):
+            return Transition(to=THEN, memory=run.memory)
+        so_far = run.prompt("prompts/reading/so_far", found=escape_tags(read.text))
 
 
 async def _tell(run: InterruptibleContext, reading: DocumentReading, read: ReadingReport) -> None:
@@ -124,7 +119,7 @@ async def _goes_on(run: InterruptibleContext, read: ReadingReport) -> bool:
 
 PROCESS = MentalProcess(
     name=DEEP_READING_PROCESS,
-    run=DeepReadingProcess(),
+    run=read_and_tell,
     when="they want something read that is too long to see at once: a file that they shared, all of a long"
     " thread, or the history of this channel; then tell them in <say> only, in a few words, that you"
     " are reading it.",

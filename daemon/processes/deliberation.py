@@ -7,7 +7,7 @@ From the seeds on logic and iteration in xml-pipeline and on reasoning in AgentS
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from daemon.actions.action import ActionDefinition
 from daemon.actions.registry import ActionRegistry
@@ -30,7 +30,7 @@ from daemon.mind.asking import (
 from daemon.open_thought.executor import PayloadExecutor
 from daemon.open_thought.payloads import ParsedAnswer, Payload, PayloadFault, parse_payloads, tag_slug
 from daemon.open_thought.thought import OpenThought, ThoughtStep, closes_new_step, last_plan
-from daemon.process import MentalProcess, Placeholders, Speech, Transition, Turn
+from daemon.process import MentalProcess, Placeholders, Transition, Turn
 from daemon.prompts.elements import (
     EXPLAIN_TAG,
     ROOT_TAGS,
@@ -43,13 +43,15 @@ from daemon.prompts.elements import (
 from daemon.prompts.prompt_catalogue import (
     PLAYBOOK_FOLDER,
     SOUL_TEXT,
-    fill_prompt,
     parse_playbook,
     split_by_headings,
 )
 from daemon.settings.limits import CONTINUE, ITERATIONS
+from daemon.turn.branches import Branches, budget_warning, count_self_calls, send_to_self
 from daemon.turn.input_policy import DELIBERATION_PROCESS, SELF_CALL_TEXT
+from daemon.turn.plan_card import open_plan_steps, plans_so_far, show_plan
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import Speech
 
 THEN = "conversation"
 """Where a thread goes when it has come to an end."""
@@ -94,20 +96,15 @@ ALONE = frozenset({"alone", "capped", "not-allowed", "three-times"})
 """What the core says when it asks for the final answer, and nothing else."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeliberationProcess:
-    """How far it goes, and which actions there are."""
-
-    registry: ActionRegistry = NO_ACTIONS
-    capacity: str = "medium"
-
-    async def __call__(self, turn: Turn) -> WorkingMemory | Transition:
-        """Take up what came, think one step, and see to what follows."""
-        if turn.is_late:
-            return turn.memory  # it is in the journal, but what it was for is over
-        book = parse_playbook(DELIBERATION_PROCESS, turn.text(f"{PLAYBOOK_FOLDER}{DELIBERATION_PROCESS}"))
-        actions = self.registry.callable_in_open_thought(book)
-        return await _DeliberationTurn(turn, self.capacity, actions, book.text).live()
+async def deliberate(
+    turn: Turn, actions: ActionRegistry = NO_ACTIONS, capacity: str = "medium"
+) -> WorkingMemory | Transition:
+    """Take up what came, think one step, and see to what follows."""
+    if turn.is_late:
+        return turn.memory  # it is in the journal, but what it was for is over
+    book = parse_playbook(DELIBERATION_PROCESS, turn.text(f"{PLAYBOOK_FOLDER}{DELIBERATION_PROCESS}"))
+    offered = actions.callable_in_open_thought(book)
+    return await _DeliberationTurn(turn, capacity, offered, book.text).live()
 
 
 class _DeliberationTurn:
@@ -117,6 +114,7 @@ class _DeliberationTurn:
         self, turn: Turn, capacity: str, definitions: Sequence[ActionDefinition], rules: str
     ) -> None:
         self._turn = turn
+        self._branches = Branches(turn)
         self._capacity = capacity
         self._definitions = definitions
         self._rules = rules
@@ -126,8 +124,8 @@ class _DeliberationTurn:
         self._words = parse_labels(turn.text("prompts/open/words"))
         self._came = [entry.event for entry in of_kind(InternalMessage, turn.internal_inputs)]
         self._codes = {event.code for event in self._came}
-        self._left = SELF_CALLS[capacity] - turn.self_calls()
-        self._is_branch = bool(turn.branches.parent)
+        self._left = SELF_CALLS[capacity] - count_self_calls(turn)
+        self._is_branch = bool(self._branches.parent)
         self._alone = bool(ALONE & self._codes)
         """Was it asked for its final answer, and for nothing else?"""
 
@@ -136,7 +134,7 @@ class _DeliberationTurn:
         if first:
             return await self._begin_with(first)
         memory = self._turn.memory
-        warning = await self._turn.budget_warning()
+        warning = await budget_warning(self._turn)
         if warning:
             memory = memory.with_memory(entry_as_memory(warning))
         limited = await self._turn.limit()
@@ -163,7 +161,7 @@ class _DeliberationTurn:
         if not self._is_branch or len(self._came) != 1:
             return None
         [begun_with] = self._came
-        if len(self._turn.memory.conversation) > 1 or begun_with.sender != self._turn.branches.parent:
+        if len(self._turn.memory.conversation) > 1 or begun_with.sender != self._branches.parent:
             return None
         parsed = parse_payloads(begun_with.text, slug=self._slug, actions=self._actions)
         if len(parsed.payloads) != 1 or parsed.thought.strip():
@@ -210,9 +208,9 @@ class _DeliberationTurn:
     async def _given_up(self, memory: WorkingMemory) -> WorkingMemory | Transition:
         """It may not go on: people were told so, or whoever is above it is."""
         if self._is_branch:
-            await self._turn.branches.end("", status="limited")
+            await self._branches.end("", status="limited")
             return memory
-        await self._turn.branches.cancel()
+        await self._branches.cancel()
         return Transition(to=THEN, memory=memory)
 
     # It thinks
@@ -238,19 +236,19 @@ class _DeliberationTurn:
         actions = _described(self._definitions)
         asked = self._text("deliberation", actions=actions, rules=self._rules, capacity=capacity)
         if self._turn.has_text(IN_THREAD):
-            asked += "\n\n" + fill_prompt(self._turn, IN_THREAD, thread=self._turn.thread)
+            asked += "\n\n" + self._turn.prompt(IN_THREAD, thread=self._turn.thread)
         return asked + self._of_branch()
 
     def _of_branch(self) -> str:
         """Tell a branch that it is one, and who reads its answer."""
         if not self._is_branch or not self._turn.has_text(BRANCH):
             return ""
-        return "\n\n" + self._text("branch", parent=self._turn.branches.parent)
+        return "\n\n" + self._text("branch", parent=self._branches.parent)
 
     def _text(self, text: str, **words: str) -> str:
         """One of the owner's texts about open thought, filled."""
         name = f"prompts/open/{text}"
-        return fill_prompt(self._turn, name, self=self._slug, final=self._final_tag, **words)
+        return self._turn.prompt(name, self=self._slug, final=self._final_tag, **words)
 
     async def _wordless(self, thought: OpenThought, speech: Speech) -> WorkingMemory | Transition:
         """There is no answer, and there will be none."""
@@ -271,9 +269,9 @@ class _DeliberationTurn:
     ) -> WorkingMemory | Transition:
         """It came to nothing: whoever waits for it is told so."""
         if self._is_branch:
-            await self._turn.branches.end("", status="failed")
+            await self._branches.end("", status="failed")
             return memory
-        await self._turn.branches.cancel()
+        await self._branches.cancel()
         words = ""
         if self._turn.must_answer:
             words = owner_sentence(self._turn, why)
@@ -308,9 +306,9 @@ class _DeliberationTurn:
         await self._call_itself(thought, deeds)
         if deeds.explained and not deeds.called:
             await self._go_on(", ".join(f"<{EXPLAIN_TAG}> {tag}" for tag in deeds.explained), deeds)
-        if deeds.called or deeds.waits or unreadable or self._turn.branches.has_pending_waits:
+        if deeds.called or deeds.waits or unreadable or self._branches.has_pending_waits:
             return deeds.memory
-        if plan and closes_new_step(plan, self._turn.plans()):
+        if plan and closes_new_step(plan, plans_so_far(self._turn)):
             await self._go_on(f"{plan.done_count}/{len(plan.steps)}: {plan.condition}", deeds)
             return deeds.memory
         return await self._remarked("empty", {"empty"}, deeds)
@@ -354,7 +352,7 @@ class _DeliberationTurn:
         for one in self._wishes(thought):
             await deeds.add_remark("not carried out", f": {one.tag}", calls=False)
         if self._is_branch:
-            await self._turn.branches.end(thought.final)
+            await self._branches.end(thought.final)
             return deeds.memory
         words = thought.final
         if thought.unfinished:
@@ -363,7 +361,7 @@ class _DeliberationTurn:
         if again and not self._alone:
             await self._call_itself(thought, deeds)
             return deeds.memory
-        for ended in await self._turn.branches.cancel():
+        for ended in await self._branches.cancel():
             await deeds.add_note(make_element("thread-cancelled", id=ended))
         return await self._after_the_end(deeds)
 
@@ -392,7 +390,7 @@ class _DeliberationTurn:
         if self._left > 0:
             self._left -= 1
             deeds.called = True
-            await self._turn.send_to_self("self", SelfCall(text=text))
+            await send_to_self(self._turn, "self", SelfCall(text=text))
             if 0 < self._left < FEW:
                 await deeds.add_remark("few left", f": {self._left}", calls=False)
         elif self._capacity == "none":
@@ -406,7 +404,7 @@ class _DeliberationTurn:
         """Those of the thread's plan, as it stood before this turn."""
         if "steps-open" in self._codes:
             return ()
-        return self._turn.open_steps()
+        return open_plan_steps(self._turn)
 
     async def _planned(self, parsed: ParsedAnswer, deeds: PayloadExecutor) -> PlanChanged | None:
         """The last plan in the answer is the thread's plan from now on."""
@@ -416,11 +414,11 @@ class _DeliberationTurn:
         if len(plan.steps) > MOST_STEPS:
             await deeds.add_remark("long plan")
             return None
-        before = self._turn.plans()
+        before = plans_so_far(self._turn)
         if before and not plan.title:  # or people would read its condition from now on
             plan = replace(plan, title=before[-1].title)
         await self._turn.record(plan)
-        await self._turn.show_plan(plan)
+        await show_plan(self._turn, plan)
         return plan
 
     async def _faults(self, parsed: ParsedAnswer, deeds: PayloadExecutor) -> bool:
@@ -479,7 +477,7 @@ CAPACITY = Placeholders({"self", "final", "name", "left"})
 
 PROCESS = MentalProcess(
     name=DELIBERATION_PROCESS,
-    run=DeliberationProcess(),
+    run=deliberate,
     when="they ask you to think something through, or it has several parts that deserve to be worked out one"
     " by one before you answer; then say nothing in <say> but a greeting that is due.",
     leads_to=(THEN,),

@@ -6,7 +6,6 @@ from daemon.memory import WorkingMemory
 from daemon.mind.pipeline import claim_newcomers, converse
 from daemon.process import MentalProcess, Placeholders, Transition, Turn
 from daemon.prompts.elements import names_in_words
-from daemon.prompts.prompt_catalogue import fill_prompt
 
 COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "emotional_state", "learned"]
 
@@ -16,7 +15,7 @@ async def greeting(turn: Turn) -> WorkingMemory | Transition:
     new = [*turn.params.get("new", ()), *await claim_newcomers(turn)]
     welcome = ""
     if new:
-        welcome = fill_prompt(turn, "prompts/greeting", names=names_in_words(new))
+        welcome = turn.prompt("prompts/greeting", names=names_in_words(new))
     said = await converse(turn, COGNITIVE_STEPS, welcome)
     to = said.values.get("next_process", "")
     if to not in turn.processes:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from daemon.answers.speech_gate import strip_thoughts
-from daemon.engine.event import DAY, Entry, of_kind, root_of, seqs_of
+from daemon.engine.clock import DAY
+from daemon.engine.event import Entry, of_kind, root_of, seqs_of
 from daemon.engine.kinds import EntryMatch, WaitBegan
 from daemon.inner_life.commands.command import TickCommands
 from daemon.inner_life.contexts import InnerLifeSetup, TickContexts, TickMoment
@@ -33,7 +34,9 @@ from daemon.memory import WorkingMemory, working_memory
 from daemon.process import MentalProcess, Placeholders, Turn
 from daemon.prompts.elements import fill_placeholders, soul_name_in
 from daemon.prompts.prompt_catalogue import SOUL_TEXT
+from daemon.turn.branches import begin_wait, current_waits
 from daemon.turn.input_policy import INNER_LIFE_PROCESS
+from daemon.turn.model_calls import call_interruptibly
 
 SYSTEM = "prompts/inner_life"
 
@@ -96,7 +99,7 @@ class TickRun:
             await self._begins()
         elif not self._due:
             await self._asleep(self._what_came())
-            if not await self._turn.waiting():
+            if not await current_waits(self._turn):
                 await self._pause(self._life.limits.pause)
         elif self._too_early():
             await self._later(self._life.limits.pause - self._since_last)
@@ -110,7 +113,7 @@ class TickRun:
 
         A wait that is dated later than now was set by a clock that was ahead: all of it is left.
         """
-        waits = await self._turn.waiting()
+        waits = await current_waits(self._turn)
         await self._asleep(STARTED)
         pause = self._life.limits.pause
         for wait in waits:
@@ -150,10 +153,10 @@ class TickRun:
             note = wait.event.note
             if note.get("woke") or note.get(INNER_WAIT) == SEEN:
                 why, woke = note[INNER_WAIT], note.get("woke", woke)
-        await self._turn.wait(within=seconds, note={INNER_WAIT: why, "woke": woke})
+        await begin_wait(self._turn, within=seconds, note={INNER_WAIT: why, "woke": woke})
 
     async def _pause(self, seconds: float) -> None:
-        await self._turn.wait(within=seconds, note={INNER_WAIT: "the pause is over"})
+        await begin_wait(self._turn, within=seconds, note={INNER_WAIT: "the pause is over"})
 
     # What it is asked
 
@@ -242,9 +245,9 @@ class TickRun:
         for region, text in contexts.regions().items():
             memory = memory.with_region(region, text)
         memory = memory.with_region("instruction", self._turn.text(ASKS).strip())
-        _, call = await self._turn.call_interruptibly("tick", memory, "speak")
+        _, call = await call_interruptibly(self._turn, "tick", memory, "speak")
         if call.event.outcome == "refused":
-            _, call = await self._turn.call_interruptibly("tick", memory, "fallback")
+            _, call = await call_interruptibly(self._turn, "tick", memory, "fallback")
         if call.event.outcome == "over-budget":
             await self._over(contexts)
         elif call.event.outcome in ("ok", "cut"):
@@ -267,7 +270,7 @@ class TickRun:
         if self._woke or self._sees_first:
             why = f"{self._why}; {why}"
         within = max(DAY - self._now % DAY, self._life.limits.pause)
-        await self._turn.wait(within=within, note={INNER_WAIT: why, "woke": self._woke})
+        await begin_wait(self._turn, within=within, note={INNER_WAIT: why, "woke": self._woke})
 
     async def _write_line(self, contexts: TickContexts, line: TickLogged) -> None:
         """The line of the log with which the tick ends."""
@@ -335,7 +338,7 @@ class TickRun:
         if not idle:
             await self._pause(self._least_pause)
         elif any(_is_to_be_seen(one.event) for one in ran):
-            await self._turn.wait(within=self._life.limits.pause, note={INNER_WAIT: SEEN})
+            await begin_wait(self._turn, within=self._life.limits.pause, note={INNER_WAIT: SEEN})
         else:
             await self._sleep(idle[-1])
 
@@ -349,7 +352,7 @@ class TickRun:
         if about is not None:
             matching = EntryMatch(kinds=NOTES, anywhere=True, about=about, after=self._turn.began_seq)
         why = "the time of your sleep is over"
-        await self._turn.wait(processes, matching, seconds, note={INNER_WAIT: why, "idle": True})
+        await begin_wait(self._turn, processes, matching, seconds, note={INNER_WAIT: why, "idle": True})
 
     @property
     def _least_pause(self) -> float:
@@ -362,22 +365,16 @@ def _is_to_be_seen(command: CommandRan) -> bool:
     return not command.ok or command.name.endswith(ASKING)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InnerLifeProcess:
-    """The process. Without a life nothing is asked of anybody, and nothing is waited for."""
-
-    life: InnerLifeSetup | None = None
-
-    async def __call__(self, turn: Turn) -> WorkingMemory:
-        """Think, if it is time to."""
-        if self.life:
-            await TickRun(turn, self.life).run()
-        return turn.memory
+async def live(turn: Turn, life: InnerLifeSetup | None = None) -> WorkingMemory:
+    """Think, if it is time to. Without a life nothing is asked of anybody, and nothing is waited for."""
+    if life:
+        await TickRun(turn, life).run()
+    return turn.memory
 
 
 PROCESS = MentalProcess(
     name=INNER_LIFE_PROCESS,
-    run=InnerLifeProcess(),
+    run=live,
     called="the inner life is to think, or something has come for it",
     texts={
         SYSTEM: Placeholders(None),

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from daemon.kinds import PersonModelWritten
+from daemon.kinds import PersonMessage, PersonModelWritten
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.mind.asking import ask_in_background
 from daemon.mind.pipeline import LEARNING
 from daemon.mind.steps import instruction
 from daemon.process import MentalProcess, Placeholders, Turn
 from daemon.prompts.elements import clean_name_text, escape_tags, truncate
-from daemon.prompts.prompt_catalogue import fill_prompt
 
 RECENT = 8_000
 """Characters of the conversation that it looks at."""
@@ -36,11 +35,9 @@ NOTHING = "(nothing yet)"
 async def learns_about_the_person(turn: Turn) -> WorkingMemory:
     """One short call; its last entry, the new notes, is all that comes of it."""
     person, name = turn.params["person"], turn.params["name"]
-    since, notes = turn.person_model_base(person)
-    asked = fill_prompt(
-        turn, "prompts/learn", person=clean_name_text(name), notes=escape_tags(notes) or NOTHING
-    )
-    memory = working_memory(_recent(turn.messages_with_person(person)))
+    since, notes = turn.deps.people.base_model(person, turn.thread, turn.began_seq)
+    asked = turn.prompt("prompts/learn", person=clean_name_text(name), notes=escape_tags(notes) or NOTHING)
+    memory = working_memory(_recent(_messages_with(turn, person)))
     asking = ask_in_background(turn, whole=False)
     _, learned = await instruction(turn, memory, asked, name="learn", role="fast", ask=asking)
     text = parse_notes(learned or "")
@@ -54,6 +51,21 @@ def parse_notes(answer: str) -> str:
     found = [note["text"].strip() for note in map(NOTE.fullmatch, answer.splitlines()) if note]
     notes = list(dict.fromkeys(truncate(note, LONGEST) for note in found))
     return "\n".join(f"- {note}" for note in notes[:MOST])
+
+
+def _messages_with(turn: Turn, person: str) -> Sequence[Memory]:
+    """Return what this person has said here, with what the soul said as long as nobody else did."""
+    here = [memory for memory in turn.memory.conversation if memory.seq]
+    entries = {entry.seq: entry for entry in turn.journal.entries_at([memory.seq or 0 for memory in here])}
+    said: list[Memory] = []
+    theirs = True
+    for memory in here:
+        event = entries[memory.seq or 0].event
+        if isinstance(event, PersonMessage):
+            theirs = event.user == person
+        if theirs and (isinstance(event, PersonMessage) or memory.role == "assistant"):
+            said.append(memory)
+    return said
 
 
 def _recent(conversation: Sequence[Memory]) -> Sequence[Memory]:

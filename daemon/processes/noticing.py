@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from daemon.memory import WorkingMemory, working_memory
-from daemon.process import MentalProcess, Placeholders, Turn
-from daemon.prompts.prompt_catalogue import fill_prompt
+from daemon.process import MentalProcess, Placeholders, Turn, say
 
 TEXTS = ("mend", "away", "slow", "refused")
 """The owner's texts that may say it, below prompts/sentences/."""
@@ -15,8 +14,8 @@ async def noticing(turn: Turn) -> WorkingMemory:
     text = turn.params.get("text")
     if text not in TEXTS:
         text = TEXTS[0]
-    words = fill_prompt(turn, f"prompts/sentences/{text}", what=str(turn.params["what"]))
-    await turn.say(words)
+    words = turn.prompt(f"prompts/sentences/{text}", what=str(turn.params["what"]))
+    await say(turn, words)
     return working_memory(())
 
 

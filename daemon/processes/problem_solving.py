@@ -24,7 +24,6 @@ from daemon.prompts.prompt_catalogue import (
     LABELS_TEXT,
     PLAYBOOK_FOLDER,
     SOUL_TEXT,
-    fill_prompt,
     parse_playbook,
 )
 
@@ -37,7 +36,7 @@ NAME = "problem_solving"
 async def problem_solving(turn: Turn) -> WorkingMemory | Transition:
     """In fixed steps: one call, guided by the playbook's goal and rules."""
     book = parse_playbook(NAME, turn.text(f"{PLAYBOOK_FOLDER}{NAME}"))
-    guidance = fill_prompt(turn, "prompts/problem", goal=book.goal, rules=book.text)
+    guidance = turn.prompt("prompts/problem", goal=book.goal, rules=book.text)
     said = await converse(turn, COGNITIVE_STEPS, guidance)
     to = said.values.get("next_process", NAME)
     if to == NAME or to not in turn.processes:

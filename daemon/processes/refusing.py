@@ -5,6 +5,7 @@ from __future__ import annotations
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.asking import owner_sentence
 from daemon.process import MentalProcess, Placeholders, Turn
+from daemon.turn.speech import whisper
 
 SENTENCES = {"stranger": "not_yours", "stale": "stale"}
 
@@ -13,7 +14,7 @@ async def refusing(turn: Turn) -> WorkingMemory:
     """Tell whoever pressed, and nobody else; the thread remembers nothing of it."""
     for press in turn.answers:
         words = owner_sentence(turn, SENTENCES[turn.params["why"]])
-        await turn.whisper("refuse", press.event.user, words)
+        await whisper(turn, "refuse", press.event.user, words)
     return working_memory(())
 
 

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from daemon.memory import WorkingMemory
-from daemon.process import NO_ANSWER, MentalProcess, Turn
+from daemon.process import MentalProcess, Turn
+from daemon.turn.questions import (
+    NO_ANSWER,
+    answer_branch,
+    answered_since,
+    ask,
+    branch_question,
+    wait_for_earlier_questions,
+)
 
 
 async def relaying(turn: Turn) -> WorkingMemory:
@@ -11,16 +19,16 @@ async def relaying(turn: Turn) -> WorkingMemory:
 
     Several branches may meet one bound: what an owner says of it counts for all that have asked by then.
     """
-    question = turn.branch_question
+    question = branch_question(turn)
     assert question is not None
-    if not await turn.wait_for_earlier_questions():
+    if not await wait_for_earlier_questions(turn):
         return turn.memory
-    answer = await turn.answered_since(question)
+    answer = await answered_since(turn, question)
     if answer is None and question.to:
-        answer = await turn.ask("wished", question)
+        answer = await ask(turn, "wished", question)
     elif answer is None:
         answer = NO_ANSWER
-    await turn.answer_branch(answer)
+    await answer_branch(turn, answer)
     return turn.memory.with_memory(*answer.memories)
 
 

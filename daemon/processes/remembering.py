@@ -14,12 +14,12 @@ from datetime import UTC, datetime
 
 from daemon.engine.kinds import StepResult
 from daemon.kinds import DeletionCompleted, ForgetCompleted, IncomingMessage, NoteCorrected, NotesShown
-from daemon.knowledge.person_notes import PersonNote, PersonNoteSource
+from daemon.knowledge.person_notes import PersonNote, PersonNotes
 from daemon.memory import WorkingMemory, working_memory
 from daemon.ports import Button
-from daemon.process import MentalProcess, Placeholders, Question, Turn
+from daemon.process import MentalProcess, Placeholders, Question, Turn, ask, say
 from daemon.prompts.elements import parse_labels
-from daemon.prompts.prompt_catalogue import LABELS_TEXT, fill_prompt
+from daemon.prompts.prompt_catalogue import LABELS_TEXT
 from daemon.turn.input_policy import REMEMBERING_PROCESS
 
 READERS = "prompts/readers"
@@ -49,13 +49,13 @@ BEGINS = re.compile(r"!(?=memory\b|forget\b)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RememberingProcess:
-    """The process, where notes are kept. `local`: the workspace is rehearsed, and forgets as well."""
+class NoteDialogue:
+    """One turn with a person about their notes. `local`: the workspace is rehearsed, and forgets as well."""
 
-    notes: PersonNoteSource
+    notes: PersonNotes
     local: bool = False
 
-    async def __call__(self, turn: Turn) -> WorkingMemory:
+    async def reply(self, turn: Turn) -> WorkingMemory:
         """Do what was asked; or tell that it is done."""
         first = turn.inputs[0].event
         if isinstance(first, ForgetCompleted) and first.all:
@@ -231,7 +231,7 @@ async def _confirm(
     choices = [Button(label=words.get(value, value), value=value, style="danger") for value in values]
     choices.append(Button(label=words.get(no, no), value=no))
     confirm = Question(text=question, to=(person,), choices=tuple(choices), wait=PATIENCE)
-    answer = await turn.ask(name, confirm)
+    answer = await ask(turn, name, confirm)
     return answer.value
 
 
@@ -242,26 +242,28 @@ async def _tell_deleted(turn: Turn, done: DeletionCompleted) -> None:
         said.append(_words(turn, "left", left=str(done.left), why=done.why))
     if not done.whole:
         said.append(_words(turn, "more"))
-    await turn.say(" ".join(said))
+    await say(turn, " ".join(said))
 
 
 async def _tell(turn: Turn, sentence: str, **words: str) -> None:
-    await turn.say(_words(turn, sentence, **words))
+    await say(turn, _words(turn, sentence, **words))
 
 
 def _words(turn: Turn, sentence: str, **words: str) -> str:
-    return fill_prompt(turn, f"{SENTENCES}{sentence}", **words)
+    return turn.prompt(f"{SENTENCES}{sentence}", **words)
 
 
-async def _nowhere(turn: Turn) -> WorkingMemory:
-    """Where no notes are kept."""
-    await _tell(turn, "nothing")
-    return working_memory(())
+async def remember(turn: Turn, notes: PersonNotes | None = None, local: bool = False) -> WorkingMemory:
+    """Show, correct and forget the notes about a person; without notes, tell that there are none."""
+    if notes is None:
+        await _tell(turn, "nothing")
+        return working_memory(())
+    return await NoteDialogue(notes=notes, local=local).reply(turn)
 
 
 PROCESS = MentalProcess(
     name=REMEMBERING_PROCESS,
-    run=_nowhere,
+    run=remember,
     commands=("memory", "forget", "delete"),
     called="someone asks with `!memory`, `!forget` or `!delete`",
     texts={

@@ -11,23 +11,24 @@ from daemon.answers.speech_gate import spoken_text
 from daemon.engine.event import Entry, of_kind
 from daemon.kinds import SpeechFinished
 from daemon.memory import WorkingMemory
-from daemon.process import MentalProcess, Turn
+from daemon.process import MentalProcess, Turn, say
+from daemon.turn.questions import may_still_say, report_unprompted_outcome, unprompted_message
 from daemon.turn.recall import entry_as_memory
 
 
 async def saying(turn: Turn) -> WorkingMemory:
     """Say it, if it may still be known here, and let the inner life know."""
-    wanted = turn.unprompted_message
+    wanted = unprompted_message(turn)
     assert wanted is not None
-    may_say = await turn.may_still_say()
+    may_say = await may_still_say(turn)
     text = spoken_text(wanted.text)
     said: Sequence[Entry[SpeechFinished]] = ()
     if may_say and text:
-        said = of_kind(SpeechFinished, await turn.say(text))
+        said = of_kind(SpeechFinished, await say(turn, text))
     if said:
-        await turn.report_unprompted_outcome("said")
+        await report_unprompted_outcome(turn, "said")
     else:
-        await turn.report_unprompted_outcome("refused")
+        await report_unprompted_outcome(turn, "refused")
     return turn.memory.with_memory(*map(entry_as_memory, said))
 
 

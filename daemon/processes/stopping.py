@@ -7,7 +7,9 @@ from daemon.kinds import IncomingMessage, StopRequest
 from daemon.memory import WorkingMemory, working_memory
 from daemon.mind.interruptions import confirm_stop
 from daemon.process import MentalProcess, Placeholders, Transition, Turn
-from daemon.prompts.prompt_catalogue import fill_prompt
+from daemon.turn.branches import Branches
+from daemon.turn.questions import withdraw_questions
+from daemon.turn.speech import say_privately
 
 NOTHING = "prompts/sentences/nothing_running"
 
@@ -21,9 +23,9 @@ async def stopping(turn: Turn) -> WorkingMemory | Transition:
 
     Where nothing waited, whoever said stop is told that nothing runs.
     """
-    questions, branches = await turn.withdraw()
-    if turn.branches.parent:
-        await turn.branches.end("", status="cancelled")
+    questions, branches = await withdraw_questions(turn)
+    if Branches(turn).parent:
+        await Branches(turn).end("", status="cancelled")
         return turn.memory
     messages = of_kind(IncomingMessage, turn.inputs)
     if not (questions or branches or turn.internal_inputs or messages):
@@ -38,7 +40,7 @@ async def _nothing_runs(turn: Turn) -> WorkingMemory:
     """Tell each person once, and nobody else; the thread remembers nothing of it."""
     stops = [stop.event for stop in of_kind(StopRequest, turn.inputs)]
     for person in dict.fromkeys(stop.user for stop in stops if not stop.bot and stop.by != FORGETTING):
-        await turn.tell_alone("nothing-running", person, fill_prompt(turn, NOTHING))
+        await say_privately(turn, "nothing-running", person, turn.prompt(NOTHING))
     return working_memory(())
 
 

@@ -12,7 +12,7 @@ from daemon.mind.asking import ask_in_background
 from daemon.mind.pipeline import FILLED, SUMMARIZING
 from daemon.mind.steps import summarize
 from daemon.process import MentalProcess, Placeholders, Turn
-from daemon.prompts.prompt_catalogue import fill_prompt
+from daemon.turn.model_calls import window_tokens
 
 
 async def summarizes_conversation(turn: Turn) -> WorkingMemory:
@@ -31,9 +31,9 @@ async def summarizes_conversation(turn: Turn) -> WorkingMemory:
     if in_dm:
         made_of = memory.seqs
         await turn.record(DmSummaryPlanned(seqs=made_of))
-    words = fill_prompt(turn, "prompts/summarize")
+    words = turn.prompt("prompts/summarize")
     summed_up, text = working_memory(()), None
-    for piece in _pieces(memory.conversation, int(turn.window_tokens * FILLED)):
+    for piece in _pieces(memory.conversation, int(window_tokens(turn) * FILLED)):
         so_far = working_memory([*summed_up.conversation[-1:], *piece])
         summed_up, text = await summarize(turn, so_far, words, name="sum-up", ask=ask_in_background(turn))
         if not text:

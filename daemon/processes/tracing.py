@@ -5,12 +5,13 @@ from __future__ import annotations
 from daemon.memory import WorkingMemory, working_memory
 from daemon.process import MentalProcess, Placeholders, Turn
 from daemon.turn.execution_figures import REHEARSED_TEXT, trace_text
+from daemon.turn.speech import whisper
 
 
 async def tracing(turn: Turn) -> WorkingMemory:
     """Tell whoever asked; the thread remembers nothing of it."""
     for asked in turn.answers:
-        await turn.whisper("trace", asked.event.user, trace_text(turn))
+        await whisper(turn, "trace", asked.event.user, trace_text(turn))
     return working_memory(())
 
 

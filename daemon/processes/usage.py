@@ -5,9 +5,9 @@ from __future__ import annotations
 from daemon.kinds import IncomingMessage
 from daemon.memory import WorkingMemory, working_memory
 from daemon.process import MentalProcess, Placeholders, Turn
-from daemon.prompts.prompt_catalogue import fill_prompt
 from daemon.turn.input_policy import UNKNOWN as UNKNOWN_COMMAND
 from daemon.turn.input_policy import command_word
+from daemon.turn.speech import say_privately
 
 HELP = "prompts/sentences/help"
 
@@ -22,10 +22,10 @@ async def usage(turn: Turn) -> WorkingMemory:
         if event.bot or not isinstance(event, IncomingMessage):
             continue
         if event.command == "help":
-            words = fill_prompt(turn, HELP)
+            words = turn.prompt(HELP)
         else:
-            words = fill_prompt(turn, UNKNOWN, command=command_word(event.text))
-        await turn.tell_alone("usage", event.user, words)
+            words = turn.prompt(UNKNOWN, command=command_word(event.text))
+        await say_privately(turn, "usage", event.user, words)
     return working_memory(())
 
 

@@ -28,7 +28,6 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from daemon.engine.event import storable_text
-from daemon.process import OwnAction, Placeholders
 from daemon.prompts.chooser import CHOOSING, chooser_text_faults
 from daemon.prompts.elements import (
     STEPS_BY_NAME,
@@ -246,6 +245,33 @@ was one see a reminder as something that was said."""
 
 WHEN_FOLDER = "prompts/when/"
 """How the names of the texts begin that say when one goes over into a process."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnAction:
+    """An action that the owner has added: its name, its description, and the playbooks that offer it."""
+
+    name: str
+    about: str
+    playbooks: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholders:
+    """The placeholders that a text of the owner may have, and one that it must have, or one of several.
+
+    `may` is None for a text that is taken as it is, `$` and all.
+    """
+
+    may: Collection[str] | None = ()
+    must: str | Sequence[str] = ""
+
+    @property
+    def needed(self) -> Sequence[str]:
+        """The placeholders of which it must have one; empty if it need not."""
+        if isinstance(self.must, str):
+            return [self.must] if self.must else []
+        return self.must
 
 
 AS_IS = Placeholders(None)

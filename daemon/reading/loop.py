@@ -15,20 +15,30 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 from daemon.answers.repetition import RepetitionDetector
 from daemon.answers.speech_gate import strip_thoughts
 from daemon.engine.event import Entry
 from daemon.kinds import CellRan, Ending, ModelCall, ReadingBegan, ReadingEnded, SystemMessage
 from daemon.memory import Memory, WorkingMemory, working_memory
-from daemon.process import Interrupt
 from daemon.prompts.elements import escape_tags
 from daemon.settings.limits import ReadingLimits
 from daemon.turn.recall import entry_as_memory
+
+Load = Callable[[], Awaitable[Any]]
+"""Brings the text that is to be read, or lists and dicts of texts and other plain values.
+
+Raises ContextError if it cannot.
+"""
+
+
+Interrupt = Callable[[], Awaitable[bool | Sequence[Memory]]]
+"""Looks between two rounds what came meanwhile: True ends the reading, memories are what was said."""
+
 
 LANGUAGES = frozenset({"repl", "python", "py", "python3"})
 

@@ -23,6 +23,7 @@ from daemon.errors import FileUnavailable
 from daemon.kinds import ReadingEnded
 from daemon.memory import Memory
 from daemon.ports import Library
+from daemon.reading.reading_steps import read_source
 from daemon.sandbox.environment import ContextLoadError
 
 WEEK = 7
@@ -104,7 +105,7 @@ class DocumentReading:
     async def read(self, so_far: str = "") -> ReadingReport:
         """Read it; `so_far` is what an earlier try found."""
         question = f"{self._wish.question}\n\n{so_far}".strip()
-        ended = await self._run.turn.read_deeply(question, self._load, self._interrupt)
+        ended = await read_source(self._run.turn, question, self._load, self._interrupt)
         return await self._checked(ended)
 
     async def documents(self) -> Sequence[Document]:

@@ -27,9 +27,8 @@ from daemon.kinds import (
 )
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.ports import ReadingSetup
-from daemon.process import Interrupt, Load
 from daemon.prompts.elements import cut_middle, fill_placeholders
-from daemon.reading.loop import run_reading
+from daemon.reading.loop import Interrupt, Load, run_reading
 from daemon.reading.notebook import (
     STOPPED_CELL,
     Notebook,
@@ -41,9 +40,10 @@ from daemon.reading.notebook import (
 )
 from daemon.sandbox.environment import ContextLoadError, Function, HostCallError, Sandbox
 from daemon.settings.limits import ReadingLimits
-from daemon.soul.voice import Voice
 from daemon.turn.model_calls import CallRequest, call_until_answered
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import show_status
+from daemon.turn.turn import Turn
 from daemon.turn.usage_limits import ReadingAllowance, active_seconds
 
 READING_TEXTS = "prompts/reading/"
@@ -62,10 +62,10 @@ class ReadingTree:
     """What all readings of one tree share. `beyond` tells which bound of the turn stands in the way."""
 
     def __init__(
-        self, voice: Voice, readings: ReadingSetup, path: str, beyond: Callable[[], LimitReached | None]
+        self, turn: Turn, readings: ReadingSetup, path: str, beyond: Callable[[], LimitReached | None]
     ) -> None:
-        self.voice = voice
-        self.world = voice.world
+        self.turn = turn
+        self.deps = turn.deps
         self.readings = readings
         self.limits = readings.limits
         self.ledger = self._ledger(path)
@@ -80,7 +80,7 @@ class ReadingTree:
 
     def _ledger(self, path: str) -> ReadingAllowance:
         """What was used under this path already, in earlier lives."""
-        execution = self.voice.execution
+        execution = self.turn.execution
         recorded: list[Entry[Any]] = execution.recorded_entries()
         mine = [entry for entry in recorded if entry.key.startswith(f"{path}/")]
         began = of_kind(ReadingBegan, mine)
@@ -88,13 +88,13 @@ class ReadingTree:
         if began:
             since = [entry for entry in execution.all_recorded() if entry.seq >= began[0].seq]
             seconds = active_seconds(since)
-        at_once = self.world.queue.bounded_concurrency(self.limits.concurrency, self.readings.names)
+        at_once = self.deps.queue.bounded_concurrency(self.limits.concurrency, self.readings.names)
         limits = replace(self.limits, concurrency=at_once)
-        return ReadingAllowance(limits, self.world.clock, of_kind(ModelCall, mine), seconds)
+        return ReadingAllowance(limits, self.deps.clock, of_kind(ModelCall, mine), seconds)
 
     async def ask(self, ctx: Context, wanted: CallRequest) -> Entry[ModelCall]:
         """One call of the tree, through outages. Raises Unavailable where nobody answers for a day."""
-        made = await call_until_answered(self.world, ctx, wanted)
+        made = await call_until_answered(self.deps, ctx, wanted)
         self.ledger.count(made)
         return made
 
@@ -106,8 +106,8 @@ class ReadingTree:
             name=name,
             memory=memory,
             role=model,
-            wording=sorted(self.voice.wording) if memory.system else (),  # a sub-call has no words of ours
-            people=self.voice.people,
+            wording=sorted(self.turn.wording) if memory.system else (),  # a sub-call has no words of ours
+            people=self.turn.people,
             ledger=self.ledger,
             last=last,
         )
@@ -129,15 +129,15 @@ class ReadingTree:
     def show_progress(self) -> None:
         """People see how far it is; what other models have read counts from the first piece on, if the owner
         has a second line for that."""
-        lines = self.voice.text(f"{READING_TEXTS}progress").strip()
+        lines = self.turn.text(f"{READING_TEXTS}progress").strip()
         alone, _, together = lines.partition("\n")
         words = alone
         if self._pieces:
             words = together or alone
         pieces = str(len(self._pieces))
         usd = f"{self.ledger.usd:.2f}"
-        self.voice.show_status(
-            fill_placeholders(words, pieces=pieces, questions=str(self.questions), usd=usd)
+        show_status(
+            self.turn, fill_placeholders(words, pieces=pieces, questions=str(self.questions), usd=usd)
         )
 
 
@@ -227,7 +227,7 @@ class ReadingSession:
         self._context: Any = None
         self._loaded = False
         self._reader = reader
-        self._voice = reader.voice
+        self._turn = reader.turn
         self._ctx = ctx
         self._depth = depth
         self._notebook = Notebook(ctx, self._opened)
@@ -236,13 +236,13 @@ class ReadingSession:
 
     def system(self) -> Memory:
         """The owner's words on how to read."""
-        self._voice.text(f"{READING_TEXTS}system")
-        sha = self._voice.texts[f"{READING_TEXTS}system"]
-        return entry_as_memory(self._voice.world.texts.text_entry(sha))
+        self._turn.text(f"{READING_TEXTS}system")
+        sha = self._turn.texts[f"{READING_TEXTS}system"]
+        return entry_as_memory(self._turn.deps.texts.text_entry(sha))
 
     def prompt(self, name: str, **words: str) -> str:
         """A text of the owner's of prompts/reading/, filled."""
-        return fill_placeholders(self._voice.text(f"{READING_TEXTS}{name}"), **words)
+        return fill_placeholders(self._turn.text(f"{READING_TEXTS}{name}"), **words)
 
     async def begin(self, question: str, *, whole: bool = True) -> Entry[ReadingBegan]:
         """It begins: the context is there, and its shape is known; what is short is `whole`, if it may be."""
@@ -263,13 +263,13 @@ class ReadingSession:
 
     def _windows(self) -> str:
         """How much the models take that a cell can ask, in the owner's words, if there are any."""
-        if not self._voice.has_text(WINDOW):
+        if not self._turn.has_text(WINDOW):
             return ""
         readings = self._reader.readings
         deeper = readings.model(self._depth + 1)
         sizes = {"own": readings.model(self._depth), "asked": deeper}
         words = {name: f"{_rounded(readings.most_prompt_bytes(model)):,}" for name, model in sizes.items()}
-        return "\n\n" + fill_placeholders(self._voice.text(WINDOW), **words)
+        return "\n\n" + fill_placeholders(self._turn.text(WINDOW), **words)
 
     async def _there(self) -> Any:
         """The context, which is brought once it is needed."""
@@ -451,17 +451,14 @@ def _as_prompt(prompt: object) -> str:
     return final_text(prompt)
 
 
-async def run_root_reading(
-    voice: Voice,
-    readings: ReadingSetup,
-    question: str,
-    load: Load,
-    interrupt: Interrupt | None,
-    beyond: Callable[[], LimitReached | None],
+async def read_source(
+    turn: Turn, question: str, load: Load, interrupt: Interrupt | None = None
 ) -> Entry[ReadingEnded]:
-    """A reading of this turn, from its beginning to its end; `beyond` is the bound that the turn has met."""
-    ctx = voice.ctx.child_context("read")
-    reader = ReadingTree(voice, readings, ctx.path, beyond)
+    """Answer a question about what `load` brings, however long it is. After a crash it is brought again."""
+    if turn.deps.readings is None:
+        raise LookupError("this soul has nowhere to run programs")
+    ctx = turn.ctx.child_context("read")
+    reader = ReadingTree(turn, turn.deps.readings, ctx.path, turn.exceeded_limit)
     node = ReadingSession(reader, ctx, load)
     try:
         return await run_reading(node, question, interrupt)

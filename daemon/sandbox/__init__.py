@@ -1,1 +1,1 @@
-"""Isolated execution of code that a model wrote, in monty or in CPython child processes."""
+"""Isolated execution of code that a model wrote, by monty or in CPython child processes."""

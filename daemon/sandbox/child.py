@@ -1,7 +1,7 @@
 """Program of a child process: confine itself, then run cells for its host.
 
 The address is an inherited socket (`fd:7`) or `tcp:127.0.0.1:9000`; the token is the first line of stdin.
-Only the standard library and neighbours are imported.
+Only the standard library and modules of this folder are imported.
 """
 
 from __future__ import annotations
@@ -30,14 +30,13 @@ from daemon.sandbox.confinement import UnconfinedError, confine, die_with_parent
 from daemon.sandbox.environment import HEADER, LIMIT, FrameError, decode, encode, pack, unpack
 
 NAMES = 1_000
-"""Most variables reported."""
 
 
 OURS = f"{Path(__file__).parent}{os.sep}"
 
 
 class CellOutput(io.TextIOBase):
-    """Output stream with its first `limit` characters and a count of the rest."""
+    """Output stream that keeps the first `limit` characters and counts the rest."""
 
     def __init__(self, limit: int) -> None:
         self._room = limit
@@ -72,8 +71,6 @@ def with_omitted_count(text: str, left_out: int) -> str:
 
 
 class CellLoop(asyncio.BaseEventLoop):
-    """Event loop without file descriptors."""
-
     def __init__(self) -> None:
         super().__init__()
         self._stirred = threading.Event()
@@ -107,8 +104,6 @@ class ErrorCapture:
 
 
 class CellRunner:
-    """Runner of cells that share one namespace."""
-
     def __init__(self, output: int) -> None:
         self._output = output
         self._count = 0
@@ -186,14 +181,14 @@ class CellRunner:
 
 @contextlib.contextmanager
 def redirect_output(stdout: CellOutput, stderr: CellOutput) -> Iterator[None]:
-    """Redirect output inside the block; later prints of threads are dropped."""
+    """Redirect output inside the block; text that threads print later is dropped."""
     sys.stdout, sys.stderr = stdout, stderr
     yield
     sys.stdout = sys.stderr = CellOutput(0)
 
 
 def format_traceback(error: BaseException) -> str:
-    """Format a traceback without frames of the sandbox; its type alone if that fails."""
+    """Format a traceback without frames of the sandbox; only the error's type if formatting fails."""
     with ErrorCapture():
         shown = traceback.TracebackException.from_exception(error)
         _prune(shown)
@@ -209,7 +204,7 @@ def _prune(shown: traceback.TracebackException) -> None:
     ]
     library = f"{Path(ast.__file__).parent}{os.sep}"
     for frame in kept:
-        frame.filename = frame.filename.removeprefix(library)  # else it shows the path of Python
+        frame.filename = frame.filename.removeprefix(library)  # otherwise the path of Python is shown
     shown.stack = traceback.StackSummary.from_list(kept)
     if not kept:
         shown.stack = None  # type: ignore[assignment]  # then CPython writes no heading
@@ -220,7 +215,7 @@ def _prune(shown: traceback.TracebackException) -> None:
 
 
 STACK = 2 * 2**20
-"""Bytes, which count as memory."""
+"""Stack of a thread in bytes, which count as memory."""
 
 
 CONNECT = 30.0
@@ -239,21 +234,20 @@ platform pprint queue quopri random re reprlib sched secrets shlex shutil statis
 tempfile textwrap threading time timeit token tokenize tomllib traceback types typing unicodedata
 urllib.parse uuid warnings weakref xml.dom.minidom xml.etree.ElementTree xml.sax.saxutils zlib zoneinfo
 """
-"""Modules that cells may import: after confinement no file can be read."""
+"""Modules that cells may import, loaded early: a confined process can read no file."""
 
 
 class HostSocket:
-    """Socket to the host; senders must hold a lock."""
+    """Socket to the host; a caller of its methods must hold a lock."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
 
     def send(self, frame: dict[str, Any]) -> None:
-        """Send a frame; raise FrameError if it is too large."""
         self._connection.sendall(encode(frame, LIMIT))
 
     def receive(self) -> dict[str, Any]:
-        """Return the next frame; exit the process if the host hung up."""
+        """Return the next frame; end the process if the host hung up."""
         size = int.from_bytes(self._read(HEADER), "big")
         return decode(self._read(size))
 
@@ -269,7 +263,7 @@ class HostSocket:
 
 
 class HostProxy:
-    """Thread-safe access to the host: several threads may call at once, and one reads for all."""
+    """Thread-safe access to the host: several threads may call at once; one reads for all."""
 
     def __init__(self, channel: HostSocket) -> None:
         self._channel = channel
@@ -289,7 +283,6 @@ class HostProxy:
         return call
 
     def next_request(self) -> dict[str, Any]:
-        """Wait for the next request; functions can be called then."""
         with self._changed:
             while not self._requests:
                 self._read_or_wait()
@@ -298,7 +291,7 @@ class HostProxy:
             return request
 
     def finish(self, request: dict[str, Any], result: dict[str, Any]) -> None:
-        """Send the result; calls without an answer raise RuntimeError."""
+        """Send the result of a cell; calls still without an answer raise RuntimeError."""
         with self._changed:
             self._running = 0
             self._answers.clear()
@@ -329,7 +322,6 @@ class HostProxy:
         return unpack(answer["answer"])
 
     def _read_or_wait(self) -> None:
-        """Read one frame, or wait for the reading thread. The caller holds the lock."""
         if self._is_read:
             self._changed.wait()
             return
@@ -338,7 +330,7 @@ class HostProxy:
         try:
             frame = self._channel.receive()
         except MemoryError:
-            os._exit(1)  # half a frame was read: the rest is unreadable
+            os._exit(1)  # part of a frame was read, so later frames are unreadable
         finally:
             self._changed.acquire()
             self._is_read = False
@@ -403,7 +395,7 @@ def connect_to_host(address: str) -> socket.socket:
 
 
 def preload_modules() -> None:
-    """Import modules for cells; clear the environment and arguments."""
+    """Import the modules for cells; then clear the environment and the arguments."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in PRELOADED.split():

@@ -1,7 +1,7 @@
-"""Irrevocable confinement by resource limits, Landlock (if available) and seccomp.
+"""Irrevocable confinement of a process by resource limits, Landlock (if available) and seccomp.
 
-Computing, threads, memory and open sockets remain; no files, network, processes or signals. x86_64 Linux and
-the standard library only.
+Computing, threads, memory and open sockets remain; files, network, processes and signals do not. Needs x86_64
+Linux; imports only the standard library.
 """
 
 from __future__ import annotations
@@ -63,31 +63,31 @@ ALLOWED = {
     "getrandom": 318,
     "rseq": 334,
 }
-"""System calls an interpreter needs; others fail with EPERM."""
+"""System calls that an interpreter needs; all others fail with EPERM."""
 
 
 CLONE, CLONE3 = 56, 435
 
 
 THREAD_FLAGS = (0x3D0F00, 0x7D0F00)
-"""Flags of clone for threads in glibc and musl. clone3 hides its flags, so it is refused."""
+"""Flags of the system call clone for threads, in glibc and musl; clone3 hides its flags and is refused."""
 
 
 LANDLOCK_CREATE, LANDLOCK_RESTRICT = 444, 446
 
 
 FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}
-"""Number of file rights by Landlock version; later ones have 16."""
+"""Number of rights on files, by Landlock version; later versions have 16."""
 
 
 class UnconfinedError(Exception): ...
 
 
 def confine(memory: int, seconds: int) -> str:
-    """Give up all rights; return the means as text. `memory` more bytes and CPU `seconds` remain.
+    """Give up all rights of this process, which must have a single thread; return the means as text.
 
-    Raises UnconfinedError without seccomp; then no foreign code may run. The process must have a single
-    thread.
+    `memory`: bytes that may still be allocated. `seconds`: CPU time left. Raises UnconfinedError without
+    seccomp; then no foreign code may run.
     """
     if (sys.platform, platform.machine(), sys.maxsize) != ("linux", "x86_64", 2**63 - 1):
         raise UnconfinedError(f"it needs x86_64 Linux, and this is {platform.machine()} {sys.platform}")
@@ -102,7 +102,6 @@ def confine(memory: int, seconds: int) -> str:
 
 
 def die_with_parent() -> None:
-    """Have the kernel kill this process when its parent ends."""
     ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, 9, 0, 0, 0)
 
 
@@ -131,9 +130,8 @@ def _landlock(libc: ctypes.CDLL) -> int:
 
 
 def _limit(libc: ctypes.CDLL, memory: int, seconds: int) -> None:
-    """Limit memory and CPU; forbid open files, writes and core dumps."""
     if hasattr(libc, "mallopt"):
-        libc.mallopt(ARENAS, 1)  # else each thread reserves 64 MB
+        libc.mallopt(ARENAS, 1)  # otherwise each thread reserves 64 MB
     limits = {
         resource.RLIMIT_AS: memory,
         resource.RLIMIT_CPU: seconds,
@@ -160,7 +158,6 @@ def _seccomp(libc: ctypes.CDLL) -> None:
 
 
 def seccomp_filter() -> bytes:
-    """Return the allow-list as a BPF program."""
     number, architecture, first_argument = 0, 4, 16
     allow, kill = 0x7FFF0000, 0x80000000
     program = [

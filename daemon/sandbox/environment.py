@@ -1,9 +1,9 @@
 """Interface of a sandbox, plain values that cross its border, and frames between host and child.
 
-Cells share one namespace, which survives exceptions, and reach only given functions, run on the host. A frame
-is a 4-byte big-endian length and a UTF-8 JSON object; other types are tagged: `{"$tuple": [1, 2]}`. Children
-import this file: standard library only. After "environment" and "protocol" of the seed
-recursive-language-models.md.
+Cells share one namespace, which survives exceptions, and call only given functions of the host. A frame is a
+4-byte big-endian length and a UTF-8 JSON object; types that JSON lacks are tagged: `{"$tuple": [1, 2]}`.
+Child processes import this module, hence only the standard library. Source: "environment" and "protocol" of
+the seed recursive-language-models.md.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from typing import Any, Never, Protocol
 Function = Callable[..., Awaitable[Any]]
 """Function of the host that cells call synchronously (`answer = llm_query("…")`), also several at once.
 
-It takes and returns None, bool, int, float, str, list, dict, tuple, set, bytes, date and datetime.
+Arguments and results are None, bool, int, float, str, list, dict, tuple, set, bytes, date and datetime. A
 HostCallError becomes RuntimeError in the cell; other exceptions close the sandbox and leave `execute_code`.
 """
 
 
 class SandboxError(Exception):
-    """Failure to open a sandbox or bind a value, with a remedy."""
+    """Failure to open a sandbox or to bind a value; the text names a remedy."""
 
     recorded_name = "SandboxError"
 
 
 class ContextLoadError(Exception):
-    """Failure to load a text, with a remedy."""
+    """Failure to load a text; the error names a remedy."""
 
     recorded_name = "ContextError"
 
 
 class HostCallError(Exception):
-    """Failure of a host call, which cells can catch."""
+    """Failure of a host call; cells can catch the error."""
 
     recorded_name = "CallError"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxLimits:
-    """Limits: `memory` in bytes; for each cell `seconds` (without waits for the host), characters of
-    `output`, `calls`.
+    """Limits: `memory` of the sandbox in bytes; for each cell, `seconds` without waits for the host,
+    characters of `output`, and host `calls`.
     """
 
     seconds: float = 30.0
@@ -64,9 +64,9 @@ USUAL = SandboxLimits()
 class CellResult:
     """Result of a cell.
 
-    `value`: of a last expression (its repr if it cannot leave). `error`: CPython's traceback, or empty.
-    `variables`: assigned names with types. `lost`: a limit was passed or the environment died; no more cells
-    are taken.
+    `value`: of the last expression, as repr if it cannot leave. `error`: traceback as in CPython, or empty.
+    `variables`: types of assigned variables, by name. `lost`: a limit was passed or the process died, so no
+    more cells are taken.
     """
 
     stdout: str = ""
@@ -78,39 +78,39 @@ class CellResult:
 
 
 class Sandbox(Protocol):
-    """Runner of cells; a cancelled `execute_code` closes it."""
+    """Runner of cells; cancelling `execute_code` closes the sandbox."""
 
     async def execute_code(self, code: str) -> CellResult:
-        """Run a cell; exceptions of its code are returned, not raised."""
+        """Run a cell; exceptions of its code are returned in the result, not raised."""
 
     async def bind(self, **names: Any) -> None:
-        """Set variables; raise SandboxError if one is not plain."""
+        """Set variables in the sandbox. Raises SandboxError for a value that is not plain."""
 
     async def close(self) -> None:
-        """Close it at once, even while a cell runs."""
+        """Close the sandbox at once, even while a cell runs."""
 
 
 HEADER = 4
 
 
 LIMIT = 16 * 2**20
-"""Most bytes of a child's frame."""
+"""Most bytes of a frame from a child."""
 
 
 PARTS = 250_000
-"""Most values in a frame: decoding blocks the event loop."""
+"""Most values in a frame: decoding more would block the event loop."""
 
 
 ALIKE = 100
-"""Most equal hashes in a set or dict: crafted collisions would block."""
+"""Most values with equal hashes in a set or dict: crafted collisions would block."""
 
 
 BITS = 8_192
-"""Longest int: Python refuses to format much longer ones."""
+"""Most bits of an int: Python refuses to format much longer ones."""
 
 
 STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-"""JSON string, even unterminated, so that matching takes linear time."""
+"""Pattern of a JSON string, even without its end, so that matching takes linear time."""
 
 
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -120,11 +120,11 @@ UNCHANGED = (NoneType, bool, str)
 
 
 class FrameError(Exception):
-    """Invalid frame, or one that may not be sent."""
+    """Error for a frame that is invalid or may not be sent."""
 
 
 def pack(value: Any, other: Callable[[Any], Any]) -> Any:
-    """Convert to JSON form; `other` converts untagged types."""
+    """Convert a value to JSON form; `other` converts types without a tag."""
     if isinstance(value, UNCHANGED):
         return value
     if isinstance(value, int) and value.bit_length() <= BITS:
@@ -206,7 +206,7 @@ def _untag(tag: str, held: Any) -> Any:
 
 
 def _differ(keys: list[Any]) -> None:
-    """Raise ValueError for crafted hash collisions."""
+    """Raise ValueError for too many equal hashes, as of crafted keys."""
     if len(keys) - len({hash(key) for key in keys}) > ALIKE:
         raise ValueError("too many values have the same hash")
 
@@ -231,7 +231,7 @@ DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 def encode(frame: dict[str, Any], limit: int | None = None) -> bytes:
-    """Encode a frame; raise FrameError if it is too large."""
+    """Encode a frame. Raises FrameError if the frame is longer than `limit` bytes."""
     text = json.dumps(frame, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     body = text.encode("utf-8", "replace")
     if limit is not None:
@@ -242,7 +242,7 @@ def encode(frame: dict[str, Any], limit: int | None = None) -> bytes:
 
 
 def decode(body: bytes | bytearray) -> dict[str, Any]:
-    """Decode a frame; raise FrameError unless it is a JSON object."""
+    """Decode a frame. Raises FrameError unless the body is a JSON object."""
     try:
         frame = DECODER.decode(body.decode())
         if SURROGATE.search(body):
@@ -255,7 +255,7 @@ def decode(body: bytes | bytearray) -> dict[str, Any]:
 
 
 async def read_frame(reader: StreamReader, limit: int = LIMIT) -> dict[str, Any]:
-    """Read a child's frame. Raises FrameError, and EOFError after its end."""
+    """Read a child's frame. Raises FrameError, and EOFError after the child's end."""
     size = int.from_bytes(await reader.readexactly(HEADER), "big")
     if size > limit:
         raise FrameError(f"a frame of {size:,} bytes; {limit:,} are allowed")
@@ -277,11 +277,11 @@ def _count(body: bytes) -> int:
 
 
 CHARACTERS = 64 * 2**20
-"""Most characters of a value that leaves."""
+"""Most characters of a value that leaves the sandbox."""
 
 
 HELD = 8
-"""Memory bytes required for each character in open calls, which the host copies; further calls wait."""
+"""Bytes of the memory limit reserved for each character in open calls; further calls wait."""
 
 
 SCALARS = (NoneType, bool, int, float, bytes, date, datetime)
@@ -291,9 +291,9 @@ COLLECTIONS = (list, tuple, set, frozenset)
 
 
 def make_plain(value: Any, other: Callable[[Any], Any], *, bounded: bool = False) -> Any:
-    """Copy a value to plain types; `other` converts the rest, lone surrogates become U+FFFD.
+    """Copy a value to plain types; `other` converts the rest. Lone surrogates become U+FFFD.
 
-    Raises RecursionError for a cyclic value, TypeError for one too large when written out (`bounded`).
+    Raises RecursionError for a cyclic value, and TypeError for a large one if `bounded`.
     """
     return ValueCopier(other, bounded=bounded).copy(value)
 
@@ -332,7 +332,7 @@ class ValueCopier:
 
 
 def measure_weight(value: Any, most: int) -> int:
-    """Return the characters and parts of a value; counting ends above `most`."""
+    """Return the characters and parts of a value; stop counting above `most`."""
     weight, left = 0, [value]
     while left and weight <= most:
         one = left.pop()
@@ -355,7 +355,7 @@ def repair_surrogates(text: str) -> str:
 def prepare_crossing(
     names: Mapping[str, Any], form: Callable[[Any, Callable[[Any], Any]], Any]
 ) -> dict[str, Any]:
-    """Convert variables by `make_plain` or `pack`; raise SandboxError if one is not plain."""
+    """Convert variables by `form` (`make_plain` or `pack`). Raises SandboxError if one is not plain."""
     made = {}
     for name, value in names.items():
         try:

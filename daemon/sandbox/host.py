@@ -1,7 +1,7 @@
 """Host's side of a child that runs cells.
 
-A child is never trusted: an invalid frame ends it, and its cell is lost. Time in which it waits for calls is
-not counted.
+A child is never trusted: an invalid frame ends the child, and its cell is lost. Time spent waiting for host
+calls does not count.
 """
 
 from __future__ import annotations
@@ -35,28 +35,24 @@ from daemon.sandbox.environment import (
 )
 
 BREATH = 0.02
-"""Least seconds between two checks."""
+"""Least seconds between two checks of a cell's time."""
 
 
 class ChildControl(Protocol):
-    """Control of a child's process."""
-
-    def pause(self) -> None:
-        """Stop it while no cell runs."""
+    def pause(self) -> None: ...
 
     def resume(self) -> None: ...
 
     def cpu_seconds(self) -> float:
-        """Return its CPU seconds; 0 if unknown."""
+        """Return the process's CPU seconds; 0 if unknown."""
 
     def kill(self) -> None: ...
 
-    async def reap(self) -> None:
-        """Wait until the killed process is gone."""
+    async def reap(self) -> None: ...
 
 
 class CellTimer:
-    """Seconds that a child worked on a cell; during calls only CPU time counts."""
+    """Timer of a child's work on a cell; during host calls only CPU time counts."""
 
     def __init__(self, process: ChildControl) -> None:
         self._now = asyncio.get_running_loop().time
@@ -67,19 +63,16 @@ class CellTimer:
         self._calls = 0
 
     def pause(self) -> None:
-        """Record that a call begins."""
         if not self._calls:
             self._seconds += self._now() - self._since
         self._calls += 1
 
     def resume(self) -> None:
-        """Record that a call ended."""
         self._calls -= 1
         if not self._calls:
             self._since = self._now()
 
     def seconds(self) -> float:
-        """Return the seconds so far."""
         seconds = self._seconds
         if not self._calls:
             seconds += self._now() - self._since
@@ -87,8 +80,6 @@ class CellTimer:
 
 
 class CellWatchdog:
-    """Timer that calls `over` after `most` seconds of work."""
-
     def __init__(self, work: CellTimer, most: float, over: Callable[[], None]) -> None:
         self._work = work
         self._most = most
@@ -108,14 +99,14 @@ class CellWatchdog:
 
 
 AT_ONCE = 1_000
-"""Most concurrent calls; further ones are not read."""
+"""Most host calls at once; no further call is read from the child."""
 
 
 class HostCalls:
-    """Concurrent calls of a cell.
+    """Concurrent host calls of a cell.
 
-    They hold at most `most` characters and parts, except a single larger call. `fail` is called for any
-    exception but HostCallError.
+    Together they carry at most `most` characters and parts, except a single larger call. `fail` is called for
+    any exception but HostCallError.
     """
 
     def __init__(
@@ -127,7 +118,7 @@ class HostCalls:
         fail: Callable[[], None],
     ) -> None:
         self.failure: BaseException | None = None
-        """Exception hidden from the code."""
+        """Exception of a function, which the cell does not see."""
         self._functions = functions
         self._most = most
         self._work = work
@@ -135,13 +126,12 @@ class HostCalls:
         self._fail = fail
         self._seen: set[int] = set()
         self._tasks: dict[asyncio.Task[None], int] = {}
-        """Tasks with their weights."""
 
     def __len__(self) -> int:
         return len(self._seen)
 
     async def begin(self, frame: dict[str, Any]) -> None:
-        """Start a call; raise FrameError if the frame is invalid."""
+        """Start a call. Raises FrameError if the frame is invalid."""
         match frame:
             case {"call": str(name), "id": int(number), "args": list(args), "kwargs": dict(kwargs)}:
                 pass
@@ -200,19 +190,18 @@ async def _answer(function: Function, args: list[Any], kwargs: dict[str, Any]) -
 
 
 START = 60.0
-"""Seconds in which a child must start."""
+"""Most seconds until a child must be ready."""
 
 
 HELLO = 4096
-"""Most bytes of a frame from an unknown sender."""
+"""Most bytes of a frame before the sender is known."""
 
 
 LONGEST = 1_000
-"""Most characters of a variable's name or type."""
+"""Most characters of a variable's name or type in a result."""
 
 
 MARGIN = 100
-"""Characters for the note of omitted output."""
 
 
 CELLS = 100
@@ -223,7 +212,7 @@ INSTEAD = "Set RLM_SANDBOX=monty."
 
 
 class RemoteChildProcess:
-    """Child on another machine, which can only be disconnected."""
+    """Child on another machine, where only the connection can be closed."""
 
     def pause(self) -> None: ...
 
@@ -239,14 +228,14 @@ class RemoteChildProcess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfinedChild:
-    """Confined child that has run nothing yet."""
+    """Confined child that has not run any cell."""
 
     reader: StreamReader
     writer: StreamWriter
     process: ChildControl
     bounds: SandboxLimits
     confined: str
-    """Means of confinement."""
+    """Means of confinement in words."""
 
     def sandbox(self, functions: Mapping[str, Function]) -> ChildSandbox:
         self.writer.write(encode({"functions": [*functions]}))
@@ -256,7 +245,6 @@ class ConfinedChild:
         return not self.reader.at_eof()
 
     def kill(self) -> None:
-        """Kill it and hang up, which wakes readers."""
         self.process.kill()
         self.writer.transport.abort()
 
@@ -268,8 +256,9 @@ async def accept_child(
     bounds: SandboxLimits,
     process: ChildControl | None = None,
 ) -> ConfinedChild:
-    """Return the child once it has sent the token and is confined; raise SandboxError and
-    hang up otherwise.
+    """Return the child once the token was sent and the child is confined.
+
+    Otherwise closes the connection and raises SandboxError.
     """
     process = process or RemoteChildProcess()
     try:
@@ -286,7 +275,6 @@ async def accept_child(
 
 
 async def _greet(reader: StreamReader, writer: StreamWriter, token: str, bounds: SandboxLimits) -> str:
-    """Check the token, send the limits, and return the means of confinement."""
     hello = await read_frame(reader, HELLO)
     if not hmac.compare_digest(str(hello.get("token")).encode(), token.encode()):
         raise SandboxError("Somebody without this sandbox's token was refused.")
@@ -310,15 +298,13 @@ def _refusal(error: Exception) -> str:
 
 
 class ChildSandbox:
-    """Sandbox in a confined child."""
-
     def __init__(self, child: ConfinedChild, functions: Mapping[str, Function]) -> None:
         self._child = child
         self._functions = functions
         self._bounds = child.bounds
         self._request = 0
         self._ended = ""
-        """Reason to take no more cells, or empty."""
+        """Reason to take no more cells; empty if there is none."""
 
     async def execute_code(self, code: str) -> CellResult:
         try:
@@ -338,12 +324,12 @@ class ChildSandbox:
         await self._child.process.reap()
 
     def _end(self, why: str) -> None:
-        """Kill the child and hang up, which wakes readers; keep the first reason."""
+        """Kill the child and close the connection; keep the first reason."""
         self._ended = self._ended or why
         self._child.kill()
 
     async def _ask(self, **request: Any) -> CellResult:
-        """Send a request, and answer calls until it is done.
+        """Send a request, and answer host calls until the result comes.
 
         Raises SandboxError if the child is lost, and the exception of a failed function.
         """
@@ -404,7 +390,6 @@ class ChildSandbox:
                 raise FrameError("what nobody has asked for")
 
     def _execution(self, frame: dict[str, Any]) -> CellResult:
-        """Build the result; raise FrameError for a wrong type."""
         match frame:
             case {
                 "stdout": str(stdout),

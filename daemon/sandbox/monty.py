@@ -1,7 +1,7 @@
-"""Default sandbox: monty, a Python subset interpreter, in worker processes.
+"""Default sandbox: monty, an interpreter of a Python subset, in worker processes.
 
-Files, network and processes are out of reach. Its blocking sessions run in threads: the asynchronous ones can
-abort the process at exit.
+Files, network and processes are out of reach. Monty's sessions block and run in threads: the asynchronous
+ones can abort the process at exit.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ T = TypeVar("T")
 
 
 SUSPENSIONS = 2**60
-"""Unlimited: monty counts over all cells, we for each."""
+"""Unlimited number of suspensions: monty counts over all cells, the daemon for each cell."""
 
 
 POLICY: OSPolicy = {"sleep": "zero", "random_start": {"seed": 0}}
 
 
 OURS = "__type, __locals = type, locals"
-"""Aliases that no cell overwrites."""
+"""Code that stores builtin functions under names that no cell overwrites."""
 
 
 TYPES = "{name: __type(value).__name__ for name, value in __locals().items()}"
@@ -63,7 +63,7 @@ SEED = "import random as __random\n__random.seed(__seed)"
 
 
 LARGEST = 16 * 2**20
-"""Most characters and parts that leave."""
+"""Most characters and parts of a value that leaves the sandbox."""
 
 
 GONE = "all variables are gone."
@@ -73,10 +73,10 @@ FILE = re.compile(r"<python-input-\d+>")
 
 
 class MontyPool:
-    """Pool of monty workers, an async context manager.
+    """Pool of monty workers; an async context manager.
 
-    An open sandbox holds a worker (a few MB), also during calls. Above `most`, opening waits `patience`
-    seconds, so `most` must allow for nested ones.
+    An open sandbox keeps a worker (a few MB), also during host calls. If `most` are open, opening waits
+    `patience` seconds, so `most` must allow for nested sandboxes.
     """
 
     def __init__(self, *, most: int = 256, patience: float = 30.0) -> None:
@@ -101,7 +101,7 @@ class MontyPool:
         self._threads.shutdown()
 
     async def open_monty(self, functions: Mapping[str, Function], bounds: SandboxLimits = USUAL) -> Sandbox:
-        """Open a sandbox for these functions; raise SandboxError if too many are open."""
+        """Open a sandbox for these functions. Raises SandboxError if too many are open."""
         if not self._is_open:
             raise SandboxError(
                 "The pool of monty's workers is closed: open sandboxes within its `async with`."
@@ -144,7 +144,7 @@ class MontyPool:
         return asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
 
     async def run_in_thread(self, work: Callable[..., T], *args: Any) -> T:
-        """Run work in a thread to its end, even if cancelled."""
+        """Run work in a thread to its end, even if the caller is cancelled."""
         running = self.start_in_thread(work, *args)
         try:
             return await asyncio.shield(running)
@@ -154,8 +154,6 @@ class MontyPool:
 
 
 class MontySandbox:
-    """Sandbox over one worker session."""
-
     def __init__(
         self, pool: MontyPool, session: MontySession, functions: Mapping[str, Function], bounds: SandboxLimits
     ) -> None:
@@ -167,12 +165,12 @@ class MontySandbox:
         self._worker = session.worker_pid
         self._running: tuple[MontyRun, asyncio.Future[CellResult]] | None = None
         self._ended = ""
-        """Reason to take no more cells, or empty."""
+        """Reason to take no more cells; empty if there is none."""
         self._is_handed_back = False
         self._cells = 0
         self._fed = 0
         self._files: dict[str, str] = {}
-        """Display names of monty's files."""
+        """File names to display, by monty's file names."""
         self._awaited: dict[str, frozenset[tuple[int, int]]] = {}
         self._assigned: set[str] = set()
         self._bound: set[str] = set(functions)
@@ -250,9 +248,9 @@ class MontySandbox:
                 value = self._value(feed.run(cell.text))
             except (MontyRuntimeError, MontySyntaxError) as raised:
                 error = self._told(raised)
-            except RecursionError:  # on the host; monty can hold the value
+            except RecursionError:  # raised on the host; monty itself can store the value
                 error = "The cell's value is nested too deeply to leave the sandbox.\n"
-            except TypeError as raised:  # unhashable on the host, in a set or as a key
+            except TypeError as raised:  # a value in a set, or a key, that the host cannot hash
                 value = f"<a value that cannot leave the sandbox: {raised}>"
             if not error.endswith(GONE):
                 variables = self._variables()
@@ -275,7 +273,6 @@ class MontySandbox:
         return f"perhaps for want of memory ({self._megabytes} MB)"
 
     def _bind(self, values: dict[str, Any]) -> str:
-        """Bind values; return the reason of a failure, or empty."""
         try:
             self._ask("None", **values)
         except MontyError as error:
@@ -292,7 +289,7 @@ class MontySandbox:
         return True
 
     def _make_ready(self, cell: PreparedCell) -> None:
-        """Load modules; seed random numbers from the cell's text alone."""
+        """Load the cell's modules, and seed random numbers from the cell's text alone."""
         if self._cells == 0:
             self._ask(OURS)
         for module in sorted(cell.shims - self._shims):
@@ -339,7 +336,6 @@ class MontySandbox:
         return make_plain(value, repr_of)
 
     def _repr(self, value: Any) -> str:
-        """Return the repr made in the sandbox, if possible."""
         if isinstance(value, int):  # too long for Python to format
             return f"<an int of {value.bit_length()} bits>"
         try:
@@ -351,7 +347,7 @@ class MontySandbox:
             return repr(value)
 
     def _variables(self) -> dict[str, str]:
-        """Return assigned names with types; bound ones only after an assignment."""
+        """Return the types of variables by name; bound ones only once assigned by a cell."""
         hidden = self._bound - self._assigned
         return {
             name: kind
@@ -361,6 +357,6 @@ class MontySandbox:
 
 
 def is_limit_error(error: MontyError) -> bool:
-    """True if a limit of monty ended the code."""
+    """True if code ended at a limit of monty."""
     raised = error.exception()
     return isinstance(raised, TimeoutError | MemoryError) and "limit exceeded: " in str(raised)

@@ -1,4 +1,4 @@
-"""Syntax check of a cell for Python features that monty 1.4 lacks.
+"""Syntax check that finds Python features of a cell that monty 1.4 lacks.
 
 A test compares the tables with monty.
 """
@@ -114,7 +114,7 @@ METHODS = (
     "symmetric_difference_update timetuple to_bytes toordinal translate utcfromtimestamp utcnow "
     "with_traceback"
 )
-"""Missing attributes of builtin types; hardly any other object has such names."""
+"""Attributes of builtin types that monty lacks; hardly any other object has such names."""
 
 
 TYPES = {
@@ -129,7 +129,7 @@ TYPES = {
     "date": "fromisoformat max min resolution today",
     "datetime": "combine date datetime fromisoformat max min now resolution strptime time timedelta timezone",
 }
-"""Attributes available on the type (not `str.lower`). `datetime` may be a module."""
+"""Attributes that monty has on each type itself, unlike `str.lower`; `datetime` may be the module."""
 
 
 DUNDERS = (
@@ -138,7 +138,7 @@ DUNDERS = (
     "__matmul__ __mod__ __mul__ __ne__ __neg__ __next__ __or__ __post_init__ __pow__ __radd__ __repr__ "
     "__rmul__ __round__ __rshift__ __rsub__ __setitem__ __str__ __sub__ __truediv__ __xor__"
 )
-"""Special methods that monty calls; it silently ignores others."""
+"""Special methods that monty calls; others are silently ignored."""
 
 
 OPTIONS = {
@@ -146,7 +146,7 @@ OPTIONS = {
     "loads": "s parse_float",
     "dataclass": "eq frozen",
 }
-"""All keyword options of these functions."""
+"""Keyword arguments that monty accepts in these functions."""
 
 
 LACKS = (
@@ -154,7 +154,7 @@ LACKS = (
     "methods, del, async for and async with, globals(), str.lower as a function, re.sub with a function, "
     "and all modules but " + ", ".join(sorted([*MODULES, *SHIMMED]))
 )
-"""Limits of monty in words."""
+"""Features that monty lacks, in words."""
 
 
 KNOWN = {**MODULES, **SHIMMED}
@@ -177,14 +177,14 @@ ENCODINGS = ("utf-8", "utf8", "UTF-8", "ascii")
 
 
 SYNCHRONOUS = ("map", "filter", "sorted", "min", "max", "reduce", "sort", "sub", "defaultdict")
-"""Functions whose callbacks cannot wait for the host."""
+"""Functions that cannot wait for a host call in their callbacks."""
 
 
 def needs_cpython(code: str, functions: Collection[str] = (), known: Collection[str] = ()) -> str:
     """Return the first feature that monty lacks, like `class inheritance`; empty if none.
 
-    `functions` call the host, `known` are names of earlier cells. Unparsable code yields nothing: monty
-    reports it.
+    `functions`: names that call the host. `known`: names from earlier cells. Unparsable code gives nothing:
+    monty reports the error.
     """
     try:
         return next(SyntaxCheck(ast.parse(code), functions, known).faults(), "")
@@ -193,7 +193,7 @@ def needs_cpython(code: str, functions: Collection[str] = (), known: Collection[
 
 
 def functions_that_call(code: str, functions: Collection[str]) -> set[str]:
-    """Return functions of this cell that call these, directly or indirectly."""
+    """Return the names of functions in the code that call one of `functions`, also indirectly."""
     try:
         tree = ast.parse(code)
     except UNREADABLE:
@@ -222,13 +222,10 @@ def bodies_by_name(tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
 
 
 def calls_any(body: ast.AST, functions: Collection[str]) -> bool:
-    """True if the body uses one of these names."""
     return not names_used(body).isdisjoint(functions)
 
 
 class SyntaxCheck:
-    """Check of one cell."""
-
     def __init__(self, tree: ast.Module, functions: Collection[str], known: Collection[str]) -> None:
         self._tree = tree
         self._nodes = [*ast.walk(tree)]
@@ -247,7 +244,7 @@ class SyntaxCheck:
         self._methods = set(METHODS.split()) - self._own
 
     def faults(self) -> Iterator[str]:
-        """Yield all unsupported features in tree order."""
+        """Yield the unsupported features in the order of the syntax tree."""
         for node in self._nodes:
             yield from unknown_forms(node)
             match node:
@@ -279,7 +276,6 @@ class SyntaxCheck:
                 yield "this kind of statement in a class"
 
     def _is_missing(self, node: ast.Attribute) -> bool:
-        """True if monty lacks this attribute."""
         if node.attr in self._methods:
             return True
         if node.attr == "__name__":
@@ -368,12 +364,11 @@ def unknown_encoding(call: ast.Call) -> Iterator[str]:
 
 
 def is_text(node: ast.stmt) -> bool:
-    """True for a docstring or an ellipsis."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def is_type_expression(node: ast.expr) -> bool:
-    """True for `type(x)` or `x.__class__`, the expressions with a `__name__`."""
+    """True for `type(x)` or `x.__class__`, expressions that have a `__name__`."""
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Name) and node.func.id == "type"
     return isinstance(node, ast.Attribute) and node.attr == "__class__"

@@ -1,6 +1,7 @@
-"""Preparation of a cell for monty, and its run in a session.
+"""Preparation of a cell for monty, and the run of a cell in a session.
 
-monty blocks, so a thread drives it; host functions run in the event loop and answer through a queue.
+Calls of monty block, so they run in a thread; host functions run in the event loop and answer through a
+queue.
 """
 
 from __future__ import annotations
@@ -52,11 +53,11 @@ SHIMMED = {
 
 
 Awaited = Mapping[str, Collection[tuple[int, int]]]
-"""Byte spans of awaited host calls, by monty's file name."""
+"""Byte spans of host calls that a cell awaits, by monty's file name."""
 
 
 class RunStopped(Exception):
-    """Signal that the event loop stopped this run."""
+    """Signal to the thread that the event loop stopped the run."""
 
     recorded_name = "Stopped"
 
@@ -66,7 +67,7 @@ class TooManyCalls(Exception):
 
 
 class MontyRun:
-    """Run of code in a session. `broken` is called when a host function fails."""
+    """Run of a cell's code in a session; `broken` is called when a host function fails."""
 
     def __init__(
         self,
@@ -90,15 +91,15 @@ class MontyRun:
         self._stopped = False
         self._answers: queue.SimpleQueue[tuple[int, ExternalSettledResult] | None] = queue.SimpleQueue()
         self._settled: dict[int, ExternalSettledResult] = {}
-        """Early answers; used by the thread only."""
+        """Answers that arrived before they were awaited; used by the thread only."""
         self._held: dict[int, int] = {}
-        """Weights of open calls; used by the thread only."""
+        """Sizes of open calls; used by the thread only."""
         self._in_all = 0
 
     # Methods for the thread
 
     def run(self, code: str) -> Any:
-        """Run the code; return monty's value. Raises MontyError, RunStopped, TooManyCalls."""
+        """Run the code; return its value from monty. Raises MontyError, RunStopped, TooManyCalls."""
         step: SyncSnapshot = self._session.feed_start(code, print_callback=self._print)
         while not isinstance(step, MontyComplete):
             step = self._go_on(step)
@@ -118,7 +119,7 @@ class MontyRun:
         return step.resume()
 
     def _answer(self, step: FunctionSnapshot) -> SyncSnapshot:
-        """Answer a call with a future if awaited, otherwise with its result."""
+        """Answer a host call: with a future if the cell awaits the call, otherwise with the result."""
         if step.is_os_function:
             return step.resume_not_handled()
         name = step.function_name
@@ -149,7 +150,6 @@ class MontyRun:
         return step.resume(self._ready([step.call_id])[step.call_id])
 
     def _ready(self, numbers: list[int]) -> dict[int, ExternalSettledResult]:
-        """Wait for one of these answers; return those present."""
         while True:
             found = {number: self._settled.pop(number) for number in numbers if number in self._settled}
             if found:
@@ -197,12 +197,11 @@ class MontyRun:
             self._broken()
 
     def stop(self) -> None:
-        """Start no more calls; a waiting thread raises RunStopped."""
+        """Start no more host calls; a thread that waits raises RunStopped."""
         self._stopped = True
         self._answers.put(None)
 
     async def end(self) -> None:
-        """Stop, and cancel open calls."""
         self.stop()
         tasks = [*self._tasks]
         for task in tasks:
@@ -230,12 +229,12 @@ LAYOUT = (ast.Starred, ast.keyword, ast.NamedExpr)
 
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""Exceptions for code that is invalid or too deeply nested."""
+"""Exceptions of the parser for code that is invalid or too deeply nested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedCell:
-    """Cell for monty: `text`, byte spans of `awaited` host calls, names it may assign, imported `shims`."""
+    """Cell for monty, with byte spans of `awaited` host calls, names it may assign, and imported `shims`."""
 
     text: str
     awaited: frozenset[tuple[int, int]] = frozenset()
@@ -244,7 +243,6 @@ class PreparedCell:
 
 
 def prepare_cell(code: str, functions: Collection[str]) -> PreparedCell:
-    """Prepare a cell; unparsable code stays unchanged."""
     text = code.replace("\r\n", "\n").replace("\r", "\n")
     try:
         tree = ast.parse(text)
@@ -286,11 +284,10 @@ def assigned_names(tree: ast.AST) -> Iterator[str]:
 
 
 Change = tuple[ast.stmt, str, list[str]]
-"""Statement, its replacement, and the shims it needs."""
+"""Import statement, its replacement, and the shims that the replacement needs."""
 
 
 def shim_import_changes(tree: ast.AST) -> Iterator[Change]:
-    """Yield replacements for imports of shims."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             ours = [one.name for one in node.names if one.name in SHIMMED]
@@ -315,13 +312,13 @@ def monty_module_name(module: str) -> str:
 
 
 def apply_changes(text: str, changes: list[Change]) -> str:
-    """Replace the statements; every line keeps its number."""
+    """Replace the statements in a text; each line keeps its number."""
     raw = text.encode()
     at = line_offsets(text)
     for node, new, _ in sorted(changes, key=start_position, reverse=True):
         start, end = byte_span(node, at)
         lines = "\n" * ((node.end_lineno or node.lineno) - node.lineno)
-        if lines:  # bracketed: code may follow; an assertion leaves no value
+        if lines:  # in brackets, since code may follow; an assertion leaves no value
             new = f"{new}; assert ({lines}True)"
         raw = raw[:start] + new.encode() + raw[end:]
     return raw.decode()
@@ -344,7 +341,6 @@ def byte_span(node: ast.stmt | ast.expr, at: list[int]) -> tuple[int, int]:
 
 
 def shim_code(module: str) -> str:
-    """Return the code that defines a shim in monty."""
     source = (SHIMS / f"{module}.py").read_text(encoding="utf-8")
     _, _, code = source.partition("from __future__ import annotations\n")
     body = indent(code, "    ")
@@ -371,7 +367,7 @@ class AwaitedCalls:
                 self._gathers = True
 
     def awaited_spans(self, functions: Collection[str], at: list[int]) -> list[tuple[int, int]]:
-        """Return byte spans of calls whose answer is awaited, directly or gathered."""
+        """Return byte spans of host calls that the cell awaits, directly or in a gather."""
         found = []
         for node in self._nodes:
             match node:
@@ -380,7 +376,6 @@ class AwaitedCalls:
         return found
 
     def _is_awaited(self, call: ast.Call) -> bool:
-        """True if the result is awaited, not used at once."""
         held = False
         above = self._parents.get(call)
         while above is not None:

@@ -1,6 +1,6 @@
 """Sandboxes of a daemon: monty with a move to CPython, CPython children, or the owner's class.
 
-A move runs imports and definitions of earlier cells again, then binds values; lost ones are named. A child
+A move runs imports and definitions of earlier cells again, then binds values; lost values are named. A child
 has the standard library, no files, no network; it needs x86_64 Linux with seccomp. Nothing starts before the
 first reading.
 """
@@ -31,7 +31,6 @@ from typing import Any, Literal, Protocol, Self, cast, get_args
 
 from daemon import __file__
 from daemon.engine.exceptions import recorded_name
-from daemon.errors import UNLOADED, unloadable_reason
 from daemon.sandbox.environment import (
     USUAL,
     CellResult,
@@ -45,6 +44,7 @@ from daemon.sandbox.host import INSTEAD, ChildSandbox, ConfinedChild, accept_chi
 from daemon.sandbox.monty import MontyPool
 from daemon.sandbox.monty_gaps import LACKS, functions_that_call, needs_cpython
 from daemon.sandbox.monty_run import UNREADABLE, assigned_names
+from daemon.settings.home import UNLOADED, unloadable_reason
 from daemon.settings.parse import ConfigError
 
 Kind = Literal["auto", "monty", "cpython"]
@@ -77,7 +77,7 @@ REMADE = {
     "frozenset": ("set({0})", "frozenset({0})"),
     "timedelta": ("({0}.days, {0}.seconds, {0}.microseconds)", "__import__('datetime').timedelta(*{0})"),
 }
-"""Expressions that make a value plain, and restore it, by type."""
+"""Expressions that make a value plain and that restore it, by type."""
 
 
 CARRIED = "__carried"
@@ -94,7 +94,7 @@ async def open_session(
     monty: Opener,
     cpython: Opener | None,
 ) -> Sandbox:
-    """Open a sandbox of this kind; raise SandboxError if it is unavailable (`cpython` is None)."""
+    """Open a sandbox of this kind. Raises SandboxError if `cpython` is needed but None."""
     if kind == "cpython":
         if cpython is None:
             raise SandboxError("There is no cpython sandbox on this machine: use monty.")
@@ -105,7 +105,7 @@ async def open_session(
 
 
 class MovingSandbox:
-    """Sandbox that may move once from monty to CPython; begin it before use."""
+    """Sandbox that may move once from monty to CPython; `begin` comes before use."""
 
     def __init__(
         self, functions: Mapping[str, Function], bounds: SandboxLimits, cpython: Opener | None
@@ -118,7 +118,7 @@ class MovingSandbox:
         self._is_moving = False
         self._cells: list[str] = []
         self._reaching = set(functions)
-        """Names of functions that call the host."""
+        """Names of functions that call the host, given or defined in cells."""
         self._bound: dict[str, Any] = {}
         self._variables: Mapping[str, str] = {}
 
@@ -126,7 +126,7 @@ class MovingSandbox:
         self._sandbox = await monty(self._functions, self._bounds)
 
     def _guarded(self, function: Function) -> Function:
-        """Wrap a function to fail during a move, when definitions run again."""
+        """Wrap a function so that calls fail during a move, when definitions run again."""
 
         @wraps(function)
         async def call(*args: Any, **kwargs: Any) -> Any:
@@ -157,7 +157,7 @@ class MovingSandbox:
         await self._sandbox.close()
 
     async def _move_if_needed(self, code: str) -> str:
-        """Move to CPython if needed; return a note of lost variables. Raises SandboxError."""
+        """Move to CPython if the code needs it; return a note on lost variables. Raises SandboxError."""
         if not self._is_in_monty:
             return ""
         missing = needs_cpython(code, self._reaching, self._variables)
@@ -170,7 +170,6 @@ class MovingSandbox:
         return f"The session moved to CPython for {missing}, and could not carry over: {names}.\n"
 
     async def _move(self, missing: str) -> dict[str, str]:
-        """Move to CPython; return lost variables with types. Raises SandboxError."""
         needs = (
             f"This cell needs {missing}, which this sandbox cannot do: nothing of it was run. "
             f"It is Python without {LACKS}."
@@ -196,7 +195,6 @@ class MovingSandbox:
         return lost
 
     async def _carry(self, target: Sandbox) -> dict[str, str]:
-        """Carry over what is possible; return the rest with types."""
         found = find_definitions(self._cells)
         kept = {name: code for name, code in found.items() if is_import(code) or name in self._variables}
         late = await run_statements(target, kept.values())
@@ -228,14 +226,13 @@ class MovingSandbox:
         return not (await target.execute_code(f"{name} = {made.format(CARRIED)}")).error
 
     async def _now(self, name: str, original: Any) -> Any:
-        """Return a bound value as cells may have changed it."""
         if isinstance(original, UNCHANGING):
             return original
         is_there, value = await self._read(name)
         return value if is_there else original
 
     async def _read(self, expression: str) -> tuple[bool, Any]:
-        """Return (True, value) for a plain value, otherwise (False, None)."""
+        """Return (True, value) if the expression is plain, otherwise (False, None)."""
         execution = await self._sandbox.execute_code(f"(__is_plain({expression}), {expression})")
         match execution.value:
             case (True, value) if not execution.error:
@@ -244,15 +241,15 @@ class MovingSandbox:
 
 
 async def run_statements(target: Sandbox, cells: Iterable[str]) -> list[str]:
-    """Run statements; return those that failed."""
+    """Run statements one by one; return those that failed."""
     return [code for code in cells if (await target.execute_code(code)).error]
 
 
 def find_definitions(cells: Iterable[str]) -> dict[str, str]:
-    """Return the latest imports and definitions by name, in order."""
+    """Return the newest imports and definitions by name, in order."""
     found: dict[str, str] = {}
     for code in cells:
-        with suppress(*UNREADABLE):  # monty rejected it too
+        with suppress(*UNREADABLE):  # monty rejected this cell, too
             for node in ast.parse(code).body:
                 new = dict(parse_imports(node))
                 name = defined_name(node)
@@ -274,7 +271,7 @@ def parse_imports(node: ast.stmt) -> Iterator[tuple[str, str]]:
 
 
 def defined_name(node: ast.stmt) -> str:
-    """Return the name of the defined function or class, or empty."""
+    """Return the name of the function or class that a statement defines; empty without one."""
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             return name
@@ -291,11 +288,11 @@ BOOT = f"import sys; sys.path.insert(0, sys.argv[1]); from {__package__}.child i
 
 
 FLAGS = ("-P", "-s", "-S", "-X", "utf8")
-"""Like -I, but PYTHONHASHSEED is read."""
+"""Flags of Python: like -I, but PYTHONHASHSEED is obeyed."""
 
 
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "TZ": "UTC"}
-"""Whole environment of the child, fixed so that cells are repeatable."""
+"""Whole environment of a child, fixed so that cells are repeatable."""
 
 
 BUFFER = 2**20
@@ -319,7 +316,7 @@ class ChildProcess:
             self._signal(signal.SIGCONT)
 
     def cpu_seconds(self) -> float:
-        clock = (~self._process.pid << 3) | 2  # see clock_getcpuclockid
+        clock = (~self._process.pid << 3) | 2  # as documented for clock_getcpuclockid
         with suppress(OSError):
             return time.clock_gettime(clock)
         return 0.0
@@ -347,7 +344,7 @@ def pipe_with_word(word: str) -> Iterator[int]:
 
 
 async def start_child(bounds: SandboxLimits) -> ConfinedChild:
-    """Start a confined child. Raises SandboxError if that fails."""
+    """Start a confined child. Raises SandboxError."""
     if sys.platform != "linux":
         raise SandboxError(f"The cpython sandbox needs x86_64 Linux, and this is {sys.platform}. {INSTEAD}")
     ours, theirs = socket.socketpair()
@@ -372,18 +369,19 @@ async def start_child(bounds: SandboxLimits) -> ConfinedChild:
 
 
 def child_command(address: str) -> list[str]:
-    """Return the command of a child, which reads its token from stdin."""
     return [sys.executable, *FLAGS, "-c", BOOT, str(ROOT), address]
 
 
 async def open_cpython(functions: Mapping[str, Function], bounds: SandboxLimits = USUAL) -> ChildSandbox:
-    """Open a sandbox in a new child; raise SandboxError with a remedy."""
+    """Open a sandbox in a new child. Raises SandboxError, with a remedy."""
     child = await start_child(bounds)
     return child.sandbox(functions)
 
 
 async def describe_confinement() -> str:
-    """Return a child's confinement, like "seccomp and Landlock ABI 7"; raise SandboxError if none."""
+    """Describe a child's confinement, like "seccomp and Landlock ABI 7". Raises SandboxError if there is
+    none.
+    """
     child = await start_child(USUAL)
     child.kill()
     await child.process.reap()
@@ -391,9 +389,9 @@ async def describe_confinement() -> str:
 
 
 class SpareChildren:
-    """Spare child for fast opening.
+    """Stock of one started child, so that sandboxes open fast.
 
-    At most `most` sandboxes are open: each takes 20 MB and its values.
+    At most `most` sandboxes are open: each takes 20 MB and the memory of its values.
     """
 
     def __init__(self, bounds: SandboxLimits = USUAL, *, most: int = 64) -> None:
@@ -416,7 +414,7 @@ class SpareChildren:
                 await child.process.reap()
 
     async def open(self, functions: Mapping[str, Function]) -> ChildSandbox:
-        """Open a sandbox in the spare child; raise SandboxError, also if too many are open."""
+        """Open a sandbox in the spare child. Raises SandboxError, also if too many are open."""
         self._open = [child for child in self._open if not child.writer.is_closing()]
         if len(self._open) + self._opening >= self._most:
             raise SandboxError(f"{self._most} CPython sandboxes are open, as many as may be at once.")
@@ -441,7 +439,7 @@ class SpareChildren:
                 self._starting.append(task)
                 raise
             except SandboxError:
-                continue  # a new start reports a permanent cause
+                continue  # a new start would report a permanent cause
             if child.is_alive():
                 return child
             child.kill()
@@ -457,7 +455,7 @@ log = logging.getLogger(__name__)
 
 
 METHODS = ("open", "execute_code", "bind", "close")
-"""Required async methods; `open` is a class method."""
+"""Asynchronous methods that an owner's class must have; `open` is a class method."""
 
 
 NEEDED = (
@@ -471,7 +469,7 @@ class OwnerSandboxClass(Protocol):
 
 
 def load_sandbox_class(name: str) -> OwnerSandboxClass:
-    """Load `package.module.Class` or `package.module:Class`; raise ConfigError if it does not fit."""
+    """Load `package.module.Class` or `package.module:Class`. Raises ConfigError for an unusable class."""
     module, _, path = name.replace(":", ".").rpartition(".")
     if ":" in name:
         module, _, path = name.partition(":")
@@ -491,7 +489,6 @@ def load_sandbox_class(name: str) -> OwnerSandboxClass:
 
 
 def _module(name: str, module: str) -> object:
-    """Import a module of the owner. Raises ConfigError."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -512,7 +509,7 @@ def _kind(value: object) -> str:
 async def open_owner_sandbox(
     name: str, made: OwnerSandboxClass, functions: Mapping[str, Function], bounds: SandboxLimits
 ) -> Sandbox:
-    """Open a sandbox of this class; any exception becomes SandboxError."""
+    """Open a sandbox of the owner's class; any exception becomes SandboxError."""
     try:
         return OwnerSandbox(name, await made.open(functions, bounds))
     except UNLOADED as error:
@@ -523,7 +520,7 @@ async def open_owner_sandbox(
 
 
 class OwnerSandbox:
-    """Sandbox of the owner's class; its exceptions end the sandbox, not the reading."""
+    """Sandbox of the owner's class; its exceptions end the sandbox, but not the reading."""
 
     def __init__(self, name: str, sandbox: Sandbox) -> None:
         self._name = name
@@ -561,7 +558,7 @@ class OwnerSandbox:
 
 
 class SandboxFactory:
-    """Factory of sandboxes, an async context manager; raises ConfigError for an unknown class."""
+    """Factory of sandboxes, an async context manager. Raises ConfigError for an unusable class."""
 
     def __init__(self, kind: Kind | str, bounds: SandboxLimits = USUAL) -> None:
         self._kind = kind
@@ -580,7 +577,6 @@ class SandboxFactory:
         await self._open.aclose()
 
     async def open(self, functions: Mapping[str, Function]) -> Sandbox:
-        """Open a sandbox for these functions; raise SandboxError."""
         if self._own is not None:
             return await open_owner_sandbox(self._kind, self._own, functions, self._bounds)
         return await open_session(
@@ -594,7 +590,7 @@ class SandboxFactory:
         return await self._pool.open_monty(functions, bounds)
 
     async def _child(self, functions: Mapping[str, Function], bounds: SandboxLimits) -> Sandbox:
-        """Open a child and keep a spare: a start takes 0.1 s."""
+        """Open a child, and keep a spare one: a start takes 0.1 s."""
         async with self._starting:
             if self._spares is None:
                 self._spares = await self._open.enter_async_context(SpareChildren(bounds))
@@ -602,5 +598,5 @@ class SandboxFactory:
 
 
 def can_confine() -> bool:
-    """True if the platform allows confined children; only a start proves it."""
+    """True if the platform allows confined children; only the start of one proves it."""
     return platform.system() == "Linux" and platform.machine() == "x86_64"

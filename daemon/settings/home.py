@@ -1,4 +1,4 @@
-"""Files of the daemon: private home, project root, owner's texts, and the table of settings."""
+"""Files of the daemon: private home, project root, owner's texts and code, and the table of settings."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from traceback import extract_tb
 
 from daemon import __file__
 from daemon.settings.parse import ConfigError
@@ -196,3 +197,27 @@ def _settings_row(line: SettingLine) -> str:
     default = f"`{line.default}`" if line.default else ""
     meaning = line.meaning.replace("|", "\\|")
     return f"| `{line.name}` | {default} | {meaning} |"
+
+
+UNLOADED = (
+    SyntaxError,
+    ImportError,
+    NameError,
+    AttributeError,
+    TypeError,
+    ValueError,
+    LookupError,
+    OSError,
+    ArithmeticError,
+    AssertionError,
+    RuntimeError,
+    SystemExit,
+)
+"""Errors of importing a broken file."""
+
+
+def unloadable_reason(error: BaseException, file: Path) -> str:
+    """Return the reason and line of a failed import."""
+    lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == str(file)]
+    where = f" at line {lines[-1]}" if lines else ""
+    return f"it cannot be read ({type(error).__name__}{where}: {error})"

@@ -20,7 +20,6 @@ from urllib.parse import urlsplit
 
 from dotenv.parser import parse_stream
 
-from daemon.errors import DaemonError
 from daemon.settings.limits import (
     FREE_PRICE,
     MOST_SLOTS,
@@ -33,8 +32,8 @@ from daemon.settings.limits import (
 )
 
 
-class ConfigError(DaemonError):
-    """Faulty settings, for the owner: a line for each key."""
+class ConfigError(Exception):
+    """Faulty settings, for the owner: a line for each key. The daemon exits with 78."""
 
     recorded_name = "ConfigError"
 

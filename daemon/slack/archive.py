@@ -2,8 +2,8 @@
 
 All readers share one rate limit, which leaves room for live conversations.
 
-Slack reports only the start and end of a stream, and a post that will be edited looks complete. So a bot
-message is noted before its ack and read again later, whatever events come.
+Slack reports only the start and end of a stream, and a post that its bot will edit looks complete. So a bot
+message is recorded before its ack, and read again later even if no event arrives.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ TYPES = "im,mpim,public_channel,private_channel"
 
 
 MOST = 40
-"""Calls per minute and method. Slack allows 50; live conversations need the rest."""
+"""Calls per minute of each method. Slack allows 50; live conversations need the rest."""
 
 
 MINUTE = 60.0
 
 
 PATIENCE = 300
-"""Seconds that a call may wait for rate limits."""
+"""Most seconds that a call waits for rate limits."""
 
 
 log = logging.getLogger(__name__)
@@ -72,15 +72,13 @@ class ArchivedConversation:
 
 
 class ConversationArchive:
-    """Paged reader. Every method raises SlackApiError and OUT_OF_REACH."""
+    """Reader of Slack's pages. Every method raises SlackApiError and OUT_OF_REACH."""
 
     def __init__(self, web: WebApi) -> None:
         self._web = web
         self._asked: dict[str, deque[float]] = {}
-        """Call times by method, planned ones included."""
 
     def now(self) -> float:
-        """Return Slack's time at its last answer, in Unix seconds."""
         return self._web.now()
 
     async def list_conversations(self) -> list[ArchivedConversation]:
@@ -91,12 +89,14 @@ class ConversationArchive:
         return sorted(conversations, key=attrgetter("is_dm"), reverse=True)
 
     async def read_history(self, channel: str, since: float) -> list[Item]:
-        """Return messages outside threads since `since`, and older ones: these may name new replies."""
+        """Return top-level messages since `since`, and some older ones, whose threads may
+        have new replies.
+        """
         history = self._web.client.conversations_history
         return await self._pages(history, "messages", since, channel=channel)
 
     async def read_older(self, channel: str, ts: str) -> list[Item]:
-        """Return a page of messages outside threads: this one, then older ones."""
+        """Return a page of top-level messages: the one with this ts, then older ones."""
         history = self._web.client.conversations_history
         where = {"channel": channel, "latest": ts, "inclusive": True}
         async for page in pages(self.call_at_pace, history, "messages", 1, **where):
@@ -104,7 +104,7 @@ class ConversationArchive:
         return []
 
     async def read_replies(self, channel: str, root: str, since: float) -> list[Item]:
-        """Return a thread's root and recent replies, with metadata; empty if deleted."""
+        """Return a thread's root and its replies since `since`, with metadata; empty if deleted."""
         replies = self._web.client.conversations_replies
         where: dict[str, Any] = {"channel": channel, "ts": root, "oldest": f"{since:.6f}"}
         where["include_all_metadata"] = True
@@ -150,7 +150,6 @@ class ConversationArchive:
         return await self._web.call_readonly(method, patience=PATIENCE, **arguments)
 
     async def _pages(self, method: Method, key: str, since: float = 0.0, **arguments: Any) -> list[Item]:
-        """Return the items under `key`, up to the first page older than `since`."""
         items: list[Item] = []
         async for page in pages(self.call_at_pace, method, key, **arguments):
             page = _sound(page)
@@ -161,7 +160,7 @@ class ConversationArchive:
 
 
 def message_if_said(item: Item, channel: str, kind: str) -> SlackMessage | None:
-    """Parse the item; None if nobody wrote it or it is malformed."""
+    """Parse an item of a page; None if nobody wrote it or it is malformed."""
     if item.get("subtype") not in SPOKEN:
         return None
     try:
@@ -174,7 +173,7 @@ def message_if_said(item: Item, channel: str, kind: str) -> SlackMessage | None:
 def active_threads(items: Iterable[Item], since: float) -> dict[str, float]:
     """Return {root: time of the last message} for threads active since `since`.
 
-    A root without `latest_reply` may have replies.
+    A root without `latest_reply` counts, since it may have replies.
     """
     found: dict[str, float] = {}
     for item in items:
@@ -200,7 +199,7 @@ def _conversation(item: Item) -> ArchivedConversation:
 
 
 STILL = 5.0
-"""Quiet seconds after which a message is complete, unless marked as growing."""
+"""Seconds without change after which a message is complete, unless marked as growing."""
 
 
 LONGEST_LOOK = 30.0
@@ -208,11 +207,11 @@ LONGEST_LOOK = 30.0
 
 
 LONGEST_GROWTH = 600.0
-"""Quiet seconds after which any message is complete: a stream lasts five minutes."""
+"""Seconds without change after which any message is complete: a stream lasts five minutes."""
 
 
 MOST_DELETED = 200
-"""Deleted messages remembered, since events may arrive out of order."""
+"""Most deleted messages that are remembered, since events may arrive out of order."""
 
 
 Take = Callable[[SlackMessage], Awaitable[None]]
@@ -221,7 +220,7 @@ Take = Callable[[SlackMessage], Awaitable[None]]
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class _GrowingMessage:
-    """Message that may grow. `message` is None until known; times are steady."""
+    """Message that may grow. `message` is None until known; times are those of the steady clock."""
 
     mark: Entry[GrowingMessageSeen]
     due: float
@@ -246,7 +245,6 @@ class _GrowingMessage:
         self.stirred.set()
 
     def apply_lookup(self, message: SlackMessage, now: float) -> bool:
-        """Apply Slack's state; return True if it changed."""
         is_news = self.message is None or self.message.whole_text != message.whole_text
         self._set_message(
             replace(message, told=self.message.told if self.message else ""), now, is_news=is_news
@@ -261,8 +259,6 @@ class _GrowingMessage:
 
 
 class BotMessageTracker:
-    """Tracker of bot messages until they are complete."""
-
     def __init__(self, workspace: SlackWorkspace, archive: ConversationArchive, take: Take) -> None:
         self._workspace = workspace
         self._journal = workspace.journal
@@ -275,7 +271,7 @@ class BotMessageTracker:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self) -> None:
-        """Resume the messages of an earlier process."""
+        """Resume the tracking of messages begun by an earlier process."""
         for mark in self._journal.pending_entries(GrowingMessageSeen):
             if (mark.event.channel, mark.event.ts) not in self._held:
                 self._follow(mark)
@@ -298,7 +294,7 @@ class BotMessageTracker:
             if held is None:
                 mark, is_new = await self._record_may_grow(message)
                 if not (is_new or self._journal.still_pending([mark.seq])):
-                    return  # a repeated event
+                    return  # the event is repeated
                 held = self._follow(mark)
             held.apply_event(message, self._web.clock.steady())
             held.deleted = where in self._deleted  # the deletion may arrive during the append
@@ -353,7 +349,7 @@ class BotMessageTracker:
                     )
                     return
                 self._schedule_retry(held, refusal)
-            except JournalDamaged as damage:  # only its conversation is blocked
+            except JournalDamaged as damage:  # damage blocks only this conversation
                 log.error("Skipped a bot's message in %s: %s", held.mark.event.channel, damage)
                 return
             except (JournalError, *OUT_OF_REACH) as error:
@@ -392,7 +388,7 @@ class BotMessageTracker:
         return True
 
     async def _look_up(self, held: _GrowingMessage) -> bool:
-        """Return True if complete, by Slack or, failing that, by events."""
+        """Read the message again; return True if it is complete."""
         item = await self._shown(held)
         if item is None:
             return True
@@ -411,7 +407,6 @@ class BotMessageTracker:
         return True
 
     async def _shown(self, held: _GrowingMessage) -> Item | None:
-        """Return the message from Slack; None if only events know it."""
         mark = held.mark.event
         try:
             return await self._archive.read_message(mark.channel, mark.root, mark.ts)

@@ -1,8 +1,8 @@
-"""Backfill: recording messages that arrived while no events did.
+"""Backfill: recording of messages that arrived while no events did.
 
-A history names each message's latest reply, so only threads with new replies are read.
+A channel's history names the latest reply of each message, so only threads with new replies are read.
 
-Only backfill writes watermarks, in Slack's time: a live event does not prove that the one before it arrived.
+Only backfill writes watermarks, in Slack's time: a live event does not prove that earlier ones arrived.
 """
 
 from __future__ import annotations
@@ -49,12 +49,11 @@ from daemon.slack.web_api import (
 )
 
 FEW = 40
-"""Channels per progress entry: about a minute of reading."""
 
 
 @dataclass(kw_only=True)
 class Watermarks:
-    """Start and progress of backfill in a workspace."""
+    """Times up to which the channels and threads of a workspace are read."""
 
     journal: Journal
     team: str
@@ -80,19 +79,18 @@ class Watermarks:
     async def mark_channel_read(self, channel: str, until: float) -> None:
         """Note that this channel and its threads are complete up to `until`.
 
-        Written in batches: after a kill, a page of each is read again. Raises JournalError.
+        Notes are written in batches: after a kill, a page of each channel is read again. Raises JournalError.
         """
         self._channels[channel] = self._unwritten[channel] = until
         if len(self._unwritten) >= FEW:
             await self.save()
 
     async def save(self) -> None:
-        """Record pending progress. Raises JournalError."""
         if self._unwritten:
             await self._record(BackfillProgress(channels=self._unwritten))
 
     async def mark_all_read(self, until: float, behind: Mapping[str, float]) -> None:
-        """Record that channels are read up to `until`, those in `behind` up to their time. Raises
+        """Record that all channels are read up to `until`, or up to their time in `behind`. Raises
         JournalError.
         """
         mark = BackfillCompleted(until=max(self.whole.until, until), behind=behind)
@@ -111,7 +109,7 @@ class Watermarks:
 def read_watermarks(journal: Journal, team: str, now: float) -> Watermarks | None:
     """Return the watermarks of a workspace; None before the first start.
 
-    A mark later than `now` came from a wrong clock. Without a valid one, reading starts at the soul's first
+    A mark later than `now` came from a wrong clock. Without a valid mark, reading starts at the soul's first
     call.
     """
     whole = watermark(journal, team, now)
@@ -134,7 +132,6 @@ def read_watermarks(journal: Journal, team: str, now: float) -> Watermarks | Non
 
 
 def watermark(journal: Journal, team: str, now: float) -> BackfillCompleted | None:
-    """Return the last valid watermark of the workspace."""
     for entry in journal.latest_first(workspace_thread(team), BackfillCompleted):
         mark = entry.event
         if max(mark.until, *mark.behind.values(), 0.0) <= now:
@@ -153,7 +150,7 @@ def _first_call(journal: Journal, team: str, now: float) -> float:
 
 
 MOST = 40
-"""Threads read before checking for newer gaps: about a minute."""
+"""Threads read, in about a minute, before new gaps are checked for."""
 
 
 CLOSED = ("channel_not_found", "missing_scope", "not_in_channel")
@@ -169,7 +166,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackfillCounts:
-    """Known conversations and threads left, and threads read."""
+    """Numbers of conversations and threads left to read, and of threads read."""
 
     conversations: int = 0
     threads: int = 0
@@ -182,15 +179,12 @@ class BackfillCounts:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class ChannelBacklog:
-    """Unread part of a conversation."""
-
     conversation: ArchivedConversation
     since: float
     untold: list[str]
     """Roots of the soul's threads, oldest first, that no history page has covered."""
     looked: bool = False
     threads: set[str] = field(default_factory=set)
-    """Roots of threads with unread messages."""
     refused: bool = False
 
     @property
@@ -204,9 +198,9 @@ class ChannelBacklog:
 
 @dataclass(kw_only=True)
 class Backfill:
-    """One resumable pass of backfill. `tell` wakes a thread.
+    """One pass of backfill, which can be resumed. `tell` wakes a thread.
 
-    `own` is the result of `active_own_threads`. Conversations that Slack refuses are skipped.
+    `own` is the result of `active_own_threads`. Conversations that Slack refuses to show are skipped.
     """
 
     archive: ConversationArchive
@@ -223,7 +217,6 @@ class Backfill:
     def __post_init__(self) -> None:
         self._new = deque[ChannelBacklog]()
         self._older: list[ChannelBacklog] = []
-        """Conversations with threads that no history page has covered."""
         self._threads: list[tuple[float, str, str, ChannelBacklog]] = []
         """Heap of (negative time of the last message, channel, root, backlog)."""
         self._stumbled: list[ArchivedConversation] = []
@@ -247,7 +240,7 @@ class Backfill:
         )
 
     async def read(self, anew: Callable[[], bool]) -> bool:
-        """Read the rest; False if Slack failed for some of it, or `anew` asks for a new pass.
+        """Read the unread conversations; False if Slack failed for some, or if `anew` asks for a new pass.
 
         Raises SlackApiError, OUT_OF_REACH and JournalError.
         """
@@ -278,7 +271,6 @@ class Backfill:
             )
 
     async def _heeding(self, left: ChannelBacklog, reading: Coroutine[object, object, None]) -> None:
-        """Await one step; if Slack refuses, skip the conversation."""
         try:
             await reading
         except SlackApiError as refusal:
@@ -320,7 +312,6 @@ class Backfill:
             self._older.append(left)
 
     async def _ask_older(self, left: ChannelBacklog) -> None:
-        """Read an older page, which settles at least one thread."""
         newest = left.untold[-1]
         items = await self.archive.read_older(left.id, newest)
         self._mark_threads_shown(left, items, active_threads(items, left.since))
@@ -343,7 +334,7 @@ class Backfill:
                 continue
             if float(root) < oldest:
                 untold.append(root)
-            elif root not in shown:  # not in the history, so its replies are unknown
+            elif root not in shown:  # the history lacks the root, so its replies are unknown
                 self._want(left, root)
         left.untold = untold
 
@@ -364,7 +355,7 @@ class Backfill:
         since = max(left.since, (self.marks.thread_read_until(channel, root) or 0.0) - SKEW)
         items = await self.archive.read_replies(channel, root, since)
         own: Sequence[Item] = ()
-        with suppress(JournalDamaged):  # only its conversation is blocked
+        with suppress(JournalDamaged):  # damage blocks only this conversation
             own = self.own_messages.unknown_messages(channel, root, items)
         await self._hand_to_inbox(left, items, own, self.own_messages.answered_messages(own, items))
         await self.marks.mark_thread_read(channel, root, max(map(time_of, items), default=since))
@@ -378,9 +369,9 @@ class Backfill:
         own: Sequence[Item] = (),
         answered: Collection[str] = (),
     ) -> None:
-        """Give the inbox the messages since `left.since`; too old ones are not answered.
+        """Give the inbox the messages since `left.since`; messages too old or in `answered` get no answer.
 
-        Nor are those that an earlier journal `answered`. Threads wake last, to answer everything in one turn.
+        Messages in `own` are recorded as the soul's. Threads wake last, to answer everything in one turn.
         """
         too_old = self.archive.now() - self.max_age
         woken: set[str] = set()
@@ -400,7 +391,7 @@ class Backfill:
                     await self.inbox.record_own_message(message)
                 else:
                     woken |= await self.inbox.take_missed(message, late=late)
-            except JournalDamaged as damage:  # only its conversation is blocked
+            except JournalDamaged as damage:  # damage blocks only this conversation
                 log.error("Skipped a message in %s: %s", left.id, damage)
             await self.clock.sleep(0)  # lets live events in
         for thread in woken:
@@ -408,19 +399,19 @@ class Backfill:
 
 
 DORMANT = 30 * 86_400.0
-"""Quiet seconds after which a thread of the soul's is not read."""
+"""Seconds without messages after which a thread of the soul is not read."""
 
 
 MOST_GONE, MOST_UNKNOWN = 3, 10
-"""Vanished and unknown channels compared for a changed id."""
+"""Most vanished, and most unknown, channels that are compared to find a changed id."""
 
 
 @dataclass(kw_only=True)
 class BackfillTask:
     """Background task that runs backfill on demand.
 
-    Only a completed pass moves the watermark; a failed one resumes. Replies are missed in threads that are
-    neither the soul's of the last 30 days nor begun by a conversation's last 200 messages.
+    Only a completed pass moves the watermark; a failed pass is resumed. Backfill misses replies in threads
+    older than a conversation's last 200 messages, unless the soul took part in the last 30 days.
     """
 
     workspace: SlackWorkspace
@@ -431,11 +422,10 @@ class BackfillTask:
     _reading: bool = False
     _missed: Backfill | None = None
     _compared: set[tuple[str, str]] = field(default_factory=set)
-    """Pairs already compared."""
     _anew: bool = False
     """True if more may be missing than when the pass began."""
     _was_away: bool = False
-    """True if an absence is not read yet."""
+    """True if messages from a time without connection are not all read."""
 
     async def __aenter__(self) -> BackfillTask:
         """Start the task; a new journal needs no backfill. Raises JournalError."""
@@ -454,13 +444,13 @@ class BackfillTask:
         await self.close()
 
     async def close(self) -> None:
-        """Stop reading; the next start continues."""
+        """Stop reading; the next start goes on."""
         self._living.cancel()
         await asyncio.gather(self._living, return_exceptions=True)
 
     @property
     def is_running(self) -> bool:
-        """True if it reads or is about to."""
+        """True if a pass runs or is about to."""
         return self._reading or self._wanted.is_set()
 
     @property
@@ -476,11 +466,11 @@ class BackfillTask:
 
     @property
     def is_reading_missed(self) -> bool:
-        """True while it reads an absence; never at the first start."""
+        """True while messages from a time without connection are read; never at a journal's first start."""
         return self.is_running and self._was_away
 
     def wake(self, *, missed: bool = True) -> None:
-        """Start a pass, or another after this one. `missed`: no connection was open."""
+        """Start a pass, after the running one if there is one. `missed`: no connection was open."""
         self._was_away |= missed
         self._wanted.set()
 
@@ -493,7 +483,6 @@ class BackfillTask:
             self._was_away &= self._wanted.is_set()
 
     async def _complete(self) -> None:
-        """Retry until everything readable is read."""
         for attempt in count(1):
             await self.workspace.web.clock.sleep(retry_pause(attempt))
             try:
@@ -545,7 +534,8 @@ class BackfillTask:
     ) -> None:
         """Find channels whose id changed without an event.
 
-        Two are the same if both hold one root. Each pair is compared once per process.
+        Two ids are one channel if a thread's root under the old id is also found under the new one. Each pair
+        is compared once per process.
         """
         workspace, ids = self.workspace, self.workspace.channel_ids
         there = {ids.first_id(one.id) for one in conversations}

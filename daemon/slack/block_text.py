@@ -1,7 +1,7 @@
-"""Safe reading of Slack's JSON, mrkdwn and blocks. Pure.
+"""Safe reading of Slack's JSON, mrkdwn and blocks, by pure functions.
 
-Names replace ids, and entities are decoded. Unknown blocks yield the texts in them; blocks without any are
-counted.
+Names replace ids, and entities are decoded. Blocks of unknown types yield the texts in them; blocks without
+text are counted.
 """
 
 from __future__ import annotations
@@ -11,31 +11,31 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
-
-from slack_sdk.web.async_slack_response import AsyncSlackResponse
+from typing import TYPE_CHECKING, Any
 
 from daemon.engine.event import storable_text
+
+if TYPE_CHECKING:
+    from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 ID = re.compile(r"[A-Z0-9]{1,50}")
 
 
 TS = re.compile(r"[0-9]{1,11}\.[0-9]{1,20}")
-"""Timestamps that every date type can hold."""
+"""Slack timestamp small enough for every date type."""
 
 
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
-"""JSON string or bracket; `*+` prevents repeated reading of a broken string."""
+"""JSON string or bracket; because of `*+`, a broken string is read only once."""
 
 
 class MalformedPayload(ValueError):
-    """Invalid event; the message names the field, never its content."""
+    """Event of a wrong form; the error names the field, never its content."""
 
     recorded_name = "Malformed"
 
 
 def parse_json(text: object) -> object:
-    """Parse JSON; return None if invalid or nested too deeply."""
     if not isinstance(text, str):
         return None
     try:
@@ -72,12 +72,11 @@ def first_text(whole: object, *names: str) -> str:
 
 
 def count_at(value: object) -> int:
-    """Return a positive integer, or 0."""
+    """Return the value if it is a positive integer, else 0."""
     return value if type(value) is int and value > 0 else 0
 
 
 def object_or_empty(whole: Mapping[str, Any] | AsyncSlackResponse, name: str) -> Mapping[str, Any]:
-    """Return the object under this name, or {}."""
     value = whole.get(name)
     return value if isinstance(value, Mapping) else {}
 
@@ -96,7 +95,6 @@ def object_at(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def objects_at(event: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    """Return the objects in the list under this name."""
     items = event.get(name)
     if not isinstance(items, list):
         return []
@@ -111,7 +109,6 @@ def _text(event: Mapping[str, Any], name: str) -> str:
 
 
 def id_at(event: Mapping[str, Any], name: str) -> str:
-    """Return the id under this name. Raises MalformedPayload."""
     value = _text(event, name)
     if not ID.fullmatch(value):
         raise MalformedPayload(f"expected an id in the field {name}")
@@ -119,7 +116,6 @@ def id_at(event: Mapping[str, Any], name: str) -> str:
 
 
 def timestamp_at(event: Mapping[str, Any], name: str) -> str:
-    """Return the ts under this name. Raises MalformedPayload."""
     value = _text(event, name)
     if not TS.fullmatch(value):
         raise MalformedPayload(f"expected a ts in the field {name}")
@@ -133,7 +129,6 @@ CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 NAME = 80
-"""Most characters of a name."""
 
 
 REFERENCE = re.compile(r"<([^<>\n]+)>")
@@ -151,7 +146,6 @@ CHANNEL = re.compile(r"<#([A-Z0-9]+)\|?>")
 
 
 def clean_display_name(text: str) -> str:
-    """Return a name as one short line."""
     return CONTROL.sub(" ", storable_text(text))[:NAME].strip()
 
 
@@ -164,12 +158,12 @@ def strip_mention(text: str, person: str) -> str:
 
 
 def ids_without_names(text: str) -> list[str]:
-    """Return the ids without labels in a text: people, then channels."""
+    """Return the ids in a text that have no label: people, then channels."""
     return list(dict.fromkeys(UNLABELLED.findall(text) + CHANNEL.findall(text)))
 
 
 def spell_out_references(text: str, names: Mapping[str, str]) -> str:
-    """Replace references by `names`, labels or placeholders, and decode entities."""
+    """Replace references by `names`, by their labels or by placeholders, and decode entities."""
     spelled = REFERENCE.sub(partial(_spelled, names), text)
     return spelled.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
@@ -212,7 +206,7 @@ TEXTUAL = frozenset(
 
 
 SYNTAX = re.compile(r"<(?:[@#!][A-Za-z0-9]|https?://|mailto:|tel:)[^<>\n]*>")
-"""Syntax that Slack resolves in Markdown too."""
+"""References and links that Slack resolves in Markdown, too."""
 
 
 EMOJI_CODE = re.compile(r":[a-z0-9_+'-]+:(?::skin-tone-[2-6]:)?")
@@ -239,7 +233,7 @@ TEXTLESS = frozenset({"divider", "rich_text"})
 
 
 def block_lines(blocks: Iterable[Node], depth: int = 0) -> list[str]:
-    """Return the lines of blocks; the last counts those without text."""
+    """Return the lines of blocks; a last line counts blocks without text."""
     lines: list[str] = []
     unread = 0
     for block in blocks:
@@ -256,7 +250,7 @@ def escape_mrkdwn(text: str) -> str:
 
 
 def quote_lines(lines: Iterable[str]) -> list[str]:
-    """Mark each line as a quotation, so none can pose as surrounding text."""
+    """Mark each line as a quotation, so that none can pass for other text."""
     return [f"{QUOTED}{line}" for text in lines for line in text.split("\n")]
 
 
@@ -269,7 +263,7 @@ def format_time(seconds: object) -> str:
 
 
 def is_repetition(lines: Iterable[str], text: str) -> bool:
-    """True if the text contains these lines in order, whatever their marks and addresses."""
+    """True if the text contains these lines in order; marks, emojis and addresses do not matter."""
     within, position = _letters(text), 0
     for line in lines:
         letters = _letters(ITEM.sub("", line, count=1) if ITEM.match(line) else line)
@@ -281,7 +275,7 @@ def is_repetition(lines: Iterable[str], text: str) -> bool:
 
 
 def text_of_object(node: object) -> str:
-    """Return a text object or literal as mrkdwn."""
+    """Return a text object of Slack, or a plain string, as mrkdwn."""
     if isinstance(node, str):
         return escape_mrkdwn(node)
     if not isinstance(node, Mapping):
@@ -293,7 +287,6 @@ def text_of_object(node: object) -> str:
 
 
 def _letters(text: str) -> str:
-    """Return letters and digits, without addresses, emojis and labels."""
     text = ADDRESS.sub(" ", DATE.sub(r"\1", LABELLED.sub(r"<\1>", text)))
     return "".join(filter(str.isalnum, EMOJI_CODE.sub(" ", text).casefold()))
 
@@ -402,7 +395,7 @@ def _video(block: Node, depth: int) -> list[str]:
 
 
 def _markdown(block: Node, depth: int) -> list[str]:
-    """Escape all but what Slack resolves."""
+    """Escape the text, except references and links of SYNTAX."""
     text, end, read = first_text(block, "text"), 0, ""
     for found in SYNTAX.finditer(text):
         read += escape_mrkdwn(text[end : found.start()]) + found[0]
@@ -488,7 +481,6 @@ REFERENCES = {
     "usergroup": ("!subteam^", "usergroup_id"),
     "broadcast": ("!", "range"),
 }
-"""Sign in mrkdwn and id field, by element type."""
 
 
 def _reference(element: Node) -> str:
@@ -513,7 +505,6 @@ INLINE: Mapping[str, Callable[[Node], str]] = {
 
 
 def _styled(text: str, element: Node) -> str:
-    """Put marks around the text, inside of outer blanks."""
     style = element.get("style")
     core = text.strip()
     if not isinstance(style, Mapping) or not core:

@@ -1,10 +1,10 @@
 """Names, audiences and access of people, bots and channels.
 
-Slack does not report guests in a channel. A guest who writes proves their presence; it stays recorded, since
-others may remain.
+Slack does not report guests in a channel. A guest who writes proves that guests read the channel; this stays
+recorded, since other guests may remain.
 
-A name belongs to its first bearer; others get a suffix. It is recorded, so a shown name never changes its
-meaning.
+A name belongs to the first id that had it; other ids get a suffix. The name is recorded, so a shown name
+never changes its meaning.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class KeyedLock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessPolicy:
-    """Ids that may speak to the soul. Empty users or channels allow all; empty bots, none.
+    """Ids that may speak to the soul. Empty `users` or `channels` allow all, empty `bots` none.
 
     `daily` limits messages with bots per UTC day.
     """
@@ -73,11 +73,9 @@ class AccessPolicy:
         return frozenset(bot for bot in self.bots if bot[:1] in ("U", "W"))
 
     def is_allowed_bot(self, message: SlackMessage) -> bool:
-        """True if an allowed bot wrote it."""
         return message.is_by_bot and (message.user in self.bots or message.bot in self.bots)
 
     def may_be_heard(self, message: SlackMessage) -> bool:
-        """True if the author may speak to the soul here."""
         if message.is_by_bot:
             return self.is_allowed_bot(message) and self.is_open_to_all(message.channel, message.kind)
         return self.may_speak(message.user, message.channel, message.kind)
@@ -91,7 +89,7 @@ class AccessPolicy:
 
 
 class GuestTracker:
-    """Channels where guests or outsiders have written, from the journal."""
+    """Channels where guests or outsiders have written, as recorded in the journal."""
 
     def __init__(self, journal: Journal, team: str) -> None:
         self._journal = journal
@@ -99,13 +97,11 @@ class GuestTracker:
         self._known: dict[str, bool] = {}
 
     def has_guest_written(self, channel: str) -> bool:
-        """True if a guest has ever written there."""
         if channel not in self._known:
             self._known[channel] = self._journal.get(self._key(channel)) is not None
         return self._known[channel]
 
     async def record_guest(self, channel: str) -> None:
-        """Record that a guest writes there: the channel is shared. Raises JournalError."""
         if not self.has_guest_written(channel):
             said = AudienceChanged(team=self._team, channel=channel, audience="shared")
             await self._journal.append(f"slack:{self._team}", said, key=self._key(channel), author="core")
@@ -122,14 +118,14 @@ ALIKE = (
     ("αβεικνορτυχω", "abeikvoptuxw"),
     ("ı1|0", "illo"),  # noqa: RUF001 - and digits
 )
-"""Lookalike letters."""
+"""Letters that look like Latin letters, and the Latin ones."""
 
 
 LATIN = re.compile(r"LATIN (?:(?:SMALL|CAPITAL) )?LETTER (?:SMALL CAPITAL )?([A-Z])(?: WITH .*)?")
 
 
 class NameRegister:
-    """Names of a workspace and their first bearers."""
+    """Names in a workspace, and the ids that had them first."""
 
     def __init__(self, journal: Journal, me: BotIdentity) -> None:
         self._journal = journal
@@ -139,17 +135,17 @@ class NameRegister:
         self._own_ids = (me.user, me.bot)
 
     def known_display_name(self, id: str, name: str) -> str:
-        """Return the shown form of a name; unchanged if not looked up."""
+        """Return a name as it is shown, perhaps with a suffix; unchanged if not looked up."""
         return self._shown.get((id, name), name)
 
     async def claim_display_name(self, id: str, name: str, handle: str) -> str:
-        """Reserve and return the shown form of a name. Raises JournalError."""
+        """Reserve a name for this id; return the name as it is shown. Raises JournalError."""
         if (id, name) not in self._shown:
             self._shown[id, name] = await self._first_of_theirs(id, name, handle)
         return self._shown[id, name]
 
     def preview_display_name(self, id: str, name: str, handle: str) -> str:
-        """Return the shown form without reserving it. Raises JournalError."""
+        """Return a name as it would be shown, without reserving it. Raises JournalError."""
         if (id, name) in self._shown or id in self._own_ids:
             return self.known_display_name(id, name)
         return next(one for one in _candidates(id, name, handle) if self._holder(one) in ("", id))
@@ -163,14 +159,12 @@ class NameRegister:
         raise AssertionError("there is always another candidate")
 
     def _holder(self, name: str) -> str:
-        """Return the holder's id; empty if free."""
         key = _key(self._me.team, name)
         if key == self._own:
             return self._me.user
         return _user(self._journal.get(key))
 
     async def _claim_name(self, name: str, id: str) -> str:
-        """Reserve a name; return its holder's id."""
         thread, key = f"slack:{self._me.team}", _key(self._me.team, name)
         entry, _ = await self._journal.append(thread, NameTaken(user=id), key=key, author="core")
         return entry.event.user
@@ -181,7 +175,6 @@ def _user(taken: Entry[Any] | None) -> str:
 
 
 def _candidates(id: str, name: str, handle: str) -> Iterator[str]:
-    """Yield the plain name, then forms with a unique suffix."""
     yield name
     if handle:
         yield _with_tail(name, f"@{handle}")
@@ -191,13 +184,12 @@ def _candidates(id: str, name: str, handle: str) -> Iterator[str]:
 
 
 def _with_tail(name: str, tail: str) -> str:
-    """Append a suffix that no prompt cuts off."""
     room = max(NAME_LENGTH - len(tail) - 3, 1)
     return f"{clean_name_text(name)[:room].rstrip()} ({tail})"
 
 
 def _key(team: str, name: str) -> str:
-    """Return the key of a name and its lookalikes: a hash, which hides the name."""
+    """Return the key of a name and its lookalikes, with a hash to hide the name."""
     return f"name:{team}:{hashlib.sha256(name_skeleton(clean_name_text(name)).encode()).hexdigest()}"
 
 
@@ -222,26 +214,26 @@ def _alike() -> dict[int, str]:
 
 
 PATIENCE = 1.0
-"""Seconds that a message waits for names; Slack wants its ack within three."""
+"""Seconds that a message waits for look-ups; Slack wants its ack within three."""
 
 
 FRESH = 600.0
-"""Seconds for which an audience is valid."""
+"""Seconds for which a looked-up audience is valid."""
 
 
 GROUP = "a group conversation"
 
 
 GROUP_MOST = 20
-"""Most members of a private conversation that are looked up."""
+"""Most members of a private conversation who are looked up."""
 
 
 DM = "a direct message"
 
 
 Audience = Literal["", "dm", "group", "private", "shared", "public"]
-"""Readers: a DM's, group DM's or private channel's members; also people who cannot read every public channel
-(shared); the workspace. Empty: unknown.
+"""Readers of a conversation. dm, group, private: its members. shared: also people who cannot read every
+public channel. public: the workspace. Empty: unknown.
 """
 
 
@@ -249,15 +241,14 @@ OUTSIDE = ("is_restricted", "is_ultra_restricted", "is_stranger")
 
 
 ABROAD = ("is_ext_shared", "is_pending_ext_shared", "pending_shared", "pending_connected_team_ids")
-"""Fields of channels shared with other workspaces, or soon."""
+"""Fields of channels that are shared with other workspaces, or soon will be."""
 
 
 A_MESSAGE = 20
-"""Lookups per message."""
 
 
 A_MINUTE = 60
-"""Lookups per minute: Slack allows about a hundred."""
+"""Most look-ups per minute: Slack allows about a hundred."""
 
 
 MINUTE = 60.0
@@ -279,7 +270,7 @@ class ConversationInfo:
 
 
 class MessageFields(TypedDict):
-    """Fields of `kinds.Said` except its note."""
+    """Fields of a recorded message, except its note."""
 
     user: str
     name: str
@@ -311,31 +302,30 @@ class PeopleDirectory:
         self._handles: dict[str, str] = {}
         self._since: dict[str, Decimal] = {}
         self._hearsay = set[str]()
-        """Ids named only by an event: Slack is still asked for the rest."""
+        """Ids named only by an event; Slack is still asked about them."""
         self._audiences = dict[str, tuple[Audience, float]]()
-        """By channel, or by person for a DM, with steady time."""
+        """Audience and time of the look-up, by channel, or by person for a DM."""
         self._outsiders = set[str]()
         self._asking = KeyedLock()
         self._thrift = LookupRateLimit(web.clock)
 
     def known_name(self, id: str) -> str:
-        """Return the shown name; empty if not looked up."""
         return self._register.known_display_name(id, self._names.get(id, ""))
 
     async def look_up_name(self, id: str) -> str:
-        """Return the shown name; empty if Slack does not answer in time."""
+        """Look up the shown name of an id; empty if Slack does not answer in time."""
         await self._learn([id])
         return self.known_name(id)
 
     async def claim_display_name(self, id: str) -> str:
-        """Reserve and return the shown name. Raises JournalError."""
+        """Look up, reserve and return the shown name of an id; empty if unknown. Raises JournalError."""
         await self._learn([id])
         if id not in self._names:
             return ""
         return await self._shown(id, self._names[id])
 
     def apply_new_name(self, profile: SlackProfile) -> None:
-        """Apply a rename, unless outdated or of an unknown id."""
+        """Apply a rename, unless it is outdated or the id is unknown."""
         if profile.id in self._names:
             self._note(profile)
 
@@ -344,7 +334,7 @@ class PeopleDirectory:
     ) -> MessageFields:
         """Return the fields of a message that a model will read.
 
-        `at_once` skips lookups: ids replace unknown names. `readers` also looks up the audience. Raises
+        `at_once` skips look-ups, so ids replace unknown names. `readers` also looks up the audience. Raises
         JournalError.
         """
         if message.profile:
@@ -401,16 +391,14 @@ class PeopleDirectory:
             self._handles[id] = profile.handle
 
     async def record_guest(self, message: SlackMessage) -> None:
-        """Record a guest who writes in a channel. Raises JournalError."""
+        """Record the author of a channel's message if the author is a guest. Raises JournalError."""
         if message.author in self._outsiders and message.kind != "dm":
             await self._guests.record_guest(message.channel)
 
     def conversation_info(self, message: SlackMessage) -> ConversationInfo:
-        """Return the conversation of a message described with `readers`."""
         return self._where(message.channel, message.kind, message.author)
 
     async def look_up_conversation(self, channel: str, kind: str, person: str) -> ConversationInfo:
-        """Return a conversation and its audience; `person` is another member."""
         await self._learn(readers=[audience_id(channel, kind, person)])
         return self._where(channel, kind, person)
 
@@ -442,14 +430,12 @@ class PeopleDirectory:
         return audience
 
     def _is_fresh(self, id: str) -> bool:
-        """True if asked lately, even without a result."""
         if id not in self._audiences:
             return False
         _, since = self._audiences[id]
         return self._web.clock.steady() - since < FRESH
 
     def _worth_asking(self, message: SlackMessage) -> list[str]:
-        """Return the unnamed author and as many mentioned ids as allowed."""
         author = message.author
         unknown = [id for id in ids_without_names(message.whole_text) if id not in self._names]
         if message.name or (author in self._names and author not in self._hearsay):
@@ -464,13 +450,12 @@ class PeopleDirectory:
         return readers and not (self._audience(id) or self._is_fresh(id))
 
     async def _learn(self, names: Iterable[str] = (), readers: Iterable[str] = ()) -> None:
-        """Look up names, and missing audiences of `readers`, within a second."""
+        """Look up names, and missing audiences of the ids in `readers`, for at most a second."""
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):
                 await self._ask_all(dict.fromkeys(names, False) | dict.fromkeys(readers, True))
 
     async def _ask_all(self, wanted: Mapping[str, bool]) -> None:
-        """Look up ids; True asks for the audience too."""
         async with asyncio.TaskGroup() as asking:
             for id, readers in wanted.items():
                 if self._lacks(id, readers):
@@ -490,7 +475,6 @@ class PeopleDirectory:
                 pass
 
     def _apply_name(self, id: str, name: str) -> None:
-        """Store Slack's name; if empty, an event's name stays."""
         self._names[id] = name or self._names.get(id, "")
         self._since[id] = Decimal(f"{self._web.now():.6f}")
         self._hearsay.discard(id)
@@ -530,7 +514,7 @@ class PeopleDirectory:
         return display_name(user)
 
     async def _audience_in(self, channel: str, said: Audience) -> Audience:
-        """Return a channel's audience, given Slack's type, which hides guests."""
+        """Return a channel's audience. `said` is the audience by Slack's type, which hides guests."""
         if said not in ("group", "private"):
             return said
         answer = await self._web.call_readonly(self._web.client.conversations_members, channel=channel)
@@ -544,7 +528,7 @@ class PeopleDirectory:
         return said
 
     async def _as_open(self, said: Audience, others: set[str]) -> Audience:
-        """Return a group's audience: as open as DMs with each member."""
+        """Return `said` if a DM with each of `others` has no outsider, else shared; empty if unknown."""
         await self._ask_all(dict.fromkeys(others, True))
         found = {self._audience(other) for other in others}
         if "shared" in found:
@@ -558,7 +542,7 @@ class PeopleDirectory:
 
 
 class LookupRateLimit:
-    """Limit of lookups, since a text may hold thousands of ids."""
+    """Limit of look-ups, since a text may hold thousands of ids."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -566,7 +550,6 @@ class LookupRateLimit:
         self._refused: dict[str, float] = {}
 
     def choose_ids(self, ids: Iterable[str]) -> list[str]:
-        """Return the ids that may be looked up now, and count them."""
         chosen: list[str] = []
         for id in ids:
             if len(chosen) == A_MESSAGE or not self._has_room():
@@ -590,7 +573,7 @@ class LookupRateLimit:
 
 
 def audience_id(channel: str, kind: str, person: str) -> str:
-    """Return the id to look up: a DM's other person, else the channel."""
+    """Return the id whose audience is looked up: a DM's other person, else the channel."""
     return person if kind == "dm" else channel
 
 
@@ -605,7 +588,7 @@ def _audience_of(channel: Mapping[str, Any]) -> Audience:
 
 
 def _alone(user: Mapping[str, Any], team: str) -> Audience:
-    """Return a DM's audience: outsiders do not read this team's public channels."""
+    """Return the audience of a DM with this user: shared if the user is an outsider of `team`."""
     if _has_any(user, OUTSIDE):
         return "shared"
     home = user.get("team_id")

@@ -1,9 +1,9 @@
-"""Messages known only to Slack: context of a call, lost messages of the soul, and their deletion.
+"""Messages that only Slack knows: context of a call, lost messages of the soul, and their deletion.
 
-After a restore, Slack has messages of the soul that the journal lacks; what they answered is answered.
-Recorded ones prove nothing: people may have asked meanwhile.
+After a restore, Slack has messages of the soul that the journal lacks; the messages that they answered count
+as answered. Recorded messages of the soul prove no answer: people may have asked meanwhile.
 
-Deletion searches Slack and the journal: neither need be complete.
+Deletion searches Slack and the journal, since neither need be complete.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from daemon.slack.web_api import (
 from daemon.turn.speech import last_known_ts
 
 NO_ANSWERS = frozenset({"actions", "context"})
-"""Blocks of questions and cards, which answer nothing."""
+"""Block types of questions and cards, which answer nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,9 @@ class OwnMessageLookup:
         return own
 
     def answered_messages(self, unknown: Sequence[Item], items: Iterable[Item]) -> frozenset[str]:
-        """Return the ts of messages that `unknown` ones answered: by metadata, else (older versions) all
-        above.
+        """Return the ts of messages that the `unknown` messages of the soul answered.
+
+        The metadata names them; above a message of an older version, all messages count as answered.
         """
         found = set[str]()
         above = 0.0
@@ -104,7 +105,7 @@ class OwnMessageLookup:
 
 @dataclass(frozen=True, slots=True)
 class _BegunSpeeches:
-    """Messages begun in a thread; `pending` ones may still be posted."""
+    """Messages begun in a thread; the `pending` ones may still be posted."""
 
     journal: Journal
     thread: str
@@ -118,9 +119,9 @@ class _BegunSpeeches:
         return cls(journal, thread, intents, set(pending))
 
     def may_include(self, item: Item) -> bool:
-        """True if this message may be one of them; a growing one has no key.
+        """True if this item may be one of the begun messages. A growing message has no key.
 
-        A restored journal reuses keys, so a message older than the intent is another.
+        A restored journal reuses keys, so a message older than the recorded intent is a different one.
         """
         key = read_speech_metadata(item).key
         for intent in self.intents:
@@ -131,14 +132,13 @@ class _BegunSpeeches:
 
 
 MOST_PAGES = 50
-"""Pages of 200 messages read of a DM."""
+"""Most pages of 200 messages that are read of a DM."""
 
 
 MOST_THREADS = 2_000
 
 
 THREAD_PAGES = 5
-"""Pages of 200 messages read of a thread."""
 
 
 log = logging.getLogger(__name__)
@@ -152,7 +152,6 @@ class SlackMessageDeleter:
     thread_pages: int = THREAD_PAGES
 
     async def find(self, thread: str, until: str) -> OwnMessageList:
-        """Find the soul's messages in this DM up to a ts, except open questions."""
         channel = slack_place(self.workspace.journal, thread).channel
         found, whole = {*self._recorded(channel)}, True
         try:
@@ -167,7 +166,6 @@ class SlackMessageDeleter:
         return OwnMessageList(messages=sorted({*wanted} - self._asking(), key=moment_of), whole=whole)
 
     async def delete(self, thread: str, ts: str) -> str:
-        """Delete a message; return Slack's refusal, or "" if gone."""
         channel = slack_place(self.workspace.journal, thread).channel
         try:
             await self.archive.call_at_pace(self.workspace.web.client.chat_delete, channel=channel, ts=ts)
@@ -187,7 +185,6 @@ class SlackMessageDeleter:
                         yield str(entry.event.ts)
 
     async def _read(self, channel: str, until: str, found: set[str]) -> bool:
-        """Add those in Slack; return True if complete. Raises SlackApiError and OUT_OF_REACH."""
         client, paced = self.workspace.web.client, self.archive.call_at_pace
         where = {"channel": channel, "latest": until, "inclusive": True}
         roots, read = list[str](), 0
@@ -226,50 +223,50 @@ class SlackMessageDeleter:
 
 
 def _word(failure: Exception, what: str) -> str:
-    """Return a permanent refusal. Raises PostFailed for others."""
     if isinstance(failure, SlackApiError) and is_permanent(failure):
         return slack_error(failure)
     raise PostFailed(f"{what}: {describe_failure(failure)}") from failure
 
 
 LAST = 100
-"""Messages read before a call in a thread, besides the root."""
+"""Most messages read before a call in a thread, besides the root."""
 
 
 PAGES = 10
-"""Pages of 200 messages read for them: Slack lists threads oldest first."""
+"""Most pages of 200 messages read to find a thread's last ones: Slack lists the oldest first."""
 
 
 ABOVE = 20
-"""Messages read above a call in a channel."""
+"""Most messages read above a call in a channel."""
 
 
 APART = 5
-"""Unknown threads above a call in which the soul's messages are read."""
+"""Most threads above a call, unknown to the journal, in which the soul's messages are read."""
 
 
 RECENT = 86_400
-"""Most seconds before a call for a message to be its context."""
+"""Seconds before a call during which a message counts as context."""
 
 
 LONGEST, LONGEST_THREAD = 16_000, 80_000
-"""Most characters of context: above a call, and in a thread."""
+"""Most characters of context: above a call in a channel, and in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierMessageReader:
-    """Reader of context as Slack shows it now.
+    """Reader of a call's context as Slack shows it now.
 
     Lost messages of the soul are marked as its own. An unanswered message to the soul in the thread becomes
-    an input, which its event finds recorded. Other context belongs to this thread alone, so it is still
-    answered if it arrives.
+    an input, which its event will find recorded. Other context is recorded for this thread alone, so that a
+    message in it is still answered if its event arrives.
     """
 
     workspace: SlackWorkspace
     inbox: Inbox
 
     async def earlier_messages(self, thread: str) -> EarlierMessages | None:
-        """Return the root and last messages before the call, or those above a call that is a root.
+        """Return the root and the last messages before the call; if the call is a root, the messages above
+        it.
 
         Return None if Slack fails.
         """
@@ -302,7 +299,6 @@ class EarlierMessageReader:
         return EarlierMessages(heard=heard, called=called)
 
     async def _said(self, place: ConversationOpened) -> tuple[list[SlackMessage], Collection[str]]:
-        """Return possible context, and the ts of messages that a lost journal answered."""
         root: list[SlackMessage] = []
         last: deque[SlackMessage] = deque(maxlen=LAST)
         items: list[Item] = []
@@ -329,7 +325,7 @@ class EarlierMessageReader:
         return root + list(last), OwnMessageLookup(self.workspace).answered_messages(unknown, items)
 
     async def _above(self, thread: str, place: ConversationOpened) -> EarlierMessages:
-        """Return messages above the call, with the soul's answers and unasked posts."""
+        """Return messages above the call, with the soul's answers to them and its unasked posts."""
         if self.workspace.places.find_unprompted(place.team, place.channel, place.ts):
             return EarlierMessages()
         heard: list[EarlierMessage] = []
@@ -362,7 +358,6 @@ class EarlierMessageReader:
         return self.workspace.allowed.may_be_heard(message) and not command_of(message, self.workspace.me)
 
     def _is_answered_unknown(self, place: ConversationOpened, item: Item) -> bool:
-        """True if the soul answered in a thread that the journal lacks."""
         users = item.get("reply_users")
         if not isinstance(users, list) or self.workspace.me.user not in users:
             return False
@@ -391,7 +386,7 @@ class EarlierMessageReader:
         return ()
 
     def _answered(self, place: ConversationOpened, ts: str) -> list[int]:
-        """Return the seqs of the soul's first answers to an earlier call, given before this one."""
+        """Return the seqs of the soul's first answers to an earlier call that are older than this call."""
         known = conversation_of(self.workspace.journal, thread_key(place.team, place.channel, ts))
         if known is None or not known.event.begins_with_call:
             return []
@@ -409,7 +404,7 @@ class EarlierMessageReader:
         return answers
 
     def _told(self, place: ConversationOpened, item: Item, own: Sequence[Item]) -> SlackMessage | None:
-        """Parse the item; None if forgotten, or our own but not in `own`."""
+        """Parse the item; None if forgotten, or if the soul's but not in `own`."""
         message = message_if_said(item, place.channel, place.where)
         if message is None:
             return None
@@ -418,7 +413,7 @@ class EarlierMessageReader:
             author = place.user
             if item not in own:
                 return None
-        if self.workspace.is_forgotten(author, message.ts):
+        if self.workspace.forgotten.covers(author, message.ts):
             return None
         return message
 
@@ -429,7 +424,7 @@ class EarlierMessageReader:
         return OwnMessageLookup(self.workspace).unknown_messages(place.channel, root, items)
 
     def _may_be_context(self, place: ConversationOpened, message: SlackMessage) -> bool:
-        """True unless it is an input, or a forbidden author addressed the soul."""
+        """True unless the message is an input, or a forbidden author addressed it to the soul."""
         if self.workspace.journal.get(f"msg:{place.team}:{place.channel}:{message.ts}"):
             return False
         return self.workspace.allowed.may_be_heard(message) or not self._is_to_the_soul(place, message)
@@ -440,8 +435,9 @@ class EarlierMessageReader:
         )
 
     def _key(self, thread: str, place: ConversationOpened, message: SlackMessage) -> str:
-        """Return the key. For a message to the soul it is this thread's, so a later event
-        is still answered.
+        """Return the key under which a message is recorded as context.
+
+        A message to the soul gets a key of this thread, so that its later event is still answered.
         """
         if self._is_to_the_soul(place, message):
             return context_key(thread, message.ts)

@@ -1,7 +1,7 @@
-"""Durable inbox: a message is in the journal before Slack gets its ack. Bolt's only global middleware.
+"""Durable inbox, Bolt's only global middleware: a message is in the journal before Slack gets its ack.
 
-All is acked but what the journal failed to store: Slack resends that. Stops and presses ask Slack nothing and
-skip queues.
+If the journal fails, there is no ack, and Slack sends the event again. Stops and presses need no call to
+Slack and skip queues.
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ from daemon.slack.places import (
 )
 
 ALWAYS_ANSWERED = 10.0
-"""Seconds that an event may be late and still be answered, however small CATCH_UP_MAX_AGE is."""
+"""Seconds that an event may be late and still be answered, even if CATCH_UP_MAX_AGE is smaller."""
 
 
 BOTS = "bots"
 
 
 EARLY = 200
-"""Replies and changes kept for a later call: Slack does not keep the order."""
+"""Replies and changes kept until their call arrives: Slack does not keep the order."""
 
 
 Written = OverheardMessage | IncomingMessage | StopRequest
@@ -91,10 +91,10 @@ log = logging.getLogger(__name__)
 
 
 class Inbox:
-    """Recorder of envelopes, until closed.
+    """Recorder of Slack's envelopes, until closed.
 
-    Messages older than `max_age` seconds are not answered. `notes`: record ambient messages for an inner
-    life.
+    Messages older than `max_age` seconds are not answered. `notes`: ambient messages are recorded for an
+    inner life.
     """
 
     def __init__(
@@ -119,11 +119,9 @@ class Inbox:
         self._open = True
 
     def close(self) -> None:
-        """Refuse new envelopes; those in progress finish."""
         self._open = False
 
     async def receive(self, body: dict[str, Any], context: AsyncBoltContext) -> BoltResponse:
-        """Record an envelope, wake its thread, and ack it."""
         if not self._open:
             return BoltResponse(status=503)
         try:
@@ -175,7 +173,7 @@ class Inbox:
             await self._noticing.record_reaction(reaction)
 
     async def _said(self, message: SlackMessage) -> None:
-        """Record a message or change; a bot's when complete."""
+        """Record a message or change; a bot's message is recorded when complete."""
         if message.is_by_bot and message.change == "deleted":
             self.bot_messages.drop(message)
         elif self._may_grow(message):
@@ -185,7 +183,7 @@ class Inbox:
                 self._wake(thread)
 
     def _may_grow(self, message: SlackMessage) -> bool:
-        """True if an allowed bot wrote it, or it changes a known bot message."""
+        """True if an allowed bot wrote the message, or if it changes a known bot message."""
         if not message.is_by_bot or self._me.is_own_message(message.user, message.bot):
             return False
         if message.change:
@@ -204,7 +202,6 @@ class Inbox:
             self._wake(thread)
 
     def _as_known(self, message: SlackMessage) -> Entry[PersonMessage] | None:
-        """Return the latest entry about this message, or None."""
         where = self._where(message)
         for key, kind in (
             ("msg", PersonMessage),
@@ -226,7 +223,7 @@ class Inbox:
             self._workspace.check_own_message(said)
 
     async def _stop(self, stop: StopSignal) -> bool:
-        """Stop a thread; False if nothing runs or this person may not."""
+        """Stop a thread; return False if nothing runs or this person may not stop it."""
         key = f"stop:{self._me.team}:{stop.channel}:{stop.ts}"
         known = thread_of(self._journal, self._me.team, stop)
         if self._journal.get(key):
@@ -242,14 +239,16 @@ class Inbox:
         return True
 
     def _at_rest(self, stop: StopSignal) -> Entry[ConversationOpened] | None:
-        """Return the idle conversation where a permitted person expects a stop."""
         known = expected_in(self._journal, self._me, stop)
         if known is None or not self._allowed.may_speak(stop.user, stop.channel, known.event.where):
             return None
         return known
 
     async def press_outside_slack(self, asked: Entry[QuestionAsked], user: str, choice: Button) -> bool:
-        """Press a button outside Slack, once per person; False if closed or unknown. Raises JournalError."""
+        """Press a button outside Slack, once per person.
+
+        Return False if the inbox is closed or the conversation unknown. Raises JournalError.
+        """
         known = self._journal.latest_of_kind(asked.thread, ConversationOpened)
         if known is None or not self._open:
             return False
@@ -265,7 +264,7 @@ class Inbox:
         return await self._press(press, press_key(asked, user))
 
     async def _press(self, press: ButtonClick, key: str) -> bool:
-        """Record an answer, whose validity the turn judges; False if pressing is not allowed."""
+        """Record an answer, whose validity the turn judges; return False if this person may not press."""
         known = self._journal.latest_of_kind(press.asked.partition("@")[0], ConversationOpened)
         if known is None or known.event.channel != press.channel:
             return False
@@ -286,7 +285,6 @@ class Inbox:
         return True
 
     def _called(self, thread: str, user: str) -> str:
-        """Return a person's last name in this thread, not a handle."""
         said: list[Entry[PersonMessage]] = self._journal.thread_entries(
             thread, IncomingMessage, OverheardMessage
         )
@@ -300,8 +298,8 @@ class Inbox:
         self._wake(known.thread)
 
     async def take_missed(self, message: SlackMessage, *, late: str = "") -> set[str]:
-        """Record a message from backfill; return threads to wake. `late`: reason against an answer. Raises
-        JournalError.
+        """Record a message from backfill; return threads to wake. `late` is the reason not to answer it.
+        Raises JournalError.
         """
         if self._is_known(message):
             return set()
@@ -313,7 +311,7 @@ class Inbox:
         return await self._message(message, late=late)
 
     async def take_found(self, message: SlackMessage) -> int:
-        """Record a message found before its event; return its seq if it awaits an answer, else 0.
+        """Record a message read before its event arrived; return its seq if it awaits an answer, else 0.
 
         Raises JournalError.
         """
@@ -331,14 +329,13 @@ class Inbox:
         return not message.ended and age < LONGEST_GROWTH
 
     async def record_own_message(self, message: SlackMessage) -> None:
-        """Record a message of the soul that the journal lacks. Raises JournalError."""
         key = thread_key(self._me.team, message.channel, message.root)
         async with self._order.lock_for(key):
             known = conversation_of(self._journal, key)
             if known is None or self._is_known(message):
                 return
             above_call = moment_of(message.ts) < moment_of(known.event.called_by or "0")
-            if above_call or self._workspace.is_forgotten(known.event.user, message.ts):
+            if above_call or self._workspace.forgotten.covers(known.event.user, message.ts):
                 return
             words = await self._people.describe(message)
             event = OverheardMessage(**words, note=OWN_WORDS)
@@ -355,7 +352,7 @@ class Inbox:
     async def _message(self, message: SlackMessage, *, late: str = "") -> set[str]:
         """Judge a thread's messages in order, as replies depend on calls; return threads to wake.
 
-        Stops of running work do not wait. The soul's own messages are ignored.
+        Stops of running work skip the queue. The soul's own messages are ignored.
         """
         if self._me.is_own_message(message.user, message.bot):
             return set()
@@ -373,10 +370,11 @@ class Inbox:
             return set()
 
     async def _judge(self, key: str, message: SlackMessage, *, late: str = "") -> Taken | None:
-        """Record a message; None if forgotten or of no conversation. Bot messages are counted, so one at a
-        time.
+        """Record a message; None if the message is forgotten or belongs to no conversation.
+
+        Messages of bots are judged one at a time, since they are counted.
         """
-        if self._workspace.is_forgotten(message.author, message.changed or message.ts):
+        if self._workspace.forgotten.covers(message.author, message.changed or message.ts):
             return None
         if not message.is_by_bot:
             return await self._judged(key, message, late=late)
@@ -418,10 +416,12 @@ class Inbox:
             await self.audiences.record_of_message(message)
         key, event = self._written(message, address, words, late)
         entry = await record_said(self._journal, known, event, key)
-        if message.told and entry.event.text != event.text:  # another edit in that second
+        if message.told and entry.event.text != event.text:
             key = f"msg:{self._where(message)}:edited:{message.told}"
             entry = await record_said(self._journal, known, event, key)
-        if _shows_more(message, words, entry.event):  # its mention arrived first, without this
+        if _shows_more(
+            message, words, entry.event
+        ):  # the event of the mention came first, without this content
             whole = OverheardMessage(**words, note="edited")
             await record_said(self._journal, entry, whole, f"{entry.key}:edited:{message.ts}")
         return entry
@@ -454,7 +454,9 @@ class Inbox:
         return is_stop_late(self._journal, known.thread, message.ts)
 
     def _is_too_old(self, message: SlackMessage) -> bool:
-        """True if too old to answer by Slack's clock; False without it: the local one may be wrong."""
+        """True if the message is too old by Slack's clock; False if Slack's time is unknown: the local clock
+        may be wrong.
+        """
         now = self._workspace.web.time()
         return now is not None and now - float(message.ts) > self._max_age
 
@@ -466,7 +468,7 @@ class Inbox:
         return bool(known and self._journal.pending_entries(SoulTurnBegan, thread=known.thread))
 
     async def _again(self, key: str) -> list[Taken | None]:
-        """Judge again messages that preceded their call."""
+        """Judge messages again that arrived before their call."""
         here = [message for early, message in self._early if early == key]
         if not here:
             return []
@@ -475,14 +477,14 @@ class Inbox:
         for message in here:
             if known and moment_of(message.ts) >= moment_of(known.event.called_by):
                 if message.is_by_bot and not self._allowed.is_allowed_bot(message):
-                    await self.bot_messages.hold(message)  # only its first piece may be known
+                    await self.bot_messages.hold(message)  # perhaps only its first piece is known
                 again.append(await self._judge(key, message))
-                with suppress(ValueError):  # pushed out meanwhile
+                with suppress(ValueError):
                     self._early.remove((key, message))
         return again
 
     def _begun(self, message: SlackMessage) -> str | None:
-        """Return the ts of the soul's unasked post that this replies to, or None."""
+        """Return the ts of the soul's unasked post that the message replies to, or None."""
         if message.kind == "dm" or message.root == message.ts:
             return None
         if self._workspace.places.find_unprompted(self._me.team, message.channel, message.root):
@@ -492,7 +494,6 @@ class Inbox:
     def _written(
         self, message: SlackMessage, address: Address, words: MessageFields, late: str
     ) -> tuple[str, Written]:
-        """Return the key and event to record."""
         where = self._where(message)
         if message.change:
             key = f"msg:{where}:{message.change}:{message.changed}"
@@ -500,7 +501,7 @@ class Inbox:
         if address == "heard":
             return f"heard:{where}", OverheardMessage(**words)
         key = f"msg:{where}"
-        if address == "late":  # its late event will have this key
+        if address == "late":  # so that the message's event, if it still comes, is known
             return key, OverheardMessage(**words, note=late)
         known = command_of(message, self._me)
         if known == "stop":
@@ -508,7 +509,9 @@ class Inbox:
         return key, IncomingMessage(**words, address=address, command=known)
 
     def _where(self, message: SlackMessage) -> str:
-        """Return its part of keys, with our team: events of shared channels may name another."""
+        """Return the part of keys that names a message. The team is ours: events of shared channels may name
+        another.
+        """
         return f"{self._me.team}:{message.channel}:{message.ts}"
 
 
@@ -517,14 +520,13 @@ def press_key(asked: Entry[QuestionAsked], user: str) -> str:
 
 
 def _shows_more(message: SlackMessage, words: MessageFields, written: PersonMessage) -> bool:
-    """True if the record lacks files or content of this message."""
+    """True if the message has files or content that the record lacks."""
     if message.files and not written.files:
         return True
     return bool(message.rest) and len(words["text"]) > len(written.text)
 
 
 def _to_wake(written: Iterable[Taken | None]) -> set[str]:
-    """Return threads with new inputs, or edits, which may end what runs."""
     return {entry.thread for entry in written if entry and _concerns_a_turn(entry.event)}
 
 

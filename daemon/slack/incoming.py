@@ -1,7 +1,7 @@
-"""Slack events as messages, changes, reactions, profiles, clicks and stops. Pure; raises only
-MalformedPayload.
+"""Slack events as messages, changes, reactions, profiles, clicks and stops. The functions are pure, and raise
+only MalformedPayload.
 
-Foreign content in a message follows a line with its origin, and each of its lines is marked.
+Forwarded and previewed content in a message follows a line with its origin, and each of its lines is marked.
 """
 
 from __future__ import annotations
@@ -36,16 +36,14 @@ from daemon.slack.block_text import (
 )
 
 CHANGES = ("user_change", "user_profile_changed")
-"""Event types of changed profiles."""
 
 
 RENAMED = ("channel_name", "group_name")
-"""Subtypes of renamed channels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackProfile:
-    """Name of an id since `at`; a person's `handle` is unique."""
+    """Name that an id has since `at`; a person's `handle` is unique."""
 
     id: str
     name: str
@@ -54,7 +52,6 @@ class SlackProfile:
 
 
 def profile_in_event(event: Mapping[str, Any]) -> SlackProfile | None:
-    """Return the changed profile in an event, or None."""
     if event.get("type") in CHANGES:
         user = object_at(event, "user")
         return _profile(id_at(user, "id"), user, timestamp_at(event, "event_ts"))
@@ -65,7 +62,6 @@ def profile_in_event(event: Mapping[str, Any]) -> SlackProfile | None:
 
 
 def profile_of_author(message: Mapping[str, Any], user: str, ts: str) -> SlackProfile | None:
-    """Return the author's profile in a message, or None."""
     described = object_or_empty(message, "user_profile")
     if not user or not described:
         return None
@@ -85,14 +81,14 @@ Node = Mapping[str, Any]
 
 
 MOST = 12_000
-"""Most characters besides a message's text."""
+"""Most characters of the content besides a message's text."""
 
 
 MOST_OF_A_PREVIEW = 1_000
 
 
 DEEPEST = 3
-"""Levels of forwarding that are read."""
+"""Most levels of messages forwarded within forwarded messages that are read."""
 
 
 PLACEHOLDERS = frozenset(
@@ -112,7 +108,7 @@ TOO_DEEP = "[a message that is forwarded within this one is left out]"
 
 
 HALF = re.compile(r"(?:<[^<>\n]*|&[a-z]*)\Z")
-"""Reference or entity cut in two."""
+"""Reference or entity cut off by the end of a text."""
 
 
 FORWARDED, LINKED = "forwarded message", "message that is linked here"
@@ -128,12 +124,11 @@ A_DM, A_GROUP = "a direct message", "a group conversation"
 
 
 PREVIEWED = ("from_url", "original_url", "app_unfurl_url")
-"""Fields of attachments made from a link."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageContent:
-    """Content of a message: the author's `text`, `rest` shown with it, link `previews`.
+    """Content of a message: the author's `text`, the `rest` shown with it, and `previews` of links.
 
     `files` include forwarded ones.
     """
@@ -149,7 +144,6 @@ class MessageContent:
 
 
 def read_content(message: Node) -> MessageContent:
-    """Return a message's content. Raises MalformedPayload."""
     text = message.get("text") or ""
     if not isinstance(text, str):
         raise MalformedPayload("expected a string in the field text")
@@ -177,7 +171,6 @@ def read_content(message: Node) -> MessageContent:
 
 
 def _joined(text: str, lines: Sequence[str], *, prefers_lines: bool) -> str:
-    """Join text and lines without repetition."""
     if not lines:
         return text
     shown = _bounded("\n".join(lines), MOST)
@@ -206,14 +199,13 @@ def _is_shared(attachment: Node) -> bool:
 
 
 def _is_preview(attachment: Node, is_app: bool) -> bool:
-    """True for a link preview. People attach only these, and blocks such as tables."""
+    """True for a link preview. People attach only previews, and blocks such as tables."""
     if first_text(attachment, *PREVIEWED):
         return True
     return not is_app and not objects_at(attachment, "blocks")
 
 
 def _attached(attachment: Node) -> list[str]:
-    """Return an app's attachment as lines; its `fallback` if there is nothing else."""
     lines = [
         first_text(attachment, "pretext"),
         escape_mrkdwn(first_text(attachment, "author_name")),
@@ -261,7 +253,6 @@ def _origin(attachment: Node) -> str:
 
 
 def _preview(attachment: Node, text: str) -> list[str]:
-    """Return a link's preview without the link, which the text has."""
     lines = [
         escape_mrkdwn(first_text(attachment, "service_name")),
         first_text(attachment, "title"),
@@ -315,7 +306,6 @@ def _said(share: Node, depth: int) -> list[str]:
 
 
 def _author(share: Node) -> str:
-    """Return the author with id, to distinguish equal names."""
     id = first_text(share, "author_id", "bot_id")
     name = first_text(share, "author_name", "author_subname", "username")
     label = "".join(escape_mrkdwn(name).split("|"))
@@ -369,12 +359,12 @@ ACTION = "answer:"
 
 
 LABEL = 75
-"""Most characters on a button, by Slack."""
+"""Most characters that Slack allows on a button."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ButtonClick:
-    """Button pressed at `ts`; `value` answers the question with key `asked`."""
+    """Press of a button at `ts`; `value` answers the question with key `asked`."""
 
     channel: str
     user: str
@@ -403,7 +393,6 @@ def _button(asked: str, n: int, choice: Button) -> dict[str, Any]:
 
 
 def clicks_in(body: Mapping[str, Any]) -> Iterator[ButtonClick]:
-    """Yield clicks on our buttons. Raises MalformedPayload."""
     for action in body.get("actions", ()):
         if isinstance(action, Mapping) and first_text(action, "action_id").startswith(ACTION):
             yield _press(body, action)
@@ -431,7 +420,7 @@ def _answer(value: object) -> tuple[str, str]:
 
 
 KINDS = {"im": "dm", "mpim": "group", "channel": "channel", "group": "channel"}
-"""Conversation kind by Slack's channel_type; private channels are channels."""
+"""Kind of conversation by Slack's channel_type; private channels are channels."""
 
 
 SPOKEN = (None, "file_share", "thread_broadcast", "bot_message", "me_message")
@@ -448,15 +437,15 @@ LONGEST_WORD = 80
 
 
 GROWN = "grown"
-"""Change of a bot's message: stream end or new text."""
+"""Change of a bot's message: new text, or the end of a stream."""
 
 
 GROWS, ENDED = ("in_progress",), ("completed", "complete")
-"""Values of `streaming_state`."""
+"""Values of `streaming_state` for a growing and a complete stream."""
 
 
 LARGEST = 1 << 50
-"""Bytes that no file has; such a size is ignored."""
+"""Size in bytes that no file has; larger sizes are ignored, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -464,9 +453,9 @@ class SlackMessage:
     """Message, edit or deletion.
 
     `kind` is dm, channel, group, or empty if not stated; `root` is the thread's ts. `rest` is content besides
-    the text. `name` is a bot's, `profile` a person's. `change` is empty, edited, deleted, or (bots) grown;
-    `changed` is its ts. `told` is the event's ts: edits of one second may share `changed`. `ended` marks a
-    complete stream.
+    the text. Bots have a `name`, people a `profile`. `called` marks an app_mention event. `change` is empty,
+    edited, deleted, or (bots) grown; `changed` is its ts. `told` is the ts of the event, since edits of one
+    second may share `changed`. `ended` marks a complete stream.
     """
 
     channel: str
@@ -488,7 +477,6 @@ class SlackMessage:
 
     @property
     def whole_text(self) -> str:
-        """Text and rest."""
         return "\n".join(filter(None, (self.text, self.rest)))
 
     @property
@@ -497,7 +485,7 @@ class SlackMessage:
 
     @property
     def is_by_bot(self) -> bool:
-        """True if a program wrote it: an answer could start a loop."""
+        """True if a program wrote the message: an answer could start a loop."""
         return bool(self.bot) or self.user == SLACKBOT
 
     @property
@@ -507,7 +495,7 @@ class SlackMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackReaction:
-    """Emoji added to or removed from the message `on`, which `whose` wrote."""
+    """Emoji added to or removed from the message with ts `on`, which the user `whose` wrote."""
 
     channel: str
     user: str
@@ -519,7 +507,7 @@ class SlackReaction:
 
 
 def message_in_event(event: Mapping[str, Any]) -> SlackMessage | None:
-    """Return an event's message; None if irrelevant."""
+    """Return the message in an event; None if there is none."""
     if event.get("type") not in ("message", "app_mention"):
         return None
     match event.get("subtype"):
@@ -607,7 +595,7 @@ def _short(word: str) -> str:
 
 
 def _edit(event: Mapping[str, Any]) -> SlackMessage | None:
-    """Return a person's edit or a bot's change; None for unfurls."""
+    """Return a person's edit or a bot's change; None if only a preview was added."""
     new = object_at(event, "message")
     old = object_or_empty(event, "previous_message")
     if new.get("subtype") == "tombstone":
@@ -629,14 +617,13 @@ def _dated(event: Mapping[str, Any], change: SlackMessage) -> SlackMessage:
 
 
 def _deletion(event: Mapping[str, Any], old: Mapping[str, Any], ts: str) -> SlackMessage:
-    """Return a deletion: author and place only."""
+    """Return a deletion, with only the author and place of the message."""
     gone = {"ts": ts, **{name: old.get(name) for name in ("user", "bot_id", "thread_ts")}}
     when = "event_ts" if event.get("event_ts") else "ts"
     return _message_of_item(event, gone, "deleted", timestamp_at(event, when))
 
 
 def _kind(event: Mapping[str, Any]) -> str:
-    """Return the kind; an app_mention has no channel_type, so only DMs are known."""
     kind = KINDS.get(first_text(event, "channel_type"), "")
     if not kind and id_at(event, "channel").startswith("D"):
         return "dm"
@@ -649,7 +636,6 @@ def _shown(message: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def reaction_in_event(event: Mapping[str, Any]) -> SlackReaction | None:
-    """Return a reaction to a message, or None. Raises MalformedPayload."""
     if event.get("type") not in ("reaction_added", "reaction_removed"):
         return None
     item, emoji = object_at(event, "item"), clean_display_name(first_text(event, "reaction"))
@@ -667,7 +653,7 @@ def reaction_in_event(event: Mapping[str, Any]) -> SlackReaction | None:
 
 
 SOMEWHERE = "https://slack.com/"
-"""Default workspace URL: Slack redirects."""
+"""Default workspace URL, from which Slack redirects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -680,7 +666,6 @@ class BotIdentity:
     """Prefix of links to messages."""
 
     def is_own_message(self, user: object, bot: object) -> bool:
-        """True if this user or bot is the soul."""
         return user == self.user or bool(self.bot and bot == self.bot)
 
     def is_mentioned_in(self, message: SlackMessage) -> bool:
@@ -688,12 +673,12 @@ class BotIdentity:
 
 
 STOP_EMOJIS = frozenset({"octagonal_sign", "stop_sign", "no_entry"})
-"""Unambiguous emojis: a raised hand may be a question, a cross a no."""
+"""Emojis that only mean stop: a raised hand may be a question, a cross a no."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopSignal:
-    """Request to stop the thread `root`, or that of the message `on` by `whose`."""
+    """Request to stop the thread `root`, or the thread of the message with ts `on` by `whose`."""
 
     by: Literal["reaction", "button"]
     channel: str
@@ -705,7 +690,6 @@ class StopSignal:
 
 
 def stop_of(event: Mapping[str, Any]) -> StopSignal | None:
-    """Return the stop in an event, or None. Raises MalformedPayload."""
     if event.get("type") == "agent_session_stopped":
         return StopSignal(
             by="button",

@@ -1,12 +1,11 @@
-"""Markdown of outgoing messages: open blocks, code, entities, links and mentions. Pure.
+"""Markdown of outgoing messages: open blocks, code, entities, links and mentions. The functions are pure.
 
-Outside code, entities become characters, so that none hides a reference. References are broken by a
-zero-width space, except mentions in `keep`: whoever talks a model into one could write it themselves. Links
-to hosts that nobody named become code, so that Slack fetches nothing. Where Markdown readers differ, nothing
-is code.
+Outside code, entities become characters, so that no entity hides a reference. References are broken by a
+zero-width space, except mentions of people in `keep`. Links to hosts that nobody named become code, so that
+Slack fetches nothing. Where Markdown readers differ, text counts as no code.
 
-Hosts are named by people or by what the soul found, not by its own words, and only before the message was
-begun, so that a replay agrees.
+A host counts as named if people, or texts that the soul found, name it before the message is begun, so that a
+replay agrees. The soul's own words do not count.
 """
 
 from __future__ import annotations
@@ -29,30 +28,29 @@ FENCE = re.compile(r"(?P<lead>[\s>]{0,12}(?:(?:[-*+]|\d{1,9}[.)])\s+)?)(?P<mark>
 
 
 SEPARATOR = re.compile(r"\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?")
-"""Line under a table's header."""
 
 
 LEADING_SPACE = re.compile(r"\s*")
 
 
 BETWEEN = re.compile(r"(?:[^\S\n]*\n)+(?:[^\S\n]{100,})?|[^\S\n]*")
-"""Text between two lines of code; keeps the next one's indentation."""
+"""Space between two lines of code, without the next line's indentation."""
 
 
 LONGEST_MARK = 20
-"""Most characters of a fence; more are code."""
+"""Most characters of a fence's mark; longer runs count as code."""
 
 
 LONGEST_INFO = 100
 
 
 LONGEST_HEADER = 2_000
-"""Most characters of a fence's or table's head that are repeated."""
+"""Most characters of a table's header that the next page repeats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenBlock:
-    """Block that a page leaves open: `again` reopens it, `end` closes it, `mark` is its fence."""
+    """Block that a page leaves open: `again` reopens the block, `end` closes it, `mark` is its fence."""
 
     again: str = ""
     end: str = ""
@@ -77,7 +75,9 @@ def open_block(page: str) -> OpenBlock:
 
 
 def reopen_block(text: str, at: int, block: OpenBlock) -> tuple[int, str]:
-    """Return where the text continues after a page ended at `at`, and the next page's prefix."""
+    """Return the index where the text continues after a page that ended at `at`, and the
+    next page's prefix.
+    """
     if block.mark:
         return _in_fence(text, at, block)
     start = _match(LEADING_SPACE, text, at)
@@ -88,7 +88,7 @@ def reopen_block(text: str, at: int, block: OpenBlock) -> tuple[int, str]:
 
 
 def leads_into_next(page: str) -> bool:
-    """True if the last line introduces what follows: no message should end there."""
+    """True if the last line introduces the next one, so that no message should end there."""
     line = page.rstrip().rpartition("\n")[2].strip()
     if line.startswith("|"):
         return len(_trailing_rows(page.rstrip())) < 3
@@ -141,7 +141,6 @@ def _is_table(rows: Sequence[str]) -> bool:
 
 
 def _trailing_rows(page: str) -> list[str]:
-    """Return the last lines that may be table rows."""
     rows: list[str] = []
     for line in reversed(page.split("\n")):
         if not line.lstrip().startswith("|"):
@@ -151,7 +150,6 @@ def _trailing_rows(page: str) -> list[str]:
 
 
 LETTER = r"0-9A-Za-z\u00c0-\u0dff\u1e00-\u1fff"
-"""Letters and digits of scripts with spaces: elsewhere words have no end."""
 
 
 LABEL = rf"[{LETTER}_](?:[{LETTER}_-]{{0,62}}[{LETTER}])?"
@@ -200,19 +198,18 @@ MANY = """
 
 
 DOMAINS = frozenset(MANY.split())
-"""Top-level domains of over two letters; those of two are countries."""
+"""Top-level domains of over two letters; domains of two letters are countries."""
 
 
 ENDINGS = "as bz cc cs gz hs in js md ml mm mo pl pm ps py rb rs sh so st tf ts vb vi"
 
 
 FILE_ENDINGS = frozenset(ENDINGS.split())
-"""Country domains that are also file extensions."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlackLink:
-    """Link, which text after `upto` could extend. `host` is empty if ambiguous."""
+    """Link in a text, which text after `upto` could extend. `host` is empty if ambiguous."""
 
     start: int
     end: int
@@ -232,7 +229,6 @@ def find_links(text: str) -> Iterator[SlackLink]:
 
 
 def names_host(text: str, host: str) -> bool:
-    """True if this text names this host, linked or not."""
     forms = {host}
     if "xn--" in host:
         forms.add(host.encode().decode("idna"))
@@ -241,7 +237,7 @@ def names_host(text: str, host: str) -> bool:
 
 
 def host_of_address(address: str) -> str:
-    """Return the host of an address without scheme; "" if readers may disagree."""
+    """Return the host of an address without scheme; "" if programs may read it differently."""
     authority = AUTHORITY.match(address)
     assert authority
     if address[authority.end() : authority.end() + 1] == "\\":
@@ -257,7 +253,6 @@ def host_of_address(address: str) -> str:
 
 
 def _is_domain(host: str, rest: str) -> bool:
-    """True if Slack would link it without a scheme."""
     first, *_, last = labels = host.lower().split(".")
     if first == "www" or last.startswith("xn--"):
         return True
@@ -270,7 +265,6 @@ def _is_domain(host: str, rest: str) -> bool:
 
 
 def _trimmed(link: str) -> str:
-    """Return the link without trailing punctuation, but with balanced parentheses."""
     depth = 0
     for at, sign in enumerate(link):
         if sign == "(":
@@ -288,7 +282,7 @@ def _trimmed(link: str) -> str:
 
 
 BLANK = "\x00"
-"""Replacement of a code character."""
+"""Character that replaces each character of code."""
 
 
 CODE_MARK = re.compile(r"(?<!`)`+(?!`)")
@@ -304,7 +298,8 @@ LINE = re.compile(r"[^\n]*\n?")
 class CodeMask:
     """Text with code characters replaced by BLANK.
 
-    From `unsure` on, later text may change what is code; `maybe` has less code there.
+    From the index `unsure` on, later text may change which characters are code; `maybe` is the text with no
+    code from there on.
     """
 
     text: str
@@ -344,8 +339,6 @@ def mask_code(text: str) -> CodeMask:
 
 
 class _CodeSpans:
-    """Code spans of a line: closed ones, and an open one's start."""
-
     def __init__(self, line: str) -> None:
         self.closed: list[tuple[int, int]] = []
         self.open: int | None = None
@@ -360,7 +353,7 @@ class _CodeSpans:
             if partner:
                 self.closed.append((begin, partner[0][1]))
                 runs = runs[runs.index(partner[0]) + 1 :]
-                if partner[0][1] == len(line):  # the run may grow
+                if partner[0][1] == len(line):  # the run of backticks may grow
                     self.open = begin if self.open is None else self.open
             elif self.open is None:
                 self.open = begin
@@ -373,7 +366,6 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _cells(line: str, *, is_row: bool) -> Iterator[tuple[int, str]]:
-    """Yield the cells of a row, or the whole line, with offsets."""
     begin = 0
     if is_row:
         for pipe in PIPE.finditer(line):
@@ -401,7 +393,7 @@ def _blot(shown: list[str], start: int, end: int) -> None:
 
 
 class NamedHosts:
-    """Predicate of hosts that were named in a thread before the message of this key was begun."""
+    """Predicate of hosts that were named in a thread before the message with this key was begun."""
 
     def __init__(self, journal: JournalReader, thread: str, key: str) -> None:
         self._journal = journal
@@ -410,7 +402,6 @@ class NamedHosts:
         self._known: dict[str, bool] = {}
 
     def __call__(self, host: str) -> bool:
-        """True if the host was named. Reads the thread on demand."""
         if host not in self._known:
             self._known[host] = bool(host) and any(names_host(text, host) for text in self._texts)
         return self._known[host]
@@ -424,7 +415,6 @@ class NamedHosts:
         return [entry_as_memory(entry).content for entry in self._found() if entry.seq < before]
 
     def _found(self) -> Iterator[Entry[Any]]:
-        """Yield messages and findings of the thread and its branches, and imported ones."""
         yield from self._journal.tree_entries(self._thread, PersonMessage, ActionObserved, CellRan)
         for carried in self._journal.thread_entries(self._thread, DmContextImported):
             for entry in self._journal.entries_at(carried.event.seqs):
@@ -436,15 +426,13 @@ ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{
 
 
 BEGUN = re.compile(r"&(?:#(?:[0-9]{0,7}|[xX][0-9a-fA-F]{0,6})|[A-Za-z][A-Za-z0-9]{0,31})?$")
-"""Possible start of an entity at a growing text's end."""
+"""Possible start of an entity at the end of a growing text."""
 
 
 LONGEST = 40
-"""Characters at the end that are searched for an entity."""
 
 
 UNKNOWN = "\ufffd"
-"""Replacement of invalid numbers."""
 
 
 MARKUP = "`|"
@@ -459,7 +447,7 @@ def decode_entities(text: str) -> str:
 
 
 def decode_settled_entities(text: str) -> str:
-    """Decode the settled part of a growing text, which no continuation changes."""
+    """Decode the part of a growing text that later text cannot change."""
     if "&" not in text:
         return text
     known = mask_code(text)
@@ -480,7 +468,6 @@ def _decoded(text: str, shown: str, upto: int) -> str:
 
 
 def _character(entity: str) -> str:
-    """Return an entity's character; unknown ones stay."""
     if entity[1] != "#" and entity[1:] not in html5:
         return entity
     character = unescape(entity)
@@ -505,7 +492,7 @@ REFERENCE = re.compile(
     """,
     re.VERBOSE,
 )
-"""References that Slack resolves; in Markdown perhaps group names too."""
+"""References that Slack resolves, among them group names such as @here."""
 
 
 BACKTICKS = re.compile("`+")
@@ -518,11 +505,10 @@ WORDS = r"!?\[[^\[\]|\n]{0,300}\]"
 
 
 LEAD = re.compile(rf"(?:(?:{WORDS}|\])\([^\S\n]?<?|{WORDS}:[^\S\n]?<?|<)$")
-"""Markdown before an address that belongs to it."""
 
 
 FURTHEST = 400
-"""Characters before an address or the end that are searched."""
+"""Most characters searched before an address or the end of a text."""
 
 
 GROWING = re.compile(
@@ -537,7 +523,7 @@ GROWING = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""Possible start of a reference or link at a growing text's end."""
+"""Possible start of a reference or link at the end of a growing text."""
 
 
 NOBODY: Set[str] = frozenset()
@@ -551,7 +537,7 @@ class TextEdit:
 
 
 def allow_any_host(_host: str) -> bool:
-    """Return True: for places where Slack fetches no links."""
+    """Return True, for places where Slack fetches no links."""
     return True
 
 
@@ -560,15 +546,17 @@ def mention_markup(person: str) -> str:
 
 
 def escape_mentions(text: str, keep: Set[str] = NOBODY, named: Named = allow_any_host) -> str:
-    """Return the text, unable to ping anybody outside `keep`."""
+    """Return the text, unable to ping anybody outside `keep`; links to hosts that are not `named` become
+    code.
+    """
     text = storable_text(decode_entities(text))
     return _applied(text, _edits(text, mask_code(text).text, keep, named))
 
 
 def escape_settled_mentions(text: str, keep: Set[str] = NOBODY, named: Named = allow_any_host) -> str:
-    """Escape the settled part of a growing text, which no continuation changes.
+    """Escape the part of a growing text that later text cannot change.
 
-    Exception: an address's first word may be shown before its first dot.
+    Exception: an address's first word may be shown before its first dot arrives.
     """
     text = storable_text(decode_settled_entities(text))
     known = mask_code(text)
@@ -588,7 +576,6 @@ def _applied(text: str, edits: Sequence[TextEdit]) -> str:
 
 
 def _growing(known: CodeMask, named: Named) -> Iterator[int]:
-    """Yield possible starts of references or links."""
     for view in (known.text, known.maybe):
         line = view.rfind("\n") + 1
         found = GROWING.search(view, max(line, len(view) - FURTHEST))
@@ -602,7 +589,6 @@ def _growing(known: CodeMask, named: Named) -> Iterator[int]:
 
 
 def _undecided(known: CodeMask, possible: Sequence[TextEdit]) -> Iterator[int]:
-    """Yield starts of edits that later text may turn into code."""
     for edit in possible:
         if edit.end > known.unsure:
             yield edit.start
@@ -640,7 +626,7 @@ def _extent(shown: str, link: SlackLink) -> tuple[int, int]:
 
 
 def _as_code(text: str, shown: str, start: int, end: int) -> TextEdit:
-    """Return the span as code that its surroundings can neither open nor close."""
+    """Return the span as code; the text around it can neither open nor close this code."""
     inside = text[start:end]
     taken = {len(run) for run in BACKTICKS.findall(inside)}
     paragraph = max([0, *(found.end() for found in BLANK_LINE.finditer(text, 0, start))])

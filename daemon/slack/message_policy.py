@@ -1,11 +1,11 @@
 """Classification of messages, commands and stops, and recording of ambient messages.
 
-Only a text without other words is a command: "stop at five o'clock" goes to the model. A mention addresses
+A text is a command only without other words: "stop at five o'clock" goes to the model. A mention addresses
 someone only at the beginning, perhaps after a greeting. Stops are judged by the journal alone, without
 waiting for Slack.
 
-Ambient messages go to their channel's thread, which no conversation reads: they wake nobody and stay new to a
-later call.
+Ambient messages go to their channel's thread, which no conversation reads. So they wake nobody, and are new
+to a later call.
 """
 
 from __future__ import annotations
@@ -88,11 +88,10 @@ MOST_SALUTATION_WORDS = 4
 
 
 POSSESSIVE = ("'s", "\u2019s", "\u2018s")
-"""Suffixes of a mention that only speaks of somebody."""
+"""Suffixes of a mention that does not address somebody."""
 
 
 def is_addressed_to_another(text: str) -> bool:
-    """True if a text begins with a mention, perhaps after a greeting."""
     found = MENTION.search(text)
     if found is None or text.startswith(POSSESSIVE, found.end()):
         return False
@@ -116,7 +115,9 @@ def _salutation_words(text: str) -> list[str]:
 
 
 MAX_REACTION_AGE = 7 * 86_400.0
-"""Oldest message of the soul that a reaction is traced to, in seconds: the search reads all since."""
+"""Age in seconds up to which a message of the soul is found for a reaction; the search reads all entries
+since then.
+"""
 
 
 class AmbientRecorder:
@@ -127,11 +128,10 @@ class AmbientRecorder:
         self._people = workspace.people
         self._me = workspace.me
         self._allowed = workspace.allowed
-        self._is_forgotten = workspace.is_forgotten
+        self._forgotten = workspace.forgotten
         self._audiences = audiences
 
     async def record_message(self, message: SlackMessage) -> None:
-        """Record an ambient message or its change."""
         where = f"noticed:{self._me.team}:{message.channel}:{message.ts}"
         key = f"{where}:{message.change}:{message.changed}" if message.change else where
         known = message.change and self._journal.get(where)
@@ -145,7 +145,7 @@ class AmbientRecorder:
         await record_said(self._journal, place, event, key)
 
     async def record_reaction(self, reaction: SlackReaction) -> None:
-        """Record a reaction in its message's conversation, else the channel's thread."""
+        """Record a reaction in the conversation of its message, else in the channel's thread."""
         one = reaction
         team = self._me.team
         key = f"reaction:{team}:{one.channel}:{one.on}:{one.user}:{one.emoji}:{one.ts}"
@@ -154,7 +154,7 @@ class AmbientRecorder:
             kind = "dm"
         if self._journal.get(key) or not self._may_react(one, kind):
             return
-        if self._is_forgotten(one.user, one.ts):
+        if self._forgotten.covers(one.user, one.ts):
             return
         place = conversation_of_message(self._journal, team, one.channel, one.on) or self._said_in(one)
         if place is None:
@@ -177,7 +177,7 @@ class AmbientRecorder:
         return self._allowed.may_speak(reaction.user, reaction.channel, kind)
 
     async def _place(self, channel: str, kind: str, person: str, ts: str) -> Entry[ConversationOpened]:
-        """Return this channel's thread, after recording its audience at `ts`."""
+        """Return the channel's own thread, after recording the channel's audience at `ts`."""
         where = await self._people.look_up_conversation(channel, kind, person)
         known = conversation_of(self._journal, thread_key(self._me.team, channel, ""))
         if known:
@@ -219,8 +219,8 @@ def classify_message(
 ) -> Address:
     """Classify a message of another user.
 
-    `called_by` is the ts of the message that called the soul into the thread; None if it takes no part.
-    `late`: too late to answer. `enough`: the limit of bot messages is reached.
+    `called_by` is the ts of the message that called the soul into the thread; None if the soul takes no part.
+    `late`: the message is too old to answer. `enough`: the limit of bot messages is reached.
     """
     address = _address(message, me, called_by)
     ignores_bot = message.is_by_bot and (enough or not me.is_mentioned_in(message))
@@ -234,7 +234,6 @@ def classify_message(
 
 
 def _address(message: SlackMessage, me: BotIdentity, called_by: str | None) -> Address:
-    """Classify a message as if everybody were allowed."""
     if message.change:
         return "heard"
     if message.kind == "dm":
@@ -251,7 +250,6 @@ def _address(message: SlackMessage, me: BotIdentity, called_by: str | None) -> A
 
 
 SIGNS = "🛑⛔"
-"""Stop emojis as characters; the first stands for all."""
 
 
 STOP_WORDS = """
@@ -277,7 +275,7 @@ POLITE = """
     please pls plz now ok okay just hey bitte jetzt sofort mal svp stp maintenant por favor ahora agora per
     favore adesso proszę prosím пожалуйста lütfen tolong 请
 """
-"""Words around a stop that change nothing."""
+"""Words beside a stop that do not change its meaning."""
 
 
 ASIDE = frozenset(POLITE.split())
@@ -293,7 +291,7 @@ DELETE = re.compile(r"!delete(?:\s+(?:all\s+)?your\s+messages)?(?:\s+here)?[.?!]
 
 
 FULL_WIDTH = "\uff01"
-"""Exclamation mark of some keyboards."""
+"""Exclamation mark of Chinese and Japanese keyboards."""
 
 
 COMMAND = re.compile(r"![^\W\d_][\w-]{0,39}(?:\s+(?:me|\d{1,6}(?:\s*:.+)?))?", re.DOTALL)
@@ -309,18 +307,17 @@ FORGET = re.compile(r"\s*!forget\b", re.IGNORECASE)
 
 
 LONGEST_COMMAND = 4_000
-"""Most characters checked for a stop."""
+"""Most characters of a text that may be a stop."""
 
 
 VARIANT = "\ufe0f"
-"""Emoji selector, which counts as a mark."""
 
 
 EMOJI = re.compile(r":([a-z0-9_+'-]+):(?::skin-tone-[2-6]:)?")
 
 
 def command_of(message: SlackMessage, me: BotIdentity) -> MessageCommand:
-    """Return which command a message is; "unknown" for any other word after a `!`."""
+    """Return the command in a message: "" for none, "unknown" for any other word after a `!`."""
     text = strip_mention(message.text, me.user)
     if MEMORY.match(text):
         return "memory"
@@ -341,7 +338,7 @@ def command_of(message: SlackMessage, me: BotIdentity) -> MessageCommand:
 
 
 def is_stop_word(text: str, name: str = "") -> bool:
-    """True if the text only says stop, perhaps politely or by name."""
+    """True if the text only says stop, perhaps politely or with the name."""
     if len(text) > LONGEST_COMMAND:
         return False
     aside = ASIDE.union(_words(name))
@@ -375,15 +372,14 @@ def _readable(sign: str) -> str:
 
 
 AT_WORK: tuple[type[Event], ...] = (Input, SoulTurnBegan, QuestionAsked)
-"""Pending kinds of a thread that works or waits."""
+"""Kinds of pending entries of a thread that works or waits."""
 
 
 RECENT_STOPS = 86_400
-"""Seconds for which a 🛑 in an idle conversation is answered."""
+"""Seconds for which a 🛑 on a message is answered although nothing runs."""
 
 
 def thread_of(journal: Journal, team: str, stop: StopSignal) -> Entry[ConversationOpened] | None:
-    """Return the conversation to stop, or None."""
     if stop.root:
         return conversation_of(journal, thread_key(team, stop.channel, stop.root))
     return conversation_of_message(journal, team, stop.channel, stop.on) or _speaking(journal, stop)
@@ -392,7 +388,7 @@ def thread_of(journal: Journal, team: str, stop: StopSignal) -> Entry[Conversati
 def expected_in(journal: Journal, me: BotIdentity, stop: StopSignal) -> Entry[ConversationOpened] | None:
     """Return the idle conversation where this person expects a stop, or None.
 
-    A 🛑 counts on a recent message of the soul or their own to it.
+    A 🛑 counts on a recent message of the soul, or on the person's own message to the soul.
     """
     found: Entry[ConversationOpened] | None = None
     if stop.root:
@@ -431,7 +427,6 @@ def _speaking(journal: Journal, stop: StopSignal) -> Entry[ConversationOpened] |
 
 
 def working_threads(journal: Journal) -> list[Entry[ConversationOpened]]:
-    """Return working conversations, latest input first."""
     threads = dict.fromkeys(entry.thread for entry in reversed(journal.pending_entries(*AT_WORK)))
     found: list[Entry[ConversationOpened]] = []
     for thread in threads:
@@ -440,7 +435,9 @@ def working_threads(journal: Journal) -> list[Entry[ConversationOpened]]:
 
 
 def may_stop(journal: Journal, thread: str, stop: StopSignal, owners: frozenset[str]) -> bool:
-    """True if this person may stop what runs; anyone may use Slack's button. Later requests go on."""
+    """True if this person may stop the running work. Anyone may use Slack's button. Work requested after the
+    stop goes on.
+    """
     work = _work(journal, thread)
     if not work or _are_newer(work, stop.ts):
         return False
@@ -450,7 +447,7 @@ def may_stop(journal: Journal, thread: str, stop: StopSignal, owners: frozenset[
 
 
 def is_stop_late(journal: Journal, thread: str, ts: str) -> bool:
-    """True if all work was requested after this ts."""
+    """True if all work was requested after the stop at `ts`."""
     return _are_newer(_work(journal, thread), ts)
 
 
@@ -460,7 +457,6 @@ def _are_newer(work: Iterable[Entry[Input]], ts: str) -> bool:
 
 
 def _written(said: PersonMessage) -> Decimal:
-    """Return the earliest possible time: reminders use our clock."""
     if isinstance(said, ReminderFired):
         return moment_of(said.ts) - SKEW
     return moment_of(said.ts)
@@ -475,7 +471,6 @@ def _work(journal: Journal, thread: str) -> list[Entry[Input]]:
 
 
 def _asked_for(journal: Journal, thread: str) -> Iterator[Entry[Input]]:
-    """Yield the pending, running and suspended inputs."""
     yield from journal.pending_inputs(thread)
     running: list[Entry[SoulTurnBegan | QuestionAsked]] = journal.pending_entries(
         SoulTurnBegan, QuestionAsked, thread=thread
@@ -489,7 +484,7 @@ def _asked_for(journal: Journal, thread: str) -> Iterator[Entry[Input]]:
 def resolve_thread(
     journal: Journal, message: SlackMessage, me: BotIdentity, owners: Collection[str]
 ) -> SlackMessage:
-    """Move a top-level DM message to its conversation: a stop, "go on" or an answer.
+    """Move a top-level DM message to the conversation that it stops, continues or answers.
 
     A recorded message stays in its conversation.
     """
@@ -518,7 +513,6 @@ def _at_work(journal: Journal, message: SlackMessage) -> Entry[ConversationOpene
 def _waiting_for(
     journal: Journal, message: SlackMessage, me: BotIdentity, owners: Collection[str]
 ) -> Entry[ConversationOpened] | None:
-    """Return the DM's conversation with the last question that this answers."""
     if message.change or command_of(message, me):
         return None
     for question in reversed(journal.pending_entries(QuestionAsked)):

@@ -1,7 +1,7 @@
-"""Texts and plans as messages within Slack's limits. Pure.
+"""Texts and plans as messages within Slack's limits, by pure functions.
 
-Later text never moves a page's end: only the last page of a growing text grows. A plan's words, a model's,
-can neither ping nor form references.
+Later text never moves a page's end: only the last page of a growing text grows. A plan's words come from a
+model, and can neither ping nor form references.
 """
 
 from __future__ import annotations
@@ -21,17 +21,16 @@ from daemon.slack.block_text import escape_mrkdwn
 from daemon.slack.markdown import OpenBlock, escape_mentions, leads_into_next, open_block, reopen_block
 
 PARAGRAPH, LINE, WORD, LINK, SIGN, MOST = 10_000, 10_400, 10_600, 10_800, 10_900, 10_940
-"""Lengths from which a page ends at a paragraph, line, word, outside links, outside composed characters, or
-anywhere; Slack takes 12,000.
+"""Lengths in characters from which a page may end at a paragraph, at a line, at a word, outside links,
+outside composed characters, or anywhere; Slack takes 12,000.
 """
 
 
 NEAR = 400
-"""Characters before the end searched for a break."""
+"""Characters before the end of a page in which a break is searched."""
 
 
 FULL_STOP = r"(?<=[\u3002\uff01\uff1f])"
-"""Chinese and Japanese full stops, without a space."""
 
 
 BREAKS = (r"\n[^\S\n]*\n", r"\n", rf"(?<=[.!?…])\s|{FULL_STOP}", r"\s")
@@ -44,28 +43,27 @@ SPACE = re.compile(rf"\s|{FULL_STOP}")
 
 
 SPAN = re.compile(r"<[^<>\s][^<>]*$|\[[^\[\]]*$|\]\([^()\s]*$")
-"""Unclosed link."""
+"""Link that is not closed at the end of the text."""
 
 
 FLAGS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
-"""Letters whose pairs are flags."""
 
 
 JOINED = re.compile("[\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\udc00-\udfff]")
-"""Characters, besides marks, that extend the one before."""
+"""Characters that, like combining marks, extend the one before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedPage(MessagePage):
-    """Page before the last, with the `block` open at its end, `upto`."""
+    """Page before the last one, with the `block` that is open at its end."""
 
     block: OpenBlock
 
 
 def pages(text: str, cuts: Sequence[int] = (), ended: Sequence[MessagePage] = ()) -> list[MessagePage]:
-    """Split a text into messages, at `cuts` or by length; empty for no text.
+    """Split a text into messages, at the indexes `cuts` or by length; empty for no text.
 
-    Cut fences and tables are reopened. `ended` are finished pages.
+    Fences and tables cut in two are reopened. `ended` are pages finished before.
     """
     found = list(ended)
     start, again = len(text) - len(text.lstrip()), ""
@@ -95,7 +93,7 @@ def pages(text: str, cuts: Sequence[int] = (), ended: Sequence[MessagePage] = ()
 
 
 def page_break(text: str, since: int) -> int:
-    """Return the last good break of a page that must end now."""
+    """Return the index of the last good break of a page that began at `since` and must end now."""
     near = max(since, len(text) - NEAR)
     for break_ in BREAKS:
         ends = [near + found.start() for found in re.finditer(break_, text[near:])]
@@ -107,7 +105,6 @@ def page_break(text: str, since: int) -> int:
 
 
 def page_end(page: str) -> int | None:
-    """Return the end of a page that is too long, or None."""
     if size(page) < PARAGRAPH:
         return None
     begin = bisect_left(range(len(page)), PARAGRAPH, key=partial(size, page))
@@ -120,12 +117,10 @@ def page_end(page: str) -> int | None:
 
 
 def size(page: str, upto: int = sys.maxsize) -> int:
-    """Return the greatest length when posted: escaping adds characters."""
     return min(upto, len(page)) + page.count("<", 0, upto) + page.count("@", 0, upto)
 
 
 def _may_end(page: str, at: int, long: int) -> bool:
-    """True if a page of this length may end here; longer ones are less choosy."""
     if long >= SIGN:
         return long >= MOST or not _joined(page, at)
     if long >= LINK:
@@ -156,11 +151,10 @@ def _joined(page: str, at: int) -> bool:
 
 
 UPDATE_MOST = 4_000
-"""Most characters of `text` in chat.update; of markdown, three times as many."""
 
 
 MOST_SHOWN_STEPS = 48
-"""Most steps shown; others are counted."""
+"""Most steps of a plan that are shown; further steps are counted."""
 
 
 HEADER = 150
@@ -170,7 +164,7 @@ SECTION = 3_000
 
 
 STEP = 200
-"""Most characters of a step: escaped, five times as many, all fit in 50 blocks."""
+"""Most characters of a step: all steps fit in 50 blocks, even if escaping makes them five times longer."""
 
 
 MARKS = {"done": "✓", "cancelled": "✕"}
@@ -180,7 +174,7 @@ OPEN = "○"
 
 
 def checklist(plan: PlanState) -> dict[str, Any]:
-    """Return a plan for chat.postMessage and chat.update."""
+    """Return a plan in blocks, for chat.postMessage and chat.update."""
     heading = _line(plan.heading, HEADER)
     figures = f"{plan.done_count}/{len(plan.steps)}"
     blocks: list[dict[str, Any]] = []
@@ -192,7 +186,6 @@ def checklist(plan: PlanState) -> dict[str, Any]:
 
 
 def in_plain_text(plan: PlanState) -> dict[str, Any]:
-    """Return a plan without blocks, for chat.update."""
     head = escape_mrkdwn(f"{plan.done_count}/{len(plan.steps)} {_line(plan.heading, HEADER)}".strip())
     lines = [head, *_lines(plan)]
     while sum(len(line) + 1 for line in lines) > UPDATE_MOST:

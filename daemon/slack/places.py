@@ -1,14 +1,15 @@
 """Workspace and conversations of the soul: places, audiences, channel ids, metadata, other daemons.
 
-Audience changes are recorded before what new readers read, since they decide what may be known elsewhere.
+A changed audience is recorded before messages that new readers see, since it decides what may be known
+elsewhere.
 
 Unasked messages go to a DM's or channel's own thread, whose `ts` is empty; a reply below one begins a
 conversation.
 
-Slack may change the id of a channel that is shared or made private. The journal keeps the first one.
+Slack may change the id of a channel that is shared or made private. The journal keeps the first id.
 
-Another daemon on the same app takes part of the messages. Signs: Slack's socket count, taken twice, since it
-may include a daemon that just ended; and messages of the soul after our start that name another journal.
+Another daemon on the same app takes part of the messages. Its signs are Slack's count of sockets, taken twice
+since it may include a daemon that just ended, and messages of the soul that name another journal.
 """
 
 from __future__ import annotations
@@ -39,7 +40,6 @@ from daemon.kinds import (
     ReactionChanged,
     SpeechFinished,
     SpeechPosted,
-    moment_of,
     thread_key,
 )
 from daemon.knowledge.person_notes import BotTraffic
@@ -60,15 +60,14 @@ from daemon.slack.web_api import (
 )
 
 SECOND_LOOK = 5.0
-"""Seconds before a surplus of sockets is counted again."""
 
 
 LONGEST = 600.0
-"""Most seconds between counts during a surplus."""
+"""Most seconds between two counts during a surplus."""
 
 
 OVERLAP = 15.0
-"""Seconds after our start in which a replaced daemon may still finish."""
+"""Seconds after our start in which a replaced daemon may still write."""
 
 
 MEND = (
@@ -81,7 +80,7 @@ log = logging.getLogger(__name__)
 
 
 class OtherDaemonDetector:
-    """Detector of another daemon. `since` is our start in Slack's time."""
+    """Detector of another daemon on the same app. `since` is our start in Slack's time."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -93,7 +92,6 @@ class OtherDaemonDetector:
 
     @property
     def owner_advice(self) -> Sequence[str]:
-        """Sentence for the owner about another daemon."""
         if self._surplus:
             return [f"Another daemon uses this Slack app ({self._surplus}). {MEND}"]
         if self._journal and self._clock.steady() - self._seen < LONGEST:
@@ -101,9 +99,9 @@ class OtherDaemonDetector:
         return []
 
     def compare_socket_count(self, all: int, ours: int) -> float | None:
-        """Compare the app's open sockets with ours.
+        """Compare the app's open sockets, as Slack counts them, with ours.
 
-        Return seconds until the next count; None: when a socket opens.
+        Return seconds until the next count; None if it can wait for the next connection.
         """
         if all <= ours:
             if self._surplus:
@@ -119,7 +117,6 @@ class OtherDaemonDetector:
         return float(min(SECOND_LOOK * 2 ** (self._looks + 1), LONGEST))
 
     def note_foreign_message(self, journal: str, ts: float) -> None:
-        """Record a message that names another journal."""
         if self.since is None or ts < self.since + OVERLAP:
             return
         known = self.owner_advice
@@ -132,17 +129,16 @@ class OtherDaemonDetector:
 
 
 METADATA_EVENT = "soul_speech"
-"""Event type. Payload: `key`, digest of the speech's key; `journal`, the journal's id; `answers`, ts of
-answered messages between spaces; `grows`, while more will come.
+"""Type of the metadata. In its payload, `key` is the digest of the speech's key, `journal` the journal's id,
+`answers` the ts of answered messages, with spaces between; `grows` is set while more text will come.
 """
 
 
 MOST_ANSWERED = 100
-"""Most `answers`: Slack limits metadata."""
+"""Most answered messages that are named: Slack limits metadata."""
 
 
 def speech_metadata(key: str, journal: str, answers: Sequence[str], *, grows: bool = False) -> dict[str, Any]:
-    """Return the metadata for the speech with this key."""
     named = " ".join(answers[-MOST_ANSWERED:])
     payload: dict[str, Any] = {"key": digest(key), "journal": journal, "answers": named}
     if grows:
@@ -152,7 +148,7 @@ def speech_metadata(key: str, journal: str, answers: Sequence[str], *, grows: bo
 
 @dataclass(frozen=True, slots=True)
 class SpeechMetadata:
-    """Metadata of the soul's messages; `answers` is None if not stated."""
+    """Metadata of a message of the soul; `answers` is None if not stated."""
 
     key: str
     journal: str
@@ -178,20 +174,20 @@ E = TypeVar("E", bound=PersonMessage | ReactionChanged)
 
 
 MOST = 2_000
-"""Cached threads, about a kilobyte each."""
 
 
 OURS: tuple[type[Event], ...] = (SpeechPosted, SpeechFinished, CardShown)
-"""Kinds that hold the ts of the soul's messages."""
+"""Kinds of entries that hold the ts of the soul's messages."""
 
 
 def cached_places(journal: JournalReader) -> Callable[[str], ConversationOpened]:
-    """Return a cached lookup of places, which never change, even by forgetting."""
+    """Return a function that looks up the place of a thread, with a cache: places never change, even by
+    forgetting.
+    """
     return lru_cache(MOST)(partial(slack_place, journal))
 
 
 def slack_place(journal: JournalReader, thread: str) -> ConversationOpened:
-    """Return a Slack thread's place. Raises LookupError for others."""
     found = journal.latest_of_kind(thread, ConversationOpened)
     if found is None:
         raise LookupError(f"{thread} is not a conversation in Slack")
@@ -199,7 +195,7 @@ def slack_place(journal: JournalReader, thread: str) -> ConversationOpened:
 
 
 def make_permalink(url: str, channel: str, ts: str, root: str = "") -> str:
-    """Return a link to a message; with a root, in its thread. `url` is the workspace's."""
+    """Return a link to a message, shown in its thread if `root` is given. `url` is the workspace's."""
     link = f"{url}archives/{channel}/p{ts.replace('.', '')}"
     if root:
         link += f"?thread_ts={root}&cid={channel}"
@@ -207,7 +203,6 @@ def make_permalink(url: str, channel: str, ts: str, root: str = "") -> str:
 
 
 def conversation_of(journal: JournalReader, key: str) -> Entry[ConversationOpened] | None:
-    """Return the conversation of the entry with this key, or None."""
     found = journal.get(key)
     if found is None or isinstance(found.event, ConversationOpened):
         return cast(Entry[ConversationOpened] | None, found)
@@ -215,19 +210,17 @@ def conversation_of(journal: JournalReader, key: str) -> Entry[ConversationOpene
 
 
 def workspace_thread(team: str) -> str:
-    """Return the thread for entries about a workspace."""
     return f"slack:{team}"
 
 
 async def record_workspace_note(journal: Journal, team: str, event: Event) -> None:
-    """Record an entry about a workspace. Raises JournalError."""
     thread = workspace_thread(team)
     last = journal.last_seq(thread, type(event)) or "first"
     await journal.append(thread, event, key=f"{event.kind}:{team}:{last}", author="core")
 
 
 async def record_said(journal: Journal, cause: Entry[Any], event: E, key: str) -> Entry[E]:
-    """Record a person's act in the thread of its cause. Raises JournalError."""
+    """Record a person's act in the thread of the entry that caused it. Raises JournalError."""
     entry, _ = await journal.append(cause.thread, event, key=key, author=event.user, cause=cause.seq)
     return entry
 
@@ -247,7 +240,7 @@ def conversation_of_message(
 async def open_channel_thread(
     journal: Journal, *, team: str, channel: str, where: ConversationInfo, user: str
 ) -> Entry[ConversationOpened]:
-    """Open the thread of a channel or DM itself; its `ts` is empty."""
+    """Open the own thread of a channel or DM, whose `ts` is empty."""
     said = ConversationOpened(
         team=team,
         channel=channel,
@@ -263,38 +256,37 @@ async def open_channel_thread(
 
 
 CHANGES = ("channel_convert_to_private", "channel_shared", "channel_unshared")
-"""Event types and message subtypes of a changed audience."""
+"""Types and subtypes of events about a changed audience."""
 
 
 def channel_of_change(event: Mapping[str, Any]) -> str:
-    """Return the channel of such an event, or "". Raises MalformedPayload."""
+    """Return the channel whose audience an event changes, or "". Raises MalformedPayload."""
     if event.get("type") in CHANGES or event.get("subtype") in CHANGES:
         return id_at(event, "channel")
     return ""
 
 
 class AudienceTracker:
-    """Recorder of audiences. Methods that write raise JournalError."""
-
     def __init__(self, journal: Journal, people: PeopleDirectory, team: str) -> None:
         self._journal = journal
         self._people = people
         self._team = team
         self._noted: dict[str, str] = {}
-        """By channel; empty at the start: threads of a channel may disagree."""
+        """Recorded audiences by channel; empty at the start, since threads of a channel may disagree."""
 
     async def record_of_message(self, message: SlackMessage) -> None:
-        """Record the audience of a message described with its readers."""
+        """Record the audience that was looked up when this message was described."""
         where = self._people.conversation_info(message)
         await self.record_found(message.channel, where.audience, message.changed or message.ts)
 
     async def record_current(self, place: ConversationOpened) -> None:
-        """Look up and record a conversation's audience."""
         audience = await self._people.look_up_audience(audience_id(place.channel, place.where, place.user))
         await self.record_found(place.channel, audience, f"seen:{self._journal.last_seq_of_all()}")
 
     async def mark_changed(self, channel: str, ts: str) -> None:
-        """Record that others can read this channel since `ts`; its next message asks who."""
+        """Record that other people can read this channel since `ts`; the next message
+        looks up the audience.
+        """
         self._people.forget_audience(channel)
         await self.record_found(channel, "", ts)
 
@@ -302,7 +294,6 @@ class AudienceTracker:
         self._noted[said.channel] = said.audience
 
     async def record_found(self, channel: str, audience: str, ts: str) -> None:
-        """Record an audience, if changed."""
         if self._noted.get(channel) != audience:
             said = AudienceChanged(team=self._team, channel=channel, audience=audience)
             key = f"audience:{self._team}:{channel}:{ts}"
@@ -318,22 +309,18 @@ class ChannelIdTable:
         self._journal = journal
         self._team = team
         self._first: dict[str, str] = {}
-        """By later id."""
         self._now: dict[str, str] = {}
-        """By first id."""
         for entry in reversed([*journal.latest_first(workspace_thread(team), ChannelMoved)]):
             self._apply_move(entry.event)
 
     def first_id(self, channel: str) -> str:
-        """Return the journal's id of this channel."""
         return self._first.get(channel, channel)
 
     def current_id(self, channel: str) -> str:
-        """Return Slack's id of this channel."""
         return self._now.get(channel, channel)
 
     async def record_move(self, event: Mapping[str, Any]) -> str:
-        """Record a changed id; return the first one. Raises JournalError and MalformedPayload."""
+        """Record a channel's new id; return its first one. Raises JournalError and MalformedPayload."""
         old, new = id_at(event, "old_channel_id"), id_at(event, "new_channel_id")
         return await self.record_new_id(old, new)
 
@@ -349,7 +336,6 @@ class ChannelIdTable:
         return first
 
     def translate_event(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the event with the channel's first id."""
         if not self._first:
             return event
         channel, item = event.get("channel"), event.get("item")
@@ -360,7 +346,6 @@ class ChannelIdTable:
         return event
 
     def _known_id(self, channel: str, event: Mapping[str, Any]) -> str:
-        """Return the first id; unchanged in conversations begun before."""
         said = object_or_empty(event, "message") or event
         root = first_text(said, "thread_ts") or first_text(said, "ts")
         if self._journal.get(thread_key(self._team, channel, root)):
@@ -377,7 +362,7 @@ class ChannelIdTable:
 
 
 async def ensure_journal_id(journal: Journal, team: str) -> str:
-    """Return this journal's id, made at its first start and kept by copies. Raises JournalError."""
+    """Return this journal's id, made at its first start and kept in copies. Raises JournalError."""
     for known in journal.latest_first(workspace_thread(team), JournalNamed):
         return known.event.id
     named = JournalNamed(id=token_hex(4))
@@ -406,19 +391,14 @@ class SlackWorkspace:
     channel_ids: ChannelIdTable
     other: OtherDaemonDetector
 
-    def is_forgotten(self, person: str, ts: str) -> bool:
-        """True if this person wants this forgotten."""
-        return moment_of(ts) <= self.forgotten.forgotten_until(person)
-
     def check_own_message(self, item: Item) -> None:
-        """Detect another journal in a message of the soul."""
+        """Note another daemon if a message of the soul names another journal."""
         journal = read_speech_metadata(item).journal
         if journal not in ("", self.journal_id):
             self.other.note_foreign_message(journal, time_of(item))
 
     @property
     def mentionable_ids(self) -> frozenset[str]:
-        """Ids that may be mentioned: owners and allowed bots."""
         return self.owners | self.allowed.mentionable_bots
 
 
@@ -426,7 +406,7 @@ T = TypeVar("T")
 
 
 PAGES = 10
-"""Pages of members read: more are unknown."""
+"""Most pages of members that are read; further members count as absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,7 +415,7 @@ class SlackConversationOpener:
     audiences: AudienceTracker
 
     async def open_dm(self, person: str) -> str:
-        """Return the thread of unasked messages to this person, or "". Raises PostFailed."""
+        """Return the thread of unasked messages to this person; "" if Slack refuses. Raises PostFailed."""
         thread = await _answer_or_none(open_dm_thread(self.workspace, person, no_lease_check))
         if thread is None:
             return ""
@@ -443,7 +423,7 @@ class SlackConversationOpener:
         return thread
 
     async def channel_thread(self, channel: str) -> str:
-        """Return the thread of unasked messages in a channel, or ""."""
+        """Return the thread of unasked messages in a channel; "" if Slack does not show it."""
         known = self.workspace.journal.get(thread_key(self.workspace.me.team, channel, ""))
         if known is None:
             where = await self.workspace.people.look_up_conversation(channel, "channel", "")
@@ -456,12 +436,10 @@ class SlackConversationOpener:
         return known.thread
 
     async def record_readers(self, thread: str) -> None:
-        """Look up and record a conversation's audience."""
         place = slack_place(self.workspace.journal, thread)
         await self.audiences.record_current(place)
 
     async def are_in(self, channel: str, user: str) -> bool:
-        """True if this user and the soul are in the channel. Raises PostFailed."""
         web = self.workspace.web
         asked = members(web.call_readonly, web.client.conversations_members, channel, PAGES)
         found = await _answer_or_none(asked)
@@ -472,7 +450,6 @@ class SlackConversationOpener:
 
 
 async def _answer_or_none(asked: Awaitable[T]) -> T | None:
-    """Return Slack's answer; None for a permanent refusal. Raises PostFailed."""
     try:
         return await asked
     except (SlackApiError, *OUT_OF_REACH) as failure:
@@ -493,7 +470,7 @@ async def open_dm_thread(workspace: SlackWorkspace, person: str, hold: Hold) -> 
 
 
 def _known(journal: Journal, team: str, person: str) -> tuple[str, str]:
-    """Return the known DM with a person and its audience."""
+    """Return the known DM with a person, and its audience; both empty if none."""
     channel = audience = ""
     for entry in journal.entries_of_kind(ConversationOpened):
         place = entry.event

@@ -1,7 +1,7 @@
 """Shared files and conversations of Slack as documents.
 
-The bot's token goes only to https://files.slack.com and SLACK_API_URL: no redirects. A document holds only
-what everybody who reads the result could read.
+The bot's token goes only to https://files.slack.com and SLACK_API_URL, so redirects are not followed. A
+document holds only what everybody who reads the result could read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from slack_sdk.errors import SlackApiError
 
 from daemon.documents.document import Document, DocumentError, document_of_parts
 from daemon.documents.loading import read_document
-from daemon.engine.event import DAY, root_of
+from daemon.engine.clock import DAY
+from daemon.engine.event import root_of
 from daemon.errors import FileTemporarilyUnavailable, FileUnavailable
 from daemon.kinds import ConversationOpened, PersonMessage, SharedFile
 from daemon.ports import FileSource
@@ -49,11 +50,10 @@ MEGABYTE = 1_000_000
 
 
 MOST = 50 * MEGABYTE
-"""Most bytes of a file."""
 
 
 PATIENCE = 120.0
-"""Seconds per file, with rate limits and retries."""
+"""Most seconds per file, with waits for rate limits and retries."""
 
 
 TRIES = 3
@@ -63,7 +63,6 @@ CHUNK = 64 * 1024
 
 
 ADDRESS = re.compile(r"(https?)://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:/[^\s\\]*)?")
-"""Plain address, without credentials."""
 
 
 PORTS = {"http": 80, "https": 443}
@@ -110,7 +109,7 @@ NO_MODE: Mapping[str, str] = {
     "canvas": PAGE,
     "list": PAGE,
 }
-"""Reasons against files of these modes."""
+"""Reasons not to fetch a file, by its mode in Slack."""
 
 
 NO_ACCESS: Mapping[str, str] = {"access_denied": DENIED, "file_not_found": DELETED}
@@ -121,7 +120,6 @@ NO_WORD: Mapping[str, str] = {
     "file_not_found": GONE,
     "file_deleted": DELETED,
 }
-"""Reasons by error of files.info."""
 
 
 NO_SCOPE = f"The Slack app lacks the scope files:read, without which it can read no file. {FIX}"
@@ -143,7 +141,7 @@ LATER = "Try again in a moment."
 
 
 class _RetryLater(FileTemporarilyUnavailable):
-    """Failure that may pass after `after` seconds."""
+    """Failure that may pass in `after` seconds."""
 
     def __init__(self, said: str, after: int = 0) -> None:
         super().__init__(f"{said} {LATER}")
@@ -152,7 +150,7 @@ class _RetryLater(FileTemporarilyUnavailable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackFileSource:
-    """Fetcher of files: `most` bytes each, within `patience` seconds of real time."""
+    """Fetcher of files of at most `most` bytes each, within `patience` seconds of real time."""
 
     web: WebApi
     access: SlackAccess
@@ -170,7 +168,6 @@ class SlackFileSource:
             ) from None
 
     async def _found(self, file: SharedFile) -> SharedFile:
-        """Return the file with a trusted address, asking Slack if needed."""
         self._check(file)
         if file.id and (file.access == CHECK or not self._trusts(file.url)):
             file = await self._described(file.id)
@@ -189,7 +186,6 @@ class SlackFileSource:
             raise self._too_large(file.size)
 
     def _trusts(self, url: str) -> bool:
-        """True if the token may be sent there."""
         return url_origin(url) in (SLACK_FILES, url_origin(self.access.base_url))
 
     async def _described(self, id: str) -> SharedFile:
@@ -228,7 +224,7 @@ class SlackFileSource:
             attempt += 1
 
     async def _request(self, file: SharedFile) -> bytes:
-        """Send one request. Its errors hold no client error: those know the token."""
+        """Send one request. Raised errors hold no client error, since a client error holds the token."""
         try:
             async with self._session(file.url) as session:
                 get = session.get(file.url, allow_redirects=False, proxy=self.web.client.proxy)
@@ -272,7 +268,7 @@ class SlackFileSource:
 
 
 def url_origin(url: str) -> tuple[str, str, int] | None:
-    """Return scheme, host and port; None if not plain."""
+    """Return scheme, host and port of an address; None if the address is not plain."""
     found = ADDRESS.fullmatch(url)
     if found is None:
         return None
@@ -298,7 +294,6 @@ def _check_status(response: ClientResponse) -> None:
 
 
 def _limited(after: str) -> FileTemporarilyUnavailable:
-    """Return a rate limit's error, retryable if short."""
     said = "Slack takes no more requests from this app for now."
     seconds = seconds_of(after, LONGEST_WAIT)
     if seconds:
@@ -307,27 +302,24 @@ def _limited(after: str) -> FileTemporarilyUnavailable:
 
 
 def _is_page(response: ClientResponse, content: bytearray) -> bool:
-    """True if the header or, without one, the content says HTML."""
     if "Content-Type" in response.headers:
         return response.content_type in HTML
     return HTML_BEGINS.match(content) is not None
 
 
 def _is_html(file: SharedFile, content: bytearray) -> bool:
-    """True if the file itself is HTML; a sign-in page differs in size."""
     return file.mimetype in HTML and file.size == len(content)
 
 
 MOST_FILES = 20
-"""Most files per request."""
 
 
 AT_ONCE = 2
-"""Files converted at once by all callers."""
+"""Most files converted at once by all callers."""
 
 
 MOST_THREADS = 200
-"""Threads of a channel whose replies are read, latest first."""
+"""Most threads of a channel whose replies are read, latest first."""
 
 
 NOWHERE = "This conversation is not in Slack: there is nothing to read here."
@@ -362,10 +354,10 @@ class SlackSourceProvider:
     archive: ConversationArchive
     fetcher: FileSource
     room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
-    """Limits conversions: each may take a process and a gigabyte."""
+    """Limit of conversions at the same time: each may take a process and a gigabyte."""
 
     async def files(self, thread: str, names: Sequence[str], until: float) -> Sequence[Document]:
-        """Return files shared in this conversation, by name or all."""
+        """Return the files with these names shared in this conversation up to `until`; all for no names."""
         wanted = self._within_reach(root_of(thread), names, until)
         if not wanted:
             raise DocumentError(NO_FILES)
@@ -377,7 +369,7 @@ class SlackSourceProvider:
         return _told_apart(documents)
 
     async def thread(self, thread: str, until: float) -> Sequence[Document]:
-        """Return this conversation; each message is a part named by its permalink."""
+        """Return this conversation as a document; each message is a part named by its permalink."""
         place = self._place(thread)
         with _asking_slack():
             items = await self.archive.read_replies(place.channel, place.ts, 0.0)
@@ -386,7 +378,7 @@ class SlackSourceProvider:
     async def channel(
         self, thread: str, name: str, days: int, until: float, askers: Sequence[str]
     ) -> Sequence[Document]:
-        """Return `days` of a channel; without a name, this conversation's."""
+        """Return the last `days` of a channel; without a name, of this conversation's channel."""
         place = self._place(thread)
         with _asking_slack():
             if name:
@@ -403,7 +395,7 @@ class SlackSourceProvider:
     def _within_reach(self, root: str, names: Sequence[str], until: float) -> list[SharedFile]:
         """Return files shared in this conversation, oldest first.
 
-        A DM is one conversation: for missing files, earlier threads are searched.
+        In a DM, missing files are searched in earlier threads.
         """
         shared = self._shared(root, until)
         if shared and all(_fitting(shared, name) for name in names):
@@ -415,7 +407,6 @@ class SlackSourceProvider:
         return shared
 
     def _earlier(self, root: str) -> Iterator[str]:
-        """Yield the DM's other roots, latest first."""
         here = self.workspace.journal.latest_of_kind(root, ConversationOpened)
         if here is None or here.event.where != "dm":
             return
@@ -441,7 +432,7 @@ class SlackSourceProvider:
     async def _other(
         self, thread: str, here: ConversationOpened, name: str, askers: Sequence[str]
     ) -> ConversationOpened:
-        """Return a channel that all readers here may read and all askers are in."""
+        """Return a channel that all readers here may read and all `askers` are in. Raises DocumentError."""
         wanted = _plain(name)
         await self.workspace.places.update()
         channel = self.workspace.places.channel_of(thread)
@@ -469,7 +460,7 @@ class SlackSourceProvider:
     async def _document(
         self, name: str, place: ConversationOpened, items: Iterable[Item], until: float
     ) -> Document:
-        """Return messages up to `until`, one part each, without forgotten ones."""
+        """Return a document of the messages up to `until`, one part each, without forgotten ones."""
         unsaid = self.workspace.forgotten.forgotten_messages()
         parts: dict[str, str] = {}
         for item in sorted(items, key=time_of):
@@ -478,7 +469,7 @@ class SlackSourceProvider:
             message = message_if_said(item, place.channel, place.where)
             if message is None or message.ts in unsaid:
                 continue
-            if not self.workspace.is_forgotten(message.author, message.ts):
+            if not self.workspace.forgotten.covers(message.author, message.ts):
                 parts[self._link(message)] = await self._line(message)
         if not parts:
             raise DocumentError(f"Nothing was said there in that time ({name}).")
@@ -514,7 +505,7 @@ def _plain(channel: str) -> str:
 
 
 def _named(shared: Sequence[SharedFile], names: Iterable[str]) -> list[SharedFile]:
-    """Return files by full or partial name. Raises DocumentError if unknown."""
+    """Return the files with these full or partial names. Raises DocumentError for an unknown name."""
     found: list[SharedFile] = []
     for name in names:
         fits = _fitting(shared, name)
@@ -534,7 +525,6 @@ def _fitting(shared: Sequence[SharedFile], name: str) -> list[SharedFile]:
 
 
 def _each_once(files: Iterable[SharedFile]) -> list[SharedFile]:
-    """Drop duplicates, keeping the latest description."""
     known: dict[str, SharedFile] = {}
     for file in files:
         known[file.id or file.name] = file
@@ -542,7 +532,6 @@ def _each_once(files: Iterable[SharedFile]) -> list[SharedFile]:
 
 
 def _told_apart(documents: Sequence[Document]) -> list[Document]:
-    """Number documents of equal names."""
     found: dict[str, Document] = {}
     for document in documents:
         name = document.name

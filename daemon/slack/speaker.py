@@ -1,7 +1,7 @@
 """Messages of the soul in Slack: posts, streams and cards. Implements the Speaker port.
 
 The metadata holds the digest of the speech's key. A background task shows a growing message in steps; after a
-failure, only its end corrects it.
+failure, the message is corrected only at its end.
 """
 
 from __future__ import annotations
@@ -63,7 +63,6 @@ SECTION_MOST = 3_000
 
 
 NO_PREVIEWS = {"unfurl_links": False, "unfurl_media": False}
-"""Options that keep Slack from fetching links; only posts take them."""
 
 
 log = logging.getLogger(__name__)
@@ -74,7 +73,7 @@ class MessageRequests:
     """Requests for one message. `key` is the speech's; texts ping only people in `keep`.
 
     `answers` are the ts of answered messages. `named` decides which links may stand if previews cannot be
-    off. `grows`: more will come.
+    off. `grows`: more text will come.
     """
 
     web: WebApi
@@ -88,7 +87,6 @@ class MessageRequests:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """Metadata to recognize the message after a crash."""
         return speech_metadata(self.key, self.journal, self.answers, grows=self.grows)
 
     async def post(
@@ -104,7 +102,7 @@ class MessageRequests:
     async def put(
         self, ts: str | None, content: Mapping[str, Any], hold: Hold, patience: int = LONGEST_WAIT
     ) -> str:
-        """Post or, with a ts, replace a message; return its ts."""
+        """Post a message, or replace the one with this ts; return the ts."""
         client = self.web.client
         given: dict[str, Any] = {"channel": self.place.channel, "metadata": self.metadata, **content}
         method: Method = client.chat_update
@@ -133,12 +131,11 @@ class MessageRequests:
         return str(answer["ts"])
 
     async def append(self, ts: str, more: str, hold: Hold) -> None:
-        """Append to a stream, without waiting for rate limits."""
         append = self.web.client.chat_appendStream
         await self.web.send_request(hold, append, channel=self.place.channel, ts=ts, markdown_text=more)
 
     async def stop(self, ts: str, rest: str, hold: Hold, choices: ButtonRow | None = None) -> bool:
-        """End a stream with the rest; True if done. Raises SlackApiError for a rate limit."""
+        """End a stream with the text `rest`; False if Slack fails. Raises SlackApiError for a rate limit."""
         blocks = None
         if choices:
             blocks = [make_button_block(choices)]
@@ -161,11 +158,10 @@ class MessageRequests:
         return True
 
     async def grow(self, ts: str, text: str, hold: Hold) -> None:
-        """Update a message that is no stream, without waiting for rate limits."""
+        """Replace the text of a message that is no stream, without waiting for rate limits."""
         await self._update(self.web.send_request, hold, ts, markdown_text=text)
 
     async def remove(self, ts: str, hold: Hold) -> bool:
-        """Delete the message; False if Slack refuses."""
         try:
             await self.web.call(hold, self.web.client.chat_delete, channel=self.place.channel, ts=ts)
         except SlackApiError as refusal:
@@ -179,9 +175,7 @@ class MessageRequests:
     async def rewrite(
         self, ts: str, text: str, hold: Hold, choices: ButtonRow | None = None, *, plain: bool = False
     ) -> None:
-        """Set the final text and buttons. Only blocks surely remove old blocks; a text too long for them had
-        none.
-        """
+        """Set the final text and buttons. Blocks replace old blocks; a text too long for blocks had none."""
         content = _in_blocks(text, choices)
         if len(text) > UPDATE_MOST and not choices:
             content = {"markdown_text": text}
@@ -207,7 +201,6 @@ def _in_blocks(text: str, choices: ButtonRow | None) -> dict[str, Any]:
 
 
 def _plain(text: str, choices: ButtonRow | None, keep: Set[str] = NOBODY) -> dict[str, Any]:
-    """Return plain text, where Slack resolves only mentions of `keep`."""
     said = escape_mrkdwn(text)
     for person in keep:
         said = said.replace(escape_mrkdwn(mention_markup(person)), mention_markup(person))
@@ -220,15 +213,15 @@ def _plain(text: str, choices: ButtonRow | None, keep: Set[str] = NOBODY) -> dic
 
 
 ENOUGH = 256
-"""New characters that are shown at once."""
+"""Number of new characters that are shown without waiting for more."""
 
 
 PACE = 0.7
-"""Seconds after which fewer are shown."""
+"""Seconds of waiting after which fewer new characters are shown."""
 
 
 class MessageStream:
-    """Growing message: appended to when `streamed`, else rewritten. `said` is its first text."""
+    """Growing message, in a stream if `streamed`, else rewritten. `said` is its first text."""
 
     def __init__(self, draft: MessageRequests, ts: str, said: str, *, streamed: bool) -> None:
         self.ts = ts
@@ -245,16 +238,15 @@ class MessageStream:
 
     @property
     def text(self) -> str:
-        """Text shown now or soon."""
         text = self._said
         if self._next:
             text, _ = self._next
         return escape_settled_mentions(text, self._draft.keep, self._draft.named)
 
     def extend(self, text: str, hold: Hold) -> None:
-        """Schedule the whole text; one that does not continue the last waits for the end.
+        """Schedule the whole text. A text that does not continue the last one waits for the end.
 
-        Called for each piece of an answer, so it must be cheap.
+        Runs for each piece of an answer, so it must be cheap.
         """
         if text == self._said or not text.startswith(self._said):
             return
@@ -264,18 +256,17 @@ class MessageStream:
             self._enough.set()
 
     async def close(self) -> None:
-        """Stop; await a running request."""
         for event in (self._closed, self._grown, self._enough):
             event.set()
         await self._pump
 
     async def abandon(self) -> None:
-        """Stop at once; another attempt ends the message."""
+        """Stop at once; another attempt of the turn ends the message."""
         self._pump.cancel()
         await asyncio.gather(self._pump, return_exceptions=True)
 
     async def end(self, draft: MessageRequests, text: str, hold: Hold, choices: ButtonRow | None) -> bool:
-        """End it with this text; False if it must be rewritten."""
+        """End the message with this text; False if the message must be rewritten."""
         await self.close()
         if not (self._whole and text.startswith(self._shown)):
             return False
@@ -328,22 +319,22 @@ NO_STREAM = LACKING | {
     "missing_recipient_user_id",
     "user_not_found",
 }
-"""Refusals that prove that no stream was begun; others do not."""
+"""Refusals that prove that no stream was begun; other refusals do not."""
 
 
 GAP = "…"
-"""Replacement of a message that cannot be deleted."""
+"""Text of a message that cannot be deleted."""
 
 
 PAGES = 10
 
 
 CARD_PATIENCE = 5
-"""Seconds that a card waits for rate limits: speech waits for it."""
+"""Most seconds that a card waits for rate limits, since speech waits for the card."""
 
 
 class SlackSpeaker:
-    """Speaker with one message at a time per thread; mentions only permitted people."""
+    """Speaker with one growing message per thread; it mentions only permitted people."""
 
     def __init__(self, workspace: SlackWorkspace, left_out: RefusedContent) -> None:
         self._workspace = workspace
@@ -357,13 +348,11 @@ class SlackSpeaker:
         self._streams: dict[str, MessageStream] = {}
         self._left_out = left_out
         self._direct: dict[str, str] = {}
-        """By person."""
 
     def begin(self) -> None:
         self._status.begin()
 
     async def close(self) -> None:
-        """Stop, leaving unfinished messages as they are."""
         await asyncio.gather(*(stream.abandon() for stream in self._streams.values()))
         await self._status.close()
 
@@ -372,7 +361,6 @@ class SlackSpeaker:
         return self._status.is_busy
 
     def report_left_out(self, thread: str, word: str) -> None:
-        """Record content that Slack refused in every form."""
         self._left_out.record_refusal(self._place_of(thread).place, thread, word)
 
     def pages(
@@ -381,16 +369,15 @@ class SlackSpeaker:
         return pages(text, cuts, ended)
 
     def page_end(self, text: str, since: int) -> int:
-        """Return the best end of a page that began at `since`."""
         return page_break(text, since)
 
     def status(self, thread: str, text: str, hold: Hold) -> None:
         self._status.show(thread, text, hold)
 
     async def start(self, thread: str, text: str, key: str, hold: Hold) -> str:
-        """Begin a message: a stream or else a post to rewrite.
+        """Begin a message as a stream, else as a post to rewrite; return its ts.
 
-        Raises PostFailed, even if it may have begun: check with `own`.
+        After PostFailed, the message may still have begun: check with `own_messages`.
         """
         left = self._streams.pop(thread, None)
         if left:
@@ -413,7 +400,6 @@ class SlackSpeaker:
             return MessageStream(draft, ts, text, streamed=False)
 
     async def extend(self, thread: str, ts: str, text: str, hold: Hold) -> None:
-        """Show the new text within a second."""
         stream = self._streams.get(thread)
         if stream and stream.ts == ts:
             stream.extend(text, hold)
@@ -430,7 +416,7 @@ class SlackSpeaker:
         *,
         plain: bool = False,
     ) -> str:
-        """Set the final text and buttons; return the ts."""
+        """Set the final text and buttons, or post them if `ts` is None; return the ts."""
         assert text.strip(), "an empty text is never said"
         with saying(its_content=True):
             draft = self._draft(thread, key, answers)
@@ -447,7 +433,7 @@ class SlackSpeaker:
     async def leave_message(self, thread: str, ts: str, end: str, key: str, hold: Hold) -> str:
         """Keep the message without buttons; a running stream ends with `end`.
 
-        Return its text; empty if another daemon wrote it.
+        Return the text; empty if another daemon wrote the message.
         """
         stream = self._streams.get(thread)
         if stream and stream.ts == ts:
@@ -481,7 +467,7 @@ class SlackSpeaker:
     ) -> str:
         """Post a new message in place of this one; return the new ts.
 
-        Its own key finds it after a kill, even beside the old one.
+        The new message has its own key, so it is found after a kill, even beside the old one.
         """
         with saying(its_content=True):
             draft = self._draft(thread, f"{key} instead: {digest(text)}", answers)
@@ -496,7 +482,7 @@ class SlackSpeaker:
     async def retract(self, thread: str, ts: str, key: str, hold: Hold) -> None:
         """Delete a message. Raises PostFailed.
 
-        A running stream is ended first, as Slack requires. An undeletable message becomes "…".
+        A running stream is ended first, as Slack requires. A message that cannot be deleted becomes "…".
         """
         with saying():
             draft = self._draft(thread, key)
@@ -513,7 +499,6 @@ class SlackSpeaker:
                     raise
 
     async def show_card(self, thread: str, ts: str | None, plan: PlanState, key: str, hold: Hold) -> str:
-        """Post or update a plan card; return its ts."""
         draft = self._draft(thread, key)
         with saying():
             try:
@@ -542,8 +527,8 @@ class SlackSpeaker:
     async def whisper(self, thread: str, person: str, text: str, hold: Hold) -> None:
         """Show one person a message once, hidden from others.
 
-        Raises PostFailed or ContentRefused; logs other refusals. Slack shows it in a thread only after a
-        reply, else beside the root.
+        Raises PostFailed or ContentRefused; logs other refusals. Slack shows the message in a thread only
+        after a reply, else beside the root.
         """
         place, post = self._place_of(thread), self._web.client.chat_postEphemeral
         where: dict[str, Any] = {"channel": place.channel, "user": person}
@@ -568,7 +553,6 @@ class SlackSpeaker:
                 )
 
     async def open_dm(self, person: str, hold: Hold) -> str:
-        """Return the thread of unasked messages to this person. Raises PostFailed."""
         if person not in self._direct:
             with saying():
                 self._direct[person] = await open_dm_thread(self._workspace, person, hold)
@@ -617,7 +601,6 @@ class SlackSpeaker:
     async def _ended(
         self, thread: str, draft: MessageRequests, ts: str, final: str, hold: Hold, choices: ButtonRow | None
     ) -> bool:
-        """True if our stream has the final text; another attempt's is only closed."""
         stream = self._streams.pop(thread, None)
         if stream and stream.ts != ts:
             await stream.close()
@@ -629,7 +612,7 @@ class SlackSpeaker:
 def saying(*, its_content: bool = False) -> Iterator[None]:
     """Turn Slack failures into PostFailed, or PostRefused for a closed conversation.
 
-    `its_content`: refused content has another form and raises ContentRefused.
+    `its_content`: refused content raises ContentRefused, since it can be sent in another form.
     """
     try:
         yield
@@ -642,7 +625,7 @@ def saying(*, its_content: bool = False) -> Iterator[None]:
 
 
 def _text(item: Item) -> str:
-    """Return a message's text, preferably from its block: plain text may be cut."""
+    """Return a message's text, preferably from its block, since plain text may be cut."""
     for block in item.get("blocks") or ():
         if block.get("type") == "markdown":
             return str(block.get("text"))

@@ -1,8 +1,8 @@
 """Status line and session state in Slack while the soul works.
 
 `assistant.threads.setStatus` shows words, which a reply clears. `agents.sessions.setStatus` takes no words
-and shows a Stop button until reset. Both are synchronized in the background: no turn waits, the latest state
-wins, and a new daemon clears what a dead one left.
+and shows a Stop button until reset. Background tasks set both, so no turn waits. The latest state wins, and a
+new daemon clears the state that a dead one left.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NOTHING = ""
 
 
 MOMENT = 0.1
-"""Seconds before a status appears: short work needs none, and the model goes first."""
+"""Seconds before a status appears: short work needs none, and model calls go first."""
 
 
 ADVICE = (
@@ -57,7 +57,7 @@ log = logging.getLogger(__name__)
 
 
 class CallPace:
-    """Rate limit: `burst` calls, then one every `each` seconds, in order."""
+    """Rate limit of `burst` calls at once, then one every `each` seconds, in order."""
 
     def __init__(self, clock: Clock, *, burst: int, each: float) -> None:
         self._clock = clock
@@ -71,7 +71,6 @@ class CallPace:
         return self._clock.steady() < self._rests
 
     def take_slot(self) -> float:
-        """Reserve the next slot; return seconds until it."""
         now = self._clock.steady()
         self._due = max(self._due, now)
         wait = max(self._due - self._ahead - now, 0.0)
@@ -79,14 +78,15 @@ class CallPace:
         return wait
 
     def pause_for(self, seconds: float) -> None:
-        """Allow no call for this long."""
         self._rests = self._clock.steady() + seconds
         self._due = max(self._due, self._rests + self._ahead)
 
 
 @dataclass(slots=True, kw_only=True)
 class ThreadStatus:
-    """Status in a thread. `wanted` is None if another worker decides; `stands` is None if unknown."""
+    """Status in a thread. `wanted` is None if another worker decides; `stands`, the shown value, is None if
+    unknown.
+    """
 
     thread: str
     place: ConversationOpened
@@ -95,16 +95,14 @@ class ThreadStatus:
     stands: str | None = NOTHING
     since: float = 0.0
     swept: bool = False
-    """True if Slack cleared it during a request."""
+    """True if Slack cleared the status during a request."""
     left: bool = False
-    """True if a dead daemon left it: it may wait."""
+    """True if a dead daemon left the status, whose clearing may wait."""
     task: asyncio.Task[None] | None = None
     waits: bool = False
-    """True while the task waits for a slot."""
 
     @property
     def is_being_set(self) -> bool:
-        """True if a request runs or is about to."""
         return self.task is not None and not self.waits
 
     @property
@@ -113,26 +111,23 @@ class ThreadStatus:
 
     @property
     def is_forgettable(self) -> bool:
-        """True if nothing is left to track."""
         return self.stands == NOTHING and not self.wanted
 
     @property
     def is_clear(self) -> bool:
-        """True if nothing of ours is shown there."""
         return self.wanted is None or self.is_forgettable
 
     def stop_wanting(self) -> None:
-        """Clear `wanted`, unless another worker decides."""
         if self.wanted is not None:
             self.wanted = NOTHING
 
 
 @dataclass(kw_only=True)
 class StatusSync:
-    """Synchronizer of one status in all threads; `nothing` clears it.
+    """Synchronizer of one kind of status in all threads; the value `nothing` clears a status.
 
-    After `lasts` seconds a status is set again. `deserted` is true for threads without work; `rested` follows
-    each task.
+    After `lasts` seconds a status is set again. `deserted` is true for threads without work; `rested` is
+    called after each task.
     """
 
     web: WebApi
@@ -175,7 +170,7 @@ class StatusSync:
         return spot.place
 
     def set_text(self, thread: str, place: ConversationOpened, value: str, hold: Hold) -> None:
-        """Set the wanted status, while the thread is ours."""
+        """Set the wanted status of a thread, while `hold` permits it."""
         spot = self._spots.get(thread)
         if spot is None:
             if value == NOTHING or self._lacking:
@@ -197,20 +192,19 @@ class StatusSync:
         self._start(spot)
 
     def cleared_by_slack(self, thread: str) -> None:
-        """Note that Slack cleared the status."""
         spot = self._spots.get(thread)
         if spot is None:
             return
         spot.stop_wanting()
         if spot.is_being_set:
-            spot.swept = True  # the request may arrive before or after
+            spot.swept = True  # the request may reach Slack before or after the clearing
         elif spot.stands is not None:
             spot.stands = NOTHING
         if spot.is_forgettable and not spot.task:
             del self._spots[thread]
 
     async def close(self, seconds: float) -> None:
-        """Clear all: one more try per thread."""
+        """Clear all statuses within `seconds`, with one more try per thread."""
         self._closing = True
         for spot in self._spots.values():
             spot.stop_wanting()
@@ -251,7 +245,6 @@ class StatusSync:
         self.rested()
 
     async def _reach_wanted(self, spot: ThreadStatus) -> None:
-        """Try until done; each await may change what is wanted."""
         failures = 0
         moment = 0.0
         if spot.wanted and spot.stands == NOTHING:
@@ -269,7 +262,7 @@ class StatusSync:
                 return
 
     async def _take_slot(self, spot: ThreadStatus, least: float) -> None:
-        """Wait for a slot. Remains of a dead daemon go one by one, not to delay current work."""
+        """Wait for a slot. Statuses of a dead daemon go one by one, so as not to delay current work."""
         spot.waits = True
         try:
             if spot.left and not self._closing:
@@ -286,7 +279,7 @@ class StatusSync:
             await self.web.clock.sleep(seconds)
 
     async def _try(self, spot: ThreadStatus) -> bool:
-        """Send one request; until answered, the status is unknown."""
+        """Send one request; the status is unknown until Slack answers."""
         value = spot.wanted or NOTHING
         before = spot.stands
         spot.stands = None
@@ -308,9 +301,8 @@ class StatusSync:
         return True
 
     def _failed(self, spot: ThreadStatus, error: FencedError | SlackApiError | JournalError) -> bool:
-        """Handle a failure; True if final."""
         if isinstance(error, FencedError):
-            # the new holder of the lease corrects it, unless it is done already
+            # The new holder of the lease sets the status, unless its work is done already.
             spot.wanted = None
             if self.deserted(spot.thread):
                 spot.wanted, spot.hold = NOTHING, no_lease_check
@@ -327,8 +319,7 @@ class StatusSync:
         return False
 
     def _leave_out(self, word: str) -> None:
-        """Stop calling until restart; log it once."""
-        told = self._lacking or word == MISSING_SCOPE  # the scope is logged already
+        told = self._lacking or word == MISSING_SCOPE
         self._lacking = True
         if not told:
             log.warning(
@@ -348,27 +339,26 @@ LOOK = 20.0
 
 
 SESSION_BURST, SESSION_EACH = 20, 2.1
-"""Below Slack's 50 per minute (tier 3)."""
+"""Calls at once, and seconds per call: below Slack's 50 per minute (tier 3)."""
 
 
 LINE_BURST, LINE_EACH = 40, 1.1
-"""Below Slack's 100 per minute (tier 4, special)."""
+"""Calls at once, and seconds per call: below Slack's 100 per minute (tier 4, special)."""
 
 
 GOODBYE = 3.0
-"""Seconds to clear statuses at the end."""
 
 
 MOST = 200
-"""Latest threads searched for remains."""
+"""Most threads, latest first, that are searched for statuses of a dead daemon."""
 
 
 EACH = 3_600.0
-"""Seconds between notes that nothing is shown."""
+"""Seconds between records that nothing is shown."""
 
 
 class SlackStatus:
-    """Statuses of all threads. Never raises, waits, or affects a turn."""
+    """Statuses of all threads. No method raises, waits, or affects a turn."""
 
     def __init__(self, web: WebApi, journal: Journal, team: str) -> None:
         self._web = web
@@ -403,9 +393,9 @@ class SlackStatus:
         return self._line.is_busy or self._session.is_busy or self._marking is not None
 
     def begin(self) -> None:
-        """Clear what a killed daemon may have left.
+        """Clear statuses that a killed daemon may have left.
 
-        Its lease holds until another attempt, which knows better.
+        Its lease permits this until another attempt begins, which sets its own status.
         """
         attempts = self._journal.latest_attempts(since=self._mark())
         for thread, epoch in attempts[-MOST:]:
@@ -416,7 +406,7 @@ class SlackStatus:
                     sign.mark_unknown(thread, place, self._held(thread, epoch))
 
     async def close(self) -> None:
-        """Clear what is shown, for some seconds; the next start does the rest."""
+        """Clear all statuses, for GOODBYE seconds at most; the next start does the rest."""
         if self._keeping:
             self._keeping.cancel()
             await asyncio.gather(self._keeping, return_exceptions=True)
@@ -427,7 +417,7 @@ class SlackStatus:
             await self._note(self._journal.last_seq_of_all())
 
     def show(self, thread: str, text: str, hold: Hold) -> None:
-        """Show words and the session as working; without words, neither."""
+        """Show words and a working session; without words, neither."""
         place = self._line.place_of(thread) or self._session.place_of(thread)
         if place is None and text:
             place = self._place(thread)
@@ -450,7 +440,7 @@ class SlackStatus:
         return any(root_of(began.thread) == thread for began in self._journal.pending_entries(SoulTurnBegan))
 
     def note_reply(self, thread: str) -> None:
-        """Note a new message: Slack clears the words."""
+        """Note a new message, after which Slack clears the words."""
         self._line.cleared_by_slack(thread)
 
     def _place(self, thread: str) -> ConversationOpened | None:
@@ -458,7 +448,7 @@ class SlackStatus:
             place = self.place_of(thread)
         except LookupError:
             return None
-        if place.team != self._team or not place.ts:  # unasked messages are in no thread
+        if place.team != self._team or not place.ts:  # unasked messages stand in no Slack thread
             return None
         return place
 
@@ -477,13 +467,11 @@ class SlackStatus:
         return self._line.is_clear and self._session.is_clear
 
     def _mark(self) -> int:
-        """Return the seq up to which no status is left."""
         for cleared in self._journal.latest_first(workspace_thread(self._team), StatusCleared):
             return cleared.event.upto
         return 0
 
     def _record_rest(self) -> None:
-        """Record now and then that nothing is shown, to shorten the next start."""
         passed = self._web.clock.steady() - self._looked
         due = self._repairing or passed >= EACH
         if not due or self._marking or not self._clear or self._journal.pending_entries(SoulTurnBegan):
@@ -497,5 +485,5 @@ class SlackStatus:
         self._marking = None
 
     async def _note(self, upto: int) -> None:
-        with suppress(JournalError):  # the next start looks further back
+        with suppress(JournalError):  # otherwise the next start looks further back
             await record_workspace_note(self._journal, self._team, StatusCleared(upto=upto))

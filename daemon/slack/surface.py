@@ -1,6 +1,6 @@
 """Slack surface: WebSocket connections, their health, and all parts with one lifetime.
 
-Each connection is replaced before it ends, with a new one-time ticket.
+Each connection is replaced before it ends, by one with a new one-time ticket.
 """
 
 from __future__ import annotations
@@ -74,39 +74,39 @@ from daemon.slack.web_api import (
 )
 
 Listen = Callable[[AsyncBoltRequest], Awaitable[bool]]
-"""Handler of an envelope; True if it may be acked."""
+"""Handler of an envelope; returns True if the envelope may be acked."""
 
 
 TAKEN = ("event_callback", "block_actions", "app_rate_limited")
-"""Payload types for the inbox; other ones are ignored."""
+"""Types of payloads for the inbox; others are ignored."""
 
 
 PARTS = ("type", "event", "actions", "user", "channel")
-"""Payload fields for Bolt."""
+"""Fields of a payload that Bolt gets."""
 
 
 BEAT = 10.0
-"""Seconds of silence before a ping, to be answered in half of them."""
+"""Seconds of silence before a ping, which Slack must answer in half the time."""
 
 
 ACK = 3.0
-"""Seconds for an ack, before Slack resends elsewhere."""
+"""Seconds for an ack before Slack sends the envelope elsewhere."""
 
 
 log = logging.getLogger(__name__)
 
 
 class SlackConnection:
-    """WebSocket that acks each envelope after `listen`."""
+    """WebSocket of Slack; each envelope is acked after `listen` accepts it."""
 
     def __init__(self, ws: ClientWebSocketResponse, listen: Listen, hearing: ConnectionHealth) -> None:
         loop = asyncio.get_running_loop()
         self.greeted: asyncio.Future[None] = loop.create_future()
-        """Done at Slack's hello; fails without one."""
+        """Done at Slack's hello; fails if the connection ends before."""
         self.over: asyncio.Future[str] = loop.create_future()
-        """Reason for replacement: Slack's code, "closed" or "silent"."""
+        """Reason to replace the connection, set at its end: Slack's code, "closed" or "silent"."""
         self.counted = 0
-        """The app's sockets at hello, by Slack; 0 if not stated."""
+        """Number of the app's sockets that Slack states at hello; 0 if not stated."""
         self._said_hello = False
         self._ws = ws
         self._listen = listen
@@ -163,7 +163,6 @@ class SlackConnection:
                 answer.add_done_callback(self._answers.discard)
 
     async def _answer(self, frame: dict[str, Any]) -> None:
-        """Pass the payload to Bolt; ack at once what nobody handles."""
         payload = frame.get("payload")
         request = _taken(payload)
         if request is None:
@@ -176,7 +175,6 @@ class SlackConnection:
         await self._ack(first_text(frame, "envelope_id"))
 
     async def _ack(self, envelope: str) -> None:
-        """Ack here or on another open connection."""
         for line in (self, *self._hearing.lines):
             if not line._ws.closed:
                 with suppress(ConnectionError):
@@ -199,16 +197,15 @@ class ConnectionHealth:
         self._event_at: float | None = None
         self.wanted = wanted
         self.was_deaf = False
-        """True if no connection was open at a time since the last backfill."""
+        """True if at any time since the last backfill no connection was open."""
         self.opening = 0
         self.lines: set[SlackConnection] = set()
         self.other = OtherDaemonDetector(clock)
         self.events = Counter[str]()
-        """By type."""
         self.opened = Counter[str]()
-        """By reason: "start" or that of a replacement."""
+        """Number of opened connections by reason: "start" or the reason for a replacement."""
         self.failed = Counter[str]()
-        """By what was missing: "ticket", "handshake" or "answer"."""
+        """Number of failed openings by missing step: "ticket", "handshake" or "answer"."""
 
     def note_frame(self) -> None:
         self._frame_at = self._clock.steady()
@@ -222,7 +219,6 @@ class ConnectionHealth:
         return sum(line.is_alive for line in self.lines)
 
     def compare_socket_count(self, line: SlackConnection) -> float | None:
-        """Check Slack's socket count; return seconds until the next check, or None."""
         if not line.counted:
             return None
         ours = self.opening + sum(one.may_be_counted for one in self.lines)
@@ -230,7 +226,7 @@ class ConnectionHealth:
 
     @property
     def is_disconnected(self) -> bool:
-        """True if no connection lives, or all are silent."""
+        """True if no connection is open, or all are silent."""
         return not self.alive_count or (self.inbound_age or 0) > 2 * BEAT
 
     @property
@@ -239,7 +235,6 @@ class ConnectionHealth:
 
     @property
     def event_age(self) -> float | None:
-        """Seconds since the last event; None before the first."""
         return self._since(self._event_at)
 
     def _since(self, at: float | None) -> float | None:
@@ -249,7 +244,6 @@ class ConnectionHealth:
 
 
 def _frame(text: str) -> dict[str, Any]:
-    """Parse a frame; return only the envelope id of an unreadable one."""
     frame = parse_json(text)
     if isinstance(frame, dict):
         return frame
@@ -259,7 +253,7 @@ def _frame(text: str) -> dict[str, Any]:
 def _taken(payload: object) -> AsyncBoltRequest | None:
     """Return the payload as a Bolt request; None if not for the inbox.
 
-    Bolt trusts fields that are not needed, so it gets only known ones.
+    Bolt trusts fields that the inbox does not need, so only known fields are passed.
     """
     if not isinstance(payload, Mapping) or payload.get("type") not in TAKEN:
         return None
@@ -279,7 +273,7 @@ GOODBYE = 2.0
 
 
 FULL = "too_many_websockets"
-"""Slack's code for too many sockets: the old one must be closed first."""
+"""Slack's code for too many sockets: the old one must close before a new one opens."""
 
 
 RECOUNT = "recount"
@@ -287,7 +281,7 @@ RECOUNT = "recount"
 
 
 STEADY = 60.0
-"""Age in seconds from which a connection is replaced at once."""
+"""Seconds that a connection must last to be replaced without a pause."""
 
 
 ADVICE = {
@@ -300,7 +294,7 @@ ADVICE = {
 class ConnectionPool:
     """Independent connections for one Bolt app.
 
-    `began` is called when events arrive after a possible gap. Silent connections end after 1.5 beats.
+    `began` is called when events arrive after a possible gap. A connection ends after 1.5 beats of silence.
     """
 
     app: AsyncApp
@@ -316,7 +310,6 @@ class ConnectionPool:
         self._keeping: list[asyncio.Task[None]] = []
 
     async def connect(self) -> None:
-        """Open the connections; return when one is ready. Raises ConfigError."""
         for _ in range(self.hearing.wanted):
             task = asyncio.create_task(self._keep_connected())
             task.add_done_callback(self._ended)
@@ -336,10 +329,10 @@ class ConnectionPool:
         await asyncio.gather(*map(self._hang_up, self.hearing.lines))
 
     async def _keep_connected(self) -> None:
-        """Keep one connection open until cancelled. The next one opens before the last closes, to lose no
-        event.
+        """Keep one connection open until cancelled. The next one opens before the last closes, so that no
+        event is lost.
 
-        Raises ConfigError if Slack rejects us.
+        Raises ConfigError if Slack rejects a token.
         """
         clock = self.web.clock
         last: SlackConnection | None = None
@@ -389,12 +382,12 @@ class ConnectionPool:
     async def _open(self) -> SlackConnection:
         """Open a connection and await its hello.
 
-        Raises ConfigError if Slack rejects us, else SlackApiError or OUT_OF_REACH.
+        Raises ConfigError if Slack rejects a token, else SlackApiError or OUT_OF_REACH.
         """
         client = self.web.client
         ws = await self.session.ws_connect(
             await socket_url(self.web, self.access),
-            autoping=False,  # pongs count as frames
+            autoping=False,  # a pong counts as a received frame
             heartbeat=self.beat,
             proxy=client.proxy,
             ssl=client.ssl or True,
@@ -439,10 +432,10 @@ BOLT = "daemon.slack.bolt"
 
 @dataclass(eq=False)
 class SlackSurface:
-    """Workspace of the soul. `stop` ends the intake; speech works until the context ends.
+    """The soul's workspace in Slack. `stop` ends the intake; speech works until the context ends.
 
     `owners` may stop anything, are always heard, and may be mentioned, as may bots listed by user id.
-    `notes`: an inner life notices ambient messages.
+    `notes`: ambient messages are recorded for an inner life.
     """
 
     access: SlackAccess
@@ -461,18 +454,17 @@ class SlackSurface:
         self._scopes = ScopeStatus()
         self._left_out = RefusedContent(self.clock)
         self.places = KnownChannels(self.journal)
-        """Shared, since the first fold is slow."""
+        """Shared by all parts, since the first fold is slow."""
         self.neighbours = self.allowed.mentionable_bots
-        """Bots that can be mentioned."""
         self.meetings = BotTraffic(self.journal, self.clock, self.allowed.daily, self.places)
         self.hearing = ConnectionHealth(self.clock, self.connections)
         self.name = ""
-        """Name of the soul; known in the context."""
+        """Name of the soul; empty before the context is entered."""
 
     async def __aenter__(self) -> SlackSurface:
-        """Identify us and set up all parts; events arrive after `connect`.
+        """Identify the bot and set up all parts; events arrive after `connect`.
 
-        Raises ConfigError if Slack rejects us; waits while Slack is away.
+        Raises ConfigError if Slack rejects a token; waits while Slack is out of reach.
         """
         async with AsyncExitStack() as opening:
             session = ClientSession(headers=self.access.headers, timeout=ClientTimeout(total=TIMEOUT))
@@ -531,22 +523,21 @@ class SlackSurface:
 
     @property
     def died(self) -> asyncio.Future[None]:
-        """Fails when Slack rejects us: the daemon must end."""
+        """Future that fails when Slack rejects a token: the daemon must end."""
         return self._workspace.web.died
 
     @property
     def owner_advice(self) -> Sequence[str]:
-        """Sentences about what only an owner can fix."""
         return [*self._scopes.owner_advice, *self.hearing.other.owner_advice, *self._left_out.owner_advice]
 
     async def name_of(self, id: str) -> str:
-        """Return a name, or "" if Slack is late."""
+        """Return the name of an id, or "" if Slack is late."""
         if not self.name:
             return ""
         return await self._workspace.people.look_up_name(id)
 
     async def people_in(self, channel: str) -> Collection[str]:
-        """Return ids of others in a conversation; empty if Slack is late."""
+        """Return ids of the others in a conversation; empty if Slack is late."""
         web, found = self._workspace.web, set[str]()
         with suppress(TimeoutError, SlackApiError, *OUT_OF_REACH):
             async with asyncio.timeout(PATIENCE):
@@ -554,27 +545,23 @@ class SlackSurface:
         return found - {self._workspace.me.user}
 
     def is_me(self, id: str) -> bool:
-        """True for the soul's user or bot id."""
         return bool(self.name) and self._workspace.me.is_own_message(id, id)
 
     def message_link(self, channel: str, ts: str, root: str) -> str:
-        """Return a link to a message; "" before the workspace is known."""
         if not self.name:
             return ""
         now = self._workspace.channel_ids.current_id(channel)
         return make_permalink(self._workspace.me.url, now, ts, root)
 
     async def press(self, asked: Entry[QuestionAsked], user: str, choice: Button) -> bool:
-        """Press a button as this person; False if not accepted. Raises JournalError."""
+        """Press a button for this person; False if not accepted. Raises JournalError."""
         return bool(self.name) and await self._inbox.press_outside_slack(asked, user, choice)
 
     def _read_missed(self) -> None:
-        """Start backfill; a gap is certain only if no connection was open."""
         self.catch_up.wake(missed=self.hearing.was_deaf)
         self.hearing.was_deaf = False
 
     async def connect(self) -> None:
-        """Open connections; return when one is ready. Raises ConfigError."""
         await self._sockets.connect()
         self._inbox.bot_messages.begin()
 
@@ -587,15 +574,13 @@ class SlackSurface:
 
 
 def _app(client: AsyncWebClient, me: BotIdentity, inbox: Inbox) -> AsyncApp:
-    """Make a Bolt app with a fixed identity and one middleware."""
-
     async def authorize() -> AuthorizeResult:
         return AuthorizeResult(
             enterprise_id=None, team_id=me.team, bot_user_id=me.user, bot_id=me.bot, bot_token=client.token
         )
 
     app = AsyncApp(
-        name="soul",  # else Bolt searches all stack frames
+        name="soul",  # without a name, Bolt searches all stack frames
         client=client,
         authorize=authorize,
         logger=quiet_logger(BOLT),
@@ -611,7 +596,7 @@ def _app(client: AsyncWebClient, me: BotIdentity, inbox: Inbox) -> AsyncApp:
 
 
 class _InboxMiddleware(AsyncMiddleware):
-    """Middleware as a class: of functions, Bolt inspects the arguments each time."""
+    """Middleware as a class, since Bolt inspects a function's arguments each time."""
 
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox

@@ -1,7 +1,7 @@
 """Client of Slack's Web API: rate limits, refusals, tokens and scopes.
 
-The SDK's retries are off: they would skip the `hold` check. A missing scope is logged once; an essential one
-is shown until its method succeeds.
+The SDK's retries are off, since they would skip the check of the lease (`hold`). A missing scope is logged
+once; an essential scope is shown to owners until its method succeeds.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ CLOSED = frozenset(
 
 
 RESTRICTED = "restricted_action"
-"""Prefix of more such errors."""
+"""Prefix of further errors of closed conversations."""
 
 
 UNWELL = frozenset(
@@ -80,7 +80,7 @@ UNWELL = frozenset(
         "team_added_to_org",
     }
 )
-"""Slack errors of a temporary fault; "" if something else answered."""
+"""Slack errors of a temporary fault; "" if the answer is not Slack's."""
 
 
 NOT_SLACK = "no answer of Slack's"
@@ -102,7 +102,7 @@ LACKING = frozenset(
         "no_permission",
     ]
 )
-"""Refusals of an optional method, valid for this process's lifetime."""
+"""Refusals of an optional method, valid until the next start."""
 
 
 REVOKED = frozenset({"account_inactive", "invalid_auth", "not_authed", "token_expired", "token_revoked"})
@@ -165,7 +165,7 @@ log = logging.getLogger(__name__)
 
 
 def slack_error(refusal: SlackApiError) -> str:
-    """Return Slack's error code; empty if something else answered."""
+    """Return Slack's error code; empty if the answer is not Slack's."""
     response = refusal.response
     if not isinstance(response, AsyncSlackResponse):
         return ""
@@ -182,7 +182,6 @@ def is_permanent(refusal: SlackApiError) -> bool:
 
 
 def is_conversation_closed(failure: Exception) -> bool:
-    """True if nothing can be posted in this conversation."""
     if not isinstance(failure, SlackApiError):
         return False
     word = slack_error(failure)
@@ -190,7 +189,7 @@ def is_conversation_closed(failure: Exception) -> bool:
 
 
 def is_content_refusal(failure: Exception) -> bool:
-    """True if Slack refuses a message's content, as any unknown error suggests."""
+    """True if Slack refuses a message's content; unknown errors count as such refusals."""
     if not isinstance(failure, SlackApiError) or is_conversation_closed(failure):
         return False
     return is_permanent(failure) and slack_error(failure) not in OTHERWISE
@@ -206,7 +205,6 @@ def describe_failure(failure: Exception) -> str:
 
 
 def token_advice(name: str, at: str, word: str) -> ConfigError:
-    """Return the error for a refused token, with advice."""
     return ConfigError(f"{name} was refused by {at} ({word}): {WHERE[name]}.")
 
 
@@ -217,14 +215,12 @@ class ScopeStatus:
 
     @property
     def owner_advice(self) -> Sequence[str]:
-        """Advice about missing essential scopes."""
         essential = dict.fromkeys(needed for needed in self._lacking.values() if ESSENTIAL in needed)
         return [
             f"The Slack app lacks the scope {needed}, so nothing can be said. {FIX}" for needed in essential
         ]
 
     def note_refused(self, method: str, answer: Mapping[str, Any]) -> None:
-        """Record a method's missing scope."""
         needed = _scopes(answer, "needed") or "one that it does not name"
         self._lacking[method] = needed
         if (method, needed) not in self._told:
@@ -235,7 +231,7 @@ class ScopeStatus:
             )
 
     def note_accepted(self, method: str) -> None:
-        """Clear this method's missing scope, also for others."""
+        """Note that the app has this method's scope; other methods that lacked it count as allowed, too."""
         needed = self._lacking.get(method)
         if needed:
             self._lacking = {other: lacks for other, lacks in self._lacking.items() if lacks != needed}
@@ -249,8 +245,6 @@ SHOWN = 3_600.0
 
 
 class RefusedContent:
-    """Last message that Slack refused in every form."""
-
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._at = 0.0
@@ -258,13 +252,11 @@ class RefusedContent:
 
     @property
     def owner_advice(self) -> Sequence[str]:
-        """Sentence about a recent refusal, if any."""
         if not self._last or self._clock.steady() - self._at > SHOWN:
             return ()
         return [self._last]
 
     def record_refusal(self, place: str, thread: str, word: str) -> None:
-        """Record and log a refusal."""
         self._at = self._clock.steady()
         said = f"what was to be said in {place} ({word})"
         self._last = f"Slack refused in every form {said}: it is missing there."
@@ -282,25 +274,24 @@ CHANNEL = frozenset({"channel", "channel_id"})
 
 
 PAGE, MEMBERS = 200, 1_000
-"""Items, and members, per page."""
 
 
 SKEW = 300
-"""Seconds by which clocks may differ: reading overlaps by as much."""
+"""Seconds by which clocks may differ, hence by which readings overlap."""
 
 
 TIMEOUT = 30.0
 
 
 LONGEST_WAIT = 30
-"""Seconds that a call waits for rate limits; a longer Retry-After fails at once."""
+"""Most seconds that a call waits for rate limits; a longer Retry-After fails at once."""
 
 
 SECONDS = re.compile(r"[0-9]{1,9}")
 
 
 AT_ONCE = 2
-"""Attempts before the first pause."""
+"""Attempts made without a pause."""
 
 
 LONGEST_PAUSE = 30.0
@@ -311,14 +302,13 @@ def no_lease_check() -> None:
 
 
 def retry_pause(attempt: int) -> float:
-    """Return seconds before this attempt: exponential, bounded and random."""
+    """Return seconds to wait before this attempt: growing, limited and random."""
     if attempt <= AT_ONCE:
         return 0.0
     return min(2.0 ** min(attempt - AT_ONCE, 9), LONGEST_PAUSE) * uniform(0.5, 1.0)
 
 
 def named(method: Method) -> str:
-    """Return an SDK method's name in Slack's spelling."""
     return str(getattr(method, "__name__", "a method")).replace("_", ".")
 
 
@@ -331,12 +321,12 @@ class WebApi:
     client: AsyncWebClient
     clock: Clock
     died: asyncio.Future[None] = field(default_factory=_future)
-    """Fails when Slack rejects our token, to end the daemon."""
+    """Future that fails when Slack rejects our token, which ends the daemon."""
     scopes: ScopeStatus = field(default_factory=ScopeStatus)
     channel_now: Callable[[str], str] = str
-    """Maps a recorded channel id to its current one."""
+    """Function that maps a recorded channel id to its current one."""
     answered_at: float | None = None
-    """Slack's time in Unix seconds at its last answer; None if unstated."""
+    """Slack's time in Unix seconds at its last answer; None if not stated."""
     _dated: float = 0.0
 
     def now(self) -> float:
@@ -346,7 +336,7 @@ class WebApi:
         return self.answered_at
 
     def time(self) -> float | None:
-        """Return Slack's current time in Unix seconds, or None."""
+        """Return Slack's present time in Unix seconds; None if unknown."""
         if self.answered_at is None:
             return None
         return self.answered_at + self.clock.steady() - self._dated
@@ -363,7 +353,9 @@ class WebApi:
     async def call(
         self, hold: Hold, method: Method, /, patience: int = LONGEST_WAIT, **arguments: Any
     ) -> AsyncSlackResponse:
-        """Call a method, waiting `patience` seconds for rate limits. Raises SlackApiError or OUT_OF_REACH."""
+        """Call a method; wait up to `patience` seconds for rate limits. Raises
+        SlackApiError or OUT_OF_REACH.
+        """
         while True:
             try:
                 return await self.send_request(hold, method, **arguments)
@@ -377,11 +369,10 @@ class WebApi:
     async def call_readonly(
         self, method: Method, /, patience: int = LONGEST_WAIT, **arguments: Any
     ) -> AsyncSlackResponse:
-        """Call a method without effects, which needs no `hold`."""
         return await self.call(no_lease_check, method, patience, **arguments)
 
     async def send_request(self, hold: Hold, method: Method, /, **arguments: Any) -> AsyncSlackResponse:
-        """Send one request; an invalid bot token ends the daemon."""
+        """Send one request; a rejected bot token ends the daemon."""
         hold()
         for name in CHANNEL & arguments.keys():
             arguments[name] = self.channel_now(str(arguments[name]))
@@ -403,7 +394,7 @@ class WebApi:
         return answer
 
     def give_up(self, reason: BaseException) -> None:
-        """End the daemon for this reason; the first counts."""
+        """End the daemon for this reason; only the first reason counts."""
         if not self.died.done():
             self.died.set_exception(reason)
             self.died.exception()  # stops asyncio's complaint if nobody awaits it
@@ -412,7 +403,7 @@ class WebApi:
 async def pages(
     ask: Method, method: Method, key: str, most: int = sys.maxsize, /, **arguments: Any
 ) -> AsyncIterator[list[Item]]:
-    """Yield the items under `key` of up to `most` pages. Raises as `ask` does."""
+    """Yield the items under `key`, page by page, of up to `most` pages. Raises as `ask` does."""
     async for answer in _answers(ask, method, most, limit=PAGE, **arguments):
         page = answer.get(key)
         if not isinstance(page, list):
@@ -421,7 +412,6 @@ async def pages(
 
 
 async def members(ask: Method, method: Method, channel: str, most: int = sys.maxsize) -> set[str]:
-    """Return member ids from up to `most` pages. Raises as `ask` does."""
     found = set[str]()
     async for answer in _answers(ask, method, most, limit=MEMBERS, channel=channel):
         found.update(map(str, answer.get("members") or ()))
@@ -445,7 +435,6 @@ def next_page(answer: AsyncSlackResponse) -> str:
 
 
 def server_time(answer: AsyncSlackResponse) -> float | None:
-    """Return the time in the `Date` header; None if unreadable."""
     said = parsedate_tz(str(answer.headers.get("Date", "")))
     if said is None:
         return None
@@ -456,14 +445,13 @@ def server_time(answer: AsyncSlackResponse) -> float | None:
 
 
 def retry_after(refusal: SlackApiError, longest: int = LONGEST_WAIT) -> int | None:
-    """Return seconds before a retry; None if useless or over `longest`."""
+    """Return the seconds before a retry after a rate limit; None for other errors, or if over `longest`."""
     if slack_error(refusal) != LIMITED:
         return None
     return seconds_of(str(refusal.response.headers.get("Retry-After", "1")), longest)
 
 
 def seconds_of(said: str, longest: int) -> int | None:
-    """Parse a Retry-After; None if invalid or over `longest`."""
     if not SECONDS.fullmatch(said) or int(said) > longest:
         return None
     return max(int(said), 1)
@@ -474,7 +462,7 @@ SLACK = AsyncWebClient.BASE_URL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackAccess:
-    """Tokens and address of a workspace. `headers` go with every request."""
+    """Tokens and address of a workspace. `headers` are sent with every request."""
 
     bot_token: str = field(repr=False)
     app_token: str = field(repr=False)
@@ -483,7 +471,7 @@ class SlackAccess:
 
     @property
     def local(self) -> bool:
-        """True for a rehearsal on this machine: no proxy."""
+        """True for a rehearsal server on this machine, which needs no proxy."""
         return urlsplit(self.base_url).hostname in ("127.0.0.1", "localhost", "::1")
 
 
@@ -516,7 +504,6 @@ async def authenticate(web: WebApi, access: SlackAccess) -> BotIdentity:
 
 
 async def identify_bot(web: WebApi, access: SlackAccess) -> BotIdentity:
-    """Return the bot token's identity. Raises ConfigError, SlackApiError or OUT_OF_REACH."""
     answer = await _proven(web, access, "SLACK_BOT_TOKEN", web.client.auth_test)
     name = str(answer.get("user") or "")
     with suppress(SlackApiError, *OUT_OF_REACH):
@@ -532,7 +519,7 @@ async def identify_bot(web: WebApi, access: SlackAccess) -> BotIdentity:
 
 
 async def socket_url(web: WebApi, access: SlackAccess) -> str:
-    """Return a socket address, valid once.
+    """Return the address of a new socket, valid once.
 
     Raises ConfigError for an invalid token, else SlackApiError or OUT_OF_REACH.
     """
@@ -559,14 +546,13 @@ async def _proven(
 
 
 def quiet_logger(name: str) -> logging.Logger:
-    """Return an errors-only logger."""
     logger = logging.getLogger(name)
     logger.setLevel(logging.ERROR)
     return logger
 
 
 def time_of(item: Item, name: str = "ts") -> float:
-    """Return this ts in Unix seconds; 0 if invalid."""
+    """Return a ts of the item in Unix seconds; 0 if invalid."""
     ts = str(item.get(name))
     if not TS.fullmatch(ts):
         return 0.0

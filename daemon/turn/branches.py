@@ -10,60 +10,37 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from daemon.engine.context import Context
-from daemon.engine.event import Entry, Event, Input, in_seq_order, of_kind, root_of, seqs_of
+from daemon.engine.event import Entry, Event, Input, in_seq_order, of_kind, seqs_of
 from daemon.engine.journal.reader import JournalReader
-from daemon.engine.kinds import QuestionWithdrawn, ThreadEnded, ThreadSpawned, WaitBegan, WaitEnded
-from daemon.kinds import INNER, INNER_WAIT, REMINDER, InternalMessage, ReminderFired, SharedFile, TickDue
+from daemon.engine.kinds import (
+    EntryMatch,
+    InputsReceived,
+    QuestionWithdrawn,
+    ThreadEnded,
+    ThreadSpawned,
+    WaitBegan,
+    WaitEnded,
+)
+from daemon.kinds import (
+    INNER,
+    INNER_WAIT,
+    REMINDER,
+    InternalMessage,
+    QuestionAnswered,
+    ReminderFired,
+    SelfCall,
+    SharedFile,
+    SystemMessage,
+    TickDue,
+)
 from daemon.kinds.conversation_kinds import TIMER_FIRED
 from daemon.prompts.elements import make_element
-
-
-class Tree(Protocol):
-    """The threads under one root, as one of them sees them: its branches, its timers, its messages."""
-
-    thread: str
-    root: str
-    parent: str
-    """The thread above this one; empty in a root."""
-
-    @property
-    def branches(self) -> Sequence[Entry[ThreadSpawned]]:
-        """Those of this thread that have not ended."""
-
-    @property
-    def has_pending_waits(self) -> bool:
-        """Will something come by itself: a branch's answer, or the time of a timer?"""
-
-    def has_thread(self, thread: str) -> bool:
-        """Is there such a thread in this tree?"""
-
-    def refusal(self, wanted: int = 1) -> str:
-        """Why so many more branches cannot be begun: "depth", "children", "branches"; empty: they can."""
-
-    async def spawn(self, label: str, first: InternalMessage) -> Entry[ThreadSpawned]:
-        """Begin a branch with this message. The core assigns its id, from this label where that is free."""
-
-    async def await_answers(self, branches: Sequence[Entry[ThreadSpawned]], *, collect: bool) -> None:
-        """What they come to will be a message to this thread: one each, or collected in one."""
-
-    async def cancel(self) -> Sequence[str]:
-        """Stop its branches, whose answers nobody waits for any more; the ids of these."""
-
-    async def end(self, text: str, status: str = "completed") -> None:
-        """This branch has come to this; all under it is stopped."""
-
-    async def send(self, name: str, to: str, message: InternalMessage) -> bool:
-        """A message to a thread of this tree; False where that has ended."""
-
-    async def set_timer(self, label: str, seconds: float) -> str:
-        """This thread will hear of it in so many seconds; the id of the timer."""
-
-    async def cancel_timer(self, id: str) -> bool:
-        """Will it not fire? Not where there is none of this id."""
-
+from daemon.settings.limits import ITERATIONS
+from daemon.turn.input_policy import last_message_seq
+from daemon.turn.turn import Turn
+from daemon.turn.usage_limits import resets_limit
 
 E = TypeVar("E", bound=Event)
 
@@ -83,30 +60,30 @@ LONGEST_LABEL = 40
 
 
 class Branches:
-    """Implements process.Tree, for one context of one execution. `depth`: how deep branches may go."""
+    """The threads under one root, as the thread of a turn sees them: its branches, timers and messages."""
 
-    def __init__(self, ctx: Context, depth: int) -> None:
-        self._ctx = ctx
-        self._journal = ctx.execution.journal
-        self._depth = depth
-        self.thread = ctx.execution.thread
-        self.root = root_of(self.thread)
-        self.parent = ctx.execution.parent_thread
-        self._since = ctx.execution.first.seq
-        self._spawned: list[Entry[ThreadSpawned]] = []
-        """Those that this run has begun, or read back."""
+    def __init__(self, turn: Turn) -> None:
+        self._ctx = turn.ctx
+        self._journal = turn.journal
+        self._depth = turn.deps.depth
+        self.thread = turn.thread
+        self.root = turn.root
+        self.parent = turn.execution.parent_thread
+        """The thread above this one; empty in a root."""
+        self._since = turn.began_seq
+        self._spawned = turn.spawned
 
     # What there is
 
     @property
-    def branches(self) -> Sequence[Entry[ThreadSpawned]]:
+    def open(self) -> Sequence[Entry[ThreadSpawned]]:
         """Those of this thread that had not ended, and those that it has begun since."""
-        return [*self._open(ThreadSpawned), *self._spawned]
+        return [*self._pending(ThreadSpawned), *self._spawned]
 
     @property
     def timers(self) -> Sequence[Entry[WaitBegan]]:
         """Its timers that had not fired."""
-        return [wait for wait in self._open(WaitBegan) if "timer" in _note(wait)]
+        return [wait for wait in self._pending(WaitBegan) if "timer" in _note(wait)]
 
     @property
     def has_pending_waits(self) -> bool:
@@ -116,7 +93,7 @@ class Branches:
     @property
     def _watches(self) -> Sequence[Entry[WaitBegan]]:
         """Its waits for the answers of branches that had not come."""
-        return [wait for wait in self._open(WaitBegan) if "branches" in _note(wait)]
+        return [wait for wait in self._pending(WaitBegan) if "branches" in _note(wait)]
 
     def has_thread(self, thread: str) -> bool:
         """Is there such a thread in this tree? Under the inner life each branch is a tree of its own."""
@@ -132,7 +109,7 @@ class Branches:
         before = [entry for entry in spawned if entry.seq < self._since]
         return [*before, *self._spawned]
 
-    def _open(self, kind: type[E]) -> list[Entry[E]]:
+    def _pending(self, kind: type[E]) -> list[Entry[E]]:
         """What of this thread was pending as its execution began."""
         closed = set[int]()
         for end in self._journal.tree_entries(
@@ -151,7 +128,7 @@ class Branches:
         if self.thread.count(".") >= self._depth:
             return "depth"
         if self.thread == INNER:  # it has no end: only those count that are at work
-            if len(self.branches) + wanted > MOST_CHILDREN:
+            if len(self.open) + wanted > MOST_CHILDREN:
                 return "children"
             return ""
         children = self._begun(self._journal.thread_entries(self.thread, ThreadSpawned))
@@ -183,7 +160,7 @@ class Branches:
 
     async def cancel(self) -> Sequence[str]:
         """Stop its branches, whose answers nobody waits for any more; the ids of these."""
-        branches = self.branches
+        branches = self.open
         watches = seqs_of(self._watches)
         if watches:
             await self._ctx.unwatch(watches)
@@ -321,3 +298,91 @@ def _collected(ended: Sequence[Entry[ThreadEnded] | None]) -> str:
             lines.append(make_element("missing", index=index, reason=one.event.status))
     inside = "\n".join(lines)
     return f'<fan-out-complete total="{len(ended)}" successful="{successful}">\n{inside}\n</fan-out-complete>'
+
+
+# Reminders, and the wait of the inner life
+
+
+async def send_to_self(turn: Turn, name: str, event: Input) -> None:
+    """Send an input to this very thread: anything that goes on after this turn."""
+    await turn.ctx.send(name, turn.thread, event)
+
+
+async def set_reminder(turn: Turn, reminder: ReminderFired, seconds: float) -> None:
+    """Make this an input of the thread so many seconds after the turn began, or last heard an answer."""
+    note = reminder_as_json(reminder)
+    await turn.ctx.watch(within=seconds, since=turn.began_at, note=note, name="remind")
+
+
+async def begin_wait(
+    turn: Turn,
+    closed: Sequence[int] = (),
+    matching: EntryMatch | None = None,
+    within: float | None = None,
+    *,
+    note: Any,
+) -> None:
+    """Begin the one wait of this thread that no execution is suspended on, in place of the one before.
+
+    The thread hears of it when one of the entries `closed` is closed, one that is `matching` has come, or so
+    many seconds are over.
+    """
+    before = await turn.ctx.record_if_found("waits", lambda: _seqs_of_waits(turn))
+    if before:
+        await turn.ctx.unwatch(before.event.inputs)
+    await turn.ctx.watch(closed=closed, want="any", matching=matching, within=within, note=note)
+
+
+async def current_waits(turn: Turn) -> Sequence[Entry[WaitBegan]]:
+    """Return the waits of this thread that were begun so."""
+    found = await turn.ctx.record_if_found("waits", lambda: _seqs_of_waits(turn))
+    if found is None:
+        return ()
+    return turn.journal.entries_at(found.event.inputs)
+
+
+def _seqs_of_waits(turn: Turn) -> InputsReceived | None:
+    waits = turn.journal.pending_entries(WaitBegan, thread=turn.thread)
+    mine = [entry for entry in waits if not entry.event.resumes and INNER_WAIT in entry.event.note]
+    if not mine:
+        return None
+    return InputsReceived(inputs=tuple(seqs_of(mine)))
+
+
+# Bounds
+
+
+def count_self_calls(turn: Turn) -> int:
+    """Return how often the soul had called itself in this tree since a person spoke, or an owner let it."""
+    tree, since = turn.root, last_message_seq(turn.journal, turn.root, turn.began_seq)
+    if tree == INNER:
+        tree = branch_of(turn.thread)
+    calls = 0
+    for entry in turn.journal.tree_entries(tree, SelfCall, QuestionAnswered, since=since):
+        if entry.seq >= turn.began_seq:
+            break
+        if isinstance(entry.event, SelfCall):
+            calls += 1
+        elif resets_limit(entry.event, turn.owners) == ITERATIONS:
+            calls = 0
+    return calls
+
+
+async def budget_warning(turn: Turn) -> Entry[SystemMessage] | None:
+    """Return the warning that a bound of this tree is near: once at each share, for each consent."""
+    warning = None
+    if not turn.execution.record.is_replaying:
+        warning = await _new_warning(turn)
+    return await turn.ctx.record_if_found("budget", lambda: warning)
+
+
+async def _new_warning(turn: Turn) -> SystemMessage | None:
+    gauge = turn.deps.gauge
+    share = gauge.closest(turn.root)
+    if share is None or not share.warning:
+        return None
+    which = f"{share.resets}:{share.bound}:{share.warning}"
+    since = f"{last_message_seq(turn.journal, turn.root)}:{gauge.count_approvals(turn.root)}"
+    if await turn.claim(f"warned:{turn.root}:{which}:{since}"):
+        return SystemMessage(text=share.in_words)
+    return None

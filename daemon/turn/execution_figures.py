@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -22,12 +23,29 @@ from daemon.kinds import (
     SoulTurnBegan,
     thread_key,
 )
-from daemon.process import ExecutionFigures, Turn
 from daemon.prompts.elements import parse_labels
-from daemon.prompts.prompt_catalogue import LABELS_TEXT, fill_prompt
+from daemon.prompts.prompt_catalogue import LABELS_TEXT
 from daemon.turn.history import executions_of_train
+from daemon.turn.turn import Turn
 
 ACTED = re.compile(r'<result of="([^"]*)">')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionFigures:
+    """The figures of one matter: of one execution, or of all steps of open thought, with their branches.
+
+    `usd` was billed; `worth` is the price of the same if nothing is billed, in a rehearsal. `link` leads to
+    the thread on the page; empty if there is no address.
+    """
+
+    processes: tuple[str, ...]
+    actions: tuple[str, ...]
+    calls: int
+    tokens: int
+    usd: float
+    worth: float
+    link: str
 
 
 def execution_figures(journal: JournalReader, execution: str, console: str) -> ExecutionFigures:
@@ -102,17 +120,29 @@ def _last(journal: JournalReader, thread: str) -> str:
     return began.event.execution
 
 
+def figures_of_turn(turn: Turn) -> ExecutionFigures | None:
+    """Return what this execution has done, with its train of thought.
+
+    For one that stands apart, return what the one before it did.
+    """
+    execution = turn.execution.id
+    if turn.apart is not None:
+        execution = last_execution(turn.journal, turn.thread)
+    if not execution:
+        return None
+    return execution_figures(turn.journal, execution, turn.deps.console)
+
+
 REHEARSED_TEXT = "prompts/sentences/trace_rehearsed"
 """The text that stands for the cost where nothing is billed."""
 
 
 def trace_text(turn: Turn) -> str:
     """What was done here last, or is done now."""
-    facts = turn.figures_of_turn()
+    facts = figures_of_turn(turn)
     if facts is None:
-        return fill_prompt(turn, "prompts/sentences/nothing_traced")
-    told = fill_prompt(
-        turn,
+        return turn.prompt("prompts/sentences/nothing_traced")
+    told = turn.prompt(
         "prompts/trace",
         processes=" → ".join(_labelled(turn, facts.processes)),
         actions=", ".join(_labelled(turn, facts.actions)) or "none",
@@ -121,7 +151,7 @@ def trace_text(turn: Turn) -> str:
         cost=_cost(turn, facts),
     )
     if facts.link:
-        told += "\n" + fill_prompt(turn, "prompts/sentences/trace_link", link=facts.link)
+        told += "\n" + turn.prompt("prompts/sentences/trace_link", link=facts.link)
     return told
 
 
@@ -129,7 +159,7 @@ def _cost(turn: Turn, facts: ExecutionFigures) -> str:
     """Return what was billed; in a rehearsal say that nothing was, and what a real model would have cost."""
     if facts.usd or not facts.worth:
         return f"${facts.usd:.4f}"
-    return fill_prompt(turn, REHEARSED_TEXT, worth=f"${facts.worth:.4f}")
+    return turn.prompt(REHEARSED_TEXT, worth=f"${facts.worth:.4f}")
 
 
 def _labelled(turn: Turn, names: Sequence[str]) -> list[str]:

@@ -25,7 +25,7 @@ from weakref import WeakKeyDictionary
 
 from daemon.engine.event import Entry, Input, InputRank, context_of, of_kind, seqs_of
 from daemon.engine.execution import Execution
-from daemon.engine.journal.reader import JournalReader
+from daemon.engine.journal.reader import ALWAYS, JournalReader
 from daemon.engine.kinds import InputSent, InputsReceived, ThreadSpawned
 from daemon.engine.program import InputSelection as EngineTaken
 from daemon.engine.program import question_answered_by
@@ -551,3 +551,11 @@ INITIAL_PROCESS = "conversation"
 
 EXPERT_PROCESS = "expert"
 """The playbook that only Escalate leads to, with a model of its own."""
+
+
+def last_message_seq(journal: JournalReader, root: str, before: int = ALWAYS) -> int:
+    """Return the seq of the last message to the soul in this tree; 0 if there was none."""
+    word = journal.latest_of_kind(root, IncomingMessage, before=before)
+    if word is None:
+        return 0
+    return word.seq

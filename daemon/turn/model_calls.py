@@ -46,7 +46,8 @@ from typing import Any
 
 from daemon.answers.private_words import without_private_sections
 from daemon.claude.availability import USABLE_REPLIES, ModelReport, failure_of_call
-from daemon.claude.requests import QueuedRequest, RequestUrgency, estimate_tokens, is_listed
+from daemon.claude.models import is_listed
+from daemon.claude.requests import QueuedRequest, RequestUrgency, estimate_tokens
 from daemon.engine.context import Context
 from daemon.engine.event import Entry, canonical_json, digest_of_json, of_kind, root_of, seqs_of
 from daemon.engine.exceptions import JournalDamaged, JournalError, Unavailable
@@ -71,9 +72,7 @@ from daemon.kinds import (
     prompt_chunk_key,
 )
 from daemon.memory import Memory, WorkingMemory
-from daemon.model import ACCOUNT, EVERYWHERE, AccountFault, Hear, ModelReply, Role
-from daemon.soul.scope import Scope
-from daemon.soul.world import TurnDependencies
+from daemon.model import ACCOUNT, EVERYWHERE, AccountFault, Hear, Kept, ModelReply, Oddity, Role
 from daemon.turn.input_policy import FirstWordWait, is_background_only
 from daemon.turn.recall import (
     PLAIN_CALL,
@@ -81,8 +80,10 @@ from daemon.turn.recall import (
     entry_as_memory,
     memory_as_shown,
     plan_shortening,
+    recall_kept,
     shorten_memory,
 )
+from daemon.turn.turn import Turn, TurnDependencies
 from daemon.turn.usage_limits import ReadingAllowance
 
 
@@ -137,36 +138,36 @@ class OwnerNotice:
     cause: int | None = None
 
 
-async def alert_owners(world: TurnDependencies, execution: Execution, call: Entry[ModelCall]) -> None:
+async def alert_owners(deps: TurnDependencies, execution: Execution, call: Entry[ModelCall]) -> None:
     """Let the owners know what a failed call tells of the account, if it does, and they do not know yet."""
     fault = failure_of_call(call.event)
     if fault.failure not in ACCOUNT:
         return
     notice = OwnerNotice(
         about=fault.subject,
-        what=world.reach.advice(fault),
+        what=deps.reach.advice(fault),
         text="mend",
-        is_news=partial(_is_mended, world, fault),
+        is_news=partial(_is_mended, deps, fault),
         cause=call.seq,
     )
-    await _tell_owners(world, notice, execution.check_lease)
+    await _tell_owners(deps, notice, execution.check_lease)
 
 
-async def watch_models(world: TurnDependencies) -> None:
+async def watch_models(deps: TurnDependencies) -> None:
     """Tell the owners of each model that has been away, or slow, for some minutes, until cancelled."""
-    while world.owners:
-        await world.clock.sleep(LOOK)
+    while deps.owners:
+        await deps.clock.sleep(LOOK)
         try:
-            lasting = [one for one in world.reach.reports if one.seen - one.since >= LASTING]
-            for notice in _notices(world, lasting):
-                await _tell_owners(world, notice, _free)
+            lasting = [one for one in deps.reach.reports if one.seen - one.since >= LASTING]
+            for notice in _notices(deps, lasting):
+                await _tell_owners(deps, notice, _free)
         except JournalError as error:
             log.info("The owners are told of the model later: %s", error)  # the journal said why
 
 
-def _notices(world: TurnDependencies, reports: Sequence[ModelReport]) -> Iterator[OwnerNotice]:
+def _notices(deps: TurnDependencies, reports: Sequence[ModelReport]) -> Iterator[OwnerNotice]:
     """One notice of all models that are away, and one of all that are slow. The account has its own."""
-    now = world.clock.now()
+    now = deps.clock.now()
     away = [one for one in reports if not one.slow and one.failure not in ACCOUNT]
     slow = [one for one in reports if one.slow and not one.is_usual]
     for text, alike in (("away", away), ("slow", slow)):
@@ -185,56 +186,56 @@ def _free() -> None:
     """Hold nothing: the afterthought that follows has a key of its own."""
 
 
-async def _tell_owners(world: TurnDependencies, notice: OwnerNotice, hold: Hold) -> None:
-    reach = world.reach
-    now = world.clock.steady()
-    for owner in world.owners:
+async def _tell_owners(deps: TurnDependencies, notice: OwnerNotice, hold: Hold) -> None:
+    reach = deps.reach
+    now = deps.clock.steady()
+    for owner in deps.owners:
         if not reach.may_tell_owner(owner, notice.about):
             continue
         reach.mark_owner_told(owner, notice.about, until=now + QUIET)
         try:
-            thread = await world.speaker.open_dm(owner, hold)
+            thread = await deps.speaker.open_dm(owner, hold)
         except PostFailed as error:
             log.warning("The owner %s could not be told: %s.", owner, error)
         else:
             hold()
-            await _leave(world, notice, thread)
+            await _leave(deps, notice, thread)
 
 
-async def report_slack_refusal(scope: Scope, word: str) -> None:
+async def report_slack_refusal(turn: Turn, word: str) -> None:
     """Let the owners know that Slack refused, with this word, every form of something.
 
     That it cannot say this to an owner is no news for owners.
     """
-    world, first = scope.world, scope.execution.first.event
-    world.speaker.report_left_out(scope.thread, word)
+    deps, first = turn.deps, turn.execution.first.event
+    deps.speaker.report_left_out(turn.thread, word)
     if isinstance(first, SoulTurnBegan) and first.process == NOTICING:
         return
-    opened = world.journal.latest_of_kind(scope.thread, ConversationOpened)
-    place = opened.event.place if opened else scope.thread
+    opened = deps.journal.latest_of_kind(turn.thread, ConversationOpened)
+    place = opened.event.place if opened else turn.thread
     notice = OwnerNotice(about=REFUSED, what=f"in {place} ({word}).", text=REFUSED, is_news=lambda _: True)
-    await _tell_owners(world, notice, scope.hold)
+    await _tell_owners(deps, notice, turn.check_lease)
 
 
-async def _leave(world: TurnDependencies, notice: OwnerNotice, thread: str) -> None:
+async def _leave(deps: TurnDependencies, notice: OwnerNotice, thread: str) -> None:
     """An afterthought for the owner's conversation, if there is none about this yet."""
-    journal = world.journal
+    journal = deps.journal
     last = None
     before = 0
     for entry in journal.thread_entries(thread, BackgroundTask):
         told = entry.event
         if told.process == NOTICING and told.params.get("about") == notice.about:
             last, before = entry, entry.seq
-    if last is None or _is_news(world, notice, last):
+    if last is None or _is_news(deps, notice, last):
         params = {"about": notice.about, "what": notice.what, "text": notice.text}
         event = BackgroundTask(process=NOTICING, params=params)
         key = f"alarm:{thread}:{notice.about}:{before}"
         await journal.append(thread, event, key=key, author="core", cause=notice.cause)
 
 
-def _is_news(world: TurnDependencies, notice: OwnerNotice, last: Entry[BackgroundTask]) -> bool:
+def _is_news(deps: TurnDependencies, notice: OwnerNotice, last: Entry[BackgroundTask]) -> bool:
     """Was it mended since the owner was told last, or was that long ago?"""
-    past = world.clock.now() - last.at
+    past = deps.clock.now() - last.at
     if not 0 <= past < AGAIN:  # long ago, or dated by a clock that was ahead
         return True
     if past < QUIET:
@@ -242,9 +243,9 @@ def _is_news(world: TurnDependencies, notice: OwnerNotice, last: Entry[Backgroun
     return notice.is_news(last)
 
 
-def _is_mended(world: TurnDependencies, fault: AccountFault, last: Entry[BackgroundTask]) -> bool:
+def _is_mended(deps: TurnDependencies, fault: AccountFault, last: Entry[BackgroundTask]) -> bool:
     """Has a model answered since then that shows this fault to be over?"""
-    for call in world.journal.entries_of_kind(ModelCall, since=last.seq):
+    for call in deps.journal.entries_of_kind(ModelCall, since=last.seq):
         if call.event.outcome in USABLE_REPLIES and fault.is_mended_by(call.event.model):
             return True
     return False
@@ -447,7 +448,7 @@ class LiveCall:
 
 
 class LiveCalls:
-    """All calls that are on their way. Implements ports.Onlookers."""
+    """All calls that are on their way, for whoever looks. Nothing of them is kept."""
 
     def __init__(self) -> None:
         self._attempts: dict[int, LiveCall] = {}
@@ -537,7 +538,7 @@ class CallRequest:
     last: bool = False
 
 
-async def call_once(world: TurnDependencies, ctx: Context, wanted: CallRequest) -> Entry[ModelCall]:
+async def call_once(deps: TurnDependencies, ctx: Context, wanted: CallRequest) -> Entry[ModelCall]:
     """One model call, tried once and recorded whatever came of it; a recorded one is never paid again."""
 
     async def made(calling: CallAttempt) -> Entry[ModelCall]:
@@ -545,17 +546,17 @@ async def call_once(world: TurnDependencies, ctx: Context, wanted: CallRequest) 
             wanted.name, calling.saw, calling.send, ModelCall, subject=calling.model, patient=False
         )
 
-    done = await _fitted(world, ctx, wanted, made)
+    done = await _fitted(deps, ctx, wanted, made)
     if done.seq > ctx.execution.epoch:
         if done.event.outcome == "failed":
-            await alert_owners(world, ctx.execution, done)
+            await alert_owners(deps, ctx.execution, done)
         elif done.event.outcome in USABLE_REPLIES:
             ctx.execution.around.succeeded(done.event.model)
     return done
 
 
-async def call_interruptibly(
-    world: TurnDependencies, ctx: Context, wanted: CallRequest
+async def call_until_spoken_to(
+    deps: TurnDependencies, ctx: Context, wanted: CallRequest
 ) -> Entry[ModelCall] | Sequence[Entry[PersonMessage]]:
     """One that waits until the model can be reached, unless somebody speaks meanwhile: then what they said,
     which is answered, too, by whoever asks again with it in mind."""
@@ -570,15 +571,15 @@ async def call_interruptibly(
             interruptible=True,
         )
 
-    came = await _fitted(world, ctx, wanted, made)
+    came = await _fitted(deps, ctx, wanted, made)
     if isinstance(came.event, ModelCall):
         return came
-    said: list[Entry[Any]] = of_kind(PersonMessage, world.journal.entries_at(came.event.inputs))
+    said: list[Entry[Any]] = of_kind(PersonMessage, deps.journal.entries_at(came.event.inputs))
     ctx.accept(said)
     return said
 
 
-async def call_until_answered(world: TurnDependencies, ctx: Context, wanted: CallRequest) -> Entry[ModelCall]:
+async def call_until_answered(deps: TurnDependencies, ctx: Context, wanted: CallRequest) -> Entry[ModelCall]:
     """One that waits until the model can be reached, whatever is said meanwhile: for what runs in parallel.
 
     Raises Unavailable when it was tried for long enough.
@@ -589,11 +590,11 @@ async def call_until_answered(world: TurnDependencies, ctx: Context, wanted: Cal
             wanted.name, calling.saw, calling.send_or_raise, ModelCall, subject=calling.model
         )
 
-    return await _fitted(world, ctx, wanted, made)
+    return await _fitted(deps, ctx, wanted, made)
 
 
 async def _fitted(
-    world: TurnDependencies,
+    deps: TurnDependencies,
     ctx: Context,
     wanted: CallRequest,
     made: Callable[[CallAttempt], Awaitable[Entry[Any]]],
@@ -601,10 +602,10 @@ async def _fitted(
     """The call with a prompt that its model takes; asked once more, with less, where it was refused for its
     size."""
     async with AsyncExitStack() as purse:
-        calling = CallAttempt(world, ctx, wanted, purse)
+        calling = CallAttempt(deps, ctx, wanted, purse)
         memory = await fit_prompt(ctx, wanted.memory, calling.model, calling.excess_tokens())
         if memory is not wanted.memory:
-            calling = CallAttempt(world, ctx, replace(wanted, memory=memory), purse)
+            calling = CallAttempt(deps, ctx, replace(wanted, memory=memory), purse)
         done = await made(calling)
     if not (isinstance(done.event, ModelCall) and done.event.is_too_long):
         return done
@@ -612,7 +613,7 @@ async def _fitted(
     if less is None:
         return done
     async with AsyncExitStack() as purse:
-        return await made(CallAttempt(world, ctx, replace(wanted, memory=less), purse))
+        return await made(CallAttempt(deps, ctx, replace(wanted, memory=less), purse))
 
 
 class CallAttempt:
@@ -623,28 +624,28 @@ class CallAttempt:
     """
 
     def __init__(
-        self, world: TurnDependencies, ctx: Context, wanted: CallRequest, purse: AsyncExitStack
+        self, deps: TurnDependencies, ctx: Context, wanted: CallRequest, purse: AsyncExitStack
     ) -> None:
-        self._world = world
+        self._deps = deps
         self._ctx = ctx
         self._wanted = wanted
         self._purse = purse
         memory = memory_as_shown(wanted.name, wanted.memory)
         if not wanted.private:
             memory = without_private_sections(memory)
-        asked = world.llm.request(memory, wanted.role, wanted.schema)
+        asked = deps.llm.request(memory, wanted.role, wanted.schema)
         self.model = str(asked["model"])
         written = canonical_json(asked)  # once: a prompt may be long
         self.saw = digest_of_json(written)
         self._size = len(written)
         # The bounds follow from the name, and are no part of what the model sees.
-        self.request = world.llm.bounded_request(
+        self.request = deps.llm.bounded_request(
             asked, max_answer_tokens(wanted.name), wanted.stop_sequences, likeliest=wanted.name == PLAIN_CALL
         )
 
     def excess_tokens(self, *, refused: bool = False) -> int:
         """How many tokens too many its prompt has; `refused`: the server would not take it as it is."""
-        return self._world.llm.excess_tokens(self.request, self._size, refused=refused)
+        return self._deps.llm.excess_tokens(self.request, self._size, refused=refused)
 
     async def send_or_raise(self) -> ModelCall:
         """Send it; raises Unavailable where the model cannot be reached."""
@@ -655,7 +656,7 @@ class CallAttempt:
         if made.outcome == "failed" and not (may_be_partial and made.text):
             tried = await self._ctx.append_note(made, "tried")
             await self._purse.aclose()
-            await alert_owners(self._world, self._ctx.execution, tried)
+            await alert_owners(self._deps, self._ctx.execution, tried)
             subject = self.model
             if made.failure in EVERYWHERE:
                 subject = ""
@@ -677,9 +678,9 @@ class CallAttempt:
         if execution.is_in_outage:
             hear = None  # half answers would pile up while it lasts
         root = root_of(execution.thread)
-        self._purse.enter_context(self._world.gauge.count_call_in_flight(root))
-        self._purse.enter_context(self._world.reach.track_call(self.model, root))
-        amount = self._world.llm.highest_cost(self.request, self._size)
+        self._purse.enter_context(self._deps.gauge.count_call_in_flight(root))
+        self._purse.enter_context(self._deps.reach.track_call(self.model, root))
+        amount = self._deps.llm.highest_cost(self.request, self._size)
         reached = None
         if self._wanted.ledger:
             reserved = self._wanted.ledger.reserve(amount, last=self._wanted.last)
@@ -691,25 +692,23 @@ class CallAttempt:
             reply = ModelReply(outcome="over-budget", model=self.model, failure=reached or self._why(amount))
         await execution.wait_until_all_saved()  # the call did not wait, but names what it saw
         made = await self._event(reply)
-        self._world.reach.note_call(made)
+        self._deps.reach.note_call(made)
         return made
 
     async def _in_turn(self, amount: float, hear: Hear | None) -> ModelReply | None:
         """The reply, when its turn has come in the queue; None where the budget does not allow it by then."""
-        world, execution = self._world, self._ctx.execution
-        held = world.budget.reserve(amount, execution.stopping)
-        if not world.budget.can_spend(amount):  # nobody stands in a queue to be refused
+        deps, execution = self._deps, self._ctx.execution
+        held = deps.budget.reserve(amount, execution.stopping)
+        if not deps.budget.can_spend(amount):  # nobody stands in a queue to be refused
             await self._purse.enter_async_context(held)
             return None
         urgency = urgency_of(execution, reading=self._wanted.ledger is not None)
         async with AsyncExitStack() as waiting:
             wait = None
             if urgency is RequestUrgency.PERSON:
-                first_word = world.waits.track_wait(
-                    execution, world.clock.steady(), anew=is_listed(self.model)
-                )
+                first_word = deps.waits.track_wait(execution, deps.clock.steady(), anew=is_listed(self.model))
                 wait = await waiting.enter_async_context(first_word)
-            in_queue = world.queue.admitted(self.model, urgency, execution.thread, execution.stopping)
+            in_queue = deps.queue.admitted(self.model, urgency, execution.thread, execution.stopping)
             place = await waiting.enter_async_context(in_queue)
             if not await self._purse.enter_async_context(held):
                 return None
@@ -719,7 +718,7 @@ class CallAttempt:
     async def _sent(self, hear: Hear | None, place: QueuedRequest) -> ModelReply:
         """The reply to the request; a call of a reading is broken off when the time of that is over."""
         execution, ledger = self._ctx.execution, self._wanted.ledger
-        send = self._world.llm.call
+        send = self._deps.llm.call
         if ledger is None:
             reply = await send(self.request, hear, execution.check_lease, place.over)
         else:
@@ -734,7 +733,7 @@ class CallAttempt:
 
     def _why(self, amount: float) -> str:
         """Why the day's budget lets no call through that may cost so much; empty where another day may."""
-        if amount > self._world.budget.daily:
+        if amount > self._deps.budget.daily:
             return TOO_DEAR
         return ""
 
@@ -744,11 +743,11 @@ class CallAttempt:
 
         Nothing of an answer is heard while people are being told that it takes long.
         """
-        onlookers = self._world.onlookers
-        if onlookers is None:
+        show_call = self._deps.show_call
+        if show_call is None:
             yield hear
             return
-        with onlookers.attempt(self._ctx.execution.thread, self._ctx.current_key, self._wanted.name) as look:
+        with show_call(self._ctx.execution.thread, self._ctx.current_key, self._wanted.name) as look:
 
             async def heard(delta: str) -> bool | None:
                 look(delta)
@@ -763,8 +762,8 @@ class CallAttempt:
     async def _parts(self) -> Parts:
         """What names the entries that the conversation comes from; what was paid for waits for a journal
         that cannot be written."""
-        world, seqs = self._world, tuple(self._seqs())
-        return await retry_until_written(world.clock, chunk_entries, world.journal, self._ctx.execution, seqs)
+        deps, seqs = self._deps, tuple(self._seqs())
+        return await retry_until_written(deps.clock, chunk_entries, deps.journal, self._ctx.execution, seqs)
 
     def _seqs(self) -> Iterator[int]:
         """The entries that the conversation comes from, in order."""
@@ -806,3 +805,96 @@ class CallAttempt:
             seconds=reply.seconds,
             tries=reply.tries,
         )
+
+
+# For a turn
+
+
+async def call_model(
+    turn: Turn,
+    name: str,
+    memory: WorkingMemory,
+    role: Role,
+    hear: Hear | None = None,
+    schema: Schema | None = None,
+    *,
+    stop_sequences: Sequence[str] = (),
+) -> Entry[ModelCall]:
+    """Call a model once, and record the result: `cancelled` if someone stopped the soul meanwhile.
+
+    A recorded call is never paid again. The first of the `stop_sequences` ends the answer.
+    """
+    wanted = CallRequest(
+        name=name,
+        memory=memory,
+        role=role,
+        hear=hear,
+        schema=schema,
+        wording=sorted(turn.wording),
+        people=turn.people,
+        suffix=turn.tag_suffix,
+        stop_sequences=stop_sequences,
+    )
+    return await call_once(turn.deps, turn.ctx, wanted)
+
+
+async def call_interruptibly(
+    turn: Turn,
+    name: str,
+    memory: WorkingMemory,
+    role: Role,
+    hear: Hear | None = None,
+    schema: Schema | None = None,
+    *,
+    stop_sequences: Sequence[str] = (),
+    partial: bool = False,
+    private: bool = True,
+) -> tuple[WorkingMemory, Entry[ModelCall]]:
+    """Call a model, and hear what people say while it cannot be reached.
+
+    The memory grows by what was heard meanwhile, which is answered, too. Not for what runs in parallel. With
+    `partial` an answer that broke off is an answer. Without `private`, the private sections of earlier
+    answers are left out of what the model sees.
+    """
+    wanted = CallRequest(
+        name=name,
+        memory=memory,
+        role=role,
+        hear=hear,
+        schema=schema,
+        wording=sorted(turn.wording),
+        people=turn.people,
+        suffix=turn.tag_suffix,
+        stop_sequences=stop_sequences,
+        partial=partial,
+        private=private,
+    )
+    while True:
+        came = await call_until_spoken_to(turn.deps, turn.ctx, wanted)
+        if isinstance(came, Entry):
+            return wanted.memory, came
+        memory = wanted.memory.with_memory(*recall_kept(came, turn.tag_suffix))
+        wanted = replace(wanted, memory=memory, wording=sorted(turn.wording))
+
+
+async def uses_plain_mode(turn: Turn, role: Role) -> bool:
+    """Return True, and record it, if this model is asked for plain words, not for sections."""
+    found = await turn.ctx.record_if_found("form", lambda: turn.deps.reach.forms.choose_form(role))
+    return found is not None
+
+
+def note_form_kept(turn: Turn, role: Role, kept: Kept) -> None:
+    """Note if an answer of this model kept the form it was to have; one that is read back is known."""
+    if not turn.execution.record.is_replaying:
+        turn.deps.reach.forms.note_answer(role, kept)
+
+
+def report_odd_answer(turn: Turn, model: str, what: Oddity) -> None:
+    """Tell health of an answer that was odd in this way; one that is read back was told before."""
+    if not turn.execution.record.is_replaying:
+        turn.deps.reach.note_odd_answer(model, what)
+
+
+def window_tokens(turn: Turn) -> int:
+    """Return how many tokens the models take that speak and sum up, prompt and answer together."""
+    return min(turn.deps.llm.window("speak"), turn.deps.llm.window("fast"))

@@ -45,10 +45,10 @@ from daemon.kinds import (
 from daemon.memory import Memory
 from daemon.ports import EarlierMessages, EarlierMessageSource
 from daemon.prompts.elements import escape_tags
-from daemon.prompts.prompt_catalogue import fill_prompt
-from daemon.soul.turn import Turn
 from daemon.turn.questions import remove_buttons
 from daemon.turn.recall import entry_as_memory, recall_kept
+from daemon.turn.speech import whisper
+from daemon.turn.turn import Turn
 
 PATIENCE = 30.0
 """Seconds that an answer waits for it."""
@@ -75,7 +75,7 @@ async def _overhear(turn: Turn, place: ConversationOpened, key: str) -> Sequence
     unasked = _said_unasked(turn, place)
     if (place.is_whole and not unasked) or not _is_wanted(turn):
         return ()
-    earlier = await _fetch(turn, turn.world.surroundings)
+    earlier = await _fetch(turn, turn.deps.surroundings)
     found = await _kept(turn, earlier, unasked)
     turn.add_earlier_messages(await turn.execution.append_soon(found, key))
     return earlier.called if earlier else ()
@@ -88,7 +88,7 @@ def _may_be_fetched(turn: Turn) -> bool:
 
 def _said_unasked(turn: Turn, place: ConversationOpened) -> Sequence[int]:
     """What the soul itself said there, and is answered now."""
-    root = turn.world.people.places.find_unprompted(place.team, place.channel, place.ts)
+    root = turn.deps.people.places.find_unprompted(place.team, place.channel, place.ts)
     if not root:
         return []
     return [root]
@@ -122,7 +122,7 @@ async def _fetch(turn: Turn, surroundings: EarlierMessageSource) -> EarlierMessa
     ends = (
         fetching,
         asyncio.create_task(turn.execution.stopping.wait()),
-        asyncio.create_task(turn.world.clock.sleep(PATIENCE)),
+        asyncio.create_task(turn.deps.clock.sleep(PATIENCE)),
     )
     try:
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -158,7 +158,7 @@ async def import_dm_context(turn: Turn) -> None:
 
 def _said_elsewhere(turn: Turn) -> list[Memory]:
     """What was said in this DM and is new to this thread: what was kept, then what waits for an answer."""
-    dms, past = turn.world.pasts.dms, turn.past
+    dms, past = turn.deps.pasts.dms, turn.past
     if past.carried or past.memories:
         kept = dms.kept_elsewhere(turn.thread, past.carried, turn.began_seq)
     else:
@@ -169,7 +169,7 @@ def _said_elsewhere(turn: Turn) -> list[Memory]:
 
 def _waiting(turn: Turn) -> Sequence[Entry[IncomingMessage]]:
     """What was said in other conversations of this DM, and has no answer yet."""
-    dms = turn.world.pasts.dms
+    dms = turn.deps.pasts.dms
     waiting = []
     for said in turn.journal.pending_entries(IncomingMessage):
         elsewhere = said.thread != turn.thread and dms.are_same_dm(said.thread, turn.thread)
@@ -184,7 +184,7 @@ async def recall_restart_log(turn: Turn) -> None:
         return
     lines = [_done(entry) for entry in turn.execution.restart_log if not entry.event.taken_from]
     done = "\n".join([line for line in lines if line])
-    words = fill_prompt(turn, "prompts/interrupted", log=done or "nothing yet")
+    words = turn.prompt("prompts/interrupted", log=done or "nothing yet")
     log = await turn.record(RestartLog(text=words))
     turn.restart_log = entry_as_memory(log)
     said = [entry_as_memory(entry, turn.tag_suffix) for entry in _said_since(turn)]
@@ -233,8 +233,8 @@ def _said_since(turn: Turn) -> Sequence[Entry[Any]]:
 async def report_void_answers(turn: Turn, answers: Sequence[Entry[Input]]) -> None:
     """Whoever pressed what nobody asks any more is told so, and the buttons of that go."""
     for given in of_kind(ButtonPress, answers):
-        sentence = fill_prompt(turn, "prompts/sentences/changed")
-        await turn.whisper(f"void-{given.seq}", given.event.user, sentence)
+        sentence = turn.prompt("prompts/sentences/changed")
+        await whisper(turn, f"void-{given.seq}", given.event.user, sentence)
     for asked in _left(turn):
         await remove_buttons(turn, asked, "")
 

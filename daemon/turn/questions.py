@@ -7,10 +7,10 @@ A wish is answered once: whoever ends the execution that asks it tells the branc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 from daemon.engine.event import PART, Entry, Input, fingerprint, of_kind, parent_of, part_key, seqs_of
 from daemon.engine.journal.reader import JournalReader
@@ -27,16 +27,118 @@ from daemon.kinds import (
     SoulTurnBegan,
     SoulTurnEnded,
     SpeechFinished,
+    UnpromptedMessage,
+    UnpromptedOutcome,
 )
+from daemon.kinds.inner_life_kinds import Became
+from daemon.knowledge.visibility import Visibility
 from daemon.memory import Memory
 from daemon.ports import Button, ButtonRow
-from daemon.process import NO_ANSWER, Answer, Question
 from daemon.prompts.elements import clean_name_text, parse_labels
-from daemon.soul.errand import first_input, report_outcome
-from daemon.soul.voice import Voice
 from daemon.turn.branches import watches_of_thread
 from daemon.turn.recall import entry_as_memory, recall_kept
-from daemon.turn.speech import is_broken_off, speech_key_of
+from daemon.turn.speech import is_broken_off, speech_at, speech_key_of
+from daemon.turn.turn import Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question for which an execution waits without holding anything.
+
+    `text` is said, if any. `to` may answer (ids of people), those in `owners` as long as they own the soul.
+    With `choices` a press answers, else the next message of one of them; with `resumes`, a message that says
+    no more than "go on". After `wait` seconds nobody can answer any more. `about` is recorded with it.
+    """
+
+    text: str = ""
+    to: Sequence[str] = ()
+    owners: Sequence[str] = ()
+    choices: Sequence[Button] = ()
+    resumes: bool = False
+    wait: float | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The answer to a question: the value of a choice, or the words, and by whom; both empty if by nobody.
+
+    `at` is its time (Unix seconds). `memories` are the question, everything that the thread kept meanwhile,
+    and the answer. `more`: something else was said meanwhile.
+    """
+
+    value: str
+    by: str
+    at: float
+    memories: tuple[Memory, ...] = ()
+    more: bool = False
+
+
+NO_ANSWER = Answer(value="", by="", at=0.0)
+"""The answer if nobody may give one, or can any more."""
+
+
+def first_input(journal: JournalReader, execution: str) -> Entry[Any]:
+    """Return the first of the inputs that this execution was begun for."""
+    began = cast(Entry[SoulTurnBegan], journal.get(f"{execution}/began"))
+    return journal.entry(began.event.inputs[0])
+
+
+# Messages of the inner life
+
+
+def unprompted_message(turn: Turn) -> UnpromptedMessage | None:
+    """Return the message that the inner life wants said here, if that is what this turn is about.
+
+    Then the turn says it, or asks an owner whether it may.
+    """
+    wanted = _unprompted_message_of(turn.journal, turn.execution.id)
+    if wanted is None:
+        return None
+    return wanted.event
+
+
+def _unprompted_message_of(journal: JournalReader, execution: str) -> Entry[UnpromptedMessage] | None:
+    first = first_input(journal, execution)
+    if isinstance(first.event, UnpromptedMessage):
+        return first
+    return None
+
+
+async def may_still_say(turn: Turn) -> bool:
+    """Return True if that message may still be known where it is to be said: others can read there by now."""
+    wanted = unprompted_message(turn)
+    assert wanted
+    there = wanted.to or turn.thread
+
+    async def judged() -> str:
+        await turn.deps.people.places.update()
+        views = Visibility(turn.deps.people.places)
+        if views.may_know(there, wanted.view, wrote=wanted.by):
+            return "yes"
+        return "no"
+
+    said = await turn.effect("may-say", {"to": there}, judged, repeatable=True)
+    return said.event.text == "yes"
+
+
+async def report_unprompted_outcome(turn: Turn, outcome: Became, execution: str = "") -> None:
+    """Tell the inner life the outcome of its message: the first report counts.
+
+    `execution` is the one that was to say it, if not this turn's. No step: whoever ends that execution has
+    steps of its own, and finds here that it was done.
+    """
+    wanted = _unprompted_message_of(turn.journal, execution or turn.execution.id)
+    if wanted is None:
+        return
+    key = f"said-out:{wanted.key}"
+    if turn.journal.get(key) is None:
+        there = wanted.event.to or turn.thread
+        told = UnpromptedOutcome(by=wanted.event.by, to=there, outcome=outcome)
+        await turn.execution.append(told, key, cause=wanted.seq)
+
+
+# Questions
 
 
 def two_buttons(text: str, yes: str, no: str) -> tuple[Button, Button]:
@@ -47,7 +149,7 @@ def two_buttons(text: str, yes: str, no: str) -> tuple[Button, Button]:
     return agree, decline
 
 
-async def send_branch_question(turn: Voice, key: str, question: Question) -> None:
+async def send_branch_question(turn: Turn, key: str, question: Question) -> None:
     """The root is to ask it. Part of the question, and no step: where that is recorded, so is this."""
     wished = part_key(key, "wish")
     if turn.journal.get(wished):
@@ -73,8 +175,8 @@ def branch_question_of(journal: JournalReader, execution: str) -> BranchQuestion
     return None
 
 
-def branch_question(turn: Voice) -> Question | None:
-    """The question of the wish that this turn is about, to those who can read this conversation."""
+def branch_question(turn: Turn) -> Question | None:
+    """Return the question that a branch wants asked here, to those who can read it; None for other turns."""
     wish = branch_question_of(turn.journal, turn.execution.id)
     if wish is None:
         return None
@@ -88,7 +190,7 @@ def branch_question(turn: Voice) -> Question | None:
     )
 
 
-def asking_branch(turn: Voice) -> Sequence[int]:
+def asking_branch(turn: Turn) -> Sequence[int]:
     """The branch that wished to ask this: where it ends, nobody needs to answer any more."""
     wish = branch_question_of(turn.journal, turn.execution.id)
     if wish is None:
@@ -97,9 +199,11 @@ def asking_branch(turn: Voice) -> Sequence[int]:
     return seqs_of([entry for entry in begun if entry.event.thread == wish.branch])
 
 
-async def wait_for_earlier_questions(turn: Voice) -> bool:
-    """Until nothing is asked here any more for a branch that wished it earlier. Does this one's branch still
-    want it then? Raises Suspended."""
+async def wait_for_earlier_questions(turn: Turn) -> bool:
+    """Wait until no question of an earlier branch is open here; return False if this one's branch has ended.
+
+    Raises Suspended.
+    """
     while True:
         earlier = await turn.ctx.record_if_found("earlier", lambda: _earlier(turn))
         if earlier is None:
@@ -108,7 +212,7 @@ async def wait_for_earlier_questions(turn: Voice) -> bool:
     return await turn.ctx.record_if_found("forlorn", lambda: _end_of_wisher(turn)) is None
 
 
-def _earlier(turn: Voice) -> InputsReceived | None:
+def _earlier(turn: Turn) -> InputsReceived | None:
     """What executions wait for that were begun earlier for a branch."""
     journal = turn.journal
     pending: list[Entry[Any]] = []
@@ -120,7 +224,7 @@ def _earlier(turn: Voice) -> InputsReceived | None:
     return InputsReceived(inputs=tuple(seqs_of(earlier)))
 
 
-def _is_earlier(turn: Voice, execution: str) -> bool:
+def _is_earlier(turn: Turn, execution: str) -> bool:
     journal = turn.journal
     began = journal.get(f"{execution}/began")
     return (
@@ -130,7 +234,7 @@ def _is_earlier(turn: Voice, execution: str) -> bool:
     )
 
 
-def _end_of_wisher(turn: Voice) -> InputsReceived | None:
+def _end_of_wisher(turn: Turn) -> InputsReceived | None:
     """Has the branch that wished this ended, or one above it, or is it told to?"""
     journal = turn.journal
     wish = branch_question_of(journal, turn.execution.id)
@@ -144,8 +248,8 @@ def _end_of_wisher(turn: Voice) -> InputsReceived | None:
     return None
 
 
-async def answered_since(turn: Voice, question: Question) -> Answer | None:
-    """How the same bound was answered for another branch, after this one wished to ask."""
+async def answered_since(turn: Turn, question: Question) -> Answer | None:
+    """Return the answer that another branch got about the same bound since this one wished to ask."""
     found = await turn.ctx.record_if_found("answered", lambda: _given_since(turn, question))
     if found is None:
         return None
@@ -153,7 +257,7 @@ async def answered_since(turn: Voice, question: Question) -> Answer | None:
     return Answer(value=given.event.value, by=given.event.by, at=given.at)
 
 
-def _given_since(turn: Voice, question: Question) -> InputsReceived | None:
+def _given_since(turn: Turn, question: Question) -> InputsReceived | None:
     if "resets" not in question.about:
         return None
     for entry in turn.journal.thread_entries(turn.thread, QuestionAnswered, since=turn.inputs[0].seq):
@@ -162,13 +266,14 @@ def _given_since(turn: Voice, question: Question) -> InputsReceived | None:
     return None
 
 
-async def answer_branch(turn: Voice, execution: str, answer: Answer) -> None:
-    """Hand on what people answered to the branch that wished this execution to ask it: the first answer, and
-    no other.
+async def answer_branch(turn: Turn, answer: Answer, execution: str = "") -> None:
+    """Hand on the first answer of people to the branch that wished this turn to ask it.
+
+    `execution` is the one that asked, if not this turn's.
 
     No step: whoever ends the execution that asks has steps of its own, and finds here that it was done.
     """
-    wish = branch_question_of(turn.journal, execution)
+    wish = branch_question_of(turn.journal, execution or turn.execution.id)
     if wish is None:
         return
     key = f"relayed:{wish.asks}"
@@ -189,8 +294,11 @@ PATIENT = 8
 """Failures of a turn, some minutes, after which buttons are left standing."""
 
 
-async def ask(turn: Voice, name: str, question: Question) -> Answer:
-    """Ask; read the answer back, or take it from what this turn took, or suspend."""
+async def ask(turn: Turn, name: str, question: Question) -> Answer:
+    """Ask, and go on when it is answered: the turn ends here, and the execution runs again from the top.
+
+    Raises Suspended, which nobody but the engine may catch.
+    """
     _check(turn, question)
     asks = _asked(question)
 
@@ -214,10 +322,11 @@ async def ask(turn: Voice, name: str, question: Question) -> Answer:
     )
     asked: Entry[QuestionAsked] = turn.journal.entry(answer.event.asked)
     await remove_buttons(turn, asked, answer.event.text)
+    turn.resume_at(answer.at, was_told=bool(question.to))
     return _remembered(turn, asked, answer)
 
 
-def _check(turn: Voice, question: Question) -> None:
+def _check(turn: Turn, question: Question) -> None:
     """Raises ValueError or RuntimeError where nobody could answer it."""
     if not question.to:
         return
@@ -242,7 +351,7 @@ def _asked(question: Question) -> QuestionAsked:
     )
 
 
-async def _put(turn: Voice, key: str, question: Question, about: str) -> tuple[int, ...]:
+async def _put(turn: Turn, key: str, question: Question, about: str) -> tuple[int, ...]:
     """Say the question, with its buttons, which stand for `about`; the receipts."""
     if not question.text:
         return ()
@@ -252,13 +361,13 @@ async def _put(turn: Voice, key: str, question: Question, about: str) -> tuple[i
     buttons = None
     if question.choices:
         buttons = ButtonRow(asked=key, choices=tuple(question.choices), question=about)
-    speech = turn.speech_at(part_key(key, SAY))
+    speech = speech_at(turn, part_key(key, SAY))
     spoken = await speech.finish(question.text, buttons)
     return tuple(seqs_of(spoken))
 
 
 async def _answered(
-    turn: Voice, asked: Entry[QuestionAsked], given: Entry[Input], question: Question
+    turn: Turn, asked: Entry[QuestionAsked], given: Entry[Input], question: Question
 ) -> QuestionAnswered:
     """The answer as it is recorded, with what the thread kept meanwhile."""
     meanwhile = tuple(_meanwhile(turn, asked))
@@ -284,10 +393,10 @@ def _chose(name: str, question: Question, value: str) -> str:
     return f"[{clean_name_text(name)} chose “{label}”]"
 
 
-def _meanwhile(turn: Voice, asked: Entry[QuestionAsked]) -> list[int]:
+def _meanwhile(turn: Turn, asked: Entry[QuestionAsked]) -> list[int]:
     """What other executions kept in this thread since the question, and what was heard."""
     journal = turn.journal
-    past = turn.world.pasts.history_of(turn.thread, turn.execution.began.seq)
+    past = turn.deps.pasts.history_of(turn.thread, turn.execution.began.seq)
     theirs = set[int]()
     for ended in journal.thread_entries(turn.thread, SoulTurnEnded, since=asked.seq):
         its: Entry[SoulTurnBegan] = journal.entry(ended.cause or 0)
@@ -300,7 +409,7 @@ def _meanwhile(turn: Voice, asked: Entry[QuestionAsked]) -> list[int]:
     return [*seqs_of(summed_up), *said, *seqs_of(past.overheard)]
 
 
-def _remembered(turn: Voice, asked: Entry[QuestionAsked], answer: Entry[QuestionAnswered]) -> Answer:
+def _remembered(turn: Turn, asked: Entry[QuestionAsked], answer: Entry[QuestionAnswered]) -> Answer:
     event = answer.event
     seqs = [*asked.event.said, *event.meanwhile, *event.seqs]
     memories: list[Memory] = [*recall_kept(turn.journal.entries_at(seqs), turn.tag_suffix)]
@@ -318,7 +427,7 @@ def _remembered(turn: Voice, asked: Entry[QuestionAsked], answer: Entry[Question
 # Its buttons
 
 
-async def remove_buttons(turn: Voice, asked: Entry[QuestionAsked], answer: str) -> None:
+async def remove_buttons(turn: Turn, asked: Entry[QuestionAsked], answer: str) -> None:
     """The buttons of a question go, and who chose what stands there instead. A nicety: it holds up nobody."""
     if not (asked.event.choices and asked.event.said):
         return
@@ -327,7 +436,7 @@ async def remove_buttons(turn: Voice, asked: Entry[QuestionAsked], answer: str) 
         await _take_buttons(turn, last, f"settle-{asked.seq}", answer)
 
 
-async def remove_orphan_buttons(turn: Voice, spoken: Entry[SpeechFinished]) -> None:
+async def remove_orphan_buttons(turn: Turn, spoken: Entry[SpeechFinished]) -> None:
     """The buttons go under the last message of a question that was said, and never recorded."""
     await _take_buttons(turn, spoken, f"settle-{spoken.seq}", "")
 
@@ -348,7 +457,7 @@ def orphan_questions(recorded: Sequence[Entry[Any]]) -> list[Entry[SpeechFinishe
     return list(said.values())
 
 
-async def _take_buttons(turn: Voice, spoken: Entry[SpeechFinished], name: str, answer: str) -> None:
+async def _take_buttons(turn: Turn, spoken: Entry[SpeechFinished], name: str, answer: str) -> None:
     """The last message of a question reads so without them, and says the answer, if there was one."""
     ts, speech = spoken.event.ts, speech_key_of(spoken.key)
     text = f"{spoken.event.text}\n{answer}".strip()
@@ -357,8 +466,8 @@ async def _take_buttons(turn: Voice, spoken: Entry[SpeechFinished], name: str, a
         finish = turn.speaker.finish
         try:
             with suppress(ContentRefused):
-                return await finish(turn.thread, ts, text, speech, turn.hold)
-            return await finish(turn.thread, ts, text, speech, turn.hold, plain=True)
+                return await finish(turn.thread, ts, text, speech, turn.check_lease)
+            return await finish(turn.thread, ts, text, speech, turn.check_lease, plain=True)
         except ContentRefused as refusal:
             return str(refusal)
         except PostFailed as failure:
@@ -372,9 +481,10 @@ async def _take_buttons(turn: Voice, spoken: Entry[SpeechFinished], name: str, a
 # It is let go of
 
 
-async def withdraw(turn: Voice) -> tuple[int, int]:
-    """Nobody needs to answer what waits in this thread, and what goes on under it ends. How many questions
-    were let go of, and how many branches? A branch that is stopped ends those under it by its own end.
+async def withdraw_questions(turn: Turn) -> tuple[int, int]:
+    """Withdraw the questions of this thread, and stop its branches; return how many of each.
+
+    A branch that is stopped ends those under it by its own end.
     """
     under = watches_of_thread(turn.journal, turn.thread)
     withdrawn = await turn.ctx.withdraw(seqs_of(under))
@@ -385,12 +495,12 @@ async def withdraw(turn: Voice) -> tuple[int, int]:
     return len(of_kind(QuestionAsked, withdrawn)), len(branches)
 
 
-async def report_withdrawn(turn: Voice, withdrawn: Sequence[Entry[QuestionAsked | WaitBegan]]) -> None:
+async def report_withdrawn(turn: Turn, withdrawn: Sequence[Entry[QuestionAsked | WaitBegan]]) -> None:
     """Whoever wanted these asked hears that nobody answers, and their buttons go."""
     for waits in withdrawn:
         if isinstance(waits.event, WaitBegan) and not waits.event.resumes:
             continue
-        await answer_branch(turn, waits.event.execution, NO_ANSWER)
-        await report_outcome(turn, waits.event.execution, "declined")
+        await answer_branch(turn, NO_ANSWER, waits.event.execution)
+        await report_unprompted_outcome(turn, "declined", waits.event.execution)
         for question in of_kind(QuestionAsked, [waits]):
             await remove_buttons(turn, question, "")

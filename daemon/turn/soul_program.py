@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -67,14 +67,8 @@ from daemon.kinds import (
 )
 from daemon.kinds.thought_kinds import INTERRUPTED
 from daemon.memory import WorkingMemory, working_memory
-from daemon.mind.asking import feeling
 from daemon.model import ACCOUNT
-from daemon.process import NO_ANSWER, Transition, commands_of
-from daemon.prompts.prompt_catalogue import fill_prompt
-from daemon.soul.turn import Turn
-from daemon.soul.voice import UNKNOWN_OUTCOME, Voice
-from daemon.soul.world import TurnDependencies
-from daemon.turn.branches import input_of_ended_wait
+from daemon.turn.branches import Branches, begin_wait, input_of_ended_wait
 from daemon.turn.input_policy import (
     SECONDS_TO_STATUS,
     THINKING_PROCESS,
@@ -97,42 +91,52 @@ from daemon.turn.preparation import (
     recall_restart_log,
     report_void_answers,
 )
-from daemon.turn.questions import orphan_questions, remove_buttons, remove_orphan_buttons, report_withdrawn
+from daemon.turn.questions import (
+    NO_ANSWER,
+    answer_branch,
+    orphan_questions,
+    remove_buttons,
+    remove_orphan_buttons,
+    report_unprompted_outcome,
+    report_withdrawn,
+    withdraw_questions,
+)
 from daemon.turn.recall import is_spoken, recall_kept
-from daemon.turn.speech import is_broken_off, speech_key_of
+from daemon.turn.speech import is_broken_off, say, show_status, speech_at, speech_key_of
+from daemon.turn.turn import UNKNOWN_OUTCOME, Transition, Turn, TurnDependencies
 
 
-async def finish_open_messages(turn: Voice) -> None:
+async def finish_open_messages(turn: Turn) -> None:
     """Each message that was begun stays as it stands in Slack, for good; what never stood there is unsaid."""
     await _end_speeches(turn, _left_open(turn))
 
 
-async def finish_open_card(turn: Voice) -> None:
+async def finish_open_card(turn: Turn) -> None:
     """It is recorded whether Slack shows what the card was to show."""
     await _end_cards(turn, _left_open(turn))
 
 
-async def finish_before_restart(turn: Voice) -> None:
+async def finish_before_restart(turn: Turn) -> None:
     """Both after a restart, of what was begun before it; what was begun since goes on."""
     left = turn.execution.entries_left_open()
     await _end_speeches(turn, left)
     await _end_cards(turn, left)
 
 
-def _left_open(turn: Voice) -> list[Entry[Any]]:
+def _left_open(turn: Turn) -> list[Entry[Any]]:
     """What the execution of this turn began, and has not ended."""
     recorded = turn.journal.execution_entries(turn.execution.id)
     pending = set(turn.journal.still_pending(seqs_of(recorded)))
     return [entry for entry in recorded if entry.seq in pending]
 
 
-async def _end_speeches(turn: Voice, begun: Sequence[Entry[Any]]) -> None:
+async def _end_speeches(turn: Turn, begun: Sequence[Entry[Any]]) -> None:
     speeches = [speech_key_of(message.key) for message in of_kind(SpeechBegan, begun)]
     for key in dict.fromkeys(speeches):
-        await turn.speech_at(key).settle()
+        await speech_at(turn, key).settle()
 
 
-async def _end_cards(turn: Voice, begun: Sequence[Entry[Any]]) -> None:
+async def _end_cards(turn: Turn, begun: Sequence[Entry[Any]]) -> None:
     for intent in of_kind(CardIntended, begun):
         await settle_plan_card(turn, intent)
 
@@ -146,9 +150,9 @@ WAITING = "prompts/sentences/waiting"
 log = logging.getLogger(__name__)
 
 
-async def watch_long_waits(world: TurnDependencies) -> None:
+async def watch_long_waits(deps: TurnDependencies) -> None:
     """Tell whoever waits long, until cancelled. While nobody waits, this sleeps."""
-    waits, clock = world.waits, world.clock
+    waits, clock = deps.waits, deps.clock
     while True:
         await waits.any.wait()
         if waits.next_sign_at is None:
@@ -157,26 +161,26 @@ async def watch_long_waits(world: TurnDependencies) -> None:
         left = waits.next_sign_at - clock.steady()
         await clock.sleep(min(left, SECONDS_TO_STATUS))  # who comes meanwhile is not due before that
         for execution, wait in waits.overdue(clock.steady()).items():
-            _act(world, execution, wait)
+            _act(deps, execution, wait)
 
 
-def _act(world: TurnDependencies, execution: Execution, wait: FirstWordWait) -> None:
+def _act(deps: TurnDependencies, execution: Execution, wait: FirstWordWait) -> None:
     """Show the status; at the second time, begin to say the sentence."""
     wait.signs += 1
     if (
         execution.is_shown or execution.is_in_outage
     ):  # people see an answer, or were told that the model is away
         return
-    turn = _turn(world, execution)
+    turn = _turn(deps, execution)
     if wait.signs == 1:
-        turn.show_status(fill_prompt(turn, STATUS))
+        show_status(turn, turn.prompt(STATUS))
     elif _is_waited_for(turn):
         wait.telling = asyncio.create_task(_tell(turn, wait), name=f"the wait of {execution.id}")
 
 
-def _turn(world: TurnDependencies, execution: Execution) -> Turn:
+def _turn(deps: TurnDependencies, execution: Execution) -> Turn:
     """A turn whose steps stand beside those of the execution."""
-    return Turn(world, Context(execution, part_key(execution.turn, "wait")))
+    return Turn(deps, Context(execution, part_key(execution.turn, "wait")))
 
 
 def _is_waited_for(turn: Turn) -> bool:
@@ -191,8 +195,8 @@ def _told(turn: Turn) -> str:
 
 async def _tell(turn: Turn, wait: FirstWordWait) -> None:
     try:
-        await turn.speech_at(_told(turn)).finish(fill_prompt(turn, WAITING), answers=False)
-        turn.show_status(fill_prompt(turn, STATUS))  # Slack takes the status away with each message
+        await speech_at(turn, _told(turn)).finish(turn.prompt(WAITING), answers=False)
+        show_status(turn, turn.prompt(STATUS))  # Slack takes the status away with each message
     except PostFailed as error:
         wait.failed = True
         log.info("A person who waits could not be told so: %s.", error)
@@ -200,11 +204,11 @@ async def _tell(turn: Turn, wait: FirstWordWait) -> None:
         wait.failed = True  # the turn meets the same at its next step
 
 
-async def settle_wait_sentence(world: TurnDependencies, execution: Execution) -> None:
+async def settle_wait_sentence(deps: TurnDependencies, execution: Execution) -> None:
     """Leave what was half said of a wait as it stands in Slack; unsay what never stood there."""
-    turn = _turn(world, execution)
+    turn = _turn(deps, execution)
     if execution.pending_about(turn.ctx.path):
-        await turn.speech_at(_told(turn)).settle()
+        await speech_at(turn, _told(turn)).settle()
 
 
 def visible_messages(entries: Iterable[Entry[Any]]) -> Iterator[Entry[ModelCall | SpeechFinished]]:
@@ -226,7 +230,7 @@ def visible_messages(entries: Iterable[Entry[Any]]) -> Iterator[Entry[ModelCall 
 
 async def announce_outage(turn: Turn, waiting: Entry[OutageBegan]) -> None:
     """Say once in this conversation that the model does not answer; what was half said stays as it is."""
-    turn.show_status("")
+    show_status(turn, "")
     await finish_open_messages(turn)
     waits = turn.must_answer or bool(
         turn.execution.recorded_entries(QuestionAnswered)
@@ -235,8 +239,8 @@ async def announce_outage(turn: Turn, waiting: Entry[OutageBegan]) -> None:
         name = "unreachable"
         if waiting.event.reason in ACCOUNT:
             name = "account"
-        sentence = fill_prompt(turn, f"prompts/sentences/{name}")
-        await turn.say(sentence, "told", answers=False)
+        sentence = turn.prompt(f"prompts/sentences/{name}")
+        await say(turn, sentence, "told", answers=False)
 
 
 def end_completed(turn: Turn) -> SoulTurnEnded:
@@ -329,7 +333,7 @@ def _thinks_meanwhile(turn: Turn) -> bool:
     turned_to = [taken.event.to for taken in turn.execution.recorded_entries(ProcessChanged)]
     if THINKING_PROCESS in turned_to:
         return False
-    return turn.world.pasts.history_of(turn.thread, began).process == THINKING_PROCESS
+    return turn.deps.pasts.history_of(turn.thread, began).process == THINKING_PROCESS
 
 
 def _new(turn: Turn, memory: WorkingMemory) -> tuple[int, ...]:
@@ -367,24 +371,32 @@ class TooManyTransitions(RuntimeError):
     recorded_name = "TooManyTransitions"
 
 
+def commands_of(processes: Mapping[str, object]) -> Mapping[str, str]:
+    """Map each command that people may write to the name of the process that answers it."""
+    answers: dict[str, str] = {}
+    for name, process in processes.items():
+        answers |= dict.fromkeys(getattr(process, "commands", ()), name)
+    return answers
+
+
 class SoulProgram(Program):
     """What happens when one of its threads has something to take up."""
 
     author = "soul"
 
-    def __init__(self, world: TurnDependencies) -> None:
-        self._world = world
-        self._commands = commands_of(world.processes)
+    def __init__(self, deps: TurnDependencies) -> None:
+        self._deps = deps
+        self._commands = commands_of(deps.processes)
 
     # A turn begins
 
     def take(self, journal: Journal, waiting: Sequence[Entry[Input]]) -> InputSelection | None:
-        return select_inputs(journal, waiting, self._world.owners, self._commands)
+        return select_inputs(journal, waiting, self._deps.owners, self._commands)
 
     async def began(self, taken: InputSelection, execution: str) -> SoulTurnBegan:
         inputs = tuple(seqs_of(taken.inputs))
         if taken.resumes:
-            first = self._world.journal.get(f"{execution}/began")
+            first = self._deps.journal.get(f"{execution}/began")
             assert first
             assert isinstance(first.event, SoulTurnBegan)
             return SoulTurnBegan(
@@ -395,15 +407,15 @@ class SoulProgram(Program):
                 texts=first.event.texts,
             )
         assert isinstance(taken, TakenBySoul)
-        texts = await self._world.texts.current_set(self._world.make_texts)
+        texts = await self._deps.texts.current_set(self._deps.make_texts)
         if taken.process:
             return SoulTurnBegan(
                 execution=execution, inputs=inputs, process=taken.process, texts=texts, apart=taken.params
             )
         thread = taken.inputs[0].thread
-        now = self._world.journal.last_seq_of_all() + 1
-        await self._world.pasts.preload(thread, now)
-        past = self._world.pasts.history_of(thread, now)
+        now = self._deps.journal.last_seq_of_all() + 1
+        await self._deps.pasts.preload(thread, now)
+        past = self._deps.pasts.history_of(thread, now)
         process = self._known(past.process)
         if internal_inputs(taken.inputs):
             process = THINKING_PROCESS
@@ -429,9 +441,9 @@ class SoulProgram(Program):
         """Run the current process, and those that it goes over into at once."""
         await self._ready(ctx)
         if not ctx.execution.is_new:
-            await settle_wait_sentence(self._world, ctx.execution)
-        turn = Turn(self._world, ctx)
-        turn.show_status("")
+            await settle_wait_sentence(self._deps, ctx.execution)
+        turn = Turn(self._deps, ctx)
+        show_status(turn, "")
         after = ""
         try:
             await fetch_earlier_messages(turn)
@@ -443,44 +455,44 @@ class SoulProgram(Program):
                 turn.accept_edits()
                 await recall_restart_log(turn)
                 await self._think(turn)
-            if self._world.waits.has_failed(ctx.execution):
-                await settle_wait_sentence(self._world, ctx.execution)
-            if turn.process == THINKING_PROCESS and turn.branches.branches:
-                after = feeling(turn).status
+            if self._deps.waits.has_failed(ctx.execution):
+                await settle_wait_sentence(self._deps, ctx.execution)
+            if turn.process == THINKING_PROCESS and Branches(turn).open:
+                after = turn.current_mood().status
         finally:
-            turn.show_status(after)
+            show_status(turn, after)
         return turn
 
     async def _ready(self, ctx: Context) -> None:
         """Read what this conversation alone needs of the past, beside the loop where that is much."""
         execution = ctx.execution
-        world = self._world
+        deps = self._deps
         said = messages_to_answer(execution.inputs) or last_message_to_soul(
-            world.journal, root_of(execution.thread), ALWAYS
+            deps.journal, root_of(execution.thread), ALWAYS
         )
-        await world.budget.preload()
-        await world.pasts.preload(execution.thread, execution.first.seq)
-        await world.people.load({entry.event.user for entry in said}, execution.thread)
+        await deps.budget.preload()
+        await deps.pasts.preload(execution.thread, execution.first.seq)
+        await deps.people.load({entry.event.user for entry in said}, execution.thread)
 
     async def _think(self, turn: Turn) -> None:
-        if turn.silent and turn.process not in self._world.processes:
+        if turn.silent and turn.process not in self._deps.processes:
             log.warning("The process %s is gone, and an afterthought with it.", turn.process)
             return
         for _ in range(MAX_TRANSITIONS):
-            outcome = await self._world.processes[self._known(turn.process)](turn)
+            outcome = await self._deps.processes[self._known(turn.process)](turn)
             if isinstance(outcome, WorkingMemory):
                 turn.memory = outcome
                 return
             if not isinstance(outcome, Transition):
                 raise TypeError(f"the process {turn.process} returned {type(outcome).__name__}")
-            if outcome.to not in self._world.processes:
+            if outcome.to not in self._deps.processes:
                 log.warning(
                     "The process %s goes over into %s, and there is none of that name: it goes on in %s."
                     " There are %s.",
                     turn.process,
                     outcome.to,
-                    self._world.initial,
-                    ", ".join(sorted(self._world.processes)),
+                    self._deps.initial,
+                    ", ".join(sorted(self._deps.processes)),
                 )
             await turn.record_transition(outcome)  # which process a thread is in is a fact of the journal
             if not outcome.execute_now:
@@ -489,8 +501,8 @@ class SoulProgram(Program):
 
     def _known(self, process: str | None) -> str:
         """The name of this process; of one that nobody knows, that of the initial one."""
-        if process is None or process not in self._world.processes:
-            return self._world.initial
+        if process is None or process not in self._deps.processes:
+            return self._deps.initial
         return process
 
     # It ends
@@ -500,13 +512,13 @@ class SoulProgram(Program):
         return end_completed(result)
 
     def suspended(self, ctx: Context) -> SoulTurnEnded:
-        return end_suspended(Turn(self._world, ctx, edits_taken_in(ctx.execution)))
+        return end_suspended(Turn(self._deps, ctx, edits_taken_in(ctx.execution)))
 
     async def settle(self, ctx: Context) -> None:
         """After a restart: what was begun in the world is brought to an end."""
         await super().settle(ctx)
         await self._ready(ctx)
-        await finish_before_restart(Turn(self._world, ctx))
+        await finish_before_restart(Turn(self._deps, ctx))
 
     def unknown(self, intent: Entry[Intent]) -> ActionObserved | CellRan:
         if isinstance(intent.event, CellBegan):
@@ -516,11 +528,11 @@ class SoulProgram(Program):
     async def failed(self, ctx: Context) -> None:
         """Given up: what was begun is settled, and whoever waits is told once; where that can be said."""
         await self._ready(ctx)
-        turn = Turn(self._world, ctx)
+        turn = Turn(self._deps, ctx)
         if turn.thread == INNER:
             await _tick_failed(turn)
-        await turn.answer_branch(NO_ANSWER)
-        await turn.report_unprompted_outcome("refused")
+        await answer_branch(turn, NO_ANSWER)
+        await report_unprompted_outcome(turn, "refused")
         if not is_refused_by_slack(turn):
             was_answered = has_said_everything(turn)
             await finish_open_card(turn)
@@ -532,31 +544,31 @@ class SoulProgram(Program):
     async def stopped(self, ctx: Context) -> None:
         """Somebody stops what fails: what was begun is settled, and whoever said so reads that it is."""
         await self._ready(ctx)
-        turn = Turn(self._world, ctx)
+        turn = Turn(self._deps, ctx)
         if turn.thread == INNER:
-            await turn.wait(within=RECOVERY, note={INNER_WAIT: "a tick was stopped"})
-        await turn.report_unprompted_outcome("declined")
+            await begin_wait(turn, within=RECOVERY, note={INNER_WAIT: "a tick was stopped"})
+        await report_unprompted_outcome(turn, "declined")
         await _let_go(turn)
         await finish_open_card(turn)
         stops = await ctx.receive(_is_stop)
         ctx.accept(stops)
-        if turn.branches.parent:
+        if turn.execution.parent_thread:
             await ctx.end_thread("", "cancelled")
             return
         if stops and turn.thread != INNER:
-            await turn.withdraw()
+            await withdraw_questions(turn)
             if turn.process == THINKING_PROCESS:
-                await turn.record_transition(Transition(to=self._world.initial, memory=turn.memory))
+                await turn.record_transition(Transition(to=self._deps.initial, memory=turn.memory))
         if not turn.execution.recorded_entries(SpeechFinished):
             await _last_word(turn, "stopped")
 
     def gave_up(self, ctx: Context) -> SoulTurnEnded:
-        return end_failed(Turn(self._world, ctx))
+        return end_failed(Turn(self._deps, ctx))
 
     async def void(self, ctx: Context, answers: Sequence[Entry[Input]]) -> None:
         """Whoever pressed what nobody asks any more is told so, and its buttons go."""
         await self._ready(ctx)
-        await report_void_answers(Turn(self._world, ctx), answers)
+        await report_void_answers(Turn(self._deps, ctx), answers)
 
     def is_fault(self, error: Exception) -> bool:
         """That Slack took nothing is not the turn's fault."""
@@ -569,16 +581,16 @@ class SoulProgram(Program):
     # It waits
 
     def reminder(self, waiting: Entry[WaitBegan], woke: WaitEnded) -> Input:
-        return input_of_ended_wait(self._world.journal, waiting, woke)
+        return input_of_ended_wait(self._deps.journal, waiting, woke)
 
     def fits(self, about: Any, entry: Entry[Any]) -> bool:
-        return self._world.fits(about, entry)
+        return self._deps.fits(about, entry)
 
     def patience(self, reason: str, subject: str, tries: int) -> float | None:
-        return retry_pause_of(self._world.reach, reason, subject, tries)
+        return retry_pause_of(self._deps.reach, reason, subject, tries)
 
     async def went_down(self, ctx: Context, waiting: Entry[OutageBegan]) -> None:
-        await announce_outage(Turn(self._world, ctx), waiting)
+        await announce_outage(Turn(self._deps, ctx), waiting)
 
 
 def _is_stop(entry: Entry[Input]) -> bool:
@@ -595,7 +607,7 @@ async def _tick_failed(turn: Turn) -> None:
     told = of_kind(TickLogged, turn.journal.execution_entries(turn.execution.id))
     if all(context_of(one.key) == turn.ctx.path for one in told):  # these words may run again
         await turn.record(TickLogged(tick=turn.began_seq, outcome="failed", why=why))
-    await turn.wait(within=RECOVERY, note={INNER_WAIT: "a tick failed", "woke": woke})
+    await begin_wait(turn, within=RECOVERY, note={INNER_WAIT: "a tick failed", "woke": woke})
 
 
 async def _let_go(turn: Turn) -> None:
@@ -615,5 +627,5 @@ async def _let_go(turn: Turn) -> None:
 async def _last_word(turn: Turn, name: str) -> None:
     """Say once how it ended; to nobody, where nobody waits for it."""
     if turn.addressed and not turn.silent:
-        sentence = fill_prompt(turn, f"prompts/sentences/{name}")
-        await turn.say(sentence, name, answers=name != "failed")
+        sentence = turn.prompt(f"prompts/sentences/{name}")
+        await say(turn, sentence, name, answers=name != "failed")

@@ -14,9 +14,10 @@ A page that is refused for its content is halved, twice at the most; then what i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from daemon.engine.event import PART, Entry, digest, fingerprint, of_kind, part_key
@@ -34,8 +35,9 @@ from daemon.kinds import (
     StopRequest,
 )
 from daemon.ports import ButtonRow, MessagePage, PostedMessage, Speaker
-from daemon.soul.scope import Scope
+from daemon.prompts.elements import fill_placeholders
 from daemon.turn.model_calls import report_slack_refusal
+from daemon.turn.turn import SENTENCES, UNKNOWN_OUTCOME, Turn
 
 HALVINGS = 2
 
@@ -153,12 +155,12 @@ def is_broken_off(receipt: Entry[Any] | None) -> bool:
     return receipt is not None and not receipt.forgotten and not receipt.event.fingerprint
 
 
-async def own_messages_since(scope: Scope, intent: Entry[Any] | None) -> list[PostedMessage]:
+async def own_messages_since(turn: Turn, intent: Entry[Any] | None) -> list[PostedMessage]:
     """Our messages here since the last that we knew of as this was begun: dates are Slack's own."""
     since = 0.0
     if intent:
-        since = last_known_ts(scope.journal, scope.thread, intent.seq)
-    return list(await scope.speaker.own_messages(scope.thread, since))
+        since = last_known_ts(turn.journal, turn.thread, intent.seq)
+    return list(await turn.speaker.own_messages(turn.thread, since))
 
 
 def last_known_ts(journal: JournalReader, thread: str, seq: int) -> float:
@@ -178,11 +180,11 @@ def ts_of_key(own: Sequence[PostedMessage], keys: Collection[str]) -> str | None
 
 
 class OutgoingMessage:
-    """A message of one scope, under its key; not begun until there is something to read."""
+    """A message of one turn, under its key; not begun until there is something to read."""
 
-    def __init__(self, scope: Scope, key: str) -> None:
+    def __init__(self, turn: Turn, key: str) -> None:
         self._key = key
-        self._scope = scope
+        self._turn = turn
         self._ts: str | None = None
         self._shown = ""
         self._rests = ""
@@ -195,17 +197,17 @@ class OutgoingMessage:
     @property
     def intent(self) -> Entry[SpeechBegan] | None:
         """The entry that began it."""
-        return self._scope.ctx.read_back(self._key)
+        return self._turn.ctx.read_back(self._key)
 
     @property
     def receipt(self) -> Entry[SpeechFinished | SpeechDropped] | None:
         """The entry that ended it."""
-        return self._scope.ctx.read_back(part_key(self._key, SPEECH_RECEIPT))
+        return self._turn.ctx.read_back(part_key(self._key, SPEECH_RECEIPT))
 
     async def take_over(self, said: Entry[SpeechFinished]) -> Entry[SpeechFinished]:
         """It was said before a restart, and is not said again."""
         event = replace(said.event, taken_from=said.key)
-        return await self._scope.execution.append(event, part_key(self._key, SPEECH_RECEIPT))
+        return await self._turn.execution.append(event, part_key(self._key, SPEECH_RECEIPT))
 
     @property
     def is_begun_here(self) -> bool:
@@ -224,7 +226,7 @@ class OutgoingMessage:
         """Seconds for which it has grown; 0 if it does not grow."""
         if self._grows_since is None:
             return 0.0
-        return self._scope.world.clock.steady() - self._grows_since
+        return self._turn.deps.clock.steady() - self._grows_since
 
     async def show(self, text: str) -> None:
         """It reads so by now. An attempt that did not write the intent never streams.
@@ -238,15 +240,15 @@ class OutgoingMessage:
             await self._show(text)
 
     async def _show(self, text: str) -> None:
-        scope, intent = self._scope, await self._intend()
+        turn, intent = self._turn, await self._intend()
         if not self.is_begun_here:
             return
         if self._ts is None:
-            if not scope.may_show_words():
+            if not turn.may_show_words():
                 return
             await self._start(text, intent)
         else:
-            await scope.speaker.extend(scope.thread, self._ts, text, scope.hold)
+            await turn.speaker.extend(turn.thread, self._ts, text, turn.check_lease)
         self._shown = text
 
     async def stop_growing(self, text: str) -> bool:
@@ -300,15 +302,15 @@ class OutgoingMessage:
 
         Whatever an unknown word of Slack's means: before anything else is posted it is looked for.
         """
-        scope = self._scope
+        turn = self._turn
         try:
             return await self._finish(ts, text, choices, answers, plain=plain)
         except ContentRefused:
             self._doubt, self._rests = True, ""
             if ts is None:
                 raise
-        return await scope.speaker.replace(
-            scope.thread, ts, text, self._key, scope.hold, choices, answers, plain=plain
+        return await turn.speaker.replace(
+            turn.thread, ts, text, self._key, turn.check_lease, choices, answers, plain=plain
         )
 
     async def retract(self, asked: str) -> Entry[SpeechFinished | SpeechDropped]:
@@ -316,9 +318,9 @@ class OutgoingMessage:
         receipt = self.receipt
         if receipt:
             return receipt
-        scope, ts = self._scope, await self.posted_ts()
+        turn, ts = self._turn, await self.posted_ts()
         if ts:
-            await scope.speaker.retract(scope.thread, ts, self._key, scope.hold)
+            await turn.speaker.retract(turn.thread, ts, self._key, turn.check_lease)
         return await self._end(SpeechDropped(fingerprint=asked), await self._intend())
 
     async def keep_as_is(self, text: str) -> Entry[SpeechFinished | SpeechDropped]:
@@ -351,9 +353,9 @@ class OutgoingMessage:
         """
         text = self._shown if self._rests in ("", "?") else self._rests
         if not text and await self._is_legible():
-            intent, scope = await self._intend(), self._scope
+            intent, turn = await self._intend(), self._turn
             assert self._ts
-            text = await scope.speaker.leave_message(scope.thread, self._ts, end, self._key, scope.hold)
+            text = await turn.speaker.leave_message(turn.thread, self._ts, end, self._key, turn.check_lease)
             return await self._end(SpeechFinished(ts=self._ts, text=text or unknown()), intent)
         text += end
         if not text.strip(" …"):
@@ -364,20 +366,20 @@ class OutgoingMessage:
 
     async def _is_legible(self) -> bool:
         """Does it read anything in Slack?"""
-        for posted in await own_messages_since(self._scope, self.intent):
+        for posted in await own_messages_since(self._turn, self.intent):
             if posted.ts == self._ts:
                 return bool(posted.text.strip(" …"))
         return False
 
     async def _start(self, text: str, intent: Entry[SpeechBegan]) -> None:
-        scope = self._scope
+        turn = self._turn
         try:
-            self._ts = await scope.speaker.start(scope.thread, text, self._key, scope.hold)
+            self._ts = await turn.speaker.start(turn.thread, text, self._key, turn.check_lease)
         except PostFailed:
             self._doubt = True
             return
         started = SpeechPosted(ts=self._ts)
-        await scope.execution.append(started, part_key(self._key, SPEECH_STARTED), cause=intent.seq)
+        await turn.execution.append(started, part_key(self._key, SPEECH_STARTED), cause=intent.seq)
 
     async def _finish(
         self,
@@ -388,24 +390,24 @@ class OutgoingMessage:
         *,
         plain: bool = False,
     ) -> str:
-        scope = self._scope
-        return await scope.speaker.finish(
-            scope.thread, ts, text, self._key, scope.hold, choices, answers, plain=plain
+        turn = self._turn
+        return await turn.speaker.finish(
+            turn.thread, ts, text, self._key, turn.check_lease, choices, answers, plain=plain
         )
 
     async def _found(self, intent: Entry[SpeechBegan]) -> str | None:
         """Its ts: recorded, or that of the message that has its key; else of the one that nobody claims."""
-        started: Entry[SpeechPosted] | None = self._scope.ctx.read_back(part_key(self._key, SPEECH_STARTED))
+        started: Entry[SpeechPosted] | None = self._turn.ctx.read_back(part_key(self._key, SPEECH_STARTED))
         if started:
             return started.event.ts
-        own = await own_messages_since(self._scope, intent)
+        own = await own_messages_since(self._turn, intent)
         known = ts_of_key(own, [self._key])
         if known:
             return known
-        if not self._scope.alone:
+        if not self._turn.alone:
             return None
         told: list[Entry[Any]] = []
-        told += self._scope.journal.thread_entries(self._scope.thread, SpeechFinished, SpeechPosted)
+        told += self._turn.journal.thread_entries(self._turn.thread, SpeechFinished, SpeechPosted)
         claimed = {entry.event.ts for entry in told}
         for posted in own:
             if not posted.key and posted.ts not in claimed:
@@ -416,15 +418,15 @@ class OutgoingMessage:
         intent = self.intent
         if intent:
             return intent
-        self._grows_since = self._scope.world.clock.steady()
-        self._scope.ctx.begin_step(self._key)
-        return await self._scope.execution.append(SpeechBegan(), self._key)
+        self._grows_since = self._turn.deps.clock.steady()
+        self._turn.ctx.begin_step(self._key)
+        return await self._turn.execution.append(SpeechBegan(), self._key)
 
     async def _end(
         self, receipt: SpeechFinished | SpeechDropped, intent: Entry[SpeechBegan]
     ) -> Entry[SpeechFinished | SpeechDropped]:
         key = part_key(self._key, SPEECH_RECEIPT)
-        return await self._scope.execution.append(receipt, key, cause=intent.seq, closes=[intent.seq])
+        return await self._turn.execution.append(receipt, key, cause=intent.seq, closes=[intent.seq])
 
 
 LONGEST_STREAM = 225.0
@@ -436,7 +438,7 @@ BROKEN = " …"
 
 
 class Speech:
-    """Implements process.Speech. Its messages have the keys `key`, `key!2` and so on.
+    """One message to a person, or several: its messages have the keys `key`, `key!2` and so on.
 
     `half_said` gives what is recorded where nobody knows the words any more that stand in Slack, `unsayable`
     what is said instead of what Slack refuses in every form.
@@ -444,13 +446,13 @@ class Speech:
 
     def __init__(
         self,
-        scope: Scope,
+        turn: Turn,
         key: str,
         lost_words: str,
         half_said: Callable[[], str],
         unsayable: Callable[[], str],
     ) -> None:
-        self._scope = scope
+        self._turn = turn
         self._key = key
         self._lost_words = lost_words
         self._half_said = half_said
@@ -471,9 +473,9 @@ class Speech:
         unread, nothing new is heard, not even a stop.
         """
         key, number = self._key, 1
-        while self._scope.ctx.read_back(key):
-            self._scope.ctx.read_back(part_key(key, SPEECH_STARTED))
-            self._scope.ctx.read_back(part_key(key, SPEECH_RECEIPT))
+        while self._turn.ctx.read_back(key):
+            self._turn.ctx.read_back(part_key(key, SPEECH_STARTED))
+            self._turn.ctx.read_back(part_key(key, SPEECH_RECEIPT))
             number += 1
             key = part_key(self._key, str(number))
 
@@ -483,7 +485,7 @@ class Speech:
         After a restart all does: it may have been said already. So does all in a parallel context: a stream
         bears no key until it ends, and of two that a crash cut off nobody could tell which is whose.
         """
-        if self._scope.execution.restart_log or not self._scope.alone:
+        if self._turn.execution.restart_log or not self._turn.alone:
             return
         self._begin_after_a_break()
         text = text.lstrip()
@@ -492,7 +494,7 @@ class Speech:
         if self._taken_back or not text or not text.startswith(self._heard):
             return
         self._heard = text
-        *whole, growing = self._scope.speaker.pages(text, self._cuts, self._whole)
+        *whole, growing = self._turn.speaker.pages(text, self._cuts, self._whole)
         self._cuts = [page.upto for page in whole]
         self._whole = whole
         for number, page in enumerate(whole):
@@ -501,7 +503,7 @@ class Speech:
         message = self._message(len(whole))
         await message.show(growing.text)
         if message.age > LONGEST_STREAM:
-            cut = self._scope.speaker.page_end(text, _end_of(whole))
+            cut = self._turn.speaker.page_end(text, _end_of(whole))
             self._cuts.append(cut)
 
     async def finish(
@@ -513,8 +515,8 @@ class Speech:
         the answer to what this execution was begun for. Raises SpeechRefused where the buttons can be posted
         in no form.
         """
-        async with self._scope.speaking:
-            answered = self._scope.answered_ts if answers and not choices else ()
+        async with self._turn.speaking:
+            answered = self._turn.answered_ts if answers and not choices else ()
             return await self._close(text, choices, answered)
 
     async def _close(
@@ -525,11 +527,11 @@ class Speech:
             question = choices.question
         asked = fingerprint("spoken", text, question)
         self._begin_after_a_break()
-        if not choices and await self._scope.is_superseded_by_edit():
+        if not choices and await self._turn.is_superseded_by_edit():
             return await self._unsay(self._begun(), "")
         if text or choices:
-            self._scope.mark_shown()
-        self._scope.ctx.read_back(part_key(self._key_of(0), SPEECH_RECEIPT), asked)
+            self._turn.mark_shown()
+        self._turn.ctx.read_back(part_key(self._key_of(0), SPEECH_RECEIPT), asked)
         said_before = await self._take_over(asked, text)
         if said_before:
             return said_before
@@ -539,7 +541,7 @@ class Speech:
         if text or standing:
             text = text or self._lost_words
             pages = self._pages(text)
-        queue = PageQueue(self._scope.speaker, text, pages)
+        queue = PageQueue(self._turn.speaker, text, pages)
         receipts = await self._say(queue, asked, choices, answered)
         for superfluous in begun[len(receipts) :]:
             receipts.append(await superfluous.retract(asked))
@@ -582,7 +584,7 @@ class Speech:
         self, message: OutgoingMessage, page: MessagePage, asked: str, refusal: ContentRefused
     ) -> Entry[SpeechFinished | SpeechDropped]:
         """The owner's sentence stands there instead; where Slack refuses that, too, nothing does."""
-        await report_slack_refusal(self._scope, refusal.word)
+        await report_slack_refusal(self._turn, refusal.word)
         instead = MessagePage(text=self._unsayable(), upto=page.upto)
         try:
             return await message.close(instead, asked, plain=True, refused=refusal.word)
@@ -625,7 +627,7 @@ class Speech:
             return bool(shown)
         if shown[0].is_begun_here:
             return self._taken_back or not text.startswith(self._heard.rstrip())
-        return len(self._scope.speaker.pages(text)) < len(shown)
+        return len(self._turn.speaker.pages(text)) < len(shown)
 
     async def _break_off(
         self, messages: Sequence[OutgoingMessage], lost: str
@@ -650,9 +652,9 @@ class Speech:
         taken: list[Entry[SpeechFinished]] = []
         if not text or self._message(0).intent or self._message(0).receipt:
             return taken
-        self._scope.ctx.begin_step(self._key_of(0))
+        self._turn.ctx.begin_step(self._key_of(0))
         while not taken or taken[-1].event.upto < len(text):
-            old = self._scope.ctx.take_over(asked, SpeechFinished)
+            old = self._turn.ctx.take_over(asked, SpeechFinished)
             if old is None:
                 break
             taken.append(await self._message(len(taken)).take_over(old))
@@ -677,7 +679,7 @@ class Speech:
         number += self._broken_off
         while len(self._messages) <= number:
             key = self._key_of(len(self._messages) - self._broken_off)
-            self._messages.append(OutgoingMessage(self._scope, key))
+            self._messages.append(OutgoingMessage(self._turn, key))
         return self._messages[number]
 
     def _key_of(self, number: int) -> str:
@@ -707,7 +709,7 @@ class Speech:
                 cuts.append(receipt.event.upto)
         if not cuts and text.startswith(self._heard.rstrip()):
             cuts = self._cuts
-        return self._scope.speaker.pages(text, cuts)
+        return self._turn.speaker.pages(text, cuts)
 
 
 def _end_of(pages: Sequence[MessagePage]) -> int:
@@ -720,3 +722,74 @@ def _end_of(pages: Sequence[MessagePage]) -> int:
 def _is_said(receipt: Entry[SpeechFinished | SpeechDropped]) -> bool:
     """True if what was to be said stands in Slack, and nothing in its stead."""
     return isinstance(receipt.event, SpeechFinished) and not receipt.event.refused
+
+
+# For a turn
+
+
+def start_speech(turn: Turn) -> Speech:
+    """Return a message to the person, not yet begun."""
+    return speech_at(turn, turn.ctx.next_key("say"))
+
+
+def speech_at(turn: Turn, key: str) -> Speech:
+    """Return the message that has this key."""
+    lost_words = _sentence(turn, "lost_words")
+    return Speech(
+        turn, key, lost_words, partial(_sentence, turn, "half_said"), partial(_sentence, turn, "unsayable")
+    )
+
+
+def _sentence(turn: Turn, name: str) -> str:
+    return fill_placeholders(turn.text(f"{SENTENCES}{name}"))
+
+
+async def say(
+    turn: Turn, text: str, name: str = "say", *, answers: bool = True
+) -> Sequence[Entry[SpeechFinished | SpeechDropped]]:
+    """Post a message whole; return its receipts: a long one is several messages.
+
+    `answers`: it is the answer to what people said. No more is to follow that they wait for.
+    """
+    return await speech_at(turn, turn.ctx.next_key(name)).finish(text, answers=answers)
+
+
+async def whisper(turn: Turn, name: str, person: str, text: str) -> None:
+    """Tell one person something in this conversation that nobody else sees; perhaps twice."""
+
+    async def tell() -> str:
+        try:
+            await turn.speaker.whisper(turn.thread, person, text, turn.check_lease)
+            return text
+        except ContentRefused as refusal:
+            await report_slack_refusal(turn, refusal.word)
+        with suppress(ContentRefused):
+            instead = _sentence(turn, "unsayable")
+            await turn.speaker.whisper(turn.thread, person, instead, turn.check_lease)
+        return UNKNOWN_OUTCOME
+
+    await turn.effect(name, {"to": person}, tell, repeatable=True)
+
+
+async def say_privately(turn: Turn, name: str, person: str, text: str) -> None:
+    """Tell one person something that concerns nobody else: in a DM a message, elsewhere a whisper."""
+    if turn.in_dm:
+        await say(turn, text, name)
+    else:
+        await whisper(turn, name, person, text)
+
+
+def show_status(turn: Turn, status: str) -> None:
+    """Let Slack show that the soul is doing this; an empty text: nothing more. Wait for nothing."""
+    if turn.addressed:
+        turn.speaker.status(turn.thread, status, turn.check_lease)
+
+
+@asynccontextmanager
+async def status_while(turn: Turn, status: str) -> AsyncIterator[None]:
+    """Let Slack show what the soul is doing, while inside."""
+    show_status(turn, status)
+    try:
+        yield
+    finally:
+        show_status(turn, "")

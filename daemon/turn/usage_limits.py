@@ -27,9 +27,9 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
-from daemon.claude.answer_stream import CallStopped, StreamDeadline
-from daemon.engine.clock import Clock
-from daemon.engine.event import DAY, Entry, Event, midnight, of_kind, root_of
+from daemon.claude.deadlines import CallStopped, StreamDeadline
+from daemon.engine.clock import DAY, Clock, midnight
+from daemon.engine.event import Entry, Event, of_kind, root_of
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.reader import JournalReader
 from daemon.engine.kinds import OutageBegan, QuestionWithdrawn, TurnResumed

@@ -1,3 +1,5 @@
+"""reactions.add and reactions.remove."""
+
 from __future__ import annotations
 
 import re

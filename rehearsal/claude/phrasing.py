@@ -1,3 +1,5 @@
+"""Wording of the script: lists, counts, quotations."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,3 +1,5 @@
+"""An instance of a JSON schema as an answer."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping

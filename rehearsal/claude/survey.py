@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 
 def find(context: object, looked_for: dict[str, str]) -> list[str]:
-    """How often each word stands in each part of the context, and the lines that hold most of them."""
+    """Count each word in each part of the context; show the lines that hold most of them."""
     parts = context if isinstance(context, dict) else {"context": context}
     report = []
     for name, part in parts.items():
@@ -33,7 +33,7 @@ def find(context: object, looked_for: dict[str, str]) -> list[str]:
 
 
 def look_over(context: object) -> list[str]:
-    """How long each part of the context is, which words stand there often, and how it begins."""
+    """Show the length of each part of the context, its frequent words, and its beginning."""
     parts = context if isinstance(context, dict) else {"context": context}
     report = []
     for name, part in parts.items():
@@ -55,7 +55,7 @@ def shown(lines: list[str], n: int, pattern: str) -> str:
 
 
 def survey(context: object, looked_for: Mapping[str, str]) -> str:
-    """What the cell would print over this context."""
+    """Return the output of the cell for this context."""
     return "\n".join(find(context, dict(looked_for)) if looked_for else look_over(context))
 
 

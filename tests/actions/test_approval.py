@@ -14,7 +14,7 @@ class Run:
     def label(self, meaning: str) -> str:
         return meaning
 
-    def words(self, name: str, **_words: str) -> str:
+    def prompt(self, name: str, **_words: str) -> str:
         return {"prompts/sentences/left_out": WHOLE}[name]
 
 

@@ -23,9 +23,9 @@ class Run:
     def label(self, meaning: str) -> str:
         return meaning
 
-    def doing(self, meaning: str) -> None: ...
+    def show_status(self, meaning: str) -> None: ...
 
-    def found(self, action: str, outcome: Outcome) -> None:
+    def report_finding(self, action: str, outcome: Outcome) -> None:
         self.findings.append(outcome)
 
     async def effect_soon(self, name: str, args: object, do: Callable[[], Awaitable[str]]) -> ActionObserved:

@@ -167,8 +167,8 @@ async def _nothing(turn: Turn) -> WorkingMemory:
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"leads": ("dreaming",)}, "nothing leads to it: say in its file when one goes there"),
-        ({"leads": ("clsing",), "when": "they yawn."}, "there is no process clsing; is it closing?"),
+        ({"leads_to": ("dreaming",)}, "nothing leads to it: say in its file when one goes there"),
+        ({"leads_to": ("clsing",), "when": "they yawn."}, "there is no process clsing; is it closing?"),
         (
             {"texts": {"prompts/dreaming": Placeholders()}, "when": "they yawn."},
             "it is not there, and processes/dreaming needs it: write it",
@@ -292,7 +292,7 @@ def own(words: Path, capsys: pytest.CaptureFixture[str], text: str, *, owned: bo
 
 LOOKING = """
 from daemon.actions.function import action
-from daemon.process import Words
+from daemon.process import Placeholders
 
 
 @action{how}
@@ -314,7 +314,7 @@ async def look_up(service: str) -> str:
         ),
         ("(playbooks=['expret'])", True, "there is no playbook expret; is it expert?"),
         (
-            "(playbooks=['expert'], texts={'prompts/looking': Words()})",
+            "(playbooks=['expert'], texts={'prompts/looking': Placeholders()})",
             True,
             "it is not there, and LookUp needs it: write it",
         ),

@@ -21,7 +21,7 @@ from tests.texts import copied
 
 Found = tuple[Mapping[str, MentalProcess], Mapping[str, Sequence[str]]]
 TRIAL = """
-from daemon.process import MentalProcess, Words
+from daemon.process import MentalProcess, Placeholders
 
 async def run(turn):
     'Try.'
@@ -41,9 +41,9 @@ MISTAKES = {
     ("async def", "def"): "its function does not wait: write `async def`",
     (
         '"they try."',
-        '"", leads=("closing")',
-    ): '`leads` is a text where a tuple belongs: write `leads=("closing",)`',
-    ('"they try."', '"", texts={"prompts/trial"}'): "its `texts` name no `Words`: write `texts={",
+        '"", leads_to=("closing")',
+    ): '`leads_to` is a text where a tuple belongs: write `leads_to=("closing",)`',
+    ('"they try."', '"", texts={"prompts/trial"}'): "its `texts` name no `Placeholders`: write `texts={",
     (
         '"they try."',
         '"", commands=("trial")',
@@ -96,7 +96,7 @@ def test_a_file_that_can_be_no_process_is_named_and_the_others_are_found(
 def test_a_name_in_a_transition_that_is_no_process_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], tried: Callable[[str], Found], returns: str
 ) -> None:
-    text = TRIAL.replace("return turn.memory", returns).replace("Words", "Transition")
+    text = TRIAL.replace("return turn.memory", returns).replace("Placeholders", "Transition")
     processes, _ = tried(text)
     [wrong] = checked(tmp_path, capsys, OwnerCode(registry=REGISTRY, processes={**PROCESSES, **processes}))
     assert wrong.startswith("✗ processes/trial ")
@@ -141,7 +141,10 @@ def checked(folder: Path, capsys: pytest.CaptureFixture[str], code: OwnerCode) -
     [
         ("processes/trial", "processes/trial: it cannot be read (SyntaxError: "),
         ("processes/deep_reading", "daemon/processes/deep_reading.py: it cannot be read (SyntaxError: "),
-        ("actions/note_commands", "daemon/actions/note_commands.py: it cannot be read (SyntaxError: "),
+        (
+            "inner_life/commands/memory_commands",
+            "daemon/inner_life/commands/memory_commands.py: it cannot be read (SyntaxError: ",
+        ),
     ],
 )
 def test_a_start_with_code_that_cannot_be_read_ends_with_a_sentence(

@@ -101,7 +101,7 @@ def test_export_makes_a_file_that_nobody_else_can_read(talked: Path, tmp_path: P
     assert oct(out.stat().st_mode) == "0o100600"
     status, _, wrong = run("export", "--journal", str(talked), "-o", str(talked))
     assert (status, wrong.count("\n")) == (74, 1)
-    assert wrong.startswith(f"{talked} is there already.")
+    assert wrong.startswith(f"{talked} exists already.")
     status, _, wrong = run("export", "--journal", str(talked), "-o", str(tmp_path / "nowhere" / "out"))
     assert (status, "cannot be written (No such file or directory)" in wrong) == (74, True)
 
@@ -184,7 +184,7 @@ def test_a_backup_is_checked_private_and_never_takes_the_place_of_anything(
     assert oct(out.stat().st_mode) == "0o100600"
     assert run("export", "--journal", str(out)) == run("export", "--journal", str(talked))
     status, _, wrong = run("backup", str(out), "--journal", str(talked))
-    assert (status, wrong.startswith(f"{out} is there already.")) == (74, True)
+    assert (status, wrong.startswith(f"{out} exists already.")) == (74, True)
 
 
 def test_what_a_kill_leaves_of_a_file_has_another_name(talked: Path, tmp_path: Path) -> None:
@@ -192,10 +192,10 @@ def test_what_a_kill_leaves_of_a_file_has_another_name(talked: Path, tmp_path: P
     with write_atomically(out) as part:
         part.write_text("half")
         assert not out.exists()
-        with pytest.raises(JournalError, match=r"copy\.part is there already\."):
+        with pytest.raises(JournalError, match=r"copy\.part exists already\."):
             backup_journal(talked, out)
     assert (out.read_text(), part.exists()) == ("half", False)
-    with pytest.raises(JournalError, match=r"^\. is there already\."):
+    with pytest.raises(JournalError, match=r"^\. exists already\."):
         backup_journal(talked, Path())
 
 
@@ -204,7 +204,7 @@ def test_what_has_got_the_name_meanwhile_stays(tmp_path: Path) -> None:
     writing = write_atomically(out)
     writing.__enter__().write_text("ours")
     out.write_text("theirs")
-    with pytest.raises(JournalError, match=r"copy is there already\."):
+    with pytest.raises(JournalError, match=r"copy exists already\."):
         writing.__exit__(None, None, None)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["theirs"]
 

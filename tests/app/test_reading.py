@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -15,6 +16,7 @@ from daemon.engine.exceptions import JournalError
 from daemon.engine.journal.journal_file import open_readonly
 from daemon.engine.journal.reader import open_reader
 from daemon.engine.journal.rows import EntryRow
+from daemon.engine.journal.writer import WritableTables
 from daemon.kinds import SOUL_KINDS
 from tests.app.forgery import opened
 from tests.stories.stage import ALICE, Stage
@@ -46,7 +48,7 @@ def test_nothing_is_written_and_no_lock_is_taken(journal: Path) -> None:
 def test_nothing_can_be_written(journal: Path) -> None:
     store = open_readonly(journal)
     with closing(store), pytest.raises(sqlite3.OperationalError, match="readonly database"):
-        store.insert(ROW)
+        WritableTables.insert(cast(WritableTables, store), ROW)
 
 
 async def test_beside_a_live_daemon_all_is_of_one_moment(stage: Stage) -> None:

@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from daemon.claude.client import ClaudeClient
-from daemon.claude.requests import LISTED_MODELS, THINKING
+from daemon.claude.models import LISTED_MODELS, THINKING
 from daemon.model import Hear, ModelReply
 from daemon.turn.model_calls import ANSWER_LIMITS, SPOKEN, max_answer_tokens
 from rehearsal.claude.understudy import ClaudeUnderstudy

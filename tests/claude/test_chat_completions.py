@@ -10,7 +10,7 @@ import pytest
 
 from daemon.claude.client import ClaudeClient
 from daemon.claude.model_apis import ChatCompletions
-from daemon.claude.requests import THINKING, ModelTable
+from daemon.claude.models import THINKING, ModelTable
 from daemon.memory import Memory, working_memory
 from daemon.settings.limits import TokenUsage, make_price
 from rehearsal.claude.understudy import ClaudeUnderstudy

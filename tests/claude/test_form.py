@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from daemon.claude.client import ClaudeClient
-from daemon.claude.requests import CHOSEN, ModelSpec, asks_for_schema, build_request, without_schema
+from daemon.claude.models import CHOSEN, ModelSpec
+from daemon.claude.requests import asks_for_schema, build_request, without_schema
 from daemon.engine.event import digest
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.claude.conftest import MEMORY, Build, ask, until

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from daemon.claude.answer_stream import MOST_BYTES, StreamDeadline, StreamTimeout
+from daemon.claude.answer_stream import MOST_BYTES
 from daemon.claude.client import FIRST, FIRST_UNLISTED, LONGEST, STALL, ClaudeClient
+from daemon.claude.deadlines import StreamDeadline, StreamTimeout
 from daemon.claude.model_apis import ChatCompletions
 from daemon.memory import Memory
 from daemon.model import ModelReply

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from daemon.claude.requests import LISTED_MODELS, cost_of, listed_model
+from daemon.claude.models import LISTED_MODELS, cost_of, listed_model
 from daemon.settings.limits import ModelPrice, TokenUsage
 
 PRICES = [(one.id, price) for one in LISTED_MODELS for price in (one.price, one.long) if price]

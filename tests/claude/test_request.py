@@ -10,16 +10,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.claude.requests import (
-    CHOSEN,
-    LISTED_MODELS,
-    WORDLESS,
-    ModelSpec,
-    build_request,
-    listed_model,
-    with_schema_form,
-    without_schema,
-)
+from daemon.claude.models import CHOSEN, LISTED_MODELS, ModelSpec, listed_model
+from daemon.claude.requests import WORDLESS, build_request, with_schema_form, without_schema
 from daemon.memory import Memory, WorkingMemory, working_memory
 from rehearsal.claude.bad_request import objection
 
@@ -156,5 +148,5 @@ def test_an_unknown_model_is_asked_plainly() -> None:
 
 
 def test_a_request_is_made_without_the_sdk() -> None:
-    code = "import sys, daemon.claude.request; sys.exit('anthropic' in sys.modules)"
+    code = "import sys, daemon.claude.requests; sys.exit('anthropic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

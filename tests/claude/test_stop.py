@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from daemon.claude.answer_stream import CallStopped, StreamDeadline
 from daemon.claude.client import STALL, ClaudeClient
-from daemon.claude.requests import cost_of, listed_model
+from daemon.claude.deadlines import CallStopped, StreamDeadline
+from daemon.claude.models import cost_of, listed_model
 from daemon.model import ModelReply
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from tests.attention import PATIENCE

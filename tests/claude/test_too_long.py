@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from daemon.claude.answer_stream import refused_sizes
 from daemon.claude.client import ClaudeClient
-from daemon.claude.requests import ModelTable, ModelWindows, estimate_tokens
+from daemon.claude.models import ModelTable
+from daemon.claude.requests import ModelWindows, estimate_tokens, refused_sizes
 from daemon.engine.event import canonical_json
 from daemon.memory import Memory, working_memory
 from rehearsal.claude.understudy import ClaudeUnderstudy

@@ -8,9 +8,12 @@ from typing import Any
 
 from daemon.app.discovery import PROCESSES
 from daemon.memory import WorkingMemory
-from daemon.process import Process, Turn
+from daemon.process import Turn
+from daemon.reading.reading_steps import read_source
 from daemon.sandbox.environment import CellResult, Function, Sandbox
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import say
+from daemon.turn.turn import Process
 from rehearsal.claude.prompt import Body, texts
 from tests.sandbox.unboxed import open_unboxed
 
@@ -78,8 +81,8 @@ def reading(context: Any, question: str = "") -> Mapping[str, Process]:
         async def load() -> Any:
             return context
 
-        ended = await turn.read_deeply(question or QUESTION, load)
-        said = await turn.say(ended.event.answer or ended.event.reason)
+        ended = await read_source(turn, question or QUESTION, load)
+        said = await say(turn, ended.event.answer or ended.event.reason)
         return turn.memory.with_memory(*map(entry_as_memory, said))
 
     return {**PROCESSES, "conversation": process}

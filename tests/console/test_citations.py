@@ -20,7 +20,7 @@ pytestmark = IN_A_BROWSER
 DM = "D0ALICE0001"
 LINK = "https://rehearsal.slack.com/archives/C0GENERAL01/p{ts}?thread_ts={root}&cid=C0GENERAL01"
 RENDER = """async (text) => {
-  const { markup } = await import("/static/markup.js");
+  const { markup } = await import("/static/base/markup.js");
   const box = document.createElement("div");
   box.append(...markup(text));
   const cites = [...box.querySelectorAll(".citation")];

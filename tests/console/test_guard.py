@@ -93,7 +93,7 @@ async def test_without_the_token_nothing_of_the_soul_is_shown(tmp_path: Path, cl
 
 async def test_the_pages_own_files_and_its_health_are_open_and_tell_nothing(tmp_path: Path) -> None:
     async with console(tmp_path, token=TOKEN) as site:
-        for path in ("/", "/static/main.js", "/static/base.css", "/?token=wrong", "/healthz"):
+        for path in ("/", "/static/main.js", "/static/base/base.css", "/?token=wrong", "/healthz"):
             async with site.http.get(site.url + path) as answer:
                 assert answer.status == 200, path
                 assert "Claudius" not in await answer.text()

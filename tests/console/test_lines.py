@@ -12,7 +12,7 @@ SHOWN = re.compile(r'^  "?([a-z-]+)"?: \(', re.MULTILINE)
 
 
 def test_the_page_has_words_for_what_the_soul_writes_and_for_nothing_else() -> None:
-    script = (STATIC / "lines.js").read_text(encoding="utf-8")
+    script = (STATIC / "base/entry_lines.js").read_text(encoding="utf-8")
     table = script.partition("const KINDS = {")[2].partition("\n};")[0]
     shown = SHOWN.findall(table)
     assert sorted(shown) == sorted(each.kind for each in with_engine_kinds(SOUL_KINDS))

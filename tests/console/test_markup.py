@@ -50,8 +50,8 @@ SHOWN = {
     "שלום 👋🏽 مرحبا": "<p>שלום 👋🏽 مرحبا</p>",
 }
 RENDER = """async (texts) => {
-  const { markup } = await import("/static/markup.js");
-  const { learn } = await import("/static/called.js");
+  const { markup } = await import("/static/base/markup.js");
+  const { learn } = await import("/static/base/names.js");
   learn({ U1: "Ann" });
   return texts.map((text) => {
     const box = document.createElement("div");
@@ -67,16 +67,16 @@ LAID = (
 )
 IN_MARKDOWN = RENDER.replace('"strong"', '"em"')
 MENTION = """async ([text, names]) => {
-  const { mentions } = await import("/static/workspace.js");
+  const { mentions } = await import("/static/chat/workspace.js");
   return mentions(text, names);
 }"""
 TOLD = """async (text) => {
-  const { line } = await import("/static/lines.js");
+  const { line } = await import("/static/base/entry_lines.js");
   line({ kind: "ism", body: { text } });
   line({ kind: "ism", body: { text: text.replace("</result>", "") } });
 }"""
 SPLIT = """async (texts) => {
-  const { sections } = await import("/static/sections.js");
+  const { sections } = await import("/static/base/sections.js");
   return texts.map((text) => sections(text).map(({ tag, text }) => [tag, text]));
 }"""
 

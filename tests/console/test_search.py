@@ -11,7 +11,8 @@ from urllib.parse import quote
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.console.journal_view import JournalPager, PageRequest, like_pattern, search_words
+from daemon.console.entry_text import like_pattern, search_words
+from daemon.console.journal_view import JournalPager, PageRequest
 from tests.console.site import Site, called, message
 from tests.console.test_pages import said, told
 

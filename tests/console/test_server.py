@@ -152,7 +152,7 @@ async def test_the_page_and_its_parts_are_served(tmp_path: Path) -> None:
     async with console(tmp_path) as site:
         async with site.http.get(f"{site.url}/") as answer:
             page = await answer.text()
-        for part in ("main.js", "base.css", "icon.svg"):
+        for part in ("main.js", "base/base.css", "icon.svg"):
             assert f"/static/{part}" in page
             async with site.http.get(f"{site.url}/static/{part}") as answer:
                 assert answer.status == 200
@@ -161,7 +161,7 @@ async def test_the_page_and_its_parts_are_served(tmp_path: Path) -> None:
 
 
 async def test_what_is_no_part_of_the_page_is_not_found(site: Site) -> None:
-    for name in ("nothing.js", "", "a" * 5000, "%00", "..%2fserver.py", "main.js/"):
+    for name in ("nothing.js", "", "a" * 5000, "%00", "..%2fserver.py", "main.js/", "base", "base.css"):
         async with site.http.get(f"{site.url}/static/{name}") as answer:
             assert answer.status == 404, name
             assert (await answer.json())["error"] == "There is nothing under this address."

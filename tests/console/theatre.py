@@ -14,8 +14,8 @@ from config import Settings
 from daemon.app.daemon import RunningDaemon, start_daemon
 from daemon.engine.clock import SystemClock
 from daemon.ports import Open
-from daemon.process import Process
 from daemon.settings.home import project_root
+from daemon.turn.turn import Process
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from rehearsal.local_slack import LocalSlack
 from rehearsal.people import SOUL

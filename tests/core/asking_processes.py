@@ -12,9 +12,14 @@ from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.mind.pipeline import converse
 from daemon.model import ModelReply
 from daemon.ports import Button
-from daemon.process import Process, Question, Transition, Turn
+from daemon.process import Question, Transition, Turn
 from daemon.processes.conversation import COGNITIVE_STEPS
+from daemon.turn.branches import send_to_self
+from daemon.turn.model_calls import call_model
+from daemon.turn.questions import ask
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import say
+from daemon.turn.turn import Process
 from tests.core.file_world import LEARN, echo, said
 from tests.core.unusual_processes import rewritten
 from tests.crashes.json_lines import append_line
@@ -37,14 +42,14 @@ def wondering(_home: Path) -> Mapping[str, Process]:
             for came in await turn.receive_inputs():
                 if isinstance(came.event, StopRequest):
                     turn.accept_inputs([came])
-                    spoken = await turn.say("Stopped.")
+                    spoken = await say(turn, "Stopped.")
                     return memory.with_memory(entry_as_memory(came), *map(entry_as_memory, spoken))
                 memory = await heard(turn, memory, came)
-            thought = await turn.call("think", memory, "fast")
+            thought = await call_model(turn, "think", memory, "fast")
             if thought.event.outcome == "cancelled":
                 continue
             memory = memory.with_memory(entry_as_memory(thought))
-        spoken = await turn.say(f"Thought of {of(memory)}")
+        spoken = await say(turn, f"Thought of {of(memory)}")
         return memory.with_memory(*map(entry_as_memory, spoken))
 
     return {**PROCESSES, "conversation": conversation}
@@ -53,12 +58,12 @@ def wondering(_home: Path) -> Mapping[str, Process]:
 async def heard(turn: Turn, memory: WorkingMemory, came: Entry[PersonMessage]) -> WorkingMemory:
     """Judge an input by a call: add it, or wait until it is answered."""
     judge = working_memory([Memory(role="user", content="JUDGE"), entry_as_memory(came)])
-    verdict = await turn.call("judge", judge, "fast")
+    verdict = await call_model(turn, "judge", judge, "fast")
     if verdict.event.text == "more":
         turn.accept_inputs([came])
         return memory.with_memory(entry_as_memory(came))
     waiting = Question(text="One moment.", to=(came.author,), resumes=True, wait=900)
-    answered = await turn.ask("parked", waiting)
+    answered = await ask(turn, "parked", waiting)
     return memory.with_memory(*answered.memories)
 
 
@@ -87,7 +92,7 @@ def careful(home: Path) -> Mapping[str, Process]:
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         if "delete" not in turn.answers[0].event.text:
             return await PROCESSES["conversation"](turn)
-        thought = await turn.call("think", turn.memory, "fast")
+        thought = await call_model(turn, "think", turn.memory, "fast")
         memory = turn.memory.with_memory(entry_as_memory(thought))
         may = Question(
             text=MAY_I if "at length" in turn.answers[0].event.text else "May I?",
@@ -95,16 +100,16 @@ def careful(home: Path) -> Mapping[str, Process]:
             choices=(Button(label="Yes", value="yes"), Button(label="No", value="no")),
         )
         name = "another" if "that" in turn.answers[0].event.text else "approval"
-        answered = await turn.ask(name, may)
+        answered = await ask(turn, name, may)
         memory = memory.with_memory(*answered.memories)
         if answered.value != "yes":
-            spoken = await turn.say("As you wish.")
+            spoken = await say(turn, "As you wish.")
             return memory.with_memory(*map(entry_as_memory, spoken))
         done = await turn.effect("delete", {}, delete, repeatable=False)
-        again = await turn.call("think", memory.with_memory(entry_as_memory(done)), "fast")
+        again = await call_model(turn, "think", memory.with_memory(entry_as_memory(done)), "fast")
         heard = "; ".join(m.content for m in answered.memories if m.role == "user" and "keep" in m.content)
-        spoken = await turn.say(
-            f"Result: {done.event.text.partition(':')[0]}{' (' + str(len(heard) > 0) + ')'}"
+        spoken = await say(
+            turn, f"Result: {done.event.text.partition(':')[0]}{' (' + str(len(heard) > 0) + ')'}"
         )
         return memory.with_memory(
             entry_as_memory(done), entry_as_memory(again), *map(entry_as_memory, spoken)
@@ -138,11 +143,11 @@ def _asking_after(told: Sequence[Memory]) -> Mapping[str, Process]:
             return (await converse(turn, COGNITIVE_STEPS)).memory
         memory, words = turn.memory.with_memory(*told), list[str]()
         for question in ("Which one?", "How many?"):
-            thought = await turn.call("think", memory, "fast")
-            answered = await turn.ask("ask", Question(text=question, to=tuple(turn.people)))
+            thought = await call_model(turn, "think", memory, "fast")
+            answered = await ask(turn, "ask", Question(text=question, to=tuple(turn.people)))
             memory = memory.with_memory(entry_as_memory(thought), *answered.memories)
             words.append(answered.value)
-        spoken = await turn.say(f"So: {', '.join(words)}")
+        spoken = await say(turn, f"So: {', '.join(words)}")
         return memory.with_memory(*map(entry_as_memory, spoken))
 
     return {**PROCESSES, "conversation": conversation}
@@ -164,10 +169,10 @@ def waiting(_home: Path) -> Mapping[str, Process]:
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         if "hi" not in turn.answers[0].event.text:
             return await PROCESSES["conversation"](turn)
-        first = await turn.call("think", turn.memory, "fast")
-        answered = await turn.ask("rest", Question(wait=60))
+        first = await call_model(turn, "think", turn.memory, "fast")
+        answered = await ask(turn, "rest", Question(wait=60))
         memory = turn.memory.with_memory(entry_as_memory(first), *answered.memories)
-        spoken = await turn.say(f"Back: {answered.value or 'nobody'}")
+        spoken = await say(turn, f"Back: {answered.value or 'nobody'}")
         return memory.with_memory(*map(entry_as_memory, spoken))
 
     return {**PROCESSES, "conversation": conversation}
@@ -188,13 +193,13 @@ def remembering_anew(home: Path) -> Mapping[str, Process]:
 def _remembering(answers: Process, learn: str) -> Mapping[str, Process]:
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         outcome = await answers(turn)
-        await turn.send_to_self("after", BackgroundTask(process="learning"))
+        await send_to_self(turn, "after", BackgroundTask(process="learning"))
         return outcome
 
     async def learning(turn: Turn) -> WorkingMemory:
         if not await turn.receive_inputs():
-            learned = await turn.call(
-                "learn", turn.memory.with_memory(Memory(role="user", content=learn)), "fast"
+            learned = await call_model(
+                turn, "learn", turn.memory.with_memory(Memory(role="user", content=learn)), "fast"
             )
             if learned.event.outcome == "ok" and not await turn.receive_inputs():
                 await turn.record(MemoryNote(text=learned.event.text))
@@ -208,7 +213,7 @@ def brooding(_home: Path) -> Mapping[str, Process]:
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         outcome = await PROCESSES["conversation"](turn)
-        await turn.send_to_self("after", BackgroundTask(process="learning"))
+        await send_to_self(turn, "after", BackgroundTask(process="learning"))
         return outcome
 
     async def learning(turn: Turn) -> WorkingMemory:

@@ -7,17 +7,19 @@ from pathlib import Path
 
 from daemon.actions.action import ActionContext, ActionDefinition
 from daemon.actions.registry import ActionRegistry
-from daemon.app.discovery import PROCESSES
-from daemon.app.wiring import with_open_thought
+from daemon.app.discovery import PROCESSES, ProcessDependencies, bind_processes
 from daemon.engine.event import root_of
 from daemon.engine.journal.reader import open_reader
 from daemon.kinds import SOUL_KINDS, BranchAnswer, BranchQuestion, IncomingMessage, QuestionAsked
 from daemon.memory import WorkingMemory
 from daemon.model import ModelReply
 from daemon.ports import Button
-from daemon.process import Process, Question, Transition, Turn
-from daemon.soul.turn import Turn as SoulTurn
+from daemon.process import Question, Transition, Turn
+from daemon.turn.model_calls import call_model
+from daemon.turn.questions import ask
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import say
+from daemon.turn.turn import Process
 from tests.core.open_thought_scripts import OVER, SPOKEN, final, written
 from tests.core.unusual_processes import check_single_effect
 from tests.crashes.json_lines import append_line
@@ -37,34 +39,33 @@ def sending(home: Path) -> Mapping[str, Process]:
         KillPoint.reach()
         return "deleted"
 
-    async def branch(turn: SoulTurn) -> WorkingMemory:
-        thought = await turn.call("think", turn.memory, "fast")
+    async def branch(turn: Turn) -> WorkingMemory:
+        thought = await call_model(turn, "think", turn.memory, "fast")
         memory = turn.memory.with_memory(entry_as_memory(thought))
         people = (*turn.owners, STRANGER)
         choices = (Button(label="Yes", value="yes"), Button(label="No", value="no"))
         may = Question(text="May I?", to=people, owners=people, choices=choices)
-        answered = await turn.ask("approval", may)
+        answered = await ask(turn, "approval", may)
         memory, result = memory.with_memory(*answered.memories), "nothing"
         if answered.value == "yes":
             done = await turn.effect("delete", {}, delete, repeatable=False)
             memory, result = memory.with_memory(entry_as_memory(done)), done.event.text.partition(":")[0]
-        again = await turn.call("think", memory, "fast")
+        again = await call_model(turn, "think", memory, "fast")
         await turn.ctx.end_thread(f"{result}, said {answered.by or 'nobody'}")
         return memory.with_memory(entry_as_memory(again))
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
-        assert isinstance(turn, SoulTurn)
         if not turn.addressed:
             return await branch(turn)
         if "delete" not in turn.answers[0].event.text:
             return await PROCESSES["conversation"](turn)
-        thought = await turn.call("think", turn.memory, "fast")
+        thought = await call_model(turn, "think", turn.memory, "fast")
         wanted = IncomingMessage(
             user="", name="itself", text="delete the whole", ts="1.0", address="", bot=True
         )
         child = await turn.ctx.spawn("errand", wanted)
         [came] = await turn.ctx.join([child])
-        spoken = await turn.say(f"It came to {came.result}")
+        spoken = await say(turn, f"It came to {came.result}")
         return turn.memory.with_memory(entry_as_memory(thought), *map(entry_as_memory, spoken))
 
     return {**PROCESSES, "conversation": conversation}
@@ -82,7 +83,7 @@ def thinking_of_it(home: Path) -> Mapping[str, Process]:
     action = ActionDefinition(
         name=OFFERED, description="Write it.", perform=write, approval=True, effect=True, repeatable=False
     )
-    return with_open_thought(PROCESSES, ActionRegistry([action]), "medium")
+    return bind_processes(PROCESSES, ProcessDependencies(actions=ActionRegistry([action])))
 
 
 def sent(seen: str, calls: int) -> ModelReply:

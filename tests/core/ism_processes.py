@@ -16,10 +16,10 @@ from daemon.memory import WorkingMemory
 from daemon.model import ModelReply
 from daemon.playbooks.built_in import respond
 from daemon.playbooks.run import PlaybookRun, play_to_end
-from daemon.process import Process, Transition, Turn
+from daemon.process import Transition, Turn
 from daemon.processes.problem_solving import NAME
 from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, parse_playbook
-from daemon.soul.turn import Turn as SoulTurn
+from daemon.turn.turn import Process
 from tests.core.file_world import PhaseClock, echo
 from tests.core.unusual_processes import check_single_effect
 from tests.crashes.json_lines import append_line, read_lines
@@ -43,8 +43,8 @@ def running(home: Path) -> Mapping[str, Process]:
         return f"seen {args.what}, the {len(read_lines(home / 'looks.jsonl'))}th"
 
     async def delete(run: AnyRun, _args: object) -> str:
-        assert isinstance(run.turn, SoulTurn)
-        known = run.turn.world.journal.entries_under(run.turn.execution.id)
+        assert isinstance(run.turn, Turn)
+        known = run.turn.deps.journal.entries_under(run.turn.execution.id)
         begun = [entry.event.name for entry in of_kind(ActionStarted, known)]
         done = [entry.event.name for entry in of_kind(ActionObserved, known)]
         if "Delete" not in begun or sorted(begun) != sorted(["Delete", *done]):

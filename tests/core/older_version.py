@@ -18,11 +18,15 @@ from daemon.kinds import SOUL_KINDS, SuffixDrawn
 from daemon.memory import WorkingMemory
 from daemon.model import ModelReply
 from daemon.playbooks.run import PlaybookRun, play_to_end
-from daemon.process import Process, Question, Transition, Turn
+from daemon.process import Question, Transition, Turn
 from daemon.processes.problem_solving import NAME
 from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, parse_playbook
+from daemon.turn.model_calls import call_model
 from daemon.turn.prompt_files import JOURNAL_THREAD, KEY
+from daemon.turn.questions import ask
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import say
+from daemon.turn.turn import Process
 from tests.core.file_world import PhaseClock, echo
 from tests.core.harness import CoreTrial
 from tests.core.open_thought_scripts import branching
@@ -63,10 +67,10 @@ def processes(home: Path) -> Mapping[str, Process]:
             )
         if "ferry" not in words:
             return await PROCESSES["conversation"](turn)
-        thought = await turn.call("think", turn.memory, "fast")
-        answered = await turn.ask("ask", Question(text="Which one?", to=tuple(turn.people)))
+        thought = await call_model(turn, "think", turn.memory, "fast")
+        answered = await ask(turn, "ask", Question(text="Which one?", to=tuple(turn.people)))
         memory = turn.memory.with_memory(entry_as_memory(thought), *answered.memories)
-        return memory.with_memory(*map(entry_as_memory, await turn.say(f"So: {answered.value}")))
+        return memory.with_memory(*map(entry_as_memory, await say(turn, f"So: {answered.value}")))
 
     return {**PROCESSES, "conversation": conversation}
 

@@ -12,10 +12,13 @@ from daemon.engine.exceptions import ExecutionSuspended
 from daemon.memory import WorkingMemory
 from daemon.model import ModelReply
 from daemon.ports import Button
-from daemon.process import Process, Question, Transition, Turn
+from daemon.process import Question, Transition, Turn
 from daemon.settings.limits import CONTINUE, Limits
-from daemon.soul.voice import Voice
+from daemon.turn.model_calls import call_interruptibly, call_model
+from daemon.turn.questions import ask
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import say
+from daemon.turn.turn import Process
 from tests.core.file_world import FileSlack, echo
 
 THOUGHTS = 5
@@ -27,9 +30,9 @@ def enduring(_home: Path) -> Mapping[str, Process]:
     async def conversation(turn: Turn) -> WorkingMemory:
         memory = turn.memory
         for _ in range(2):
-            memory, thought = await turn.call_interruptibly("think", memory, "fast")
+            memory, thought = await call_interruptibly(turn, "think", memory, "fast")
             memory = memory.with_memory(entry_as_memory(thought))
-        spoken = await turn.say("I have thought about it.")
+        spoken = await say(turn, "I have thought about it.")
         return memory.with_memory(*map(entry_as_memory, spoken))
 
     return {"conversation": conversation}
@@ -42,10 +45,10 @@ def attentive(_home: Path) -> Mapping[str, Process]:
         if "delete" not in turn.answers[0].event.text:
             return await PROCESSES["conversation"](turn)
         may = Question(text="May I?", to=turn.owners, choices=(Button(label="Yes", value="yes"),))
-        answered = await turn.ask("approval", may)
+        answered = await ask(turn, "approval", may)
         came = await turn.receive_inputs()
         turn.accept_inputs(came)
-        spoken = await turn.say(f"Done: {', '.join(entry.event.text for entry in came)}")
+        spoken = await say(turn, f"Done: {', '.join(entry.event.text for entry in came)}")
         return turn.memory.with_memory(
             *answered.memories, *map(entry_as_memory, came), *map(entry_as_memory, spoken)
         )
@@ -85,13 +88,13 @@ def bounded(_home: Path) -> Mapping[str, Process]:
                 on, no = Button(label="Go on", value=CONTINUE), Button(label="Stop", value="stop")
                 about = {"resets": bound.resets, "bound": bound.bound}
                 more = Question(text="Shall I go on?", to=turn.owners, choices=(on, no), about=about)
-                answered = await turn.ask("more", more)
+                answered = await ask(turn, "more", more)
                 memory = memory.with_memory(*answered.memories)
                 if answered.value != CONTINUE:
                     break
-            memory = memory.with_memory(entry_as_memory(await turn.call("think", memory, "fast")))
+            memory = memory.with_memory(entry_as_memory(await call_model(turn, "think", memory, "fast")))
             thoughts += 1
-        spoken = await turn.say(f"Thoughts: {thoughts}")
+        spoken = await say(turn, f"Thoughts: {thoughts}")
         return memory.with_memory(*map(entry_as_memory, spoken))
 
     return {"conversation": conversation}
@@ -103,16 +106,16 @@ def handing_on(_home: Path) -> Mapping[str, Process]:
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         if "one" not in turn.answers[0].event.text:
             return await PROCESSES["conversation"](turn)
-        thought = await turn.call("think", turn.memory, "fast")
-        spoken = await turn.say("I am on it.")
+        thought = await call_model(turn, "think", turn.memory, "fast")
+        spoken = await say(turn, "I am on it.")
         memory = turn.memory.with_memory(entry_as_memory(thought), *map(entry_as_memory, spoken))
         return Transition(to="asking", memory=memory, execute_now=True, params={"of": "them"})
 
     async def asking(turn: Turn) -> Transition:
-        thought = await turn.call("think", turn.memory, "fast")
+        thought = await call_model(turn, "think", turn.memory, "fast")
         question = Question(text=f"Which of {turn.params['of']}?", to=tuple(turn.people))
-        answered = await turn.ask("ask", question)
-        spoken = await turn.say(f"So: {answered.value}")
+        answered = await ask(turn, "ask", question)
+        spoken = await say(turn, f"So: {answered.value}")
         memory = turn.memory.with_memory(
             entry_as_memory(thought), *answered.memories, *map(entry_as_memory, spoken)
         )
@@ -125,7 +128,7 @@ def ungrateful(_home: Path) -> Mapping[str, Process]:
     """Kill the daemon after the answer, each time."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
-        await turn.ask("ask", Question(text="Which one?", to=tuple(turn.people)))
+        await ask(turn, "ask", Question(text="Which one?", to=tuple(turn.people)))
         os.kill(os.getpid(), signal.SIGKILL)
         return turn.memory
 
@@ -156,7 +159,7 @@ def half_asked(home: Path) -> Mapping[str, Process]:
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         yes = Button(label="Yes", value="yes")
         question = Question(text="May I?", to=tuple(turn.people), choices=(yes,), about=Deadly(home))
-        await turn.ask("ask", question)
+        await ask(turn, "ask", question)
         return turn.memory
 
     return {**PROCESSES, "conversation": conversation}
@@ -168,9 +171,9 @@ def withdrawing(_home: Path) -> Mapping[str, Process]:
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         if turn.answers[0].event.text == "one":
             choices = (Button(label="Yes", value="yes"),)
-            await turn.ask("ask", Question(text="May I?", to=tuple(turn.people), choices=choices))
-        spoken = await turn.say("Never mind.")
-        assert isinstance(turn, Voice)
+            await ask(turn, "ask", Question(text="May I?", to=tuple(turn.people), choices=choices))
+        spoken = await say(turn, "Never mind.")
+        assert isinstance(turn, Turn)
         await turn.ctx.withdraw()
         os.kill(os.getpid(), signal.SIGKILL)
         return turn.memory.with_memory(*map(entry_as_memory, spoken))
@@ -183,9 +186,9 @@ def doomed(_home: Path) -> Mapping[str, Process]:
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         try:
-            await turn.ask("ask", Question(text="Which one?", to=tuple(turn.people), wait=60))
+            await ask(turn, "ask", Question(text="Which one?", to=tuple(turn.people), wait=60))
         except ExecutionSuspended:
             os.kill(os.getpid(), signal.SIGKILL)
-        return turn.memory.with_memory(*map(entry_as_memory, await turn.say("After all, nobody knows.")))
+        return turn.memory.with_memory(*map(entry_as_memory, await say(turn, "After all, nobody knows.")))
 
     return {**PROCESSES, "conversation": conversation}

@@ -10,9 +10,12 @@ from daemon.app.discovery import PROCESSES
 from daemon.memory import WorkingMemory
 from daemon.model import ModelReply
 from daemon.ports import ReadingSetup
-from daemon.process import Process, Turn
+from daemon.process import Turn
+from daemon.reading.reading_steps import read_source
 from daemon.settings.limits import ReadingLimits
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import say
+from daemon.turn.turn import Process
 from tests.sandbox.unboxed import open_unboxed
 
 TEXT = {"a.txt": "apples: 3\n", "b.txt": "pears: 4\n", "c.txt": "plums: 5\n"}
@@ -56,8 +59,8 @@ def reads(_home: Path) -> Mapping[str, Process]:
         async def load() -> Any:
             return TEXT
 
-        ended = await turn.read_deeply("How many fruits are there?", load)
-        said = await turn.say(ended.event.answer or ended.event.reason)
+        ended = await read_source(turn, "How many fruits are there?", load)
+        said = await say(turn, ended.event.answer or ended.event.reason)
         return turn.memory.with_memory(*map(entry_as_memory, said))
 
     return {**PROCESSES, "conversation": process}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from daemon.app.discovery import PROCESSES
 from daemon.ports import EarlierMessageSource
-from daemon.process import Process
+from daemon.turn.turn import Process
 from tests.core.file_world import CoreInput, NothingEarlier, Script, echo
 from tests.core.inner_life import Step
 from tests.crashes.scenario import Scenario

@@ -20,10 +20,13 @@ from daemon.kinds import CardIntended, MemoryNote, PlanChanged
 from daemon.memory import WorkingMemory
 from daemon.mind.pipeline import claim_newcomers, converse
 from daemon.model import ModelReply
-from daemon.process import Process, Transition, Turn
+from daemon.process import Transition, Turn
 from daemon.processes.conversation import COGNITIVE_STEPS
 from daemon.processes.greeting import COGNITIVE_STEPS as GREETING_STEPS
+from daemon.turn.plan_card import show_plan
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import say, start_speech
+from daemon.turn.turn import Process
 from tests.core.file_world import FileEarlier, echo, said
 from tests.crashes.json_lines import append_line, read_lines
 from tests.crashes.kill_points import KillPoint
@@ -49,10 +52,10 @@ def _deleting(home: Path, args: Mapping[str, str]) -> Mapping[str, Process]:
 
     async def conversation(turn: Turn) -> WorkingMemory:
         if "<note>" in str(turn.memory.conversation):
-            return turn.memory.with_memory(*map(entry_as_memory, await turn.say("Result: I do not know")))
+            return turn.memory.with_memory(*map(entry_as_memory, await say(turn, "Result: I do not know")))
         done = await turn.effect("delete", args, delete, repeatable=False)
         memory = turn.memory.with_memory(entry_as_memory(done))
-        spoken = await turn.say(f"Result: {done.event.text.partition(':')[0]}")
+        spoken = await say(turn, f"Result: {done.event.text.partition(':')[0]}")
         return memory.with_memory(*map(entry_as_memory, spoken))
 
     return {"conversation": conversation}
@@ -67,7 +70,7 @@ def looking(_home: Path) -> Mapping[str, Process]:
 
     async def conversation(turn: Turn) -> WorkingMemory:
         done = await turn.effect("look", {}, look, repeatable=True)
-        return turn.memory.with_memory(*map(entry_as_memory, await turn.say(f"Result: {done.event.text}")))
+        return turn.memory.with_memory(*map(entry_as_memory, await say(turn, f"Result: {done.event.text}")))
 
     return {"conversation": conversation}
 
@@ -80,7 +83,7 @@ def speaking_beside(_home: Path) -> Mapping[str, Process]:
     """Speak in two parallel contexts."""
 
     async def say(turn: Turn, text: str) -> Sequence[Entry[Any]]:
-        speech = turn.speech()
+        speech = start_speech(turn)
         for end in range(40, len(text), 40):
             await speech.update(text[:end])
             await asyncio.sleep(0)
@@ -142,7 +145,7 @@ def stammering(_home: Path) -> Mapping[str, Process]:
     """Kill the daemon within a sentence, each time."""
 
     async def conversation(turn: Turn) -> WorkingMemory:
-        await turn.speech().update("You said")
+        await start_speech(turn).update("You said")
         os.kill(os.getpid(), signal.SIGKILL)
         return turn.memory
 
@@ -231,7 +234,7 @@ def deciding(_home: Path) -> Mapping[str, Process]:
         return Transition(to=said.values["next_process"], memory=said.memory)
 
     async def closing(turn: Turn) -> WorkingMemory:
-        return turn.memory.with_memory(*map(entry_as_memory, await turn.say("Goodbye.")))
+        return turn.memory.with_memory(*map(entry_as_memory, await say(turn, "Goodbye.")))
 
     return {"conversation": conversation, "closing": closing}
 
@@ -283,9 +286,9 @@ def planning(_home: Path) -> Mapping[str, Process]:
 
     async def conversation(turn: Turn) -> WorkingMemory:
         again = "Begun." in str(turn.memory.conversation)
-        await turn.show_plan(planned("all is told", 1 if again else 0))
-        spoken = await turn.say("Done." if again else "Begun.")
-        await turn.show_plan(planned("all is told", 3 if again else 1))
+        await show_plan(turn, planned("all is told", 1 if again else 0))
+        spoken = await say(turn, "Done." if again else "Begun.")
+        await show_plan(turn, planned("all is told", 3 if again else 1))
         return turn.memory.with_memory(*map(entry_as_memory, spoken))
 
     return {"conversation": conversation}
@@ -297,8 +300,8 @@ def replanning(home: Path) -> Mapping[str, Process]:
 
     async def conversation(turn: Turn) -> WorkingMemory:
         restarted = "<note>" in str(turn.memory.conversation)
-        await turn.show_plan(planned(condition, 2))
-        spoken = await turn.say("I do not know" if restarted else "Done.")
+        await show_plan(turn, planned(condition, 2))
+        spoken = await say(turn, "I do not know" if restarted else "Done.")
         return turn.memory.with_memory(*map(entry_as_memory, spoken))
 
     return {"conversation": conversation}
@@ -308,7 +311,7 @@ def ticking_off(_home: Path) -> Mapping[str, Process]:
     """Kill the daemon during a card update, each time."""
 
     async def conversation(turn: Turn) -> WorkingMemory:
-        await turn.say("Done.")
+        await say(turn, "Done.")
         await turn.record(CardIntended(condition="all is told"))
         os.kill(os.getpid(), signal.SIGKILL)
         return turn.memory
@@ -324,8 +327,8 @@ def departing(_home: Path) -> Mapping[str, Process]:
 
     async def plan(turn: Turn) -> WorkingMemory | Transition:
         said = str(len(turn.memory.conversation))
-        await turn.show_plan(planned(said, 0))
-        await turn.show_plan(planned(said, 3))
+        await show_plan(turn, planned(said, 0))
+        await show_plan(turn, planned(said, 3))
         return Transition(to="conversation", memory=turn.memory)
 
     return {"conversation": conversation, "planning": plan}

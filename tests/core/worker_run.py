@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import Any
 
-from daemon.app.discovery import PROCESSES, prompt_catalogue
+from daemon.app.discovery import PROCESSES, ProcessDependencies, bind_processes, prompt_catalogue
 from daemon.claude.availability import ModelAvailability
 from daemon.claude.requests import RequestQueue
 from daemon.engine.journal.journal import Journal
@@ -33,18 +33,16 @@ from daemon.knowledge.person_notes import PersonModels
 from daemon.knowledge.visibility import KnownChannels
 from daemon.lifetime import in_background
 from daemon.mind.steps import STEP_TEXTS
-from daemon.process import Process
-from daemon.processes.inner_life import InnerLifeProcess
 from daemon.settings.limits import PERSON, THREAD, TURN
 from daemon.slack.incoming import BotIdentity
 from daemon.slack.incoming import SlackMessage as ShownMessage
 from daemon.slack.message_policy import resolve_thread
-from daemon.soul.world import TurnDependencies
 from daemon.turn.history import ThreadHistories
 from daemon.turn.input_policy import DELIBERATION_PROCESS
 from daemon.turn.input_policy import INNER_LIFE_PROCESS as INNER_LIFE
 from daemon.turn.prompt_files import PromptFiles
 from daemon.turn.soul_program import SoulProgram, watch_long_waits
+from daemon.turn.turn import Process, TurnDependencies
 from daemon.turn.usage_limits import DailyBudget, LimitChecker
 from tests.core.file_world import LOST, CoreInput, FileModel, FileSlack, PhaseClock
 from tests.core.inner_life import PAUSE, begin_inner_life, end_programs, is_asleep, make_life, scripted_life
@@ -171,7 +169,9 @@ async def work(home: Path, scenario: CoreScenario, phase: int, *, replays: bool)
             within = stack.enter_context(ExitStack())
             rewritten = scenario.restarts and count_runs(home) > 1
             life = make_life(journal, clock, within, rewritten=rewritten)
-            processes = {**processes, INNER_LIFE: InnerLifeProcess(life=life)}
+            processes = bind_processes(
+                {**processes, INNER_LIFE: PROCESSES[INNER_LIFE]}, ProcessDependencies(life=life)
+            )
         model = FileModel(
             home=home,
             journal=journal,

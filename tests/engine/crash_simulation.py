@@ -84,6 +84,9 @@ class SimulatedClock:
     def now(self) -> float:
         return self._world.now
 
+    def steady(self) -> float:
+        return self._world.now
+
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(0)
 

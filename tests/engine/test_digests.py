@@ -16,9 +16,9 @@ from daemon.engine.exceptions import JournalVersionError
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.journal_file import VERSION, open_store
 from daemon.engine.journal.reader import open_reader
-from daemon.engine.journal.rows import DIGEST_BYTES, JournalTables
+from daemon.engine.journal.rows import DIGEST_BYTES
 from daemon.engine.journal.verify import VerifyResult, verify
-from daemon.engine.journal.writer import MIGRATION_PIECE, add_digests
+from daemon.engine.journal.writer import MIGRATION_PIECE, WritableTables, add_digests
 from daemon.engine.kinds import with_engine_kinds
 from tests.clock import FakeClock
 from tests.engine.scenario import Pressed, Said
@@ -189,7 +189,7 @@ async def test_a_journal_that_has_digests_is_opened_by_no_older_program(path: Pa
             pass
 
 
-class Dying(JournalTables):
+class Dying(WritableTables):
     left = 0
 
     def commit(self) -> None:

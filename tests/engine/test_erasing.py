@@ -18,9 +18,8 @@ from daemon.engine.event import START, Entry
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.reader import open_reader
-from daemon.engine.journal.rows import JournalTables
 from daemon.engine.journal.verify import verify
-from daemon.engine.journal.writer import JournalWriter, WriterJob, blank_bodies
+from daemon.engine.journal.writer import JournalWriter, WritableTables, WriterJob, blank_bodies
 from daemon.engine.kinds import EntriesErased, EntriesForgotten, EntryMatch, StepResult, WaitBegan
 from tests.clock import FakeClock
 from tests.engine.scenario import Pressed, Said
@@ -100,7 +99,7 @@ class Frail(JournalWriter):
             raise sqlite3.OperationalError("the life is over")
 
     def work(self, work: WriterJob) -> Any:
-        def do(store: JournalTables) -> None:
+        def do(store: WritableTables) -> None:
             self._use()
             work.do(store)
             self._use()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from daemon.engine.event import DAY
+from daemon.engine.clock import DAY
 from daemon.engine.journal.journal import Journal
 from daemon.inner_life.notes import Notes
 from daemon.inner_life.records import RECORDS, InnerRecords

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.engine.event import DAY
+from daemon.engine.clock import DAY
 from daemon.inner_life.reflex import (
     COMPARE_PROMPT,
     LADDER,

@@ -46,7 +46,7 @@ class Hand:
     def __init__(self, workshop: Workshop) -> None:
         self._journal = workshop.journal
 
-    async def once(self, event: StepEvent, name: str = "") -> Any:
+    async def record(self, event: StepEvent, name: str = "") -> Any:
         key = f"{INNER}@{self._journal.last_seq_of_all() + 1}/{name or event.kind}#1"
         return (await self._journal.append(INNER, event, key=key, author="soul"))[0]
 

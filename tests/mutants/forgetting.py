@@ -5,8 +5,14 @@ from __future__ import annotations
 from daemon.console.journal_view import EventFeed
 from daemon.engine.event import EventCodec, without_content_names
 from daemon.engine.journal.journal import Journal, Projection, RecentEntries
-from daemon.engine.journal.rows import JournalTables, delete_database
-from daemon.engine.journal.writer import _without_names, clear_hashes, find_executions, finish_erasing
+from daemon.engine.journal.rows import delete_database
+from daemon.engine.journal.writer import (
+    WritableTables,
+    _without_names,
+    clear_hashes,
+    find_executions,
+    finish_erasing,
+)
 from daemon.inner_life.programs.program_folder import end_and_remove
 from daemon.inner_life.tick_log import ProgramLog
 from daemon.kinds.thought_kinds import ModelCall
@@ -76,7 +82,7 @@ FORGETTING = (
     ),
     Mutant(
         "what is forgotten goes out of what is kept beside the journal, too",
-        JournalTables.scrub,
+        WritableTables.scrub,
         call_of(delete_database).removed(),
         test_no_byte_of_what_is_forgotten_is_left_in_it,
     ),

@@ -6,11 +6,10 @@ import ast
 
 from config import Settings
 from daemon.engine.kinds import EntryMatch
-from daemon.inner_life.commands.cycle_commands import _idle, cycle_commands
+from daemon.inner_life.commands.cycle_commands import _idle, _pause
 from daemon.inner_life.reflex import judge_answer
 from daemon.processes.inner_life import TickRun
-from daemon.soul.voice import Voice
-from daemon.turn.branches import input_of_ended_wait
+from daemon.turn.branches import begin_wait, input_of_ended_wait
 from tests.mutants.mutant import Mutant
 from tests.mutants.places import call_of, condition, nth, returned, value_of
 from tests.stories.test_inner_bounds import (
@@ -57,13 +56,13 @@ INNER_LIFE_BOUNDS = (
     ),
     Mutant(
         "inner life: it sets no pause shorter than its owner wants",
-        cycle_commands,
+        _pause,
         condition().part(2).becomes("0"),
         test_a_pause_shorter_than_its_owner_wants_is_refused,
     ),
     Mutant(
         "inner life: a wait takes the place of the one before",
-        Voice.wait,
+        begin_wait,
         condition().never(),
         test_what_woke_it_is_known_after_two_more_starts,
     ),

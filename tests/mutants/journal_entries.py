@@ -14,7 +14,7 @@ from daemon.engine.journal.journal import Journal, RecentEntries
 from daemon.engine.journal.journal_file import _version_of, rebuild_folded_tables
 from daemon.engine.journal.rows import JournalTables, digest_of_row
 from daemon.engine.journal.verify import DigestCheck, _findings, _folded, doubled
-from daemon.engine.journal.writer import JournalWriter
+from daemon.engine.journal.writer import JournalWriter, WritableTables
 from daemon.slack.inbox import Inbox
 from tests.app.test_commands import test_verify_gives_each_violation_a_line_with_its_seq
 from tests.engine.test_at_hand import (
@@ -63,7 +63,7 @@ JOURNAL_ENTRIES = (
     Mutant(
         "what a turn took is fixed for ever",
         Execution.first_inputs,
-        returned().becomes("self.journal.inputs(self.thread)"),
+        returned().becomes("self.journal.pending_inputs(self.thread)"),
         "burst",
     ),
     Mutant(
@@ -220,7 +220,7 @@ JOURNAL_ENTRIES = (
     ),
     Mutant(
         "digests: one is written with its entry",
-        JournalTables.insert,
+        WritableTables.insert,
         call_of(digest_of_row).becomes("None"),
         test_a_digest_is_written_with_the_entry_and_is_small,
     ),

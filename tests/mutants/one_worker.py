@@ -11,7 +11,7 @@ from daemon.engine.journal.journal_file import _taken
 from daemon.engine.journal.writer import Fence, JournalWriter
 from daemon.engine.retries import CrashGuard, must_give_up
 from daemon.engine.worker import TurnRunner, Worker
-from daemon.soul.voice import Voice
+from daemon.turn.turn import Turn
 from tests.engine.test_failing import test_code_that_swallows_the_end_of_its_turn_does_not_go_on
 from tests.engine.test_kills import test_an_execution_that_runs_again_after_each_step_comes_to_the_same
 from tests.engine.test_leases import (
@@ -47,7 +47,7 @@ ONE_WORKER = (
     ),
     Mutant(
         "a claim is fenced",
-        Voice.claim,
+        Turn.claim,
         call_of(Journal.append).part(6).dropped(),
         test_a_turn_that_another_daemon_has_taken_over_claims_nothing,
     ),

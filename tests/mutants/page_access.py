@@ -15,7 +15,7 @@ from daemon.console.access import (
     refuse_wrong_token,
 )
 from daemon.console.server import ConnectionLimit, rate_limit_key, serve_app
-from daemon.engine.clock import JournalClock
+from daemon.engine.clock import Clock
 from daemon.settings.parse import password_reader
 from tests.console.test_brake import (
     test_nobody_else_is_locked_out_and_the_right_one_is_always_let_in,
@@ -67,7 +67,7 @@ PAGE_ACCESS = (
     Mutant(
         "a wrong token costs time",
         LoginRateLimit.delay_wrong_token,
-        call_of(JournalClock.sleep).removed(),
+        call_of(Clock.sleep).removed(),
         test_the_first_slips_are_free_and_then_each_one_waits_longer,
     ),
     Mutant(

@@ -11,16 +11,15 @@ from daemon.knowledge.search import MessageSearch
 from daemon.knowledge.visibility import KnownChannel, KnownChannels, may_know
 from daemon.mind.pipeline import _DialogueReader
 from daemon.open_thought.executor import PayloadExecutor
-from daemon.process import Turn as ProcessTurn
-from daemon.processes.tracing import tracing
 from daemon.settings.home import restrict_permissions
 from daemon.slack.directory import PeopleDirectory
 from daemon.slack.earlier_messages import EarlierMessageReader
-from daemon.soul.turn import Turn as SoulTurn
 from daemon.turn.branches import Branches
 from daemon.turn.model_calls import CallAttempt
 from daemon.turn.preparation import _waiting
 from daemon.turn.recall import PipelineAnswer
+from daemon.turn.speech import whisper
+from daemon.turn.turn import Turn
 from tests.answers.test_speech_gate import (
     test_json_that_is_private_broken_or_empty_is_never_an_answer,
 )
@@ -61,13 +60,13 @@ PRIVACY = (
     Mutant(
         "what a run says outside of its dialogue is not spoken",
         PipelineAnswer.speakable_dialogue,
-        returned(2).becomes("self._sections.outside.strip() or None"),
+        returned(2).becomes("self._sections.text_outside.strip() or None"),
         test_not_even_where_it_says_nothing_else,
     ),
     Mutant(
         "!trace is whispered",
-        tracing,
-        call_of(ProcessTurn.whisper).becomes("turn.say(traced(turn))"),
+        whisper,
+        call_of(Turn.effect).becomes("say(turn, text, name)"),
         test_a_trace_tells_whoever_asks_and_nobody_else,
     ),
     Mutant(
@@ -150,8 +149,8 @@ PRIVACY = (
     ),
     Mutant(
         "of the owners only who reads a DM decides there",
-        SoulTurn.deciders,
-        call_of(SoulTurn.readers_among).only(1),
+        Turn._read_conversation,
+        call_of(Turn.readers_among).only(1),
         test_in_a_conversation_that_no_owner_reads_nobody_is_asked,
     ),
     Mutant(

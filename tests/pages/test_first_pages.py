@@ -18,7 +18,7 @@ PAGES = {
     "FIRST_ACTION.md": 3,
     "FIRST_PROCESS.md": 4,
     "FIRST_TEST.md": 1,
-    "FIRST_COMMAND.md": 3,
+    "FIRST_COMMAND.md": 1,
     "FIRST_MESSAGE_COMMAND.md": 6,
     "ENGINE.md": 4,
 }

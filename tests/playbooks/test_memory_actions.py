@@ -40,7 +40,7 @@ class Here:
     def label(self, meaning: str) -> str:
         return meaning
 
-    async def once(self, event: StepEvent) -> Entry[Any]:
+    async def record(self, event: StepEvent) -> Entry[Any]:
         return await self.office.write(self.thread, event)
 
 

@@ -15,8 +15,9 @@ from daemon.app.journal_commands import verify_journal
 from daemon.memory import WorkingMemory
 from daemon.mind.steps import instruction
 from daemon.ports import Button
-from daemon.process import Process, Question, Turn
+from daemon.process import Question, Turn, ask, say
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.turn import Process
 from tests.soak import later
 from tests.source import ROOT
 from tests.stories.choosing import pressed, shown
@@ -54,7 +55,7 @@ def paths() -> list[str]:
 def menu(draw: Callable[[str], Awaitable[str]]) -> Process:
     """Return the page's process with this draw."""
     [code] = re.findall(r"```python\n(.*?)```", section(), re.DOTALL)
-    named = (Button, Question, Turn, WorkingMemory, instruction, entry_as_memory)
+    named = (Button, Question, Turn, WorkingMemory, ask, entry_as_memory, instruction, say)
     names: dict[str, Any] = {one.__name__: one for one in named}
     names["draw"] = draw
     exec(compile(code, str(PAGE), "exec", dont_inherit=True), names)

@@ -25,7 +25,9 @@ from daemon.mind.steps import (
 from daemon.process import MentalProcess, Placeholders, Question, Transition, Turn
 from daemon.prompts.elements import fill_placeholders
 from daemon.settings.limits import Limits
+from daemon.turn.questions import ask
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import say
 from rehearsal.people import CAROL
 from tests.soak import SOAK, later, shared
 from tests.stories.choosing import pressed
@@ -52,7 +54,7 @@ async def travel(turn: Turn) -> WorkingMemory | Transition:
     if known is None:
         return memory
     if not known:
-        answered = await turn.ask("where", Question(text="Where to?", to=turn.people))
+        answered = await ask(turn, "where", Question(text="Where to?", to=turn.people))
         memory = memory.with_memory(*answered.memories)
     memory, way = await decision(turn, memory, "How had they best go there?", ["by train", "by ferry"])
     if way is None:
@@ -174,7 +176,7 @@ async def taking(stage: Stage, step: Step, **settings: object) -> None:
         memory, value = await step(turn, turn.memory)
         if value is None:
             return memory
-        return memory.with_memory(*map(entry_as_memory, await turn.say(came(value))))
+        return memory.with_memory(*map(entry_as_memory, await say(turn, came(value))))
 
     stage.processes = {**PROCESSES, "conversation": replace(PROCESSES["conversation"], run=conversation)}
     await stage.wake(**settings)

@@ -20,28 +20,28 @@ from tests.texts import kept, path_of, whole
 
 ALL = prompt_catalogue(PROCESSES.values(), STEP_TEXTS)
 READERS = {
-    "fill",
-    "placeholders",
-    "those_that_hold",
-    "labels",
-    "buttons",
-    "moods",
-    "name_of",
-    "playbook",
-    "wording",
-    "enter",
+    "fill_placeholders",
+    "placeholder_names",
+    "lines_that_apply",
+    "parse_labels",
+    "two_buttons",
+    "parse_moods",
+    "soul_name_in",
+    "parse_playbook",
+    "parse_chooser_texts",
+    "record_text",
 }
 """Functions that take a raw text, to fill or parse it."""
 AS_THEY_STAND = [
-    "self._turn.text(ASKS)",
-    "self._turn.text(TAGS)",
-    'self._voice.text(f"{TEXTS}system")',
-    'self.voice.text(f"{TEXTS}progress")',
-    "turn.text(MADE[-1])",
-    "turn.text(SOUL)",
-    "turn.text(SOUL)",
-    "turn.text(SYSTEM)",
-    "turn.text(WORDS)",
+    "ASKS",
+    "MADE_TEXTS[-1]",
+    "SOUL_TEXT",
+    "SOUL_TEXT",
+    "SYSTEM_TEXT",
+    "TAGS",
+    "WORDS",
+    'f"{READING_TEXTS}progress"',
+    'f"{READING_TEXTS}system"',
 ]
 """Texts without placeholders, and texts filled elsewhere."""
 
@@ -130,7 +130,7 @@ def as_they_stand(module: Module) -> Iterator[str]:
     read = {argument for call in calls if last_name(call) in READERS for argument in call.args}
     for call in calls:
         if ast.unparse(call.func).endswith(".text") and call.args and call not in read:
-            yield ast.unparse(call).replace("'", '"')
+            yield ast.unparse(call.args[0]).replace("'", '"')
 
 
 def last_name(call: ast.Call) -> str:

@@ -54,12 +54,12 @@ async def test_what_confines_it_can_be_asked() -> None:
 def test_a_child_dies_with_its_host() -> None:
     program = """
 import asyncio, os
-from daemon.environment import Bounds
-from daemon.sandbox.cpython import open_cpython
+from daemon.sandbox.environment import SandboxLimits
+from daemon.sandbox.session import open_cpython
 async def ready(): print(child, flush=True)
 async def main():
     global child
-    sandbox = await open_cpython({"ready": ready}, Bounds(seconds=600))
+    sandbox = await open_cpython({"ready": ready}, SandboxLimits(seconds=600))
     child = open(f"/proc/self/task/{os.getpid()}/children").read().split()[0]
     await sandbox.execute_code("import re\\nready()\\nre.match('(a+)+$', 'a' * 60 + '!')")
 asyncio.run(main())"""

@@ -21,11 +21,11 @@ from daemon.sandbox import child
 child.confine = lambda memory, seconds: "nothing"
 kept = dict(os.environ)
 child.LIMIT = None
-preload = child.preload
+preload = child.preload_modules
 def unconfined():
     preload()
     os.environ.update(kept)
-child.preload = unconfined
+child.preload_modules = unconfined
 child.STACK = 0
 child.main(sys.argv[2])
 """

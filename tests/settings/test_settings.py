@@ -10,7 +10,7 @@ import pytest
 
 import config
 from config import Settings
-from daemon.claude.requests import cost_of
+from daemon.claude.models import cost_of
 from daemon.settings.limits import FREE_PRICE, TURN, Limits, TokenUsage
 from daemon.settings.parse import ConfigError
 

@@ -32,7 +32,7 @@ SIGNS = [
     "`",
 ]
 PIECES = [*LINES, *OPENINGS, *CLOSINGS, *SIGNS]
-PING = re.compile(r"<@U1>|<!channel>|(?<![\w@./+-])@here(?= )")
+PING = re.compile(r"<@U1>|<!channel>|(?<![\w\u0300-\u036f@./+-])@here(?= )")
 PHASES = [Phase.explicit, Phase.reuse, Phase.generate]
 """Shrinking long texts takes minutes."""
 FAR = st.builds(long, st.sampled_from([*LINES, *SIGNS]), st.integers(9_500, 11_000))

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from daemon.documents.document import Document, DocumentError
-from daemon.engine.event import DAY
+from daemon.engine.clock import DAY
 from daemon.kinds import ConversationOpened
 from daemon.slack.directory import FRESH
 from daemon.slack.shared_files import MOST_FILES, NO_FILES, NOWHERE, SlackSourceProvider

@@ -119,10 +119,10 @@ async def test_it_is_deaf_when_nothing_came_for_longer_than_it_should() -> None:
         await end.sockets.connect()
         assert not end.hearing.is_disconnected
         await end.clock.advance(2 * BEAT + 1)
-        assert end.hearing.deaf
+        assert end.hearing.is_disconnected
         assert end.hearing.inbound_age == 2 * BEAT + 1
         await hears(end, 0, "hello")
-        assert not end.hearing.deaf
+        assert not end.hearing.is_disconnected
         assert (end.hearing.event_age, end.hearing.events) == (0.0, {"events_api": 1})
 
 

@@ -144,8 +144,8 @@ class Commands:
             return [one for one in self.records if one.id in ids]
 
         return [
-            *message_commands(reach, daily=self.daily),
-            *mesh_commands(reach, records, daily=self.mesh),
+            *message_commands(reach, daily_messages=self.daily),
+            *mesh_commands(reach, records, daily_calls=self.mesh),
         ]
 
     async def carry_out(self, name: str, **args: Any) -> tuple[bool, str]:

@@ -17,8 +17,8 @@ from daemon.app.daemon import RunningDaemon, start_daemon
 from daemon.engine.event import Entry, Input
 from daemon.engine.kinds import TurnBegan
 from daemon.ports import Open
-from daemon.process import Process
 from daemon.prompts.elements import SectionTags
+from daemon.turn.turn import Process
 from rehearsal.claude.understudy import ClaudeUnderstudy
 from rehearsal.local_slack import LocalSlack
 from rehearsal.people import SOUL

@@ -10,6 +10,7 @@ from daemon.memory import WorkingMemory
 from daemon.mind.steps import external_dialogue
 from daemon.process import Question, Turn
 from daemon.settings.limits import Limits
+from daemon.turn.questions import ask
 from rehearsal.people import CAROL
 from tests.stories.outage import AWAY
 from tests.stories.stage import GENERAL, ME, Stage, reply
@@ -22,7 +23,7 @@ async def followed(stage: Stage, **settings: Any) -> str:
     async def conversation(turn: Turn) -> WorkingMemory:
         if turn.must_answer:
             return await PROCESSES["conversation"](turn)  # type: ignore[return-value]
-        answer = await turn.ask("which", Question(text="Which one?", to=turn.people))
+        answer = await ask(turn, "which", Question(text="Which one?", to=turn.people))
         memory = turn.memory.with_memory(*answer.memories)
         for _ in range(2):
             memory, _ = await external_dialogue(turn, memory, "Tell them of it.")

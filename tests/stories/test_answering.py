@@ -11,6 +11,8 @@ from daemon.memory import WorkingMemory
 from daemon.ports import Button
 from daemon.process import Question, Turn
 from daemon.settings.limits import CONTINUE
+from daemon.turn.questions import ask
+from daemon.turn.speech import say
 from rehearsal.people import BOB, CAROL
 from tests.soak import later
 from tests.stories.choosing import press, whispers
@@ -21,8 +23,8 @@ YES = Button(label="Yes", value=CONTINUE)
 
 def asking(**how: Any) -> Any:
     async def asks(turn: Turn) -> WorkingMemory:
-        answered = await turn.ask("may", Question(text="May I?", **how))
-        await turn.say(f"{answered.by}: {answered.value}")
+        answered = await ask(turn, "may", Question(text="May I?", **how))
+        await say(turn, f"{answered.by}: {answered.value}")
         return turn.memory
 
     return asks

@@ -14,8 +14,12 @@ from daemon.app.discovery import PROCESSES
 from daemon.app.journal_commands import verify_journal
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.ports import Button
-from daemon.process import Process, Question, Turn
+from daemon.process import Question, Turn
+from daemon.turn.model_calls import call_model
+from daemon.turn.questions import ask
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import say
+from daemon.turn.turn import Process
 from rehearsal.people import CAROL
 from tests.soak import later
 from tests.stories.choosing import (
@@ -74,13 +78,13 @@ def steps(
     async def process(turn: Turn) -> WorkingMemory:
         for name in before:
             await deeds.do(turn, name)
-        await turn.call("wonder", wonders, "fast")
-        await turn.say("I have begun.")
+        await call_model(turn, "wonder", wonders, "fast")
+        await say(turn, "I have begun.")
         question = Question(text=asks, to=(CAROL.id,), choices=(YES, NO), wait=wait)
-        answered = await turn.ask("may", question)
+        answered = await ask(turn, "may", question)
         for name in after:
             await deeds.do(turn, name)
-        spoken = await turn.say(f"It was a {answered.value}. Then: {', '.join(after)}")
+        spoken = await say(turn, f"It was a {answered.value}. Then: {', '.join(after)}")
         return turn.memory.with_memory(*answered.memories, *map(entry_as_memory, spoken))
 
     return process
@@ -120,7 +124,7 @@ def written(stage: Stage, source: str, published: list[str]) -> ActionDefinition
 
 
 async def ending(turn: Turn) -> WorkingMemory:
-    await turn.say("Farewell.")
+    await say(turn, "Farewell.")
     return turn.memory
 
 
@@ -250,7 +254,7 @@ async def test_what_people_said_to_it_is_known_after_a_restart(stage: Stage) -> 
         async def process(turn: Turn) -> WorkingMemory:
             heard[:] = [memory.content for memory in turn.memory.conversation]
             for text in texts:
-                await turn.ask("which", Question(text=text, to=turn.people))
+                await ask(turn, "which", Question(text=text, to=turn.people))
             return turn.memory
 
         return process

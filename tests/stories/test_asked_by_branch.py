@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import cast
 
 import pytest
 
@@ -14,9 +13,11 @@ from daemon.engine.retries import SAME_PLACE
 from daemon.kinds import IncomingMessage
 from daemon.memory import Memory, WorkingMemory, working_memory
 from daemon.ports import Button
-from daemon.process import Process, Question, Transition
-from daemon.process import Turn as Given
-from daemon.soul.turn import Turn
+from daemon.process import Question, Transition
+from daemon.turn.model_calls import call_interruptibly
+from daemon.turn.questions import ask
+from daemon.turn.speech import say
+from daemon.turn.turn import Process, Turn
 from tests.soak import SOAK
 from tests.stories.choosing import IDS, press, questions, shown, whispers
 from tests.stories.outage import later
@@ -53,8 +54,8 @@ async def nothing(_turn: Turn) -> None: ...
 
 
 async def wonder(turn: Turn) -> None:
-    await turn.call_interruptibly(
-        "wonder", working_memory([Memory(role="user", content="Is it a good day?")]), "fast"
+    await call_interruptibly(
+        turn, "wonder", working_memory([Memory(role="user", content="Is it a good day?")]), "fast"
     )
 
 
@@ -70,30 +71,29 @@ def branching(
 
     async def branch(turn: Turn) -> WorkingMemory:
         people = whom(turn)
-        answer = await turn.ask("may", Question(text=asks, to=people, owners=people, choices=(YES, NO)))
+        answer = await ask(turn, "may", Question(text=asks, to=people, owners=people, choices=(YES, NO)))
         if answer.value == "yes":
             await turn.effect("delete", {}, delete, repeatable=False)
         await turn.ctx.end_thread(f"{answer.value or 'nothing'}, said {answer.by or 'nobody'}")
         return turn.memory
 
-    async def process(given: Given) -> WorkingMemory:
-        turn = cast(Turn, given)
+    async def process(turn: Turn) -> WorkingMemory:
         if not turn.addressed:
             return await branch(turn)
         errand = IncomingMessage(user="", name="itself", text="delete it", ts="1.0", address="", bot=True)
         child = await turn.ctx.spawn("errand", errand)
         await meanwhile(turn)
         [came] = await turn.ctx.join([child])
-        await turn.say(f"The branch heard {came.result}.")
+        await say(turn, f"The branch heard {came.result}.")
         return turn.memory
 
     return process
 
 
 def echoing(first: Process) -> Process:
-    async def process(turn: Given) -> WorkingMemory | Transition:
+    async def process(turn: Turn) -> WorkingMemory | Transition:
         if any("hello" in entry.event.text for entry in turn.answers):
-            await turn.say("Hello yourself.")
+            await say(turn, "Hello yourself.")
             return turn.memory
         return await first(turn)
 
@@ -261,7 +261,7 @@ async def test_where_slack_does_not_take_the_question_the_branch_is_told(trying:
 
 
 async def test_what_asks_for_it_is_given_up_and_the_branch_is_told(trying: Stage) -> None:
-    async def broken(_turn: Given) -> WorkingMemory:
+    async def broken(_turn: Turn) -> WorkingMemory:
         raise LookupError("who is to be asked?")
 
     deleted: list[str] = []
@@ -287,7 +287,7 @@ async def test_a_stop_ends_what_fails_to_ask_and_the_branch(trying: Stage) -> No
 
 
 async def test_what_the_branch_was_told_stands_when_the_root_fails_after_that(trying: Stage) -> None:
-    async def failing(turn: Given) -> WorkingMemory:
+    async def failing(turn: Turn) -> WorkingMemory:
         await PROCESSES["relaying"](turn)
         raise LookupError("and what now?")
 

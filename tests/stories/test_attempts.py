@@ -9,7 +9,7 @@ from daemon.app.discovery import PROCESSES
 from daemon.engine.kinds import TurnResumed
 from daemon.engine.retries import LONGEST_PAUSE
 from daemon.memory import WorkingMemory
-from daemon.soul.turn import Turn
+from daemon.turn.turn import Turn
 from tests.stories.stage import ALICE, PATIENCE, Stage, reply
 
 TRIES = 8
@@ -43,7 +43,7 @@ async def test_a_turn_that_another_daemon_has_taken_over_claims_nothing(stage: S
         await turn.claim("the only one")
         return turn.memory
 
-    stage.processes = {**PROCESSES, "conversation": conversation}  # type: ignore[dict-item]
+    stage.processes = {**PROCESSES, "conversation": conversation}
     await stage.sleep()
     await stage.wake()
     await stage.post("alice", ALICE, "Are you there?")

@@ -7,19 +7,21 @@ from functools import partial
 from daemon.app.discovery import PROCESSES
 from daemon.memory import WorkingMemory
 from daemon.process import Question, Turn
+from daemon.turn.questions import ask
+from daemon.turn.speech import say
 from tests.stories.stage import ALICE, Stage
 
 
 async def test_a_question_for_words_is_refused_beside_other_steps(stage: Stage) -> None:
-    async def ask(turn: Turn, text: str) -> str:
-        return (await turn.ask("drink", Question(text=text, to=turn.people))).value
+    async def drink(turn: Turn, text: str) -> str:
+        return (await ask(turn, "drink", Question(text=text, to=turn.people))).value
 
     async def conversation(turn: Turn) -> WorkingMemory:
         try:
-            await turn.run_beside([partial(ask, text="Tea or coffee?"), partial(ask, text="With milk?")])
+            await turn.run_beside([partial(drink, text="Tea or coffee?"), partial(drink, text="With milk?")])
         except RuntimeError:
-            [drink] = await turn.run_beside([partial(ask, text="What would you drink?")])
-            await turn.say(f"Here is your {drink}.")
+            [wanted] = await turn.run_beside([partial(drink, text="What would you drink?")])
+            await say(turn, f"Here is your {wanted}.")
         return turn.memory
 
     stage.processes = {**PROCESSES, "conversation": conversation}

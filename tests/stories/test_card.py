@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -14,8 +14,9 @@ from daemon.app.journal_commands import verify_journal
 from daemon.kinds import IncomingMessage, PlanChanged
 from daemon.memory import WorkingMemory
 from daemon.process import Transition, Turn
-from daemon.soul.turn import Turn as SoulTurn
+from daemon.turn.plan_card import show_plan
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import say
 from rehearsal.people import SOUL
 from tests.soak import SOAK, later
 from tests.stories.stage import ALICE, Stage, staged
@@ -35,8 +36,8 @@ async def planning(turn: Turn) -> WorkingMemory | Transition:
     said = turn.answers[-1].event.text
     for word in said.split():
         if word.lstrip("-").isdigit():
-            await turn.show_plan(plan(int(word)))
-    spoken = await turn.say(f"Shown: {said}")
+            await show_plan(turn, plan(int(word)))
+    spoken = await say(turn, f"Shown: {said}")
     memory = turn.memory.with_memory(*map(entry_as_memory, spoken))
     return Transition(to="planning" if "stay" in said else "conversation", memory=memory)
 
@@ -93,7 +94,7 @@ async def test_a_card_goes_from_nothing_to_all_in_place_over_turns_and_lives(sta
     await stage.say("alice", ALICE, "plan 3 stay", root)
     [last] = await cards(stage, root)
     assert (last["ts"], last["text"]) == (first["ts"], f"3/3 {CONDITION}")
-    shown = [(entry.event.ts, entry.event.done) for entry in stage.entries("card-shown")]
+    shown = [(entry.event.ts, entry.event.done_count) for entry in stage.entries("card-shown")]
     assert shown == [(first["ts"], done) for done in (0, 2, 3)]
     assert len(await stage.answers(ALICE, root)) == 4
 
@@ -139,7 +140,7 @@ async def test_a_card_that_somebody_deletes_is_posted_once_more_and_no_oftener(s
             await stage.client("alice").chat_delete(channel=ALICE, ts=card["ts"], token=SOUL.bot_token)
         await stage.say("alice", ALICE, f"plan {done} stay", root)
     assert await read(stage, root) == []
-    assert [entry.event.done for entry in stage.entries("card-shown")] == [0, 1]
+    assert [entry.event.done_count for entry in stage.entries("card-shown")] == [0, 1]
     assert ["message_not_found" in entry.event.why for entry in stage.entries("card-missed")] == [True, True]
     assert len(await stage.answers(ALICE, root)) == 4
 
@@ -186,13 +187,12 @@ async def test_a_card_that_nobody_knew_of_is_found_again_when_it_changes(stage: 
 
 async def test_a_branch_shows_no_card(tmp_path: Path) -> None:
     async def branching(turn: Turn) -> WorkingMemory:
-        soul = cast(SoulTurn, turn)
-        await turn.show_plan(plan(0))
+        await show_plan(turn, plan(0))
         if turn.thread.endswith(".branch"):
-            await soul.ctx.end_thread("done")
+            await turn.ctx.end_thread("done")
         else:
             errand = IncomingMessage(user="", name="itself", text="plan", ts="1.0", address="", bot=True)
-            await soul.ctx.join([await soul.ctx.spawn("branch", errand)])
+            await turn.ctx.join([await turn.ctx.spawn("branch", errand)])
         return turn.memory
 
     async with staged(tmp_path) as stage:
@@ -216,9 +216,9 @@ async def test_whatever_a_plan_holds_slack_takes_it_and_nobody_is_called(tmp_pat
     worst = replace(plan(2, hostile), condition="<!everyone> " + "until & " * 90)
 
     async def conversation(turn: Turn) -> WorkingMemory:
-        await turn.show_plan(worst)
-        await turn.show_plan(PlanChanged(condition="", steps=()))
-        await turn.show_plan(worst)
+        await show_plan(turn, worst)
+        await show_plan(turn, PlanChanged(condition="", steps=()))
+        await show_plan(turn, worst)
         return turn.memory
 
     async with staged(tmp_path) as stage:

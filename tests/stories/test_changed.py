@@ -12,9 +12,13 @@ from daemon.app.journal_commands import verify_journal
 from daemon.kinds import BackgroundTask
 from daemon.memory import WorkingMemory
 from daemon.ports import Button
-from daemon.process import MentalProcess, Process, Question, Transition, Turn
+from daemon.process import MentalProcess, Question, Transition, Turn
+from daemon.turn.branches import send_to_self
 from daemon.turn.input_policy import INITIAL_PROCESS
+from daemon.turn.questions import ask
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import say
+from daemon.turn.turn import Process
 from tests.soak import later
 from tests.stories.choosing import pressed, shown, turning, whispers
 from tests.stories.stage import ALICE, Stage, reply
@@ -30,7 +34,7 @@ def deleting(what: str, reached: asyncio.Event, goes_on: bool) -> Process:
     async def process(turn: Turn) -> WorkingMemory:
         log = [memory.content for memory in turn.memory.conversation[1:]]
         done = await turn.effect("Delete", {"what": what}, delete, repeatable=False)
-        await turn.say("\n".join([*log, done.event.text]))
+        await say(turn, "\n".join([*log, done.event.text]))
         return turn.memory
 
     return process
@@ -58,7 +62,7 @@ async def test_a_process_that_there_is_not_is_named_in_the_log(
     stage: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def process(turn: Turn) -> Transition:
-        await turn.say("Here.")
+        await say(turn, "Here.")
         return Transition(to="conversatoin", memory=turn.memory)
 
     await stage.sleep()
@@ -96,7 +100,7 @@ async def travelled(stage: Stage, travel: Process) -> str:
 
 async def test_a_thread_whose_process_is_gone_goes_on_in_the_initial_one(stage: Stage) -> None:
     async def travel(turn: Turn) -> WorkingMemory:
-        return turn.memory.with_memory(*map(entry_as_memory, await turn.say("Where to?")))
+        return turn.memory.with_memory(*map(entry_as_memory, await say(turn, "Where to?")))
 
     ts = await travelled(stage, travel)
     stage.model.say(reply("Oslo is cold."))
@@ -117,8 +121,8 @@ async def test_an_afterthought_of_a_process_that_is_gone_is_let_go(
     async def travel(turn: Turn) -> WorkingMemory:
         if not turn.answers:
             await asyncio.Event().wait()
-        await turn.send_to_self("later", BackgroundTask(process="travel"))
-        return turn.memory.with_memory(*map(entry_as_memory, await turn.say("Where to?")))
+        await send_to_self(turn, "later", BackgroundTask(process="travel"))
+        return turn.memory.with_memory(*map(entry_as_memory, await say(turn, "Where to?")))
 
     ts = await travelled(stage, travel)
     await stage.settled()
@@ -139,8 +143,8 @@ async def test_what_waits_in_a_process_that_is_gone_begins_again_in_the_initial_
     }
 
     async def travel(turn: Turn) -> WorkingMemory:
-        answered = await turn.ask("where", Question(text="Where to?", to=turn.people, **kinds[how]))
-        await turn.say(f"Off to {answered.value}.")
+        answered = await ask(turn, "where", Question(text="Where to?", to=turn.people, **kinds[how]))
+        await say(turn, f"Off to {answered.value}.")
         return turn.memory
 
     ts = await travelled(stage, travel)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession
 
-from daemon.engine.journal.rows import JournalTables, WrittenRow
+from daemon.engine.journal.rows import WrittenRow
+from daemon.engine.journal.writer import WritableTables
 from tests.attention import CountedWriter
 from tests.stories.process import PATIENCE, Daemon, ended, into, running, visit
 from tests.stories.stage import ALICE, Stage, reply
@@ -66,7 +67,7 @@ async def test_a_full_disk_loses_nothing_and_needs_no_restart(tmp_path: Path) ->
         daemon.terminate()
         status, said = await ended(daemon)
         assert (status, len(await alice.answers(ts))) == (0, 1)
-    assert said.count("nothing is acked until it can be") == 1
+    assert said.count("nothing is acknowledged until it can be") == 1
     assert "The journal can be written again." in said
     assert "Traceback" not in said
 
@@ -74,7 +75,7 @@ async def test_a_full_disk_loses_nothing_and_needs_no_restart(tmp_path: Path) ->
 class Hurried(CountedWriter):
     """Writer that waits for locks in real time."""
 
-    def __init__(self, store: JournalTables, committed: Callable[[Sequence[WrittenRow]], None]) -> None:
+    def __init__(self, store: WritableTables, committed: Callable[[Sequence[WrittenRow]], None]) -> None:
         super().__init__(store, committed)
         store._db.execute("pragma busy_timeout = 100")
 

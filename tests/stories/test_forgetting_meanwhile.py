@@ -14,7 +14,7 @@ from config import Settings
 from daemon.app.journal_commands import verify_journal
 from daemon.app.wiring import clear_after_forgetting
 from daemon.engine.event import Entry
-from daemon.engine.journal.rows import JournalTables
+from daemon.engine.journal.writer import WritableTables
 from daemon.kinds import ButtonPress, ProgramStarted
 from daemon.knowledge.forgetting import ForgottenContent
 from rehearsal.people import ALICE as ALICE_HERSELF
@@ -121,10 +121,10 @@ class Late(CountedWriter):
 
     may = asyncio.Event()
 
-    def run_job(self, do: Callable[[JournalTables], object]) -> asyncio.Future[int]:
+    def run_job(self, do: Callable[[WritableTables], object]) -> asyncio.Future[int]:
         return asyncio.ensure_future(self._when_it_may(do))
 
-    async def _when_it_may(self, do: Callable[[JournalTables], object]) -> int:
+    async def _when_it_may(self, do: Callable[[WritableTables], object]) -> int:
         await Late.may.wait()
         return await super().run_job(do)
 

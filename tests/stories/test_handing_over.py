@@ -20,25 +20,25 @@ from tests.stories.stage import ALICE, Stage, reply, staged
 
 ESCALATES = '''
 from daemon.actions.function import action
-from daemon.ism import Recurse, Recursion
+from daemon.ism import RecurseFunction, RunContinuation
 from daemon.memory import WorkingMemory
 from daemon.processes import closing
 
 
 @action(playbooks=["problem_solving"])
-async def hand_over(memory: WorkingMemory, recurse: Recurse) -> object:
+async def hand_over(memory: WorkingMemory, recurse: RecurseFunction) -> object:
     """Hand it on."""
     return [memory, %s]
 
 
 @action(playbooks=["problem_solving"])
-async def look(memory: WorkingMemory, recurse: Recurse, where: str) -> Recursion:
+async def look(memory: WorkingMemory, recurse: RecurseFunction, where: str) -> RunContinuation:
     """Look somewhere."""
     return recurse({"workingMemory": memory, "internalMemory": ["looked at " + where]})
 
 
 @action(playbooks=["problem_solving"])
-async def leave(memory: WorkingMemory, recurse: Recurse) -> WorkingMemory:
+async def leave(memory: WorkingMemory, recurse: RecurseFunction) -> WorkingMemory:
     """It is enough."""
     return memory
 '''
@@ -243,18 +243,19 @@ async def test_half_a_character_from_an_action_or_the_model_breaks_no_run_and_no
 
 
 SPEAKS = '''
-from daemon.actions.action import Run
+from daemon.actions.action import RunContext
 from daemon.actions.function import Say, action
-from daemon.process import Question
+from daemon.process import Question, ask
+from daemon.turn.speech import show_status, whisper
 
 
 @action(playbooks=["problem_solving"], approval=True)
-async def speak(say: Say, run: Run) -> str:
+async def speak(say: Say, run: RunContext) -> str:
     """Speak of \\ud800."""
     await say("half \\ud800 said")
-    await run.turn.whisper("aside", run.turn.people[0], "half \\ud800 whispered")
-    run.turn.show("half \\ud800 shown")
-    answered = await run.turn.ask("which", Question(text="half \\ud800 asked", to=run.turn.people))
+    await whisper(run.turn, "aside", run.turn.people[0], "half \\ud800 whispered")
+    show_status(run.turn, "half \\ud800 shown")
+    answered = await ask(run.turn, "which", Question(text="half \\ud800 asked", to=run.turn.people))
     return answered.value + " \\ud800"
 '''
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.claude.requests import SPOKEN
+from daemon.claude.models import SPOKEN
 from rehearsal.claude.prompt import CHARACTERS
 from tests.soak import SOAK, later
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply

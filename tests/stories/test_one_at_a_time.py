@@ -16,9 +16,9 @@ from daemon.claude.backend import CapabilityFile, CapabilityFindings, ServedMode
 from daemon.claude.requests import QUESTIONS, ModelCapabilities
 from daemon.engine.event import Entry
 from daemon.kinds import GAVE_WAY, ModelCall
-from daemon.process import Process
 from daemon.settings.home import CAPABILITIES
 from daemon.settings.limits import ModelPrice
+from daemon.turn.turn import Process
 from tests.attention import rest
 from tests.backends.llama_server import LlamaServer, last_text, llama_server
 from tests.stories.stage import ALICE, BOB, Stage, reply, staged

@@ -9,13 +9,13 @@ import pytest
 
 from daemon.actions.action import ActionArguments, ActionContext, ActionDefinition
 from daemon.actions.registry import ActionRegistry
-from daemon.app.discovery import PROCESSES
-from daemon.app.wiring import with_open_thought
+from daemon.app.discovery import PROCESSES, ProcessDependencies, bind_processes
 from daemon.memory import WorkingMemory
 from daemon.open_thought.executor import payload_arguments
 from daemon.open_thought.payloads import parse_payloads
 from daemon.process import Transition, Turn
 from daemon.settings.limits import Limits
+from daemon.turn.branches import Branches
 from daemon.turn.input_policy import DELIBERATION_PROCESS
 from tests.soak import SOAK, but
 from tests.stories.choosing import press, pressed
@@ -46,7 +46,7 @@ async def may_delete(stage: Stage) -> list[str]:
 
 
 def offering(stage: Stage, *definitions: ActionDefinition) -> None:
-    stage.processes = with_open_thought(PROCESSES, ActionRegistry(definitions), "medium")
+    stage.processes = bind_processes(PROCESSES, ProcessDependencies(actions=ActionRegistry(definitions)))
     book = stage.words / "playbooks" / "deliberation.md"
     names = ", ".join(one.name for one in definitions)
     lines = [
@@ -204,7 +204,7 @@ async def test_what_an_action_gives_without_end_is_told_as_far_as_a_run_would_be
 
 async def test_a_branch_that_fails_when_it_is_stopped_has_ended(stage: Stage) -> None:
     async def deliberation(turn: Turn) -> WorkingMemory | Transition:
-        if turn.branches.parent:
+        if Branches(turn).parent:
             raise LookupError("it always fails")
         return await PROCESSES[DELIBERATION_PROCESS](turn)
 

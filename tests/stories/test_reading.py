@@ -12,7 +12,9 @@ from daemon.app.discovery import PROCESSES
 from daemon.memory import WorkingMemory
 from daemon.process import Turn
 from daemon.processes.deep_reading import InterruptibleContext
+from daemon.reading.reading_steps import read_source
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import say
 from tests.soak import SOAK, later
 from tests.stories.stage import ALICE, Stage, staged
 
@@ -31,8 +33,8 @@ def reads(context: Any = BOOK, question: str = "What is the magic number?") -> A
             return context
 
         heedful = InterruptibleContext(turn, turn.memory, question)
-        ended = await turn.read_deeply(question, load, heedful.is_interrupted)
-        said = await turn.say(ended.event.answer or ended.event.reason)
+        ended = await read_source(turn, question, load, heedful.is_interrupted)
+        said = await say(turn, ended.event.answer or ended.event.reason)
         return turn.memory.with_memory(*map(entry_as_memory, said))
 
     return process

@@ -124,7 +124,7 @@ async def test_out_of_time_calls_on_their_way_end(stage: Stage) -> None:
     await stage.settled()
     assert await stage.answers(ALICE, ts) == ["time"]
     assert endings(stage) == [("time", True)]
-    assert [entry.event.out_of_time for entry in stage.entries("model-call")] == [False, True, True]
+    assert [entry.event.ran_out_of_time for entry in stage.entries("model-call")] == [False, True, True]
 
 
 async def test_it_notices_that_it_goes_in_circles(stage: Stage) -> None:

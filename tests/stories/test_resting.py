@@ -11,7 +11,9 @@ import pytest
 from daemon.engine.exceptions import JournalError
 from daemon.memory import WorkingMemory
 from daemon.process import Turn
+from daemon.turn.model_calls import call_model
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import say
 from tests.soak import SOAK
 from tests.stories.stage import ALICE, PATIENCE, Stage
 
@@ -19,10 +21,10 @@ POISON = "poison"
 
 
 async def conversation(turn: Turn) -> WorkingMemory:
-    await turn.call("think", turn.memory, "fast")
+    await call_model(turn, "think", turn.memory, "fast")
     if any(POISON in entry.event.text for entry in turn.answers):
         raise LookupError(POISON)
-    return turn.memory.with_memory(*map(entry_as_memory, await turn.say("Well.")))
+    return turn.memory.with_memory(*map(entry_as_memory, await say(turn, "Well.")))
 
 
 @pytest.fixture(name="failing")
@@ -97,7 +99,7 @@ async def test_what_the_disk_ended_counts_against_nobody_after_a_restart_neither
     async def conversation(turn: Turn) -> WorkingMemory:
         if full:
             raise JournalError("the disk is full")
-        return turn.memory.with_memory(*map(entry_as_memory, await turn.say("Well.")))
+        return turn.memory.with_memory(*map(entry_as_memory, await say(turn, "Well.")))
 
     await stage.sleep()
     stage.processes = {"conversation": conversation}

@@ -15,6 +15,8 @@ from daemon.memory import WorkingMemory
 from daemon.ports import Button
 from daemon.process import Question, Turn
 from daemon.slack.status import MOMENT
+from daemon.turn.questions import ask
+from daemon.turn.speech import show_status
 from tests.attention import until
 from tests.soak import SOAK, later
 from tests.stories.process import around, ended, into, running
@@ -164,12 +166,12 @@ async def passing(stage: Stage, seconds: int) -> None:
 
 
 async def asks(turn: Turn) -> WorkingMemory:
-    turn.show_status("is wondering…")
+    show_status(turn, "is wondering…")
     yes = Button(label="Yes", value="yes")
-    await turn.ask("may", Question(text="May I?", to=(turn.answers[0].author,), choices=(yes,)))
+    await ask(turn, "may", Question(text="May I?", to=(turn.answers[0].author,), choices=(yes,)))
     return turn.memory
 
 
 async def fails(turn: Turn) -> WorkingMemory:
-    turn.show_status("is failing…")
+    show_status(turn, "is failing…")
     raise RuntimeError("always")

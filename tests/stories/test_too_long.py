@@ -150,10 +150,10 @@ async def test_a_window_that_a_refusal_told_is_kept_from_then_on(stage: Stage) -
     await stage.wake(**LOCAL)
     stage.model.faults.switch("window", tokens=16_000)
     ts = await stage.say("alice", ALICE, "heron " * 9_000)
-    refused = len([call for call in stage.entries("model-call") if call.event.too_long])
+    refused = len([call for call in stage.entries("model-call") if call.event.is_too_long])
     await stage.say("alice", ALICE, "Go on.", ts)
     assert refused == 1
-    assert len([call for call in stage.entries("model-call") if call.event.too_long]) == 1
+    assert len([call for call in stage.entries("model-call") if call.event.is_too_long]) == 1
 
 
 async def test_what_is_longer_than_a_window_is_summed_up_in_pieces(stage: Stage) -> None:

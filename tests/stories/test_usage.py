@@ -11,6 +11,7 @@ from daemon.app.discovery import PROCESSES
 from daemon.app.journal_commands import verify_journal
 from daemon.memory import WorkingMemory, working_memory
 from daemon.process import MentalProcess, Turn
+from daemon.turn.speech import say
 from tests.stories.choosing import whispers
 from tests.stories.stage import ALICE, GENERAL, ME, Stage, reply, staged
 
@@ -42,7 +43,7 @@ async def test_an_unknown_command_is_named_with_the_way_to_the_known_ones(silent
 
 async def hum(turn: Turn) -> WorkingMemory:
     """Hum."""
-    await turn.say("Hmm.")
+    await say(turn, "Hmm.")
     return working_memory(())
 
 

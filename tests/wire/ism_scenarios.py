@@ -15,9 +15,9 @@ from daemon.app.discovery import PROCESSES
 from daemon.app.wiring import with_playbooks
 from daemon.playbooks.built_in import respond, think
 from daemon.playbooks.run import PlaybookPlayer
-from daemon.process import Process
 from daemon.prompts.prompt_catalogue import Playbook
 from daemon.settings.limits import Limits
+from daemon.turn.turn import Process
 from rehearsal.claude.prompt import Body, texts
 from rehearsal.people import CAROL
 from tests.stories.choosing import EXPERT, choice, looking, turning

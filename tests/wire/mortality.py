@@ -20,7 +20,8 @@ from daemon.app.discovery import PROCESSES
 from daemon.engine.journal.reader import open_reader
 from daemon.kinds import SOUL_KINDS, IncomingMessage
 from daemon.memory import WorkingMemory
-from daemon.process import Process, Transition, Turn
+from daemon.process import Transition, Turn
+from daemon.turn.turn import Process
 from tests.crashes.cases import Injection
 from tests.engine.crash_simulation import draw_short_runs
 from tests.stories.stage import ALICE, BOB, CAROL

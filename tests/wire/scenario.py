@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from daemon.process import Process
+from daemon.turn.turn import Process
 from rehearsal.claude.prompt import Body, texts
 from tests.crashes.scenario import Scenario, ScenarioInput
 from tests.stories.stage import ALICE, reply

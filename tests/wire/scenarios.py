@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from aiohttp import ClientSession
 
 from daemon.memory import WorkingMemory
-from daemon.process import Process, Turn
+from daemon.process import Turn
+from daemon.turn.model_calls import call_model
 from daemon.turn.recall import entry_as_memory
+from daemon.turn.speech import say
+from daemon.turn.turn import Process
 from rehearsal.claude.prompt import Body
 from rehearsal.people import ALICE as OWNER
 from rehearsal.people import ECHO
@@ -46,15 +49,15 @@ def stepwise(page: SharedPage) -> Mapping[str, Process]:
             return await answer.text()
 
     async def conversation(turn: Turn) -> WorkingMemory:
-        first = await turn.call("weigh", turn.memory, "fast")
-        said = [*await turn.say("One moment, please.")]
+        first = await call_model(turn, "weigh", turn.memory, "fast")
+        said = [*await say(turn, "One moment, please.")]
         done = await turn.effect("deed", {}, do, repeatable=False)
         memory = turn.memory.with_memory(
             entry_as_memory(first), *map(entry_as_memory, said), entry_as_memory(done)
         )
-        second = await turn.call("judge", memory, "speak")
+        second = await call_model(turn, "judge", memory, "speak")
         words = ", ".join(entry.event.text for entry in turn.answers)
-        told = await turn.say(f"{words}: {done.event.text}")
+        told = await say(turn, f"{words}: {done.event.text}")
         return memory.with_memory(entry_as_memory(second), *map(entry_as_memory, told))
 
     return {"conversation": conversation}

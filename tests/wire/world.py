@@ -14,7 +14,8 @@ from pathlib import Path
 
 from aiohttp import web
 
-from daemon.claude.requests import CHOSEN, SPOKEN, ModelTable, asks_for_schema
+from daemon.claude.models import CHOSEN, SPOKEN, ModelTable
+from daemon.claude.requests import asks_for_schema
 from daemon.engine.event import digest
 from rehearsal.claude.cue import NO_CREDIT
 from rehearsal.claude.prompt import Body, texts

@@ -1,8 +1,8 @@
-// The header: who is here, what of the world is not real, and what was spent today.
+// The header: the soul, the simulated parts of the world, and today's cost.
 
-import { byId, el } from "./dom.js";
-import { cents, money } from "./format.js";
-import { standing } from "./reports.js";
+import { byId, el } from "./base/dom.js";
+import { cents, money } from "./base/format.js";
+import { standing } from "./base/reports.js";
 
 const SIMULATED = "What the same calls would cost with Claude";
 

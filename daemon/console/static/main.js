@@ -1,22 +1,21 @@
-// Wires the three panes together, and the keys that work everywhere.
+// Connects the three panes, and the keys that work everywhere.
 
-import "./door.js"; // the page begins when somebody has come in
-import { learn } from "./called.js";
-import { callTitle, callView } from "./call.js";
-import { comparison, earlier } from "./compare.js";
-import { crossing } from "./crossing.js";
-import { byId, goOnAt } from "./dom.js";
-import { Faults } from "./faults.js";
+import "./base/sign_in.js"; // the page begins when somebody has come in
+import { byId, goOnAt } from "./base/dom.js";
+import { showKeys } from "./base/keys.js";
+import { learn } from "./base/names.js";
+import { openQuotations } from "./base/quotation.js";
+import { ask, Unreachable, Wish } from "./base/request.js";
+import { signOut } from "./base/session.js";
+import { Faults } from "./chat/faults.js";
+import { Tour } from "./chat/tour.js";
+import { Workspace } from "./chat/workspace.js";
 import { showConnection, showState } from "./header.js";
-import { Journal } from "./journal.js";
-import { showKeys } from "./keys.js";
-import { openQuotations } from "./quotation.js";
-import { ask, Unreachable } from "./reach.js";
-import { signOut } from "./session.js";
-import { Tour } from "./tour.js";
-import { Views } from "./views.js";
-import { Wish } from "./wish.js";
-import { Workspace } from "./workspace.js";
+import { callTitle, callView } from "./journal/call.js";
+import { comparison, earlier } from "./journal/compare.js";
+import { Journal } from "./journal/journal.js";
+import { crossing } from "./journal/links_to_chat.js";
+import { Views } from "./views/views.js";
 
 const STEPS = { j: 1, k: -1, G: Infinity, g: -Infinity };
 const TABS = { 1: "threads", 2: "questions", 3: "people", 4: "costs", 5: "health" };

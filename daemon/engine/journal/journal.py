@@ -18,17 +18,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
-from daemon.engine.clock import JournalClock
+from daemon.engine.clock import Clock
 from daemon.engine.event import Entry, Event, EventCodec, Input, in_chunks
 from daemon.engine.exceptions import JournalDamaged, JournalError, KeyConflict
 from daemon.engine.journal.journal_file import hold_lock, open_readonly, open_store, rebuild_folded_tables
 from daemon.engine.journal.reader import ALWAYS, JournalReader
-from daemon.engine.journal.rows import EntryRow, JournalTables, WrittenRow, entry_from_written, index_path
+from daemon.engine.journal.rows import EntryRow, WrittenRow, entry_from_written, index_path
 from daemon.engine.journal.writer import (
     CHUNK,
     FEW_EXECUTIONS,
     Fence,
     JournalWriter,
+    WritableTables,
     add_digests,
     blank_bodies,
     clear_hashes,
@@ -170,7 +171,7 @@ class Journal(JournalReader):
     def __init__(
         self,
         path: Path,
-        clock: JournalClock,
+        clock: Clock,
         kinds: Iterable[type[Event]],
         writer: type[JournalWriter] = JournalWriter,
     ) -> None:
@@ -215,7 +216,7 @@ class Journal(JournalReader):
     async def __aexit__(self, *_: object) -> None:
         self._open.close()
 
-    def _finish_forgetting(self, store: JournalTables) -> None:
+    def _finish_forgetting(self, store: WritableTables) -> None:
         """Finish interrupted erasures; on failure they stay pending."""
         try:
             finish_erasing(store, self._kinds, self._clock.now())
@@ -223,7 +224,7 @@ class Journal(JournalReader):
             store.rollback()
             log.error("Could not finish erasing forgotten entries (%s); they stay pending.", error)
 
-    def _add_digests(self, store: JournalTables) -> None:
+    def _add_digests(self, store: WritableTables) -> None:
         """Add missing digests; on failure the next opening retries."""
         try:
             add_digests(store, self._kinds)
@@ -368,7 +369,7 @@ class Journal(JournalReader):
         await self._writer.run_job(lambda store: touched.extend(find_executions(store, self.kinds, seqs)))
         for few in in_chunks(touched, FEW_EXECUTIONS):
             await self._writer.run_job(partial(clear_hashes, kinds=self.kinds, executions=few))
-        await self._writer.run_job(JournalTables.scrub)
+        await self._writer.run_job(WritableTables.scrub)
         await self.append(
             forgotten.thread,
             EntriesErased(),

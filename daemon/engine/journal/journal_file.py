@@ -16,6 +16,7 @@ from urllib.parse import quote
 from daemon.engine.event import EventCodec
 from daemon.engine.exceptions import JournalDamaged, JournalError, JournalLocked, JournalVersionError
 from daemon.engine.journal.rows import DIGESTS, FOLDED_TABLES, TABLES, JournalTables, _text
+from daemon.engine.journal.writer import WritableTables
 from daemon.engine.kinds import LEASES
 
 VERSION = 4
@@ -76,7 +77,7 @@ def damage_error(why: str) -> JournalDamaged:
     return JournalDamaged(f"The journal is damaged ({why}). Stop the daemon, and {RESTORE}.")
 
 
-def open_store(path: Path) -> JournalTables:
+def open_store(path: Path) -> WritableTables:
     """Open the tables, creating or upgrading them. Raises JournalError."""
     mend = " Make it this user's, make room on its disk, put a copy back, or move it away to begin a new one."
     with _as_journal(path, "opened", mend):
@@ -95,7 +96,7 @@ def open_store(path: Path) -> JournalTables:
         if version != VERSION:
             connection.execute(f"pragma user_version = {VERSION}")
         connection.execute("commit")
-    return JournalTables(connection, path)
+    return WritableTables(connection, path)
 
 
 def open_readonly(path: Path, *, snapshot: bool = True) -> JournalTables:
@@ -116,7 +117,7 @@ def open_readonly(path: Path, *, snapshot: bool = True) -> JournalTables:
     return store
 
 
-def rebuild_folded_tables(store: JournalTables, kinds: EventCodec) -> None:
+def rebuild_folded_tables(store: WritableTables, kinds: EventCodec) -> None:
     """Rebuild projections that differ from the entries. Raises JournalDamaged, without changes."""
     for table, names in folded_kinds(kinds).items():
         with as_journal_errors():

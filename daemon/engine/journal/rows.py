@@ -207,7 +207,7 @@ def delete_database(file: Path) -> None:
 
 
 class JournalTables:
-    """Connection to the tables in `path`; methods raise sqlite3.Error.
+    """Queries over a connection to the tables in `path`; methods raise sqlite3.Error.
 
     `digested`: `entry` has a digest column; a read-only one may lack it.
     """
@@ -220,82 +220,10 @@ class JournalTables:
     def close(self) -> None:
         self._db.close()
 
-    # Writing
-
-    def begin(self) -> None:
-        self._db.execute("begin immediate")
-
-    def commit(self) -> None:
-        self._db.execute("commit")
-
     def rollback(self) -> None:
+        """End the transaction, if there is one: of a reader its snapshot."""
         if self._db.in_transaction:
             self._db.execute("rollback")
-
-    def insert(self, row: EntryRow) -> int | None:
-        """Insert a row and update projections; return its seq, or None if its key or thread exists."""
-        seq = self.last() + 1
-        closes, at = json.dumps(row.closes), float(row.at)  # as read back
-        stored = (seq, row.thread, row.kind, row.author, row.body, row.key, row.cause, closes, at)
-        inserted = self._db.execute(
-            f"insert into entry({ROW}, digest) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
-            (*stored, digest_of_row(stored)),
-        )
-        if not inserted.rowcount:
-            return None
-        self._fold(seq, row)
-        return seq
-
-    def _fold(self, seq: int, row: EntryRow) -> None:
-        if row.pending:
-            self._db.execute("insert into pending values(?, ?, ?)", (seq, row.thread, row.kind))
-        if row.leases:
-            self._db.execute("insert or replace into lease values(?, ?)", (row.thread, seq))
-        for closed in row.closes:
-            self._db.execute("delete from pending where seq = ?", (closed,))
-
-    def overwrite(self, row: Stored, *, key: str, body: str) -> None:
-        """Replace a forgotten row's key, body and digest."""
-        seq, thread, kind, author, _, _, cause, closes, at = row
-        digest = digest_of_row((seq, thread, kind, author, body, key, cause, closes, at))
-        self._db.execute(
-            "update entry set key = ?, body = ?, digest = ? where seq = ?", (key, body, digest, seq)
-        )
-
-    def digest_some(self, most: int) -> bool:
-        """Add up to `most` digests in one transaction; True if any were missing."""
-        between = self.undigested()
-        if between is None:
-            return False
-        self.begin()
-        where = f"seq > ? and seq <= ? and digest is null order by seq limit {most}"
-        rows = self._db.execute(f"select {ROW} from entry where {where}", between).fetchall()
-        for row in rows:
-            self._db.execute("update entry set digest = ? where seq = ?", (digest_of_row(row), row[0]))
-        if rows:
-            self._db.execute("update undigested set since = ?", (rows[-1][0],))
-        else:
-            self._db.execute("drop table undigested")
-        self.commit()
-        return bool(rows)
-
-    def scrub(self) -> None:
-        """Erase overwritten bytes: vacuum, empty the log, delete the search index.
-
-        The index goes last: from then on only blank bodies are read into it. Raises sqlite3.OperationalError
-        while an old snapshot is open or the disk is too small; OSError.
-        """
-        self._empty_log()  # fails early: with a snapshot open, vacuum would only fill the log
-        try:
-            self._db.execute("vacuum")
-        finally:
-            self._empty_log()  # frees a disk that was too small
-        delete_database(index_path(self.path))
-
-    def _empty_log(self) -> None:
-        busy, *_ = self._db.execute("pragma wal_checkpoint(truncate)").fetchone()
-        if busy:
-            raise sqlite3.OperationalError("somebody reads it as it was before")
 
     # Reading projections
 
@@ -599,13 +527,6 @@ class JournalTables:
         `kinds` are the pending or the leasing ones.
         """
         return self._db.execute(REPLAYS[table], (_json(kinds),)).fetchall()
-
-    def replace(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        self.begin()
-        self._db.execute(f"delete from {table}")
-        for row in rows:
-            self._db.execute(f"insert into {table} values({', '.join('?' * len(row))})", row)
-        self.commit()
 
 
 def _kind(entries: int) -> str:

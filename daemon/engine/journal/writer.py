@@ -14,8 +14,9 @@ import re
 import sqlite3
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from daemon.engine.event import (
     CONTENT,
@@ -28,7 +29,16 @@ from daemon.engine.event import (
     without_content_names,
 )
 from daemon.engine.exceptions import FencedError, JournalError, KeyConflict, recorded_name
-from daemon.engine.journal.rows import EntryRow, JournalTables, Stored, WrittenRow
+from daemon.engine.journal.rows import (
+    ROW,
+    EntryRow,
+    JournalTables,
+    Stored,
+    WrittenRow,
+    delete_database,
+    digest_of_row,
+    index_path,
+)
 from daemon.engine.kinds import EntriesErased, EntriesForgotten, InputsReceived, TurnBegan
 
 log = logging.getLogger(__name__)
@@ -36,6 +46,88 @@ log = logging.getLogger(__name__)
 
 GROUP = 256
 """Appends in one commit, at most."""
+
+
+class WritableTables(JournalTables):
+    """Statements that change the tables; methods raise sqlite3.Error."""
+
+    def begin(self) -> None:
+        self._db.execute("begin immediate")
+
+    def commit(self) -> None:
+        self._db.execute("commit")
+
+    def insert(self, row: EntryRow) -> int | None:
+        """Insert a row and update projections; return its seq, or None if its key or thread exists."""
+        seq = self.last() + 1
+        closes, at = json.dumps(row.closes), float(row.at)  # as read back
+        stored = (seq, row.thread, row.kind, row.author, row.body, row.key, row.cause, closes, at)
+        inserted = self._db.execute(
+            f"insert into entry({ROW}, digest) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
+            (*stored, digest_of_row(stored)),
+        )
+        if not inserted.rowcount:
+            return None
+        self._fold(seq, row)
+        return seq
+
+    def _fold(self, seq: int, row: EntryRow) -> None:
+        if row.pending:
+            self._db.execute("insert into pending values(?, ?, ?)", (seq, row.thread, row.kind))
+        if row.leases:
+            self._db.execute("insert or replace into lease values(?, ?)", (row.thread, seq))
+        for closed in row.closes:
+            self._db.execute("delete from pending where seq = ?", (closed,))
+
+    def overwrite(self, row: Stored, *, key: str, body: str) -> None:
+        """Replace a forgotten row's key, body and digest."""
+        seq, thread, kind, author, _, _, cause, closes, at = row
+        digest = digest_of_row((seq, thread, kind, author, body, key, cause, closes, at))
+        self._db.execute(
+            "update entry set key = ?, body = ?, digest = ? where seq = ?", (key, body, digest, seq)
+        )
+
+    def digest_some(self, most: int) -> bool:
+        """Add up to `most` digests in one transaction; True if any were missing."""
+        between = self.undigested()
+        if between is None:
+            return False
+        self.begin()
+        where = f"seq > ? and seq <= ? and digest is null order by seq limit {most}"
+        rows = self._db.execute(f"select {ROW} from entry where {where}", between).fetchall()
+        for row in rows:
+            self._db.execute("update entry set digest = ? where seq = ?", (digest_of_row(row), row[0]))
+        if rows:
+            self._db.execute("update undigested set since = ?", (rows[-1][0],))
+        else:
+            self._db.execute("drop table undigested")
+        self.commit()
+        return bool(rows)
+
+    def scrub(self) -> None:
+        """Erase overwritten bytes: vacuum, empty the log, delete the search index.
+
+        The index goes last: from then on only blank bodies are read into it. Raises sqlite3.OperationalError
+        while an old snapshot is open or the disk is too small; OSError.
+        """
+        self._empty_log()  # fails early: with a snapshot open, vacuum would only fill the log
+        try:
+            self._db.execute("vacuum")
+        finally:
+            self._empty_log()  # frees a disk that was too small
+        delete_database(index_path(self.path))
+
+    def _empty_log(self) -> None:
+        busy, *_ = self._db.execute("pragma wal_checkpoint(truncate)").fetchone()
+        if busy:
+            raise sqlite3.OperationalError("somebody reads it as it was before")
+
+    def replace(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        self.begin()
+        self._db.execute(f"delete from {table}")
+        for row in rows:
+            self._db.execute(f"insert into {table} values({', '.join('?' * len(row))})", row)
+        self.commit()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +159,7 @@ class PendingAppend:
 class WriterJob:
     """Other work on the tables, between commits."""
 
-    do: Callable[[JournalTables], object]
+    do: Callable[[WritableTables], object]
     done: asyncio.Future[int]
 
 
@@ -77,7 +169,7 @@ Result = WrittenRow | None | Exception
 class JournalWriter:
     """Thread that commits appends from the event loop, and resolves their futures there."""
 
-    def __init__(self, store: JournalTables, committed: Callable[[Sequence[WrittenRow]], None]) -> None:
+    def __init__(self, store: WritableTables, committed: Callable[[Sequence[WrittenRow]], None]) -> None:
         self._store = store
         self._committed = committed
         self._loop = asyncio.get_running_loop()
@@ -120,7 +212,7 @@ class JournalWriter:
         self._waiting.put(append)
         return append.done
 
-    def run_job(self, do: Callable[[JournalTables], object]) -> asyncio.Future[int]:
+    def run_job(self, do: Callable[[WritableTables], object]) -> asyncio.Future[int]:
         """Run a job after everything submitted so far; fails with JournalError."""
         if self.died.done():
             raise JournalError("The journal's writer has died; see the log and restart the daemon.")
@@ -281,7 +373,7 @@ FEW_EXECUTIONS = 20
 """Executions cleared while other commits wait."""
 
 
-def blank_bodies(store: JournalTables, kinds: EventCodec, seqs: Sequence[int], by: int) -> None:
+def blank_bodies(store: WritableTables, kinds: EventCodec, seqs: Sequence[int], by: int) -> None:
     """Blank these bodies under the entry `by`. Raises sqlite3.Error, without changes."""
     store.begin()
     for row in store.many(seqs):
@@ -291,7 +383,7 @@ def blank_bodies(store: JournalTables, kinds: EventCodec, seqs: Sequence[int], b
     store.commit()
 
 
-def find_executions(store: JournalTables, kinds: EventCodec, seqs: Sequence[int]) -> list[set[str]]:
+def find_executions(store: WritableTables, kinds: EventCodec, seqs: Sequence[int]) -> list[set[str]]:
     """Find executions that recorded or took one of these entries: hashes may be made from its words.
 
     Each is the set of its id and its turns' ids, which begin its keys.
@@ -325,7 +417,7 @@ def readable_rows(rows: Sequence[Stored], kinds: EventCodec) -> Iterator[tuple[S
             continue
 
 
-def clear_hashes(store: JournalTables, kinds: EventCodec, executions: Sequence[set[str]]) -> None:
+def clear_hashes(store: WritableTables, kinds: EventCodec, executions: Sequence[set[str]]) -> None:
     """Clear all hashes of these executions, also in context names.
 
     Raises sqlite3.Error; executions before the failing one stay cleared.
@@ -361,7 +453,7 @@ def _in_json(text: str) -> str:
     return json.dumps(text)[1:-1]
 
 
-def finish_erasing(store: JournalTables, kinds: EventCodec, now: float) -> None:
+def finish_erasing(store: WritableTables, kinds: EventCodec, now: float) -> None:
     """Finish interrupted erasures, before anybody reads. Raises sqlite3.Error."""
     for row in store.pending([EntriesForgotten.kind]):
         seq, thread, kind, author, body, key, *_ = row
@@ -394,7 +486,7 @@ def finish_erasing(store: JournalTables, kinds: EventCodec, now: float) -> None:
 MIGRATION_PIECE = 1_000
 
 
-def add_digests(store: JournalTables, kinds: EventCodec) -> None:
+def add_digests(store: WritableTables, kinds: EventCodec) -> None:
     """Add missing digests. Raises sqlite3.Error or OSError; the next opening continues."""
     between = store.undigested()
     if between is None:
@@ -414,7 +506,7 @@ def add_digests(store: JournalTables, kinds: EventCodec) -> None:
         log.warning("Added digests to all entries.")
 
 
-def _clear_hashes(store: JournalTables, kinds: EventCodec) -> None:
+def _clear_hashes(store: WritableTables, kinds: EventCodec) -> None:
     """Clear hashes left by older versions."""
     seqs = list[int]()
     for _, event in readable_rows(store.kind([EntriesForgotten.kind], 0, 0.0), kinds):

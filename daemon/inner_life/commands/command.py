@@ -7,14 +7,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from daemon.actions.action import ActionArguments, ActionDefinition, Perform
+from daemon.actions.action import ActionArguments, ActionDefinition, Perform, StrictArguments
 from daemon.engine.event import Entry
 from daemon.engine.exceptions import EngineError
 from daemon.inner_life.grammar import CommandFault, ParsedCommand
 from daemon.ism import ActionRefused
 from daemon.kinds import CommandRan
 from daemon.knowledge.visibility import Visibility
-from daemon.process import Turn
+from daemon.turn.turn import Turn
+
+__all__ = [
+    "ActionDefinition",
+    "ActionRefused",
+    "CommandResult",
+    "StrictArguments",
+    "TickCommands",
+    "TickContext",
+    "command",
+]
 
 
 def command(name: str, description: str, perform: Perform, args: type[ActionArguments]) -> ActionDefinition:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from daemon.actions.action import ActionDefinition, NoArguments, Perform, StrictArguments, ids_in_words
 from daemon.actions.registry import help_text
-from daemon.engine.event import DAY
+from daemon.engine.clock import DAY
 from daemon.errors import FileUnavailable
 from daemon.inner_life.commands.command import CommandResult, TickContext, command
 from daemon.inner_life.commands.memory_commands import NoteFilterArguments
@@ -87,9 +87,7 @@ def _idle(log: ProgramLog) -> Perform:
     return idle
 
 
-def cycle_commands(min_pause: float, log: ProgramLog) -> Sequence[ActionDefinition]:
-    """Return the cycle commands; `min_pause`: least seconds between two ticks."""
-
+def _pause(min_pause: float) -> Perform:
     async def pause(_tick: TickContext, args: PauseArguments) -> CommandResult:
         if args.seconds < min_pause:
             raise ActionRefused(
@@ -97,6 +95,11 @@ def cycle_commands(min_pause: float, log: ProgramLog) -> Sequence[ActionDefiniti
             )
         return CommandResult(text=f"{args.seconds:g} seconds pass between two ticks from now on.")
 
+    return pause
+
+
+def cycle_commands(min_pause: float, programs: ProgramLog) -> Sequence[ActionDefinition]:
+    """Return the cycle commands; `min_pause`: least seconds between two ticks."""
     return (
         command(
             "cycle.responses",
@@ -116,12 +119,14 @@ def cycle_commands(min_pause: float, log: ProgramLog) -> Sequence[ActionDefiniti
             _filter,
             NoteFilterArguments,
         ),
-        command("cycle.pause", "Set how long the pause between two ticks is.", pause, PauseArguments),
+        command(
+            "cycle.pause", "Set how long the pause between two ticks is.", _pause(min_pause), PauseArguments
+        ),
         command(
             "cycle.idle",
             "Sleep, at no cost, until a process ends, a note comes that fits, or a time is over; without"
             " arguments, until something comes. First you see what you asked for in the same answer.",
-            _idle(log),
+            _idle(programs),
             IdleArguments,
         ),
         command(
@@ -203,3 +208,6 @@ def help_command(commands: Sequence[ActionDefinition]) -> ActionDefinition:
     description = "Explain the commands, a line each, or one of them with all of its arguments."
     itself = command("help", description, perform, HelpArguments)
     return itself
+
+
+COMMANDS = (cycle_commands, file_commands)

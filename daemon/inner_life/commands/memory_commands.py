@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, StringConstraints
 
 from daemon.actions.action import ActionDefinition, NoArguments, StrictArguments, ids_in_words
-from daemon.engine.event import DAY
+from daemon.engine.clock import DAY
 from daemon.inner_life.commands.command import CommandResult, TickContext, command
 from daemon.inner_life.note import Note, NoteFilter, Priority, Source, normalized_tag, note_states
 from daemon.inner_life.notes import Notes
@@ -473,3 +473,6 @@ def _list(lines: Sequence[str]) -> str:
     if len(lines) > LISTED:
         shown.append("and more")
     return "\n".join(shown)
+
+
+COMMANDS = (note_commands, record_commands)

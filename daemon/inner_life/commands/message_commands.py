@@ -45,8 +45,8 @@ class SendMessageArguments(StrictArguments):
     text: str = Field(max_length=LONGEST_MESSAGE)
 
 
-def message_commands(reach: RecipientDirectory, *, daily: int) -> Sequence[ActionDefinition]:
-    """Return message.send; `daily`: most messages in a UTC day."""
+def message_commands(reach: RecipientDirectory, *, daily_messages: int) -> Sequence[ActionDefinition]:
+    """Return message.send; `daily_messages`: most in a UTC day."""
 
     async def send(tick: TickContext, args: SendMessageArguments) -> CommandResult:
         text = speakable_text(args.text)
@@ -55,8 +55,11 @@ def message_commands(reach: RecipientDirectory, *, daily: int) -> Sequence[Actio
         thread = await _addressed(tick, reach, args.to)
 
         async def judged() -> str:
-            if reach.sent_today() >= daily:
-                return f"{daily} messages were sent today, which is as many as may be: wait for tomorrow"
+            if reach.sent_today() >= daily_messages:
+                return (
+                    f"{daily_messages} messages were sent today, which is as many as may be:"
+                    " wait for tomorrow"
+                )
             return refusal_reason(tick, reach, thread, text)
 
         await record_decision(tick, "may-send", thread, judged)
@@ -176,28 +179,28 @@ class ShareRecordsArguments(StrictArguments):
 
 
 def mesh_commands(
-    reach: RecipientDirectory, records: BringShared, *, daily: int
+    reach: RecipientDirectory, share_records: BringShared, *, daily_calls: int
 ) -> Sequence[ActionDefinition]:
-    """Return mesh.ask and mesh.share; `daily`: most messages to and from bots in a UTC day."""
+    """Return mesh.ask and mesh.share; `daily_calls`: most messages to and from bots in a UTC day."""
 
     async def ask(tick: TickContext, args: AskNeighbourArguments) -> CommandResult:
         text = speakable_text(args.text)
         neighbour, thread = await _met(tick, reach, args.to)
-        return await _call(tick, reach, daily, thread, f"{neighbour} {_calling_nobody(text)}")
+        return await _call(tick, reach, daily_calls, thread, f"{neighbour} {_calling_nobody(text)}")
 
     async def share(tick: TickContext, args: ShareRecordsArguments) -> CommandResult:
         neighbour, thread = await _met(tick, reach, args.to)
 
         async def kept_back() -> str:
-            return _kept_back(tick, thread, args.ids, await records(args.ids))
+            return _kept_back(tick, thread, args.ids, await share_records(args.ids))
 
         async def gathered() -> str:
-            texts = [as_quotation(one.text) for one in await records(args.ids)]
+            texts = [as_quotation(one.text) for one in await share_records(args.ids)]
             return "\n".join(texts)
 
         await record_decision(tick, "may-share", thread, kept_back)
         text = speakable_text(await record_lookup(tick, "records", {"thread": thread}, gathered))
-        return await _call(tick, reach, daily, thread, f"{neighbour}\n{_calling_nobody(text)}")
+        return await _call(tick, reach, daily_calls, thread, f"{neighbour}\n{_calling_nobody(text)}")
 
     return [
         command(
@@ -260,3 +263,6 @@ def _kept_back(tick: TickContext, thread: str, ids: Sequence[int], found: Sequen
 def _calling_nobody(text: str) -> str:
     """Disarm all mentions in a text."""
     return MENTION.sub(r"@\1", text)
+
+
+COMMANDS = (message_commands, mesh_commands)

@@ -27,6 +27,7 @@ from daemon.kinds import (
 from daemon.knowledge.visibility import always_visible
 from daemon.prompts.elements import make_element
 from daemon.settings.limits import LONGEST_SLOT_VALUE, AllowedProgram
+from daemon.turn.branches import Branches
 
 LONGEST = 8_000
 """Characters of a branch's slots."""
@@ -47,7 +48,7 @@ class BranchProgram:
             raise ActionRefused("A slot is empty: write what it is about.")
         if sum(map(len, slots.values())) > LONGEST:
             raise ActionRefused(f"At most {LONGEST:,} characters begin a branch.")
-        tree = tick.turn.branches
+        tree = Branches(tick.turn)
         if tree.refusal():
             raise ActionRefused("Too many branches are at work. Wait until one of them has ended.")
         message = InternalMessage(sender=tree.thread, text=self.first(slots))
@@ -103,9 +104,17 @@ class ProgramId(StrictArguments):
 
 
 def program_commands(
-    log: ProgramLog, recipes: Mapping[str, AllowedProgram], own: Mapping[str, BranchProgram] | None = None
+    programs: ProgramLog,
+    recipes: Mapping[str, AllowedProgram],
+    branch_programs: Mapping[str, BranchProgram] | None = None,
 ) -> Sequence[ActionDefinition]:
-    return [_start(log, recipes, own or {}), _stop(log), _mark(log), _list(log, recipes), _cleanup(log)]
+    return [
+        _start(programs, recipes, branch_programs or {}),
+        _stop(programs),
+        _mark(programs),
+        _list(programs, recipes),
+        _cleanup(programs),
+    ]
 
 
 def _start(
@@ -275,3 +284,6 @@ def _line(one: ProgramRun) -> str:
     if one.result:
         line += f", {' '.join(one.result.split())[:SHOWN]}"
     return line
+
+
+COMMANDS = (program_commands,)

@@ -25,7 +25,7 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
 
-from daemon.engine.clock import JournalClock
+from daemon.engine.clock import Clock
 from daemon.engine.event import Entry, part_key, seqs_of
 from daemon.engine.exceptions import FencedError, JournalError
 from daemon.engine.journal.journal import Journal
@@ -160,7 +160,7 @@ class ProgramSupervisor:
     def __init__(
         self,
         journal: Journal,
-        clock: JournalClock,
+        clock: Clock,
         recipes: Mapping[str, AllowedProgram],
         home: Path,
         secrets: Collection[str],

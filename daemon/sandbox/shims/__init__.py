@@ -1,1 +1,1 @@
-"""Standard library modules that monty lacks; their source runs inside the sandbox."""
+"""Replacements for standard library modules that monty lacks; their source runs inside the sandbox."""

@@ -1,6 +1,6 @@
-"""Subset of `statistics` with CPython's exact sums.
+"""Subset of the module `statistics`, with the exact sums of CPython.
 
-monty lacks `int.bit_length` and `as_integer_ratio`, hence `bin` and `math.frexp`.
+`bin` and `math.frexp` replace `int.bit_length` and `as_integer_ratio`, which monty lacks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ StatisticsError = ValueError
 
 
 def exact(data: list[Any]) -> tuple[list[int], int]:
-    """Return integers over a common power of two, and its exponent."""
+    """Return the data as integers over a common power of two, and the exponent."""
     parts = []
     most = 0
     for value in data:
@@ -32,7 +32,7 @@ def exact(data: list[Any]) -> tuple[list[int], int]:
 
 
 def divided(number: int, by: int, data: list[Any]) -> Any:
-    """Return an int if exact and all data are ints, otherwise a float."""
+    """Return a quotient: an int if exact and all data are ints, otherwise a float."""
     if number % by == 0 and all([isinstance(value, int) for value in data]):
         return number // by
     return number / by
@@ -113,7 +113,7 @@ def mode(data: Any) -> Any:
 
 
 def squares(values: list[Any]) -> tuple[int, int]:
-    """Return the exact sum of squared deviations as a fraction."""
+    """Return the exact sum of squared deviations, as numerator and denominator."""
     numbers, shift = exact(values)
     total = sum(numbers)
     return len(values) * sum([number * number for number in numbers]) - total * total, len(
@@ -122,7 +122,7 @@ def squares(values: list[Any]) -> tuple[int, int]:
 
 
 def root(number: int, by: int) -> float:
-    """Return the square root of a fraction, rounded once."""
+    """Return the square root of a fraction, rounded only once."""
     bits = (len(bin(number)) - len(bin(by)) - 109) // 2
     if bits >= 0:
         return float(odd_root(number, by << 2 * bits) << bits)
@@ -130,20 +130,18 @@ def root(number: int, by: int) -> float:
 
 
 def odd_root(number: int, by: int) -> int:
-    """Return the integer square root, made odd if inexact."""
+    """Return the integer square root of a fraction, made odd if inexact."""
     found = math.isqrt(number // by)
     return found | (found * found * by != number)
 
 
 def variance(data: Any, xbar: Any = None) -> Any:
-    """Return the variance of a sample."""
     values = some(data, 2, "variance")
     number, by = squares(values)
     return divided(number, by * (len(values) - 1), values)
 
 
 def pvariance(data: Any, mu: Any = None) -> Any:
-    """Return the variance of a population."""
     values = some(data, 1, "pvariance")
     number, by = squares(values)
     return divided(number, by * len(values), values)
@@ -162,7 +160,6 @@ def pstdev(data: Any, mu: Any = None) -> float:
 
 
 def quantiles(data: Any, *, n: int = 4, method: str = "exclusive") -> list[Any]:
-    """Return the cut points between `n` equal groups."""
     if n < 1:
         raise StatisticsError("n must be at least 1")
     values = sorted(data)

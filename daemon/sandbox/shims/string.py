@@ -1,4 +1,4 @@
-"""Subset of `string`."""
+"""Subset of the module `string`."""
 
 from __future__ import annotations
 

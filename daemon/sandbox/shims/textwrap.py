@@ -1,4 +1,4 @@
-"""Subset of `textwrap` with CPython's algorithm."""
+"""Subset of the module `textwrap`, with CPython's algorithm."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ PIECES = (
     rf"-(?:(?<={LETTER}{{2}}-)|(?<={LETTER}-{WORD}-))(?={LETTER}-?{LETTER})"
     rf"|(?={SPACE}|\Z)|(?<={WORD})(?=-{{2,}}\w)))"
 )
-"""Words with hyphens, dashes, and whitespace."""
 
 
 def dedent(text: str) -> str:
@@ -42,21 +41,18 @@ def shared(one: str, other: str) -> str:
 
 
 def indent(text: str, prefix: str, predicate: object = None) -> str:
-    """Prefix each line that is not blank, or that the predicate accepts."""
     wanted = predicate or (lambda line: line.strip())
     lines = text.splitlines(True)
     return "".join([prefix + line if wanted(line) else line for line in lines])  # type: ignore[operator]
 
 
 def split(text: str, break_on_hyphens: bool) -> list[str]:
-    """Split at possible line ends."""
     spaced = re.sub(SPACE, " ", text.expandtabs(8))
     pattern = PIECES if break_on_hyphens else rf"({SPACE}+)"
     return [piece for piece in re.split(pattern, spaced) if piece]
 
 
 def next_line(chunks: list[str], room: int, broken: bool, hyphens: bool) -> list[str]:
-    """Take the pieces of one line."""
     line: list[str] = []
     size = 0
     while chunks and size + len(chunks[-1]) <= room:
@@ -71,7 +67,7 @@ def next_line(chunks: list[str], room: int, broken: bool, hyphens: bool) -> list
 
 
 def long_piece(chunks: list[str], line: list[str], room: int, broken: bool, hyphens: bool) -> None:
-    """Put the fitting part of an overlong piece on the line."""
+    """Put the part of an overlong piece that fits on the line."""
     if not broken:
         if not line:
             line.append(chunks.pop())
@@ -120,7 +116,7 @@ def wrap(
 
 
 def last_line(lines: list[str], line: list[str], prefix: str, width: int, placeholder: str) -> str:
-    """Return the last line with the placeholder."""
+    """Return the last line with the placeholder at its end."""
     while line:
         if line[-1].strip() and len(prefix + "".join(line) + placeholder) <= width:
             return prefix + "".join(line) + placeholder

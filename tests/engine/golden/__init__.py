@@ -60,6 +60,9 @@ class Then:
     def now(self) -> float:
         return self.at
 
+    def steady(self) -> float:
+        return self.at
+
     async def sleep(self, seconds: float) -> None:
         raise NotImplementedError
 

@@ -1,1 +1,0 @@
-"""A turn of the soul on the engine: what it takes first, recall, texts, usage, speech, outage."""
