@@ -23,7 +23,7 @@ doctor: $(RUN)  ## check the settings, the journal, the ports, Claude and Slack,
 test: $(DEV)    ## install what is missing, then run the tests (a few of many cases of one rule; properties with fixed examples)
 	@$(PY) -m pytest -n auto --dist worksteal --hypothesis-profile=ci
 
-soak: $(DEV)    ## run every test in all its cases, properties and the gate at random, every crash boundary in every way, every mutant, deaths, a storm and a month (SECONDS=300)
+soak: $(DEV)    ## run every test in all its cases, properties and the gate at random, every fault at every kill point, every mutant, deaths, a storm and a month (SECONDS=300)
 	@$(PY) -m pytest -n auto --dist worksteal --soak
 	@$(PY) -m tests.answers.random_gate 100000
 	@$(PY) -m tests.inner_life.random_grammar 100000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import traceback
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,25 +34,17 @@ from daemon.kinds import (
     SpeechBegan,
     SpeechFinished,
 )
-from tests.core.living_checks import inner_waits
-from tests.core.outside import LOST, FileSlack, PhaseClock
-from tests.core.scenario import Scenario
-from tests.core.waiting import CUT, FAILED, SLOW, UNREACHABLE
-from tests.lives import read
+from tests.core.file_world import LOST, FileSlack, PhaseClock
+from tests.core.inner_life_checks import inner_waits
+from tests.core.scenario import CoreScenario
+from tests.core.waiting_scenarios import CUT, FAILED, SLOW, UNREACHABLE
+from tests.crashes.json_lines import read_lines
 
 BEGINNINGS = (UNREACHABLE, FAILED, SLOW)
 
 
-def verdict(home: Path, scenario: Scenario) -> str | None:
-    try:
-        check(home, scenario)
-    except AssertionError as error:
-        return str(error) or "".join(traceback.format_exception(error))
-    return None
-
-
-def finished(home: Path) -> str | None:
-    """Check that one of two daemons that met finished, except for a lasting outage."""
+def unfinished_work(home: Path) -> str | None:
+    """Return work that neither worker of a split brain finished, except for a lasting outage."""
 
     async def unfinished() -> list[str]:
         async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
@@ -62,12 +53,12 @@ def finished(home: Path) -> str | None:
             fought = [TurnResumed.kind] * (max(resumed.values(), default=0) > 2 + own)
             waiting = {entry.thread for entry in journal.pending_entries(OutageBegan)}
             open_yet: list[Entry[Event]] = journal.pending_entries(SoulTurnBegan, Input, SpeechBegan)
-            left = read(home / LOST)
+            left = read_lines(home / LOST)
             open_yet = [one for one in open_yet if not (one.thread in left and _came_late(journal, one))]
             return fought + [entry.kind for entry in open_yet if entry.thread not in waiting]
 
     kinds = asyncio.run(unfinished())
-    return f"two daemons met, and one did not finish alone: {kinds}" if kinds else None
+    return f"after a split brain, one worker did not finish alone: {kinds}" if kinds else None
 
 
 def _came_late(journal: Journal, entry: Entry[Event]) -> bool:
@@ -80,14 +71,14 @@ def _came_late(journal: Journal, entry: Entry[Event]) -> bool:
     return not later and holder in {one.event.life for one in journal.entries_of_kind(WorkerStopped)}
 
 
-def check(home: Path, scenario: Scenario) -> None:
+def check_outcome(home: Path, scenario: CoreScenario) -> None:
     """Check that nothing is lost, doubled, paid twice or pending, and people read a known ending."""
     asyncio.run(_check_journal(home, scenario))
     told = FileSlack(home).messages()
     texts = [message["text"] for message in told]
     is_honest = not scenario.endings or any(fits(texts, ending) for ending in scenario.endings)
     assert is_honest, f"people read {texts}"
-    scenario.extra(home)
+    scenario.check(home)
 
 
 def fits(texts: Sequence[str], ending: Sequence[str]) -> bool:
@@ -103,9 +94,9 @@ def fits(texts: Sequence[str], ending: Sequence[str]) -> bool:
     return len(texts) == len(ending) and all(map(matches, texts, ending))
 
 
-async def _check_journal(home: Path, scenario: Scenario) -> None:
+async def _check_journal(home: Path, scenario: CoreScenario) -> None:
     async with Journal(home / "journal.db", PhaseClock(9), SOUL_KINDS) as journal:
-        for event in scenario.events:
+        for event in scenario.inputs:
             kind = "heard" if event.heard else "msg"
             key = f"{kind}:T:{event.thread}:{event.ts}"
             if event.edits:
@@ -124,7 +115,7 @@ async def _check_journal(home: Path, scenario: Scenario) -> None:
         restarted = journal.entries_of_kind(ExecutionRestarted)
         assert scenario.restarts or not restarted, f"restarted: {[entry.event.why for entry in restarted]}"
         if restarted:
-            asked = str(read(home / "llm.jsonl")) + str(
+            asked = str(read_lines(home / "llm.jsonl")) + str(
                 [entry.event for entry in journal.entries_of_kind(SpeechFinished)]
             )
             assert "<note>" in asked or "I do not know" in asked, "it did not hear of the old execution"
@@ -138,7 +129,7 @@ async def _check_journal(home: Path, scenario: Scenario) -> None:
         assert not (broken := verify_journal(journal).violations), f"against the rules: {broken[0]}"
         _check_prefix(journal, home)
         greeted = [entry for entry in journal.entries_of_kind(ClaimMade) if entry.key.startswith("greeted:")]
-        people = {one.user for one in scenario.events if not (one.heard or one.stops or one.answers)}
+        people = {one.user for one in scenario.inputs if not (one.heard or one.stops or one.answers)}
         assert not greeted or len(greeted) == len(people), f"greeted {len(greeted)} times"
 
 
@@ -160,7 +151,7 @@ def _is_awaited(journal: Journal, waits: Entry[Any]) -> bool:
 
 
 def _check_prefix(journal: Journal, home: Path) -> None:
-    asked = {line["saw"]: line["messages"] for line in read(home / "llm.jsonl")}
+    asked = {line["saw"]: line["messages"] for line in read_lines(home / "llm.jsonl")}
     before: dict[tuple[str, ...], list[list[str]]] = {}
     for call in journal.entries_of_kind(ModelCall, ContextCleared, PromptShortened, InputsReceived):
         if isinstance(call.event, InputsReceived) and "/edited#" not in call.key:

@@ -1,79 +1,88 @@
-"""Crash harness of the core. `python -m tests.core.harness SCENARIO/WAY …` prints problems."""
+"""Crash harness of the core. `python -m tests.core.harness SCENARIO/FAULTS …` prints violations."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
-from tests.cases import Case, Harness
-from tests.core.checks import finished, verdict
-from tests.core.lives import home_for, live
-from tests.core.scenario import Scenario
+from tests.core.checks import check_outcome, unfinished_work
+from tests.core.scenario import CoreScenario
 from tests.core.scenarios import SCENARIOS
+from tests.core.worker_run import open_home, work
+from tests.crashes.cases import CrashCase, Injection
+from tests.crashes.harness import CrashHarness
+from tests.crashes.trial import CountingTrial
 
-OTHERS = (4, 8)
-"""Boundaries of the second daemon in a meeting."""
+SECONDS = (4, 8)
+"""Kill points of the second worker of a split brain."""
 
 
-class Soul(Harness[Scenario]):
-    scenarios = SCENARIOS
+class CoreTrial(CountingTrial[CoreScenario]):
+    async def work(self, phase: int, *, replays: bool) -> None:
+        await work(self.home, self.scenario, phase, replays=replays)
 
-    def home_for(self, name: str) -> AbstractContextManager[Path]:
-        return home_for(name)
-
-    async def live(self, home: Path, scenario: Scenario, phase: int, *, replays: bool) -> None:
-        await live(home, scenario, phase, replays=replays)
-
-    def after_kill(self, home: Path, scenario: Scenario) -> None:
+    def after_kill(self) -> None:
         """Edit prompts if the scenario says so."""
-        if scenario.changes:
-            for path in (home / "texts" / "soul.md", home / "texts" / "prompts" / "pipeline.md"):
+        if self.scenario.changes:
+            texts = self.home / "texts"
+            for path in (texts / "soul.md", texts / "prompts" / "pipeline.md"):
                 path.write_text(path.read_text() + "\nEdited.\n")
 
-    def scenario_of(self, case: Case[int]) -> Scenario:
+    def after_split_brain(self) -> str | None:
+        return unfinished_work(self.home)
+
+    def check(self) -> None:
+        check_outcome(self.home, self.scenario)
+
+
+class CoreHarness(CrashHarness[CoreScenario, int]):
+    scenarios = SCENARIOS
+
+    @contextmanager
+    def open_trial(self, scenario: CoreScenario, injection: Injection[int]) -> Iterator[CoreTrial]:
+        with open_home("core") as home:
+            yield CoreTrial(home, scenario)
+
+    def scenario_of(self, case: CrashCase[int]) -> CoreScenario:
         scenario = super().scenario_of(case)
-        if case.way != "meeting":
+        if case.fault != "split-brain":
             return scenario
-        return replace(scenario, endings=[*scenario.endings, *scenario.endings_met])
+        return replace(scenario, endings=[*scenario.endings, *scenario.split_brain_endings])
 
-    def after_meeting(self, home: Path) -> str | None:
-        return finished(home)
+    def may_miss(self, case: CrashCase[int]) -> bool:
+        """True near the end: the last kill points exist only if commits are single."""
+        return (case.phase, case.at or case.every) in self.kill_points(case.scenario)
 
-    def verdict(self, home: Path, scenario: Scenario) -> str | None:
-        return verdict(home, scenario)
-
-    def meetings(self, name: str) -> list[Case[int]]:
-        firsts = [case for case in self.pauses(name) if not case.phase]
-        return [replace(case, way="meeting", other=other) for case in firsts for other in OTHERS]
+    def second_kill_points(self, first: CrashCase[int]) -> Sequence[int]:
+        return SECONDS
 
 
-SOUL = Soul()
-WAYS = {"kills": SOUL.kills, "pauses": SOUL.pauses, "meetings": SOUL.meetings}
+CORE = CoreHarness()
+CASES = {"kills": CORE.kills, "pauses": CORE.pauses, "split-brains": CORE.split_brains}
 
 
-def first_failure(name: str, way: str) -> str | None:
+def first_violation(name: str, faults: str) -> str | None:
     try:
-        cases = WAYS[way](name)
+        cases = CASES[faults](name)
     except AssertionError as error:
         return str(error) or repr(error)
-    return next((f"{case}: {problem}" for case in cases if (problem := SOUL.outcome(case))), None)
+    return next((f"{case}: {violation}" for case in cases if (violation := CORE.violation(case))), None)
 
 
 def main(chosen: Sequence[str]) -> int:
-    """Run `SCENARIO/WAY …` (default: kills and pauses); return 1 on problems."""
+    """Run `SCENARIO/FAULTS …` (default: kills and pauses); return 1 on violations."""
     pairs = [
-        (name, way)
+        (name, faults)
         for name, _, given in (one.partition("/") for one in chosen or SCENARIOS)
-        for way in ([given] if given else ["kills", "pauses"])
+        for faults in ([given] if given else ["kills", "pauses"])
     ]
-    failures = {pair: problem for pair in pairs if (problem := first_failure(*pair))}
-    for (name, way), problem in failures.items():
-        print(f"{name}/{way}: {re.sub(chr(10), ' ', problem)[:400]}")
-    return bool(failures)
+    violations = {pair: violation for pair in pairs if (violation := first_violation(*pair))}
+    for (name, faults), violation in violations.items():
+        print(f"{name}/{faults}: {re.sub(chr(10), ' ', violation)[:400]}")
+    return bool(violations)
 
 
 if __name__ == "__main__":

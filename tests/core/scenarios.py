@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from tests.core.choosers import choosing, ran_well, running
-from tests.core.living import ALONE, PLAN, begins, fails, goes_on
-from tests.core.living_checks import lived_well
-from tests.core.minds import (
+from tests.core.changed_code_scenarios import NEW_CODE
+from tests.core.file_world import NO_FORM, NO_MARKDOWN, NO_REWRITING, PAGE, FileEarlier, as_edited, hearing
+from tests.core.inner_life import ALONE, PLAN, begins, fails, goes_on
+from tests.core.inner_life_checks import check_inner_life
+from tests.core.ism_processes import check_ism_run, choosing, running
+from tests.core.open_thought_scripts import at_random, branching, clearing, collecting, thinking_on
+from tests.core.reading_processes import reading, reads
+from tests.core.scenario import CoreScenario, below, dm, top
+from tests.core.unusual_processes import (
     BRIEF,
     FIRST,
     LONG,
@@ -17,18 +22,18 @@ from tests.core.minds import (
     acting_anew,
     away,
     brief,
+    check_ended_as_failed,
+    check_given_up,
+    check_single_effect,
     deadly,
     deciding,
     departing,
     dying,
-    ended_as_failed,
     endless,
     fickle,
-    given_up,
     going,
     long_outage,
     looking,
-    once_effect,
     outage,
     planning,
     poisonous,
@@ -42,12 +47,7 @@ from tests.core.minds import (
     stubborn,
     ticking_off,
 )
-from tests.core.new_code import NEW_CODE
-from tests.core.outside import NO_FORM, NO_MARKDOWN, NO_REWRITING, PAGE, FileEarlier, as_edited, hearing
-from tests.core.readers import reading, reads
-from tests.core.scenario import Scenario, below, dm, top
-from tests.core.thinkers import at_random, branching, clearing, collecting, thinking_on
-from tests.core.waiting import CUT, FAILED, SLOW, UNREACHABLE, WAITING
+from tests.core.waiting_scenarios import CUT, FAILED, SLOW, UNREACHABLE, WAITING
 
 UNSAYABLE = (
     "Something that I wanted to say here is missing: Slack wouldn't take it, in any form that I tried."
@@ -63,35 +63,35 @@ def pages(text: str) -> list[str]:
     return [text[start : start + PAGE] for start in range(0, len(text), PAGE)]
 
 
-SCENARIOS: Mapping[str, Scenario] = {
-    "dm": Scenario(
-        events=[dm(1, "hi tea"), dm(2, "and jazz", phase=1)],
+SCENARIOS: Mapping[str, CoreScenario] = {
+    "dm": CoreScenario(
+        inputs=[dm(1, "hi tea"), dm(2, "and jazz", phase=1)],
         endings=[["You said: hi tea", "You said: and jazz"]],
     ),
-    "said-beside": Scenario(
-        events=[dm(1, "hi")],
+    "said-beside": CoreScenario(
+        inputs=[dm(1, "hi")],
         endings=[[*pages(FIRST), *pages(SECOND)]],
         processes=speaking_beside,
-        stutters=(13,),
+        kill_intervals=(13,),
     ),
-    "refused": Scenario(
-        events=[dm(1, NO_MARKDOWN), dm(2, "and jazz", phase=1)],
+    "refused": CoreScenario(
+        inputs=[dm(1, NO_MARKDOWN), dm(2, "and jazz", phase=1)],
         endings=[[f"You said: {NO_MARKDOWN}", "You said: and jazz"]],
     ),
-    "refused-as-a-rewriting": Scenario(
-        events=[dm(1, NO_REWRITING), dm(2, "and jazz", phase=1)],
+    "refused-as-a-rewriting": CoreScenario(
+        inputs=[dm(1, NO_REWRITING), dm(2, "and jazz", phase=1)],
         endings=[[f"You said: {NO_REWRITING}", "You said: and jazz"]],
     ),
-    "refused-in-any-form": Scenario(
-        events=[dm(1, NO_FORM), dm(2, "and jazz", phase=1)],
+    "refused-in-any-form": CoreScenario(
+        inputs=[dm(1, NO_FORM), dm(2, "and jazz", phase=1)],
         endings=[[UNSAYABLE, "You said: and jazz"]],
     ),
-    "burst": Scenario(
-        events=[dm(1, "one"), dm(3, "three", during=1), dm(2, "two", during=1), dm(4, "four", phase=1)],
+    "burst": CoreScenario(
+        inputs=[dm(1, "one"), dm(3, "three", during=1), dm(2, "two", during=1), dm(4, "four", phase=1)],
         endings=[["You said: one", "You said: two, three", "You said: four"]],
     ),
-    "dm-goes-on": Scenario(
-        events=[
+    "dm-goes-on": CoreScenario(
+        inputs=[
             top(1, "one"),
             top(2, "two", phase=1),
             below(1, 3, "three", phase=2),
@@ -110,10 +110,10 @@ SCENARIOS: Mapping[str, Scenario] = {
         script=hearing,
         sees_all=True,
         pausable=False,
-        stutters=(17, 23),
+        kill_intervals=(17, 23),
     ),
-    "heard": Scenario(
-        events=[
+    "heard": CoreScenario(
+        inputs=[
             dm(1, "context", heard=True, thread="c"),
             dm(2, "so?", thread="c"),
             dm(3, "aside", heard=True, thread="c", during=1),
@@ -121,13 +121,13 @@ SCENARIOS: Mapping[str, Scenario] = {
         ],
         endings=[["You said: context, so?", "You said: aside, and now?"]],
     ),
-    "called-in": Scenario(
-        events=[dm(1, "so?"), dm(2, "and now?", phase=1)],
+    "called-in": CoreScenario(
+        inputs=[dm(1, "so?"), dm(2, "and now?", phase=1)],
         endings=[["You said: before 1, before 2, so?", "You said: and now?"]],
         surroundings=FileEarlier,
     ),
-    "called-in-unheard": Scenario(
-        events=[dm(1, "so?"), dm(2, "and now?", phase=1), dm(3, "well?", phase=2)],
+    "called-in-unheard": CoreScenario(
+        inputs=[dm(1, "so?"), dm(2, "and now?", phase=1), dm(3, "well?", phase=2)],
         endings=[
             ["You said: so?", "You said: before 1, before 2, and now?", "You said: well?"],
             [
@@ -138,8 +138,8 @@ SCENARIOS: Mapping[str, Scenario] = {
         ],
         surroundings=refusing_once,
     ),
-    "called-in-new-code": Scenario(
-        events=[dm(1, "so?")],
+    "called-in-new-code": CoreScenario(
+        inputs=[dm(1, "so?")],
         endings=[
             ["You said: before 1, before 2, so?"],
             ["You said: after a break: before 1, before 2, so?"],
@@ -150,40 +150,40 @@ SCENARIOS: Mapping[str, Scenario] = {
         surroundings=FileEarlier,
         restarts=True,
     ),
-    "long": Scenario(
-        events=[dm(1, LONG), dm(2, "and jazz", phase=1)],
+    "long": CoreScenario(
+        inputs=[dm(1, LONG), dm(2, "and jazz", phase=1)],
         endings=[[*pages(f"You said: {LONG}"), "You said: and jazz"]],
     ),
-    "shorter": Scenario(
-        events=[dm(1, "tell me")],
+    "shorter": CoreScenario(
+        inputs=[dm(1, "tell me")],
         endings=[pages(LONG), [BRIEF]],
         script=shorter,
     ),
-    "slow": Scenario(
-        events=[dm(1, "tell me")],
+    "slow": CoreScenario(
+        inputs=[dm(1, "tell me")],
         endings=[[BRIEF], *([BRIEF[:cut], BRIEF[cut:]] for cut in range(1, len(BRIEF)))],
         script=brief,
         pace=150.0,
     ),
-    "slow-model": Scenario(
-        events=[dm(1, "hello")],
+    "slow-model": CoreScenario(
+        inputs=[dm(1, "hello")],
         endings=[[*told, "You said: hello"] for told in ([], [SLOW])],
         thinks_for=70.0,
     ),
-    "two-threads": Scenario(
-        events=[dm(1, "here", thread="a"), dm(2, "there", thread="b", during=1)],
+    "two-threads": CoreScenario(
+        inputs=[dm(1, "here", thread="a"), dm(2, "there", thread="b", during=1)],
         endings=[["You said: here", "You said: there"]],
         pausable=False,
-        stutters=(17, 19, 23),
+        kill_intervals=(17, 19, 23),
     ),
-    "edited": Scenario(
-        events=[dm(1, "hi")],
+    "edited": CoreScenario(
+        inputs=[dm(1, "hi")],
         endings=[["You said: hi"], ["You said: after a break: hi"]],
         changes=True,
         restarts=True,
     ),
-    "edited-amid": Scenario(
-        events=[
+    "edited-amid": CoreScenario(
+        inputs=[
             dm(1, "mlik"),
             dm(2, "milk", edits="1.000100", during=1),
             dm(3, "cream", edits="1.000100", during=2),
@@ -193,8 +193,8 @@ SCENARIOS: Mapping[str, Scenario] = {
         script=as_edited,
         sees_all=True,
     ),
-    "outage": Scenario(
-        events=[dm(1, "hello")],
+    "outage": CoreScenario(
+        inputs=[dm(1, "hello")],
         endings=[
             ["I was abou …", UNREACHABLE, "You said: hello"],
             ["I was abou …", "You said: hello"],
@@ -204,8 +204,8 @@ SCENARIOS: Mapping[str, Scenario] = {
         last_phase=1,
         script=outage,
     ),
-    "long-outage": Scenario(
-        events=[dm(1, "a"), dm(2, "b", phase=1), dm(3, "c", phase=2), dm(4, "d", phase=3)],
+    "long-outage": CoreScenario(
+        inputs=[dm(1, "a"), dm(2, "b", phase=1), dm(3, "c", phase=2), dm(4, "d", phase=3)],
         endings=[
             [UNREACHABLE, "You said: a, b, c, d"],
             [UNREACHABLE, "You said: a, b, c", "You said: d"],
@@ -214,8 +214,8 @@ SCENARIOS: Mapping[str, Scenario] = {
         ],
         script=long_outage,
     ),
-    "outage-new-code": Scenario(
-        events=[dm(1, "hello")],
+    "outage-new-code": CoreScenario(
+        inputs=[dm(1, "hello")],
         endings=[
             [*told, f"You said: {note}hello"]
             for told in ([], [UNREACHABLE])
@@ -226,91 +226,91 @@ SCENARIOS: Mapping[str, Scenario] = {
         script=away,
         restarts=True,
     ),
-    "killed-late": Scenario(
-        events=[dm(1, "hi")],
+    "killed-late": CoreScenario(
+        inputs=[dm(1, "hi")],
         endings=[["You said: hi"]],
         processes=dying,
         pausable=False,
     ),
-    "killed-half-said": Scenario(
-        events=[dm(1, "hi")],
+    "killed-half-said": CoreScenario(
+        inputs=[dm(1, "hi")],
         endings=[[CUT, FAILED], [FAILED]],  # perhaps nothing was posted yet
         processes=stammering,
         pausable=False,
-        extra=ended_as_failed,
+        check=check_ended_as_failed,
     ),
-    "thinks-on": Scenario(
-        events=[dm(1, "one"), dm(2, "two", during=3)],
+    "thinks-on": CoreScenario(
+        inputs=[dm(1, "one"), dm(2, "two", during=3)],
         endings=[["You said: one, two"], ["You said: one", "Also: two"]],
         script=thinking_on,
         sees_all=True,
     ),
-    "branches": Scenario(
-        events=[dm(1, "both"), dm(2, "enough", phase=1)],
+    "branches": CoreScenario(
+        inputs=[dm(1, "both"), dm(2, "enough", phase=1)],
         endings=[["A alone."]],
         script=branching,
         sees_all=True,
         pausable=False,
     ),
-    "reads": Scenario(
-        events=[dm(1, "how many?")],
+    "reads": CoreScenario(
+        inputs=[dm(1, "how many?")],
         endings=[["12 in all, the last are plums"]],
         script=reading,
         processes=reads,
         sees_all=True,
     ),
-    "cleared": Scenario(
-        events=[dm(1, "how many?")],
+    "cleared": CoreScenario(
+        inputs=[dm(1, "how many?")],
         endings=[["Three steps."]],
         script=clearing,
         sees_all=True,
         pausable=False,
     ),
-    "branches-stopped": Scenario(
-        events=[dm(1, "both"), dm(2, "stop", phase=1, stops=True)],
+    "branches-stopped": CoreScenario(
+        inputs=[dm(1, "both"), dm(2, "stop", phase=1, stops=True)],
         endings=[["Stopped."]],
         script=branching,
         sees_all=True,
         pausable=False,
     ),
-    "fan-out": Scenario(
-        events=[dm(1, "how many")],
+    "fan-out": CoreScenario(
+        inputs=[dm(1, "how many")],
         endings=[["Three apples."]],
         script=collecting,
         sees_all=True,
         pausable=False,
     ),
     **{
-        f"at-random-{seed}": Scenario(
-            events=[dm(1, "go"), dm(2, "and on", phase=1)],
+        f"at-random-{seed}": CoreScenario(
+            inputs=[dm(1, "go"), dm(2, "and on", phase=1)],
             endings=[],
             script=at_random(seed),
             sees_all=True,
             pausable=False,
-            stutters=(47, 61),
+            kill_intervals=(47, 61),
         )
         for seed in range(1, 5)
     },
-    "last-money": Scenario(events=[dm(1, "hi")], endings=[["You said: hi"]], price=1.0),
-    "next-process": Scenario(
-        events=[dm(1, "hi"), dm(2, "bye", phase=1)],
+    "last-money": CoreScenario(inputs=[dm(1, "hi")], endings=[["You said: hi"]], price=1.0),
+    "next-process": CoreScenario(
+        inputs=[dm(1, "hi"), dm(2, "bye", phase=1)],
         endings=[["One more thing.", "Goodbye."]],
         processes=deciding,
         script=going,
     ),
-    "endless": Scenario(events=[dm(1, "hi")], endings=[[FAILED]], processes=endless),
-    "refusal": Scenario(events=[dm(1, "hm")], endings=[["Here, untagged."]], script=refusing),
-    "fickle": Scenario(
-        events=[dm(1, "hm", address="follow-up")], endings=[["A first thought."], [LOST], []], script=fickle
+    "endless": CoreScenario(inputs=[dm(1, "hi")], endings=[[FAILED]], processes=endless),
+    "refusal": CoreScenario(inputs=[dm(1, "hm")], endings=[["Here, untagged."]], script=refusing),
+    "fickle": CoreScenario(
+        inputs=[dm(1, "hm", address="follow-up")], endings=[["A first thought."], [LOST], []], script=fickle
     ),
-    "effect": Scenario(
-        events=[dm(1, "delete it")],
+    "effect": CoreScenario(
+        inputs=[dm(1, "delete it")],
         endings=[["Result: deleted"], ["Result: outcome unknown"]],
         processes=acting,
-        extra=once_effect,
+        check=check_single_effect,
     ),
-    "effect-new-code": Scenario(
-        events=[dm(1, "delete it")],
+    "effect-new-code": CoreScenario(
+        inputs=[dm(1, "delete it")],
         endings=[
             ["Result: deleted"],
             ["Result: I do not know"],
@@ -319,15 +319,15 @@ SCENARIOS: Mapping[str, Scenario] = {
         ],
         processes=acting_anew,
         restarts=True,
-        extra=once_effect,
+        check=check_single_effect,
     ),
-    "card": Scenario(
-        events=[dm(1, "plan it"), dm(2, "go on", phase=1)],
+    "card": CoreScenario(
+        inputs=[dm(1, "plan it"), dm(2, "go on", phase=1)],
         endings=[["[3/3: all is told]", "Begun.", "Done."]],
         processes=planning,
     ),
-    "card-new-code": Scenario(
-        events=[dm(1, "plan it")],
+    "card-new-code": CoreScenario(
+        inputs=[dm(1, "plan it")],
         endings=[
             ["[2/3: all is told]", "Done."],
             ["[2/3: nothing is left]", "Done."],
@@ -335,7 +335,7 @@ SCENARIOS: Mapping[str, Scenario] = {
             ["[2/3: nothing is left]", "Done. …", "I do not know"],
             ["[2/3: nothing is left]", "Done.", "I do not know"],
         ],
-        endings_met=[  # older code may take over
+        split_brain_endings=[  # older code may take over
             ["[2/3: all is told]", "I do not know"],
             ["[2/3: all is told]", "Done.", "I do not know"],
             ["[2/3: all is told]", "Done. …", "I do not know"],
@@ -343,71 +343,73 @@ SCENARIOS: Mapping[str, Scenario] = {
         processes=replanning,
         restarts=True,
     ),
-    "card-killed-late": Scenario(
-        events=[dm(1, "plan it")],
+    "card-killed-late": CoreScenario(
+        inputs=[dm(1, "plan it")],
         endings=[["Done."]],
         processes=ticking_off,
         pausable=False,
     ),
-    "card-anew": Scenario(
-        events=[dm(1, "plan it"), dm(2, "go on", phase=1)],
+    "card-anew": CoreScenario(
+        inputs=[dm(1, "plan it"), dm(2, "go on", phase=1)],
         endings=[["[3/3: 1]", "[3/3: 2]"]],
         processes=departing,
     ),
-    "repeatable": Scenario(events=[dm(1, "look")], endings=[["Result: seen"]], processes=looking),
-    "run": Scenario(
-        events=[dm(1, "work it out"), dm(2, "also tea", during=2)],
+    "repeatable": CoreScenario(inputs=[dm(1, "look")], endings=[["Result: seen"]], processes=looking),
+    "run": CoreScenario(
+        inputs=[dm(1, "work it out"), dm(2, "also tea", during=2)],
         endings=[["You said: work it out, also tea"], ["You said: work it out", ALSO]],
         script=choosing,
         processes=running,
         sees_all=True,
-        extra=ran_well,
+        check=check_ism_run,
     ),
-    "stubborn": Scenario(events=[dm(1, "try")], endings=[[FAILED]], processes=stubborn, extra=given_up),
-    "poison": Scenario(
-        events=[dm(1, "bad"), dm(2, "worse", phase=1)],
+    "stubborn": CoreScenario(
+        inputs=[dm(1, "try")], endings=[[FAILED]], processes=stubborn, check=check_given_up
+    ),
+    "poison": CoreScenario(
+        inputs=[dm(1, "bad"), dm(2, "worse", phase=1)],
         endings=[[FAILED, FAILED]],
         processes=poisonous,
-        extra=given_up,
+        check=check_given_up,
     ),
-    "deadly": Scenario(events=[dm(1, "bad")], endings=[[FAILED]], processes=deadly, pausable=False),
-    "inner-life": Scenario(
-        events=[dm(1, "hi tea", phase=2)],
+    "deadly": CoreScenario(inputs=[dm(1, "bad")], endings=[[FAILED]], processes=deadly, pausable=False),
+    "inner-life": CoreScenario(
+        inputs=[dm(1, "hi tea", phase=2)],
         endings=[["You said: hi tea", "I thought of you."]],
         plan=PLAN,
         sees_all=True,
         last_phase=3,
         pausable=False,
-        stutters=(47, 61),
-        extra=partial(lived_well, steps=len(PLAN)),
+        kill_intervals=(47, 61),
+        check=partial(check_inner_life, steps=len(PLAN)),
     ),
-    "inner-life-new-code": Scenario(
-        events=[dm(1, "by the way", heard=True, thread="c")],
+    "inner-life-new-code": CoreScenario(
+        inputs=[dm(1, "by the way", heard=True, thread="c")],
         endings=[[]],
         plan=(begins, goes_on),
         last_phase=1,
         sees_all=True,
         restarts=True,
-        stutters=(47, 61),
-        extra=partial(lived_well, steps=2),
+        kill_intervals=(47, 61),
+        check=partial(check_inner_life, steps=2),
     ),
-    "inner-life-alone": Scenario(
-        events=[dm(1, "by the way", phase=2, heard=True, thread="c")],
+    "inner-life-alone": CoreScenario(
+        inputs=[dm(1, "by the way", phase=2, heard=True, thread="c")],
         endings=[[]],
         plan=ALONE,
         sees_all=True,
         last_phase=3,
-        stutters=(47, 61),
-        extra=partial(lived_well, steps=len(ALONE)),
+        kill_intervals=(47, 61),
+        check=partial(check_inner_life, steps=len(ALONE)),
     ),
-    "inner-life-fails": Scenario(
-        events=[dm(1, "by the way", heard=True, thread="c")],
+    "inner-life-fails": CoreScenario(
+        inputs=[dm(1, "by the way", heard=True, thread="c")],
         endings=[[]],
         plan=(begins, fails),
         last_phase=1,
         sees_all=True,
-        stutters=(47, 61),
-        extra=partial(lived_well, steps=1),
+        kill_intervals=(47, 61),
+        check=partial(check_inner_life, steps=1),
     ),
     **NEW_CODE,
     **WAITING,

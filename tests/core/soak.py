@@ -1,12 +1,11 @@
-"""`make soak`: all cases of the core harness, in minutes."""
+"""`python -m tests.core.soak`: every case of every scenario, in minutes."""
 
 from __future__ import annotations
 
 import sys
 
-from tests.cases import soak
-from tests.core.harness import SOUL
-from tests.core.scenarios import SCENARIOS
+from tests.core.harness import CORE
+from tests.crashes.harness import report_all
 
 if __name__ == "__main__":
-    sys.exit(bool(soak(SCENARIOS, SOUL.cases, SOUL.outcome)))
+    sys.exit(bool(report_all(CORE)))

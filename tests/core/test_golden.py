@@ -15,8 +15,8 @@ from daemon.engine.journal.reader import open_reader
 from daemon.engine.kinds import AttemptFailed, ExecutionRestarted, TurnEnded
 from daemon.kinds import SOUL_KINDS
 from tests.core.golden import KEPT, read, scenario_of
-from tests.core.harness import SOUL
-from tests.core.lives import home_for
+from tests.core.harness import CoreTrial
+from tests.core.worker_run import open_home
 from tests.engine.golden import restore
 from tests.soak import but
 
@@ -27,9 +27,9 @@ AGAIN = frozenset[str]()
 def taken_up(home: Path, name: str, lines: Sequence[dict[str, Any]]) -> list[Event]:
     (home / "journal.db").unlink()
     asyncio.run(restore(home / "journal.db", SOUL_KINDS, lines[:-1]))
-    scenario = dataclasses.replace(scenario_of(name), events=[])
+    scenario = dataclasses.replace(scenario_of(name), inputs=[])
     for phase in range(scenario.last_phase, scenario.last_phase + 3):  # a model may be away again
-        assert SOUL.life(home, scenario, phase) == 0
+        assert CoreTrial(home, scenario).run(phase) == 0
         with open_reader(home / "journal.db", SOUL_KINDS) as journal:
             if ended := journal.get(lines[-1]["key"]):
                 new = journal.entries_since(len(lines) - 1)
@@ -43,7 +43,7 @@ def test_each_turn_is_replayed_to_the_same_end_or_begins_again_openly(name: str)
     ends = [number for number, line in enumerate(lines) if line["kind"] == "turn-ended"]
     assert ends
     for number in ends:
-        with home_for(name) as home:
+        with open_home(name) as home:
             new = taken_up(home, name, lines[: number + 1])
         where = f"the turn that ended with {number + 1}"
         assert not [event for event in new if isinstance(event, AttemptFailed)], where

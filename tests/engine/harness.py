@@ -1,48 +1,43 @@
-"""The engine's crash harness: each life runs a scenario over a journal."""
+"""Crash harness of the engine: toy programs whose world is a file."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 from daemon.engine.journal.journal import Journal
-from daemon.engine.journal.reader import open_reader
+from daemon.engine.journal.reader import JournalReader, open_reader
 from daemon.engine.journal.verify import verify
 from daemon.engine.kinds import AnswerAwaited, ExecutionRestarted, WaitBegan
 from daemon.engine.worker import Worker
-from tests.cases import Case, Harness, replay
 from tests.clock import FakeClock
-from tests.engine.changed import CHANGED
-from tests.engine.minds import MINDS
-from tests.engine.scenario import Pressed, Scenario, World
-from tests.engine.toys import TOYS
-from tests.lives import MortalWriter, lives_in
+from tests.crashes.cases import CrashCase, Injection, replay_of
+from tests.crashes.harness import CrashHarness
+from tests.crashes.kill_points import CrashingWriter
+from tests.crashes.trial import CountingTrial
+from tests.crashes.worker_runs import count_runs
+from tests.engine.agent_programs import AGENT_SCENARIOS
+from tests.engine.changed_programs import CHANGED_SCENARIOS
+from tests.engine.scenario import EffectFile, EngineScenario, Pressed
+from tests.engine.toy_programs import TOY_SCENARIOS
 from tests.machine import folder
 
 HOUR = 3600.0
 """Seconds between two phases."""
-SPARE = 3
-"""Boundaries that a life may lack when commits are batched."""
-SCENARIOS = {**TOYS, **MINDS, **CHANGED}
+SCENARIOS = {**TOY_SCENARIOS, **AGENT_SCENARIOS, **CHANGED_SCENARIOS}
 
 
-class Engine(Harness[Scenario]):
-    """Workers whose world is a file."""
-
-    scenarios = SCENARIOS
-
-    def home_for(self, name: str) -> AbstractContextManager[Path]:
-        return folder("engine")
-
-    async def live(self, home: Path, scenario: Scenario, phase: int, *, replays: bool) -> None:
+class EngineTrial(CountingTrial[EngineScenario]):
+    async def work(self, phase: int, *, replays: bool) -> None:
+        home, scenario = self.home, self.scenario
         began = 1_790_000_000.0 + phase * HOUR
-        world, clock = World(home), FakeClock(began)
+        world, clock = EffectFile(home), FakeClock(began)
         clock.set_ahead(sum(scenario.ahead[phase : phase + 1]))
-        number = phase if scenario.by_phase else lives_in(home) - 1
+        number = phase if scenario.by_phase else count_runs(home) - 1
         program = scenario.programs[min(number, len(scenario.programs) - 1)](world)
-        async with Journal(home / "journal.db", clock, scenario.kinds, MortalWriter) as journal:
-            await _bring(journal, scenario, phase)
+        async with Journal(home / "journal.db", clock, scenario.kinds, CrashingWriter) as journal:
+            await _append_inputs(journal, scenario, phase)
             async with Worker(journal, clock, program, replays_always=replays) as worker:
                 await worker.wait_until_idle()
                 while (
@@ -51,55 +46,59 @@ class Engine(Harness[Scenario]):
                     await clock.advance(5)
                     await worker.wait_until_idle()
 
-    def after_kill(self, home: Path, scenario: Scenario) -> None: ...
+    def check(self) -> None:
+        """Check the journal, the pending work and the effects."""
+        with open_reader(self.home / "journal.db", self.scenario.kinds) as journal:
+            _check_journal(journal, self.scenario)
+            self.scenario.check(EffectFile(self.home), journal.entries_since(0, 100_000))
 
-    def after_meeting(self, home: Path) -> str | None:
-        return None
 
-    def verdict(self, home: Path, scenario: Scenario) -> str | None:
-        """Return a fault of the journal, the pending work or the effects, else None."""
-        with open_reader(home / "journal.db", scenario.kinds) as journal:
-            broken = verify(journal).violations
-            if broken:
-                return "; ".join(map(str, broken[:3]))
-            restarted = journal.entries_of_kind(ExecutionRestarted)
-            if restarted and len(scenario.programs) == 1:
-                return f"restarted: {restarted[0].event.why}"
-            every = journal.pending_entries(*journal.kinds)
-            left = [entry for entry in every if not isinstance(entry.event, AnswerAwaited | WaitBegan)]
-            if left:
-                return f"left open: {[(entry.kind, entry.key) for entry in left]}"
-            waits = journal.pending_entries(AnswerAwaited, WaitBegan)
-            if waits and not scenario.may_wait:
-                return f"still waits: {[entry.key for entry in waits]}"
-            return scenario.check(World(home), journal.entries_since(0, 100_000))
+class EngineHarness(CrashHarness[EngineScenario, int]):
+    scenarios = SCENARIOS
+    spare = 3
 
-    def kills(self, name: str) -> list[Case[int]]:
-        """Return the kills without stutters beyond any life."""
-        longest = max(at for _, at in self.boundaries(name)) - SPARE
-        return [case for case in super().kills(name) if case.way == "kill" or case.at <= longest]
+    @contextmanager
+    def open_trial(self, scenario: EngineScenario, injection: Injection[int]) -> Iterator[EngineTrial]:
+        with folder("engine") as home:
+            yield EngineTrial(home, scenario)
 
-    def pauses(self, name: str) -> list[Case[int]]:
+    def may_miss(self, case: CrashCase[int]) -> bool:
+        """True near the end: the last kill points exist only if commits are single."""
+        return (case.phase, case.at or case.every) in self.kill_points(case.scenario)
+
+    def pauses(self, name: str) -> list[CrashCase[int]]:
         return [case for case in super().pauses(name) if not case.phase]
 
-    def meetings(self, name: str) -> list[Case[int]]:
-        return [replace(case, way="meeting", other=case.at) for case in self.pauses(name)]
+    def second_kill_points(self, first: CrashCase[int]) -> Sequence[int]:
+        return [first.at or 0]
 
-    def cases(self, name: str) -> list[Case[int]]:
-        return [*super().cases(name), replay(name)]
+    def cases(self, name: str) -> list[CrashCase[int]]:
+        return [*super().cases(name), replay_of(name)]
 
 
-async def _bring(journal: Journal, scenario: Scenario, phase: int) -> None:
-    for number, comes in enumerate(scenario.comes):
-        if comes.phase > phase or journal.get(f"comes:{number}"):
+async def _append_inputs(journal: Journal, scenario: EngineScenario, phase: int) -> None:
+    for number, given in enumerate(scenario.inputs):
+        if given.phase > phase or journal.get(f"comes:{number}"):
             continue
-        event = comes.event
+        event = given.event
         if isinstance(event, Pressed):
-            asked = [entry for entry in journal.pending_entries(AnswerAwaited) if comes.answers in entry.key]
+            asked = [entry for entry in journal.pending_entries(AnswerAwaited) if given.answers in entry.key]
             if not asked:
                 continue
             event = replace(event, answers=asked[-1].key)
-        await journal.append(comes.thread, event, key=f"comes:{number}", author="world")
+        await journal.append(given.thread, event, key=f"comes:{number}", author="world")
 
 
-ENGINE = Engine()
+def _check_journal(journal: JournalReader, scenario: EngineScenario) -> None:
+    broken = verify(journal).violations
+    assert not broken, "; ".join(map(str, broken[:3]))
+    restarted = journal.entries_of_kind(ExecutionRestarted)
+    assert not restarted or len(scenario.programs) > 1, f"restarted: {restarted[0].event.why}"
+    every = journal.pending_entries(*journal.kinds)
+    left = [entry for entry in every if not isinstance(entry.event, AnswerAwaited | WaitBegan)]
+    assert not left, f"left open: {[(entry.kind, entry.key) for entry in left]}"
+    waits = journal.pending_entries(AnswerAwaited, WaitBegan)
+    assert not waits or scenario.may_wait, f"still waits: {[entry.key for entry in waits]}"
+
+
+ENGINE = EngineHarness()

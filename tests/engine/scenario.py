@@ -13,7 +13,9 @@ from typing import Any
 
 from daemon.engine.event import Event, Input, InputRank
 from daemon.engine.program import Program
-from tests.lives import Boundary, note, read
+from tests.crashes.json_lines import append_line, read_lines
+from tests.crashes.kill_points import KillPoint
+from tests.crashes.scenario import Scenario, ScenarioInput
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,50 +33,47 @@ class Pressed(Input):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comes:
-    """Input from outside. `answers`: part of the key of a waiting question."""
+class EngineInput(ScenarioInput):
+    """Input for a thread. `answers`: part of the key of a waiting question."""
 
     thread: str
     event: Input
-    phase: int = 0
     answers: str = ""
 
 
-class World:
-    """Record of effects, as lines in a file."""
+class EffectFile:
+    """World of a scenario: effects as lines in a file."""
 
     def __init__(self, home: Path) -> None:
-        self._path = home / "world.jsonl"
+        self._path = home / "effects.jsonl"
 
     async def do(self, name: str, **more: Any) -> str:
         """Write an effect; a kill may follow."""
-        note(self._path, {"name": name, **more})
-        Boundary.reach()
+        append_line(self._path, {"name": name, **more})
+        KillPoint.reach()
         await asyncio.sleep(0)
         return f"{name} done"
 
     def done(self) -> list[dict[str, Any]]:
-        return read(self._path)
+        return read_lines(self._path)
 
 
-Build = Callable[[World], Program]
-Check = Callable[[World, Sequence[Any]], str | None]
-"""Function that returns a fault of the effects or entries, else None."""
+MakeProgram = Callable[[EffectFile], Program]
+Check = Callable[[EffectFile, Sequence[Any]], None]
+"""Function that asserts the effects and the entries."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
-    """Programs by life (the last repeats), inputs, final check."""
+@dataclass(frozen=True, kw_only=True)
+class EngineScenario(Scenario):
+    """Programs by worker run (the last repeats), inputs, check."""
 
-    programs: Sequence[Build]
-    comes: Sequence[Comes]
+    programs: Sequence[MakeProgram]
+    inputs: Sequence[EngineInput]
     check: Check
     kinds: Sequence[type[Event]] = (Said, Pressed)
-    phases: int = 1
-    stutters: Sequence[int] = (13, 11, 17, 23)
-    pausable: bool = True
+    kill_intervals: Sequence[int] = (13, 11, 17, 23)
     may_wait: bool = False
     by_phase: bool = False
-    """True if programs belong to phases, not lives."""
+    """True if programs belong to phases, not runs."""
     ahead: Sequence[float] = ()
     """Seconds by which the clock is fast in the first phases."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from tests.cases import soak
-from tests.engine.harness import ENGINE, SCENARIOS
+from tests.crashes.harness import report_all
+from tests.engine.harness import ENGINE
 
 if __name__ == "__main__":
-    sys.exit(bool(soak(SCENARIOS, ENGINE.cases, ENGINE.outcome)))
+    sys.exit(bool(report_all(ENGINE)))

@@ -23,8 +23,8 @@ from daemon.engine.kinds import (
 )
 from daemon.engine.worker import Worker
 from tests.clock import FakeClock
+from tests.engine.function_programs import Body, FunctionProgram, pass_time, say, working
 from tests.engine.scenario import Pressed, Said
-from tests.engine.small import Body, Small, pass_time, say, working
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class MayI(AnswerAwaited):
     version: str = "1"
 
 
-class Buttons(Small):
+class Buttons(FunctionProgram):
     def __init__(self, body: Body) -> None:
         super().__init__(body)
         self.voided = list[str]()
@@ -203,7 +203,7 @@ async def test_a_stop_reaches_what_is_in_flight(tmp_path: Path) -> None:
     assert ended == ["cancelled by cancel"]
 
 
-class Polite(Small):
+class Polite(FunctionProgram):
     def interrupts(self, execution: Execution, entry: Entry[Input]) -> bool:
         return isinstance(entry.event, Said) and entry.event.text == "please"
 
@@ -243,7 +243,7 @@ async def test_a_message_to_a_thread_that_has_ended_is_closed_visibly(tmp_path: 
 
     async with Journal(tmp_path / "journal.db", clock, [Said]) as journal:
         await say(journal, "go")
-        async with Worker(journal, clock, Small(body)) as worker:
+        async with Worker(journal, clock, FunctionProgram(body)) as worker:
             await worker.wait_until_idle()
             await say(journal, "late", "ann.a")
             await worker.wait_until_idle()

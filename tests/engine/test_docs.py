@@ -75,7 +75,15 @@ def test_the_verbs_of_the_page_are_called_as_it_says() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["ENGINE.md", "toys.py", "minds.py", "changed.py", "small.py", "test_teaching.py"]
+    "name",
+    [
+        "ENGINE.md",
+        "toy_programs.py",
+        "agent_programs.py",
+        "changed_programs.py",
+        "function_programs.py",
+        "test_teaching.py",
+    ],
 )
 def test_the_example_and_the_toys_need_nothing_else_of_the_daemon(name: str) -> None:
     text = PAGE if name == "ENGINE.md" else (Path(__file__).parent / name).read_text(encoding="utf-8")

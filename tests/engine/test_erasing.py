@@ -112,7 +112,7 @@ class Frail(JournalWriter):
 
 
 @pytest.mark.parametrize("at", range(1, 13))
-async def test_a_kill_at_any_boundary_ends_forgotten(tmp_path: Path, clock: FakeClock, at: int) -> None:
+async def test_a_kill_at_any_commit_ends_forgotten(tmp_path: Path, clock: FakeClock, at: int) -> None:
     async with Journal(tmp_path / "journal.db", clock, KINDS) as journal:
         said = await filled(journal)
     Frail.left = at

@@ -40,11 +40,11 @@ from daemon.engine.program import InputSelection
 from daemon.engine.retries import MAX_ATTEMPTS, MAX_FAILURES, MOST_TRIES, SAME_PLACE
 from daemon.engine.worker import Worker
 from tests.clock import FakeClock
+from tests.engine.function_programs import Body, FunctionProgram, pass_time, said_to, say, working
 from tests.engine.scenario import Said
-from tests.engine.small import Body, Small, pass_time, said_to, say, working
 
 
-class Fails(Small):
+class Fails(FunctionProgram):
     def __init__(self, body: Body | None = None, *, faulty: bool = True, final: bool = False) -> None:
         super().__init__(body or self._raise)
         self.tried = 0
@@ -220,7 +220,7 @@ async def test_what_is_given_up_does_not_run_again(tmp_path: Path) -> None:
     assert (program.tried, program.told) == (1, 1)
 
 
-class Unfit(Small):
+class Unfit(FunctionProgram):
     def take(self, journal: Journal, waiting: Sequence[Entry[Input]]) -> InputSelection | None:
         if any(isinstance(entry.event, Said) and entry.event.text == "mad" for entry in waiting):
             raise ValueError("nobody can read this")
@@ -380,7 +380,7 @@ async def test_a_child_that_never_says_its_last_word_is_found(tmp_path: Path) ->
         await ctx.spawn("silent", Said(text="go"))
 
     async with Journal(tmp_path / "journal.db", clock, [Said]) as journal:
-        async with Worker(journal, clock, Small(body)) as worker:
+        async with Worker(journal, clock, FunctionProgram(body)) as worker:
             await say(journal, "go")
             await worker.wait_until_idle()
         [forsaken] = verify(journal).violations

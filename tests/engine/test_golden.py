@@ -12,21 +12,21 @@ from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import AttemptFailed, ExecutionRestarted, TurnEnded
 from daemon.engine.worker import TurnRunner
 from tests.clock import FakeClock
-from tests.engine.changed import CHANGED
+from tests.crashes.kill_points import KillPoint
+from tests.engine.changed_programs import CHANGED_SCENARIOS
 from tests.engine.golden import read, restore
 from tests.engine.harness import SCENARIOS
-from tests.engine.scenario import Scenario, World
-from tests.lives import Boundary
+from tests.engine.scenario import EffectFile, EngineScenario
 from tests.machine import folder
 
-STEADY = [name for name in SCENARIOS if name not in CHANGED]
+STEADY = [name for name in SCENARIOS if name not in CHANGED_SCENARIOS]
 
 
-async def replay(home: Path, scenario: Scenario, lines: list[dict[str, Any]]) -> list[str]:
+async def replay(home: Path, scenario: EngineScenario, lines: list[dict[str, Any]]) -> list[str]:
     path, clock = home / "journal.db", FakeClock(lines[-1]["at"])
     await restore(path, scenario.kinds, lines[:-1])
-    Boundary.set(0)
-    program = scenario.programs[-1](World(home))
+    KillPoint.arm(0)
+    program = scenario.programs[-1](EffectFile(home))
     async with Journal(path, clock, scenario.kinds) as journal:
         turns = TurnRunner(
             journal,
@@ -57,6 +57,8 @@ async def test_each_turn_is_replayed_to_the_same_end_and_nothing_is_done_again(n
 
 
 def test_a_change_of_code_was_recorded_as_a_restart() -> None:
-    restarted = {name for name in CHANGED if any(line["kind"] == "restarted" for line in read(name))}
+    restarted = {
+        name for name in CHANGED_SCENARIOS if any(line["kind"] == "restarted" for line in read(name))
+    }
     assert "a step is inserted" in restarted
     assert "after the question" not in restarted

@@ -17,8 +17,8 @@ from daemon.engine.kinds import OutageBegan, StepResult, TurnBegan, TurnEnded, T
 from daemon.engine.outages import ExecutionServices
 from daemon.engine.worker import TurnRunner
 from tests.clock import FakeClock
+from tests.engine.function_programs import FunctionProgram, say
 from tests.engine.scenario import Said
-from tests.engine.small import Small, say
 
 
 class Late(Journal):
@@ -42,7 +42,7 @@ def turns(journal: Journal, ran: list[str]) -> TurnRunner:
     return TurnRunner(
         journal,
         FakeClock(),
-        Small(body),
+        FunctionProgram(body),
         life=0,
         succeeded=lambda _: None,
         changed=lambda: None,

@@ -9,8 +9,8 @@ from daemon.engine.context import Context
 from daemon.engine.event import Entry
 from daemon.engine.kinds import AnswerAwaited, CancelRequest, ThreadEnded, ThreadSpawned, WaitBegan
 from tests.clock import FakeClock
+from tests.engine.function_programs import said_to, say, working
 from tests.engine.scenario import Said
-from tests.engine.small import said_to, say, working
 
 
 async def test_a_question_ends_when_what_it_is_for_has_ended(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from daemon.engine.context import Context
 from daemon.engine.exceptions import ExecutionSuspended
 from daemon.engine.kinds import AnswerAwaited, ExecutionRestarted, StepResult
 from tests.clock import FakeClock
-from tests.engine.small import Body, pass_time, say, working
+from tests.engine.function_programs import Body, pass_time, say, working
 
 
 async def restarts(folder: Path, old: Body, new: Body) -> int:

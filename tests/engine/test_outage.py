@@ -19,8 +19,8 @@ from daemon.engine.kinds import (
 from daemon.engine.outages import CHANCE
 from daemon.engine.worker import FEW
 from tests.clock import FakeClock
+from tests.engine.function_programs import Body, FunctionProgram, pass_time, said_to, say, working
 from tests.engine.scenario import Said
-from tests.engine.small import Body, Small, pass_time, said_to, say, working
 
 PATIENCE = 60.0
 LONG = PATIENCE * (1 + CHANCE)
@@ -42,7 +42,7 @@ class Service:
         return "ok"
 
 
-class Patient(Small):
+class Patient(FunctionProgram):
     """Program that waits a minute per retry, and tells about it once."""
 
     def __init__(self, body: Body, tries: int = 100) -> None:

@@ -8,8 +8,8 @@ from daemon.engine.context import Context
 from daemon.engine.event import Entry, Input, part_key
 from daemon.engine.kinds import AnswerAwaited, AnswerReceived, ExecutionRestarted, StepResult
 from tests.clock import FakeClock
+from tests.engine.function_programs import Body, said_to, say, working
 from tests.engine.scenario import Pressed
-from tests.engine.small import Body, said_to, say, working
 
 
 async def _answered(_asked: Entry[AnswerAwaited], given: Entry[Input]) -> AnswerReceived:

@@ -21,8 +21,8 @@ from daemon.engine.kinds import (
 )
 from daemon.engine.worker import Worker
 from tests.clock import FakeClock
+from tests.engine.function_programs import FunctionProgram, pass_time, said_to, say, working
 from tests.engine.scenario import Pressed, Said
-from tests.engine.small import Small, pass_time, said_to, say, working
 
 
 async def test_a_step_that_is_recorded_is_not_done_again(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ async def test_a_stop_is_taken_with_all_that_waits(tmp_path: Path) -> None:
     async with Journal(tmp_path / "journal.db", FakeClock(), [Said, Pressed]) as journal:
         await say(journal, "one thing")
         await journal.append("ann", CancelRequest(), key="stop:1", author="ann")
-        async with Worker(journal, FakeClock(), Small(body)) as worker:
+        async with Worker(journal, FakeClock(), FunctionProgram(body)) as worker:
             await worker.wait_until_idle()
     assert took == [["said", "cancel"]]
 
@@ -385,6 +385,6 @@ async def test_messages_that_wait_are_taken_together_and_answers_first(tmp_path:
         await say(journal, "two")
         await say(journal, "three")
         await journal.append("ann", Pressed(text="yes", answers=asked.key), key="press:1", author="ann")
-        async with Worker(journal, clock, Small(body)) as worker:
+        async with Worker(journal, clock, FunctionProgram(body)) as worker:
             await worker.wait_until_idle()
     assert took == [["said"], ["said", "pressed"], ["said", "said"]]

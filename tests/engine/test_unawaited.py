@@ -16,11 +16,10 @@ from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.writer import JournalWriter, PendingAppend
 from daemon.engine.kinds import Intent, Outcome, StepResult
 from tests.attention import until
-from tests.cases import problems
 from tests.clock import FakeClock
+from tests.engine.function_programs import say, working
 from tests.engine.harness import ENGINE
 from tests.engine.scenario import Said
-from tests.engine.small import say, working
 from tests.soak import shared
 
 EACH = 7
@@ -47,7 +46,7 @@ async def find() -> Outcome:
 
 @pytest.mark.parametrize("first", shared(range(EACH), EACH))
 async def test_whatever_is_awaited_comes_after_it_wherever_it_is_killed(first: int) -> None:
-    assert problems(ENGINE.kills("looks up")[first::EACH], ENGINE.outcome) == {}
+    assert ENGINE.violations(ENGINE.kills("looks up")[first::EACH]) == {}
 
 
 async def test_what_the_world_may_see_waits_for_what_came_before(tmp_path: Path) -> None:

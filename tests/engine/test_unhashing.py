@@ -30,8 +30,8 @@ from daemon.engine.kinds import (
 )
 from daemon.engine.worker import Worker
 from tests.clock import FakeClock
+from tests.engine.function_programs import said_to, say, working
 from tests.engine.scenario import Pressed, Said
-from tests.engine.small import said_to, say, working
 from tests.engine.test_digests import made_older
 from tests.engine.test_erasing import Frail, bytes_of, copied
 

@@ -23,8 +23,8 @@ from daemon.engine.kinds import (
 from daemon.engine.waits import STALE, WaitScheduler
 from daemon.engine.worker import Worker
 from tests.clock import FakeClock
+from tests.engine.function_programs import Body, FunctionProgram, pass_time, said_to, say, working
 from tests.engine.scenario import Said
-from tests.engine.small import Body, Small, pass_time, said_to, say, working
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,7 @@ async def test_one_of_several_conditions_is_enough_where_any_is_wanted(tmp_path:
 async def test_a_watch_becomes_what_the_program_makes_of_it(tmp_path: Path) -> None:
     heard, clock = list[str](), FakeClock()
 
-    class Reminds(Small):
+    class Reminds(FunctionProgram):
         def reminder(self, waiting: Entry[WaitBegan], woke: WaitEnded) -> Input:
             return Timer(text=f"time for {waiting.event.note}")
 
@@ -344,7 +344,7 @@ async def test_a_join_ends_at_once_and_not_at_the_next_sweep(tmp_path: Path) -> 
 
     async with Journal(tmp_path / "journal.db", clock, [Said]) as journal:
         await say(journal, "go")
-        async with Worker(journal, clock, Small(body)) as worker:
+        async with Worker(journal, clock, FunctionProgram(body)) as worker:
             worker.wake("ann")
             await worker.wait_until_idle()
     assert joined == ["done"]
@@ -353,7 +353,7 @@ async def test_a_join_ends_at_once_and_not_at_the_next_sweep(tmp_path: Path) -> 
 async def test_what_comes_in_any_thread_ends_a_wait_if_the_program_says_that_it_fits(tmp_path: Path) -> None:
     woken, clock = list[WaitEnded](), FakeClock()
 
-    class Choosy(Small):
+    class Choosy(FunctionProgram):
         def fits(self, about: Any, entry: Entry[Any]) -> bool:
             return bool(entry.event.about.endswith(about))
 

@@ -14,8 +14,8 @@ from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import EntryMatch, WaitBegan, WaitEnded, WaitReminder
 from daemon.engine.waits import WaitScheduler
 from tests.clock import FakeClock
+from tests.engine.function_programs import FunctionProgram, pass_time, say, working
 from tests.engine.scenario import Said
-from tests.engine.small import Small, pass_time, say, working
 
 
 async def test_one_that_cannot_be_ended_is_tried_again_and_no_other_waits_for_it(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ async def test_a_program_that_cannot_say_what_fits_holds_up_no_other_and_not_its
         )
 
 
-class Unsure(Small):
+class Unsure(FunctionProgram):
     sure = False
 
     def fits(self, about: Any, entry: Entry[Any]) -> bool:

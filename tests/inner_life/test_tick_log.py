@@ -35,7 +35,7 @@ from daemon.knowledge.visibility import KnownChannels, Visibility
 from daemon.process import Turn
 from daemon.settings.limits import AllowedProgram
 from tests.clock import FakeClock
-from tests.engine.small import working
+from tests.engine.function_programs import working
 from tests.inner_life.programs.workshop import Workshop, shell, until
 from tests.knowledge.office import Office
 

@@ -34,7 +34,7 @@ from tests.engine.test_journal import (
 )
 from tests.engine.test_kills import (
     test_an_execution_that_runs_again_after_each_step_comes_to_the_same,
-    test_any_boundary_may_be_the_last,
+    test_any_kill_point_may_be_the_last,
 )
 from tests.engine.test_missed import (
     test_a_context_that_nobody_comes_to_is_missed_by_the_first_new_step_beside_it,
@@ -174,7 +174,7 @@ JOURNAL_ENTRIES = (
         "engine: an effect of unknown outcome is not repeated",
         StepContext.effect,
         value_of("doubtful").never(),
-        Case(test_any_boundary_may_be_the_last, "0-order"),
+        Case(test_any_kill_point_may_be_the_last, "0-order"),
     ),
     Mutant(
         "replay: a new step passes by no context that is recorded",

@@ -18,7 +18,7 @@ class Mutant:
     """A rule, its code, the change that removes it, and the check that must fail then.
 
     `code`: a function, method, property or class; for a nested function, the outer one. `shown_by`: a test
-    (all of its cases), one `Case`, or `SCENARIO/WAY` of the crash harness.
+    (all of its cases), one `Case`, or `SCENARIO/FAULTS` of the crash harness.
     """
 
     rule: str

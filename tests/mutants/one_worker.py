@@ -31,13 +31,13 @@ ONE_WORKER = (
         "appends are fenced by the attempt",
         JournalWriter._insert,
         condition().never(),
-        "dm/meetings",
+        "dm/split-brains",
     ),
     Mutant(
         "a fenced daemon does not sweep what it lost",
         Worker._take_turns,
         call_of(set.add).removed(),
-        "dm/meetings",
+        "dm/split-brains",
     ),
     Mutant(
         "a second daemon is refused",

@@ -42,7 +42,7 @@ def test_a_place_that_is_gone_is_named_with_its_rule_and_its_file() -> None:
         (1, "E       AssertionError: assert 1 == 2", ""),
         (
             1,
-            "turn/kills: a life ended with exit 3\nAttributeError: 'NoneType' object has no attribute 'seq'",
+            "turn/kills: a run ended with exit 3\nAttributeError: 'NoneType' object has no attribute 'seq'",
             "",
         ),
         (0, "1 passed", "survives"),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from tests.cases import soak
-from tests.wire.harness import cases, outcome
-from tests.wire.scenarios import SCENARIOS
+from tests.crashes.harness import report_all
+from tests.wire.harness import WIRE
 
 if __name__ == "__main__":
-    sys.exit(bool(soak(sys.argv[1:] or SCENARIOS, cases, outcome)))
+    sys.exit(bool(report_all(WIRE, sys.argv[1:])))

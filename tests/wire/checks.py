@@ -30,10 +30,10 @@ from daemon.kinds import (
 from daemon.settings.home import project_root
 from rehearsal.people import SOUL, TEAM
 from rehearsal.workspace_store import open_store, ts_of
-from tests.core.waiting import UNREACHABLE
-from tests.lives import read
+from tests.core.waiting_scenarios import UNREACHABLE
+from tests.crashes.json_lines import read_lines
 from tests.stories.stage import ME
-from tests.wire.scenario import Scenario
+from tests.wire.scenario import WireScenario
 from tests.wire.world import ASKED, DONE
 
 SAID = "You said: "
@@ -51,7 +51,7 @@ RUN = "work out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ShownMessage:
     """Message in Slack; `root` is its thread, or the one it would begin."""
 
     channel: str
@@ -62,28 +62,24 @@ class Shown:
     buttons: bool
 
 
-def verdict(home: Path, scenario: Scenario) -> str | None:
-    """Return the problem in a sentence, or None."""
-    try:
-        with open_reader(home / "journal.db", SOUL_KINDS) as journal:
-            said = _with_halves(journal, shown(home))
-            _check_journal(journal)
-            _check_heard(journal, said, scenario)
-            _check_claimed(journal, said)
-            _check_order(journal)
-            _check_paid(journal, read(home / ASKED))
-            _check_grown(journal, read(home / ASKED))
-            _check_questions(journal, said, scenario)
-            unanswered = given_up(journal) | let_go(journal) | at_a_bound(journal)
-            _check_answers(said, scenario, unanswered)
-            _check_ending(said, scenario)
-        assert len(read(home / DONE)) <= 1, "the deed was done twice"
-    except AssertionError as error:
-        return str(error)
-    return None
+def check_outcome(home: Path, scenario: WireScenario) -> None:
+    """Raise AssertionError with a violation."""
+    with open_reader(home / "journal.db", SOUL_KINDS) as journal:
+        said = _with_halves(journal, shown_messages(home))
+        _check_journal(journal)
+        _check_heard(journal, said, scenario)
+        _check_claimed(journal, said)
+        _check_order(journal)
+        _check_paid(journal, read_lines(home / ASKED))
+        _check_grown(journal, read_lines(home / ASKED))
+        _check_questions(journal, said, scenario)
+        unanswered = given_up(journal) | let_go(journal) | at_a_bound(journal)
+        _check_answers(said, scenario, unanswered)
+        _check_ending(said, scenario)
+    assert len(read_lines(home / DONE)) <= 1, "the deed was done twice"
 
 
-def shown(home: Path) -> list[Shown]:
+def shown_messages(home: Path) -> list[ShownMessage]:
     db = open_store(home / "slack.db")
     sql = "select channel, coalesce(thread, stamp), stamp, body from message order by stamp"
     rows = db.execute(sql).fetchall()
@@ -93,10 +89,12 @@ def shown(home: Path) -> list[Shown]:
     ]
 
 
-def _shown(channel: str, root: str, ts: str, body: dict[str, Any]) -> Shown:
+def _shown(channel: str, root: str, ts: str, body: dict[str, Any]) -> ShownMessage:
     kinds = {block["type"]: block for block in body.get("blocks") or ()}
     text = kinds["markdown"]["text"] if "markdown" in kinds else body["text"]
-    return Shown(channel=channel, root=root, ts=ts, user=body["user"], text=text, buttons="actions" in kinds)
+    return ShownMessage(
+        channel=channel, root=root, ts=ts, user=body["user"], text=text, buttons="actions" in kinds
+    )
 
 
 def given_up(journal: JournalReader) -> frozenset[str]:
@@ -157,9 +155,9 @@ def _check_journal(journal: JournalReader) -> None:
     assert not restarted, f"restarted: {restarted}"
 
 
-def _check_heard(journal: JournalReader, said: Sequence[Shown], scenario: Scenario) -> None:
+def _check_heard(journal: JournalReader, said: Sequence[ShownMessage], scenario: WireScenario) -> None:
     people = [message for message in said if message.user != SOUL.user]
-    lines = sorted(line.text for line in scenario.lines if line.does == "says")
+    lines = sorted(line.text for line in scenario.inputs if line.does == "says")
     assert sorted(message.text for message in people) == lines, "people did not say their lines"
     places = {m: f"{TEAM}:{m.channel}:{m.ts}" for m in people}
     lost = [m for m, at in places.items() if not (journal.get(f"msg:{at}") or journal.get(f"heard:{at}"))]
@@ -172,7 +170,7 @@ def _half_said(journal: JournalReader) -> frozenset[str]:
     )
 
 
-def _with_halves(journal: JournalReader, said: Sequence[Shown]) -> Sequence[Shown]:
+def _with_halves(journal: JournalReader, said: Sequence[ShownMessage]) -> Sequence[ShownMessage]:
     half = _half_said(journal)
     return [
         replace(one, text=one.text.removesuffix(HALF) + HALF)
@@ -182,7 +180,7 @@ def _with_halves(journal: JournalReader, said: Sequence[Shown]) -> Sequence[Show
     ]
 
 
-def _check_claimed(journal: JournalReader, said: Sequence[Shown]) -> None:
+def _check_claimed(journal: JournalReader, said: Sequence[ShownMessage]) -> None:
     standing = {(m.ts, m.text) for m in said if m.user == SOUL.user}
     answers = dict(_settled(journal))
     spoken = [
@@ -202,7 +200,7 @@ def _settled(journal: JournalReader) -> Iterator[tuple[int, str]]:
             yield asked.event.said[-1], f"\n{answered.event.text}"
 
 
-def _check_questions(journal: JournalReader, said: Sequence[Shown], scenario: Scenario) -> None:
+def _check_questions(journal: JournalReader, said: Sequence[ShownMessage], scenario: WireScenario) -> None:
     buttons = [message.text for message in said if message.buttons]
     assert not buttons, f"still to be pressed: {buttons}"
     asked = Counter(entry.event.text for entry in journal.entries_of_kind(QuestionAsked) if entry.event.text)
@@ -227,7 +225,7 @@ def _check_grown(journal: JournalReader, asked: Sequence[dict[str, Any]]) -> Non
         before[line] = sees
 
 
-def _check_ending(said: Sequence[Shown], scenario: Scenario) -> None:
+def _check_ending(said: Sequence[ShownMessage], scenario: WireScenario) -> None:
     texts = [message.text for message in said if message.user == SOUL.user]
     ends = (zip_longest(texts, ending, fillvalue="\0") for ending in scenario.endings)
     fits = any(all(text.startswith(begins) for text, begins in pairs) for pairs in ends)
@@ -254,17 +252,17 @@ def _check_order(journal: JournalReader) -> None:
         assert stamps == sorted(stamps), f"spoken out of order: {[entry.event for entry in spoken]}"
 
 
-def _also(text: str, scenario: Scenario) -> bool:
+def _also(text: str, scenario: WireScenario) -> bool:
     lines = [told.removeprefix(SAID) for told in scenario.told if told.startswith(SAID)]
     return text.startswith(SAID) and text.endswith(tuple(f", {line}" for line in lines))
 
 
-def _check_answers(said: Sequence[Shown], scenario: Scenario, lost: frozenset[str]) -> None:
+def _check_answers(said: Sequence[ShownMessage], scenario: WireScenario, lost: frozenset[str]) -> None:
     for began in {message.root for message in said}:
         talk = [message for message in said if message.root == began]
         answers = [message for message in talk if message.user == SOUL.user]
         texts = [answer.text for answer in answers if not answer.text.endswith(HALF)]
-        aside = {line.text for line in scenario.lines if not line.answered}
+        aside = {line.text for line in scenario.inputs if not line.answered}
         lines = [m for m in talk if m.user != SOUL.user and m.text not in aside]
         places = [place for line in lines if (place := _answered(line, answers, line.ts in lost))]
         by_answer = sorted(places, key=lambda place: place[0])  # a stable sort: Slack's order within each
@@ -281,7 +279,7 @@ def _check_answers(said: Sequence[Shown], scenario: Scenario, lost: frozenset[st
         assert words == [*range(scenario.words)], f"of {scenario.words} words {len(words)} are read: {words}"
 
 
-def _answered(line: Shown, answers: Sequence[Shown], lost: bool) -> tuple[int, int] | None:
+def _answered(line: ShownMessage, answers: Sequence[ShownMessage], lost: bool) -> tuple[int, int] | None:
     text = line.text.removeprefix(ME).strip()
     named = [n for n, one in enumerate(answers) if text in one.text and not one.text.endswith(HALF)]
     if lost and not named:

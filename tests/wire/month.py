@@ -26,19 +26,21 @@ from daemon.engine.kinds import TurnBegan
 from daemon.kinds import SOUL_KINDS
 from daemon.lifetime import run_until_failure
 from daemon.settings.limits import Limits
-from tests.lives import ended, fork, read
+from tests.crashes.json_lines import read_lines
+from tests.crashes.trial import violation_of
+from tests.crashes.worker_runs import WorkerRun, fork
 from tests.texts import whole
-from tests.wire.board import Board, SwiftClock
-from tests.wire.checks import verdict
-from tests.wire.lives import FOREVER, home_for, settings_for, world
-from tests.wire.mark import Mark
+from tests.wire.checks import check_outcome
+from tests.wire.kill_points import ArmedKillPoint
 from tests.wire.month_world import DIARY, KILLED, QUIET, STOPPED, STUCK, MonthWorld, days_of, month, trouble
-from tests.wire.scenario import Scenario
+from tests.wire.scenario import WireScenario
+from tests.wire.shared_page import FastClock, SharedPage
+from tests.wire.worker_runs import FOREVER, open_home, run_world, settings_for
 
 SETTINGS = {"budget_daily_usd": 1e6, "limit_thread": Limits(), "limit_person": Limits()}
 LOOK = 0.1
 REST = 0.5
-"""Real seconds between lives."""
+"""Real seconds between worker runs."""
 FEW = 3
 SENT = {KILLED: signal.SIGKILL, STOPPED: signal.SIGTERM}
 ENDS = 120.0
@@ -47,7 +49,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Day:
+class DayReport:
     """Figures of a day.
 
     `said`: messages since the start. `file`: bytes of the journal. `memory`: megabytes. `waited`: median
@@ -75,49 +77,50 @@ class Day:
         ).rstrip()
 
 
-class Life:
-    def __init__(self, page: Board, home: Path, scenario: Scenario) -> None:
-        self._live = partial(_live, page, home, scenario)
-        self._pid = self._begun()
-        self.count = 1
+class MonthWorker:
+    """Daemon of a month, which is killed, stopped and started again."""
+
+    def __init__(self, page: SharedPage, home: Path, scenario: WireScenario) -> None:
+        self._work = partial(_work, page, home, scenario)
+        self._run = self._start()
+        self.runs = 1
 
     def end(self, sent: signal.Signals = signal.SIGTERM) -> int:
-        os.kill(self._pid, sent)
-        return ended(self._pid)
+        return self._run.kill(sent)
 
-    def begin_again(self) -> None:
+    def restart(self) -> None:
         time.sleep(REST)
-        self._pid = self._begun()
-        self.count += 1
+        self._run = self._start()
+        self.runs += 1
 
-    def _begun(self) -> int:
+    def _start(self) -> WorkerRun:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         try:
-            return fork(self._live, FOREVER)
+            return fork(self._work, FOREVER)
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
-    def look(self) -> None:
-        assert os.waitpid(self._pid, os.WNOHANG) == (0, 0), "the daemon fell"
+    def assert_running(self) -> None:
+        assert self._run.is_running(), "the daemon fell"
 
     @property
     def memory(self) -> float:
         """Resident megabytes."""
-        status = Path(f"/proc/{self._pid}/status").read_text()
+        status = Path(f"/proc/{self._run.pid}/status").read_text()
         return int(status.partition("VmRSS:")[2].split()[0]) / 1e3
 
     @property
     def cpu(self) -> float:
         """CPU seconds."""
-        fields = Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()
+        fields = Path(f"/proc/{self._run.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-async def _live(page: Board, home: Path, scenario: Scenario) -> None:
+async def _work(page: SharedPage, home: Path, scenario: WireScenario) -> None:
     told = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-    async with start_daemon(settings_for(page, scenario, home), SwiftClock(page), whole()) as awoken:
+    async with start_daemon(settings_for(page, scenario, home), FastClock(page), whole()) as awoken:
         gc.freeze()
         living = asyncio.create_task(run_until_failure(awoken.journal.died, awoken.slack.died))
         ending = asyncio.create_task(told.wait())
@@ -127,60 +130,64 @@ async def _live(page: Board, home: Path, scenario: Scenario) -> None:
 
 
 class Month:
-    """Single run of a month; `problem` and `lives` are set at its end."""
+    """Single run of a month; `violation` and `runs` are set at its end."""
 
     def __init__(self, seed: int, messages: int, seconds: float) -> None:
         self._scenario = replace(month(seed, messages), settings=SETTINGS)
         self._seconds = seconds
-        self.lives = 0
-        self.problem = ""
+        self.runs = 0
+        self.violation: str | None = None
 
-    def days(self) -> Iterator[Day]:
+    def days(self) -> Iterator[DayReport]:
         kind = partial(MonthWorld, seconds=self._seconds)
-        with home_for("month") as (home, page):
-            with world(page, self._scenario, Mark(home), kind):
-                life = Life(page, home, self._scenario)
-                yield from self._lived(life, home, page)
-                self.problem = self.problem or _rested(home)
-                status = life.end()
-                self.lives = life.count
-            scenario = replace(self._scenario, lines=self._scenario.lines[: page.phase])
-            self.problem = self.problem or (f"exit {status}" if status else verdict(home, scenario) or "")
+        with open_home("month") as (home, page):
+            with run_world(page, self._scenario, ArmedKillPoint(home), kind):
+                worker = MonthWorker(page, home, self._scenario)
+                yield from self._pass_days(worker, home, page)
+                self.violation = self.violation or _find_pending(home)
+                status = worker.end()
+                self.runs = worker.runs
+            scenario = replace(self._scenario, inputs=self._scenario.inputs[: page.phase])
+            self.violation = (
+                self.violation
+                or (f"the last run ended with exit {status}" if status else None)
+                or violation_of(partial(check_outcome, home, scenario))
+            )
 
-    def _lived(self, life: Life, home: Path, page: Board) -> Iterator[Day]:
-        noons = [today[len(today) // 2] for today in days_of(len(self._scenario.lines))]
+    def _pass_days(self, worker: MonthWorker, home: Path, page: SharedPage) -> Iterator[DayReport]:
+        noons = [today[len(today) // 2] for today in days_of(len(self._scenario.inputs))]
         noon, before = 0, 0
-        lives, cpu = life.count, life.cpu
+        runs, cpu = worker.runs, worker.cpu
         diary = list[dict[str, Any]]()
         phase, stirred = page.phase, time.monotonic()
         while not (diary and diary[-1]["over"]):
             time.sleep(LOOK)
-            life.look()
+            worker.assert_running()
             if page.phase != phase:
                 phase, stirred = page.phase, time.monotonic()
             assert time.monotonic() < stirred + 2 * STUCK, "the world fell, and nobody says anything"
             if noon < len(noons) and page.phase > noons[noon]:
                 if trouble(noon) in SENT:
-                    life.end(SENT[trouble(noon)])
-                    life.begin_again()
+                    worker.end(SENT[trouble(noon)])
+                    worker.restart()
                 noon += 1
-            written = read(home / DIARY)
+            written = read_lines(home / DIARY)
             for told in written[len(diary) :]:
-                whole = life.count == lives
-                yield Day(
+                whole = worker.runs == runs
+                yield DayReport(
                     number=told["day"],
                     said=told["said"],
                     file=(home / "journal.db").stat().st_size,
-                    memory=life.memory,
+                    memory=worker.memory,
                     waited=told["waited"],
-                    cpu=(life.cpu - cpu) / (told["said"] - before) if whole else None,
+                    cpu=(worker.cpu - cpu) / (told["said"] - before) if whole else None,
                 )
-                self.problem = told["problem"]
-                before, lives, cpu = told["said"], life.count, life.cpu
+                self.violation = told["problem"]
+                before, runs, cpu = told["said"], worker.runs, worker.cpu
             diary = written
 
 
-def _rested(home: Path) -> str:
+def _find_pending(home: Path) -> str:
     until = time.monotonic() + ENDS
     while True:
         with open_reader(home / "journal.db", SOUL_KINDS) as journal:
@@ -190,7 +197,7 @@ def _rested(home: Path) -> str:
         time.sleep(LOOK)
 
 
-def _grown(days: Sequence[Day]) -> str:
+def _describe_growth(days: Sequence[DayReport]) -> str:
     quiet = [day for day in days if day.quiet and day.cpu]
     if len(quiet) < 2 * FEW:
         return "too short to tell what grows"
@@ -206,18 +213,22 @@ def _grown(days: Sequence[Day]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print a line a day and the result; return 1 on problems."""
+    """Print a line a day and the result; return 1 on a violation."""
     parser = argparse.ArgumentParser(description="A month of a busy workspace, in minutes.")
     parser.add_argument("--messages", type=int, default=600, help="in all, a thirtieth of them each day")
     parser.add_argument("--minutes", type=float, default=60.0, help="begin no further day after so long")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args(arguments)
-    lived, days = Month(asked.seed, asked.messages, asked.minutes * 60), list[Day]()
-    for day in lived.days():
+    measured, days = Month(asked.seed, asked.messages, asked.minutes * 60), list[DayReport]()
+    for day in measured.days():
         print(day, flush=True)
         days.append(day)
-    print(_grown(days), f"{lived.lives} lives: {lived.problem or 'nothing lost, nothing doubled'}", sep="\n")
-    return bool(lived.problem)
+    print(
+        _describe_growth(days),
+        f"{measured.runs} worker runs: {measured.violation or 'nothing lost, nothing doubled'}",
+        sep="\n",
+    )
+    return bool(measured.violation)
 
 
 if __name__ == "__main__":

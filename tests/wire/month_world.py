@@ -17,13 +17,13 @@ from aiohttp import web
 
 from rehearsal.claude.prompt import Body
 from rehearsal.messages import StoredMessage, find
-from tests.lives import note
+from tests.crashes.json_lines import append_line
 from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, RANDOM
-from tests.wire.board import Board
-from tests.wire.mark import Mark
-from tests.wire.scenario import Line, Scenario
+from tests.wire.kill_points import ArmedKillPoint
+from tests.wire.scenario import WireInput, WireScenario
 from tests.wire.scenarios import FAILED, LOST_WORDS, UNREACHABLE
-from tests.wire.world import ASKED, Handler, Outside, blocks, hash_of, recorded
+from tests.wire.shared_page import SharedPage
+from tests.wire.world import ASKED, Handler, WireWorld, blocks, hash_of, recorded
 
 DAYS = 30
 DAY = 86_400.0
@@ -48,10 +48,10 @@ def trouble(day: int) -> str:
     return TROUBLES[day % len(TROUBLES)]
 
 
-def month(seed: int, messages: int) -> Scenario:
+def month(seed: int, messages: int) -> WireScenario:
     """Return random numbered messages."""
     draw = random.Random(seed)
-    lines, roots = list[Line](), list[int]()
+    lines, roots = list[WireInput](), list[int]()
     for number in range(messages):
         root = _root(draw, roots)
         if root is None:
@@ -61,9 +61,9 @@ def month(seed: int, messages: int) -> Scenario:
         words = draw.sample(WORDS.split(), draw.randint(3, 20))
         text = f"m{number:05} {' '.join(words)}."
         lines.append(
-            Line(text=text if channel in DMS else f"{ME} {text}", who=who, channel=channel, root=root)
+            WireInput(text=text if channel in DMS else f"{ME} {text}", who=who, channel=channel, root=root)
         )
-    return Scenario(lines=lines, told=[UNREACHABLE, FAILED, LOST_WORDS], storm=f"month {seed}")
+    return WireScenario(inputs=lines, told=[UNREACHABLE, FAILED, LOST_WORDS], storm=f"month {seed}")
 
 
 def days_of(messages: int) -> Sequence[range]:
@@ -78,13 +78,15 @@ def _root(draw: random.Random, roots: Sequence[int]) -> int | None:
     return roots[0] if chance < NEW + LONG else draw.choice(roots[-LIVELY:])
 
 
-class MonthWorld(Outside):
+class MonthWorld(WireWorld):
     """World of a month; the page's `phase` counts messages."""
 
-    def __init__(self, page: Board, scenario: Scenario, mark: Mark, seconds: float) -> None:
-        super().__init__(page, scenario, mark)
+    def __init__(
+        self, page: SharedPage, scenario: WireScenario, armed: ArmedKillPoint, seconds: float
+    ) -> None:
+        super().__init__(page, scenario, armed)
         self._until = time.monotonic() + seconds
-        self._home = mark.home
+        self._home = armed.home
         self._asked = set[str]()
         self._waiting = dict[int, float]()
         """Unanswered lines with their times."""
@@ -93,14 +95,14 @@ class MonthWorld(Outside):
         self._answered = asyncio.Event()
 
     async def play(self) -> None:
-        days = days_of(len(self.scenario.lines))
+        days = days_of(len(self.scenario.inputs))
         for day, today in enumerate(days):
             began, self._took = self.clock.now(), []
             problem = await self._live(today, trouble(day))
             over = bool(problem) or today == days[-1] or time.monotonic() > self._until
             waited = median(self._took or [0.0])
             told = {"day": day, "said": self.page.phase, "waited": waited, "problem": problem, "over": over}
-            note(self._home / DIARY, told)
+            append_line(self._home / DIARY, told)
             if over:
                 return
             self.page.moved += max(began + DAY - self.clock.now(), 0.0)
@@ -158,9 +160,9 @@ class MonthWorld(Outside):
                 self._answered.set()
 
     def think(self, body: Body) -> str:
-        """Bill and answer a call, without boundary."""
+        """Bill and answer a call, without kill point."""
         saw = hash_of(body)
         again = saw in self._asked and recorded(self._home, saw)
         self._asked.add(saw)
-        note(self._home / ASKED, {"saw": saw, "recorded": again, "blocks": blocks(body)})
+        append_line(self._home / ASKED, {"saw": saw, "recorded": again, "blocks": blocks(body)})
         return self.scenario.script(body)

@@ -1,4 +1,4 @@
-"""Daemons killed by time or by a message: only the deadly messages are given up.
+"""Workers killed by time or by a message: only the deadly messages are given up.
 
 `python -m tests.wire.mortality [CASE…]`, real time, part of `make soak`.
 """
@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,15 +22,16 @@ from daemon.kinds import SOUL_KINDS, IncomingMessage
 from daemon.memory import WorkingMemory
 from daemon.process import Transition, Turn
 from daemon.turn.turn import Process
-from tests.engine.dying import short
-from tests.lives import ended
+from tests.crashes.cases import Injection
+from tests.engine.crash_simulation import draw_short_runs
 from tests.stories.stage import ALICE, BOB, CAROL
-from tests.wire.board import Board
-from tests.wire.checks import given_up, verdict
-from tests.wire.lives import home_for, soul, world
-from tests.wire.mark import Mark
-from tests.wire.scenario import Line, Scenario
+from tests.wire.checks import given_up
+from tests.wire.harness import WireTrial
+from tests.wire.kill_points import ArmedKillPoint
+from tests.wire.scenario import WireInput, WireScenario
 from tests.wire.scenarios import FAILED
+from tests.wire.shared_page import SharedPage
+from tests.wire.worker_runs import open_home, run_world
 
 POISON = "poison"
 """Word that kills the daemon."""
@@ -41,7 +43,7 @@ MOST_DEATHS = 40
 """Deaths after which nothing is given up any more."""
 
 
-def deadly(_: Board) -> Mapping[str, Process]:
+def deadly(_: SharedPage) -> Mapping[str, Process]:
     """Return processes that a poisonous message kills."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
@@ -53,49 +55,56 @@ def deadly(_: Board) -> Mapping[str, Process]:
     return {**PROCESSES, "conversation": conversation}
 
 
-def talk(innocents: int, poisons: int = 0) -> Scenario:
+def talk(innocents: int, poisons: int = 0) -> WireScenario:
     texts = [*(f"innocent {n}" for n in range(innocents)), *(f"{POISON} {n}" for n in range(poisons))]
     lines = []
     for number, text in enumerate(texts):
         channel, who = DMS[number % len(DMS)]
-        lines.append(Line(text=text, channel=channel, who=who))
-    return Scenario(lines=lines, processes=deadly, thinks=THINKS, told=[FAILED])
+        lines.append(WireInput(text=text, channel=channel, who=who))
+    return WireScenario(inputs=lines, processes=deadly, thinks=THINKS, told=[FAILED])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class MortalityReport:
     kills: int
     deaths: int
     """Deaths by poison."""
     given_up: Sequence[str]
-    problem: str | None
+    violation: str | None
 
     def __str__(self) -> str:
         lost = ", ".join(self.given_up) or "nobody"
-        end = self.problem or "everybody else answered"
+        end = self.violation or "everybody else answered"
         return f"{self.kills} kills, {self.deaths} deaths, given up: {lost}; {end}"
 
 
-def told(scenario: Scenario, kills: Sequence[float] = (), speed: float = 1.0) -> Outcome:
-    """Kill lives after these real seconds, then run to the end."""
-    with home_for("mortality") as (home, page):
+class MortalityTrial(WireTrial):
+    seconds = 120.0
+    most_runs = MOST_DEATHS + 1
+    deaths = 0
+
+    def after_kill(self) -> None:
+        self.deaths += 1
+
+
+def run_mortality(scenario: WireScenario, kills: Sequence[float] = (), speed: float = 1.0) -> MortalityReport:
+    """Kill runs after these real seconds, then run to the end."""
+    with open_home("mortality") as (home, page), ExitStack() as world:
         page.speed = speed
-        mark = Mark(home)
-        with world(page, scenario, mark):
-            ends = {_cut_short(soul(page, scenario, mark), seconds) for seconds in kills}
-            deaths, status = 0, -signal.SIGKILL
-            while status == -signal.SIGKILL and deaths <= MOST_DEATHS:
-                status = ended(soul(page, scenario, mark, 120.0))
-                deaths += status == -signal.SIGKILL
-        failed = (ends - {0, -signal.SIGKILL}) | ({status} - {0})
-        problem = f"lives ended with exit {failed}" if failed else verdict(home, scenario)
-        return Outcome(kills=len(kills), deaths=deaths, given_up=lost_in(home), problem=problem)
+        world.enter_context(run_world(page, scenario, ArmedKillPoint(home)))
+        trial = MortalityTrial(home, scenario, page, world.close)
+        ends = {_cut_short(trial, seconds) for seconds in kills}
+        failed = ends - {0, -signal.SIGKILL}
+        violation = trial.run_phase(0) or (f"runs ended with exit {failed}" if failed else trial.violation())
+        return MortalityReport(
+            kills=len(kills), deaths=trial.deaths, given_up=lost_in(home), violation=violation
+        )
 
 
-def _cut_short(pid: int, seconds: float) -> int:
+def _cut_short(trial: MortalityTrial, seconds: float) -> int:
+    worker = trial.start(0, Injection())
     time.sleep(seconds)
-    os.kill(pid, signal.SIGKILL)
-    return ended(pid)
+    return worker.kill()
 
 
 def lost_in(home: Path) -> list[str]:
@@ -104,24 +113,24 @@ def lost_in(home: Path) -> list[str]:
         return sorted(e.event.text for e in journal.entries_of_kind(IncomingMessage) if e.event.ts in stamps)
 
 
-CASES: Mapping[str, tuple[Scenario, Sequence[float], Sequence[str]]] = {
-    "six innocents, 30 kills": (talk(6), short(random.Random(1), 30), []),
+CASES: Mapping[str, tuple[WireScenario, Sequence[float], Sequence[str]]] = {
+    "six innocents, 30 kills": (talk(6), draw_short_runs(random.Random(1), 30), []),
     "one innocent, 20 restarts": (talk(1), [0.8] * 20, []),
     "six innocents, 20 restarts": (talk(6), [0.8] * 20, []),
     "a poison among five": (talk(5, 1), [], [f"{POISON} 0"]),
     "two poisons among four": (talk(4, 2), [], [f"{POISON} 0", f"{POISON} 1"]),
-    "a poison among five, 10 kills": (talk(5, 1), short(random.Random(2), 10), [f"{POISON} 0"]),
+    "a poison among five, 10 kills": (talk(5, 1), draw_short_runs(random.Random(2), 10), [f"{POISON} 0"]),
 }
 
 
 def main(chosen: Sequence[str]) -> int:
-    """Print a line a scenario; return 1 on problems."""
+    """Print a line a scenario; return 1 on violations."""
     wrong = 0
     for name, (scenario, kills, lost) in CASES.items():
         if not chosen or any(word in name for word in chosen):
-            outcome = told(replace(scenario), kills)
-            print(f"{name:32} {outcome}", flush=True)
-            wrong += bool(outcome.problem) or list(outcome.given_up) != lost
+            report = run_mortality(replace(scenario), kills)
+            print(f"{name:32} {report}", flush=True)
+            wrong += bool(report.violation) or list(report.given_up) != lost
     return bool(wrong)
 
 

@@ -15,14 +15,14 @@ from rehearsal.messages import StoredMessage, find, message_json, put
 from rehearsal.people import CALLERS, ECHO, TEAM
 from rehearsal.workspace import RehearsedWorkspace
 from rehearsal.workspace_store import ts_of
-from tests.wire.scenario import Line
+from tests.wire.scenario import WireInput
 
 MISSED = "update delivery set acked = ? where acked is null"
 AGAIN = "update delivery set attempts = 1 where acked is null and attempts > 1"
 
 
 class People:
-    def __init__(self, workspace: RehearsedWorkspace, lines: Sequence[Line]) -> None:
+    def __init__(self, workspace: RehearsedWorkspace, lines: Sequence[WireInput]) -> None:
         self._space = workspace
         self._lines = lines
         self._said: dict[int, str] = {}
@@ -39,10 +39,10 @@ class People:
         ]
         return [*said, *self._pressed]
 
-    def left(self, now: Callable[[Line], bool]) -> list[Line]:
+    def left(self, now: Callable[[WireInput], bool]) -> list[WireInput]:
         return [line for n, line in enumerate(self._lines) if n not in self._said and now(line)]
 
-    def tell(self, now: Callable[[Line], bool]) -> None:
+    def tell(self, now: Callable[[WireInput], bool]) -> None:
         """Post due lines once."""
         for number in [n for n, line in enumerate(self._lines) if n not in self._said and now(line)]:
             self.say(number)
@@ -60,7 +60,7 @@ class People:
         line = self._lines[number]
         return self._said[number] if line.root is None else self._root(line).ts
 
-    def _post(self, line: Line) -> str:
+    def _post(self, line: WireInput) -> str:
         caller = CALLERS[ECHO.bot_token if line.who == "echo" else f"xoxp-{line.who}"]
         channel = channel_of(self._space.db, line.channel, caller.id)
         root = None if line.root is None else self._root(line).stamp
@@ -75,7 +75,7 @@ class People:
         changed(self._space, channel, put(self._space.db, replace(piece, body=body)), before)
         return piece.ts
 
-    def _press(self, line: Line) -> str:
+    def _press(self, line: WireInput) -> str:
         mine = [ts for channel, ts, label in self.offers() if (channel, label) == (line.channel, line.text)]
         return self.press(line.channel, mine[-1], line.text, line.who)
 
@@ -93,13 +93,13 @@ class People:
         self._pressed.append(f"click:{TEAM}:{channel}:{stamp}")
         return stamp
 
-    def _react(self, line: Line) -> str:
+    def _react(self, line: WireInput) -> str:
         on = self._root(line).ts
         args = {"channel": line.channel, "timestamp": on, "name": line.text}
         add(MethodCall(workspace=self._space, caller=CALLERS[f"xoxp-{line.who}"], args=args, origin=""))
         return on
 
-    def _root(self, line: Line) -> StoredMessage:
+    def _root(self, line: WireInput) -> StoredMessage:
         assert line.root is not None
         return find(self._space.db, line.channel, self._said[line.root])
 

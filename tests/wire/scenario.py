@@ -1,4 +1,4 @@
-"""Parts of a wire scenario: lines of people, model script, faults."""
+"""Parts of a wire scenario: inputs of people, model script, faults."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 from daemon.turn.turn import Process
 from rehearsal.claude.prompt import Body, texts
+from tests.crashes.scenario import Scenario, ScenarioInput
 from tests.stories.stage import ALICE, reply
-from tests.wire.board import Board
+from tests.wire.shared_page import SharedPage
 
 GAP = 600.0
 """Seconds between the starts of phases."""
@@ -18,7 +19,7 @@ MESSAGE = re.compile(r'<message from="[^"]*"[^>]*>\n(.*?)\n</message>', re.S)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class WireInput(ScenarioInput):
     """Act of a person in a phase, or during its n-th model call.
 
     `text`: words, button label or reaction; `root`: index of the line whose thread it continues. The call
@@ -31,7 +32,6 @@ class Line:
     does: Literal["says", "presses", "reacts"] = "says"
     who: str = "alice"
     channel: str = ALICE
-    phase: int = 0
     during: int = 0
     into: int = 0
     root: int | None = None
@@ -52,20 +52,21 @@ def echo(body: Body) -> str:
     return reply(f"You said: {heard(body)}")
 
 
-def usual(_: Board) -> Mapping[str, Process] | None:
+def usual(_: SharedPage) -> Mapping[str, Process] | None:
     return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
-    """Lines, world and allowed results. Words numbered w0, w1 … must be read once, in order."""
+@dataclass(frozen=True, kw_only=True)
+class WireScenario(Scenario):
+    """Inputs, world and allowed results. Words numbered w0, w1 … must be read once, in order.
 
-    lines: Sequence[Line]
+    Not pausable if threads run concurrently: a pause would always meet an HTTP request.
+    """
+
+    inputs: Sequence[WireInput]
     script: Callable[[Body], str] = echo
-    processes: Callable[[Board], Mapping[str, Process] | None] = usual
+    processes: Callable[[SharedPage], Mapping[str, Process] | None] = usual
     settings: Mapping[str, Any] = field(default_factory=dict)
-    crowded: bool = False
-    """True if threads run concurrently: a pause may always meet an HTTP request."""
     pace: float = 0.0
     thinks: float = 0.0
     refused: Mapping[str, str] = field(default_factory=dict)
@@ -78,12 +79,7 @@ class Scenario:
     """Beginnings of further messages, each allowed once."""
     endings: Sequence[Sequence[str]] = ()
     """Beginnings of all messages, in Slack's order; empty: any."""
-    last_phase: int = 0
     gap: float = GAP
     words: int = 0
     storm: str = ""
     """Seed of random faults; notices may repeat."""
-
-    @property
-    def phases(self) -> int:
-        return 1 + max(self.last_phase, *(line.phase for line in self.lines), 0)

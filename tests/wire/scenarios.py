@@ -16,9 +16,9 @@ from rehearsal.claude.prompt import Body
 from rehearsal.people import ALICE as OWNER
 from rehearsal.people import ECHO
 from tests.stories.stage import BOB, GENERAL, ME, reply
-from tests.wire.board import Board
-from tests.wire.deciding import DECIDING
-from tests.wire.scenario import Line, Scenario, echo, heard
+from tests.wire.ism_scenarios import ISM_SCENARIOS
+from tests.wire.scenario import WireInput, WireScenario, echo, heard
+from tests.wire.shared_page import SharedPage
 from tests.wire.world import DEED
 
 UNREACHABLE = "I can't gather my thoughts right now"
@@ -41,7 +41,7 @@ def long(body: Body) -> str:
     return reply(text)
 
 
-def stepwise(page: Board) -> Mapping[str, Process]:
+def stepwise(page: SharedPage) -> Mapping[str, Process]:
     """Return a process with two calls, two messages and an unrepeatable deed."""
 
     async def do() -> str:
@@ -63,34 +63,38 @@ def stepwise(page: Board) -> Mapping[str, Process]:
     return {"conversation": conversation}
 
 
-SCENARIOS: Mapping[str, Scenario] = {
-    "dm": Scenario(lines=[Line(text="hi tea"), Line(text="and jazz", phase=1, root=0)]),
-    "burst": Scenario(
-        lines=[
-            Line(text="one fish"),
-            Line(text="two owls", during=1, root=0),
-            Line(text="three elks", during=1, root=0),
+SCENARIOS: Mapping[str, WireScenario] = {
+    "dm": WireScenario(inputs=[WireInput(text="hi tea"), WireInput(text="and jazz", phase=1, root=0)]),
+    "burst": WireScenario(
+        inputs=[
+            WireInput(text="one fish"),
+            WireInput(text="two owls", during=1, root=0),
+            WireInput(text="three elks", during=1, root=0),
         ],
         pace=0.1,
     ),
-    "long": Scenario(lines=[Line(text="tell me all")], script=long, words=WORDS),
-    "posts": Scenario(
-        lines=[
-            Line(text=f"{ME} what now", channel=GENERAL),
-            Line(text="so there", who="bob", channel=BOB, phase=1),
+    "long": WireScenario(inputs=[WireInput(text="tell me all")], script=long, words=WORDS),
+    "posts": WireScenario(
+        inputs=[
+            WireInput(text=f"{ME} what now", channel=GENERAL),
+            WireInput(text="so there", who="bob", channel=BOB, phase=1),
         ],
         refused={"chat.startStream": "channel_type_not_supported"},
     ),
-    "steps": Scenario(lines=[Line(text="do the deed")], script=echo, processes=stepwise, told=["One moment"]),
-    "outage": Scenario(lines=[Line(text="anyone home")], away=[0], last_phase=1, told=[UNREACHABLE]),
-    "account": Scenario(
-        lines=[
-            Line(text="anyone home", who="bob", channel=BOB),
-            Line(text=f"{ME} what now", who="carol", channel=GENERAL),
+    "steps": WireScenario(
+        inputs=[WireInput(text="do the deed")], script=echo, processes=stepwise, told=["One moment"]
+    ),
+    "outage": WireScenario(
+        inputs=[WireInput(text="anyone home")], away=[0], last_phase=1, told=[UNREACHABLE]
+    ),
+    "account": WireScenario(
+        inputs=[
+            WireInput(text="anyone home", who="bob", channel=BOB),
+            WireInput(text=f"{ME} what now", who="carol", channel=GENERAL),
         ],
         away=[0],
         penniless=True,
-        crowded=True,
+        pausable=False,
         settings={"owner_user_ids": frozenset({OWNER.id})},
         last_phase=1,
         told=[AT_FAULT, MENDING],
@@ -101,22 +105,24 @@ SCENARIOS: Mapping[str, Scenario] = {
             for before in range(told + 1)
         ],
     ),
-    "called-in": Scenario(
-        lines=[
-            Line(text="red it is", who="bob", channel=GENERAL, aside=True),
-            Line(text=f"{ME} why so", channel=GENERAL, root=0),
-            Line(text=f"{ME} and then", channel=GENERAL, phase=1, root=0),
+    "called-in": WireScenario(
+        inputs=[
+            WireInput(text="red it is", who="bob", channel=GENERAL, aside=True),
+            WireInput(text=f"{ME} why so", channel=GENERAL, root=0),
+            WireInput(text=f"{ME} and then", channel=GENERAL, phase=1, root=0),
         ],
         endings=[["You said: red it is, @Claudius why so", "You said: @Claudius and then"]],
     ),
-    "streamed": Scenario(
-        lines=[
-            Line(text=f"{ME} what is the harbour called", who="echo", channel=GENERAL),
-            Line(text=f"{ME} and the ferry", channel=GENERAL, phase=1, root=0),
+    "streamed": WireScenario(
+        inputs=[
+            WireInput(text=f"{ME} what is the harbour called", who="echo", channel=GENERAL),
+            WireInput(text=f"{ME} and the ferry", channel=GENERAL, phase=1, root=0),
         ],
         settings={"allowed_bots": frozenset({ECHO.user})},
         endings=[["You said: @Claudius what is the harbour called", "You said: @Claudius and the ferry"]],
     ),
-    "missed": Scenario(lines=[Line(text="first tea"), Line(text="then jazz", phase=1, missed=True)]),
-    **DECIDING,
+    "missed": WireScenario(
+        inputs=[WireInput(text="first tea"), WireInput(text="then jazz", phase=1, missed=True)]
+    ),
+    **ISM_SCENARIOS,
 }

@@ -8,10 +8,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
-import signal
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +20,13 @@ from aiohttp import web
 from daemon.settings.limits import Limits
 from rehearsal.claude.prompt import Body
 from rehearsal.people import PEOPLE
-from tests.lives import ended
+from tests.crashes.cases import Injection
+from tests.crashes.worker_runs import count_runs
 from tests.stories.choosing import looking
 from tests.stories.stage import ALICE, BOB, CAROL, GENERAL, ME, RANDOM
-from tests.wire.checks import NO_MORE, given_up_in, verdict
-from tests.wire.deciding import (
+from tests.wire.checks import NO_MORE, given_up_in
+from tests.wire.harness import WireTrial
+from tests.wire.ism_scenarios import (
     ASIDE,
     FOUND,
     LIMIT,
@@ -36,11 +38,11 @@ from tests.wire.deciding import (
     remembering,
     said,
 )
-from tests.wire.lives import home_for, soul, world
-from tests.wire.mark import Chance
-from tests.wire.scenario import Line, Scenario
+from tests.wire.kill_points import ArmedKillPoint, KillPointName, RandomKills
+from tests.wire.scenario import WireInput, WireScenario
 from tests.wire.scenarios import AT_REST, FAILED, LOST_WORDS, SLOW, UNREACHABLE
-from tests.wire.world import Outside
+from tests.wire.worker_runs import open_home, run_world
+from tests.wire.world import WireWorld
 
 EVENTS, THREADS = 500, 20
 GAP = 0.8
@@ -105,10 +107,10 @@ MODEL: Sequence[tuple[str, dict[str, Any]]] = (
 )
 
 
-def scenario(seed: int, events: int = EVENTS) -> Scenario:
+def make_scenario(seed: int, events: int = EVENTS) -> WireScenario:
     """Return random lines with unique words."""
     draw = random.Random(seed)
-    lines: list[Line] = []
+    lines: list[WireInput] = []
     for number in range(events):
         root = draw.randrange(THREADS) if number >= THREADS else None
         channel = draw.choice(PLACES) if root is None else lines[root].channel
@@ -116,9 +118,9 @@ def scenario(seed: int, events: int = EVENTS) -> Scenario:
         stops = channel in DMS and root is not None and draw.random() < STOPS
         text = "stop" if stops else _text(number, draw.random(), draw.random())
         text = text if channel in DMS else f"{ME} {text}"
-        lines.append(Line(text=text, who=who, channel=channel, root=root, stops=stops))
-    return Scenario(
-        lines=lines,
+        lines.append(WireInput(text=text, who=who, channel=channel, root=root, stops=stops))
+    return WireScenario(
+        inputs=lines,
         script=planning(plan),
         settings=SETTINGS,
         told=TOLD,
@@ -137,14 +139,14 @@ def plan(body: Body) -> Sequence[object]:
     return PLANS[sum(map(ord, begun[-1])) % len(PLANS)] if begun else PLANS[0]
 
 
-class Storm(Outside):
+class StormWorld(WireWorld):
     """World with random faults in phase one."""
 
     async def play(self) -> None:
         """Post lines under changing faults, then end the faults."""
         draw = random.Random(self.scenario.storm)
         weather = asyncio.create_task(self._change(draw))
-        for number in range(len(self.scenario.lines)):
+        for number in range(len(self.scenario.inputs)):
             await self.clock.sleep(draw.expovariate(1 / GAP))
             self.people.say(number)
             if draw.random() < PRESSES and (offers := self.people.offers()):
@@ -154,7 +156,7 @@ class Storm(Outside):
         self.world.faults.all_off()
         self.model.faults.all_off()
 
-    def left(self) -> list[Line]:
+    def left(self) -> list[WireInput]:
         return self.people.left(lambda line: True)
 
     def hurry(self) -> None:
@@ -183,45 +185,56 @@ class Storm(Outside):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class StormReport:
     seed: int
     events: int
     kills: int
     given_up: int
-    problem: str | None
+    violation: str | None
 
     def __str__(self) -> str:
         return (
             f"storm {self.seed}: {self.events} events in {THREADS} threads, {self.kills} kills, "
             f"{self.given_up} messages given up: "
-            f"{self.problem or 'nothing lost, nothing doubled'}"
+            f"{self.violation or 'nothing lost, nothing doubled'}"
         )
 
 
-def weathered(seed: int, events: int = EVENTS) -> Outcome:
-    told, kills = scenario(seed, events), 0
-    with home_for("storm") as (home, page):
-        with world(page, told, Chance(home, page, f"effects {seed}", KILLS_AT_EFFECTS), Storm):
-            status = -signal.SIGKILL
-            while status == -signal.SIGKILL:
-                life = Chance(home, page, f"commits {seed} {kills}", KILLS_AT_COMMITS)
-                status = ended(soul(page, told, life, SECONDS))
-                kills += status == -signal.SIGKILL
-        problem = f"a life ended with exit {status}" if status else verdict(home, told)
-        return Outcome(seed=seed, events=events, kills=kills, given_up=given_up_in(home), problem=problem)
+class StormTrial(WireTrial):
+    """Trial with random kills, of which each run has its own."""
+
+    seconds = SECONDS
+    most_runs = EVENTS
+    seed = 0
+
+    def armed(self, injection: Injection[KillPointName]) -> ArmedKillPoint:
+        kills = count_runs(self.home) - 1
+        return RandomKills(self.home, self.page, f"commits {self.seed} {kills}", KILLS_AT_COMMITS)
+
+
+def run_storm(seed: int, events: int = EVENTS) -> StormReport:
+    scenario = make_scenario(seed, events)
+    with open_home("storm") as (home, page), ExitStack() as world:
+        effects = RandomKills(home, page, f"effects {seed}", KILLS_AT_EFFECTS)
+        world.enter_context(run_world(page, scenario, effects, StormWorld))
+        trial = StormTrial(home, scenario, page, world.close)
+        trial.seed = seed
+        violation = trial.run_phase(0) or trial.violation()
+        kills, lost = count_runs(home) - 1, given_up_in(home)
+        return StormReport(seed=seed, events=events, kills=kills, given_up=lost, violation=violation)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print a line a storm; return 1 at the first problem."""
+    """Print a line a storm; return 1 at the first violation."""
     parser = argparse.ArgumentParser(description="Storms, one after another, each with its own seed.")
     parser.add_argument("--seconds", type=float, default=600.0, help="begin no further one after so long")
     parser.add_argument("--seed", type=int, default=1, help="of the first one; the next ones count on")
     asked = parser.parse_args(arguments)
     until, seed = time.monotonic() + asked.seconds, asked.seed
     while time.monotonic() < until:
-        outcome = weathered(seed)
-        print(outcome, flush=True)
-        if outcome.problem:
+        report = run_storm(seed)
+        print(report, flush=True)
+        if report.violation:
             return 1
         seed += 1
     return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.soak import SOAK
-from tests.wire.mortality import POISON, talk, told
+from tests.wire.mortality import POISON, run_mortality, talk
 
 FASTER = 10.0
 """Scenario seconds per real second."""
@@ -11,7 +11,7 @@ FASTER = 10.0
 
 @SOAK
 def test_a_poison_is_given_up_and_everybody_else_is_answered() -> None:
-    outcome = told(talk(2, 1), speed=FASTER)
-    print(outcome)
-    assert outcome.problem is None
-    assert outcome.given_up == [f"{POISON} 0"]
+    report = run_mortality(talk(2, 1), speed=FASTER)
+    print(report)
+    assert report.violation is None
+    assert report.given_up == [f"{POISON} 0"]

@@ -1,6 +1,6 @@
 """World process: Slack, model, people and kills.
 
-A marked effect is carried out, or not, before its daemon dies.
+An effect at an armed kill point is carried out, or not, before its worker dies.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from rehearsal.claude.understudy import ClaudeUnderstudy
 from rehearsal.claude.wire_format import error
 from rehearsal.local_slack import LocalSlack
 from rehearsal.people import SOUL
-from tests.lives import note
-from tests.wire.board import Board, SwiftClock
-from tests.wire.mark import Mark, strike
+from tests.crashes.json_lines import append_line
+from tests.wire.kill_points import ArmedKillPoint, signal_worker
 from tests.wire.people import People
-from tests.wire.rest import Rest
-from tests.wire.scenario import Line, Scenario
+from tests.wire.reply_hold import ReplyHold
+from tests.wire.scenario import WireInput, WireScenario
+from tests.wire.shared_page import FastClock, SharedPage
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 EFFECTS = ("chat.", "assistant.", "agents.", "apps.connections.open", "/v1/messages", "/deed")
@@ -42,17 +42,17 @@ KNOWN, STOPPED = 20.0, 30.0
 LOOK = 0.1
 
 
-class Outside:
-    """World around the daemon of a case."""
+class WireWorld:
+    """World around the workers of a case."""
 
-    def __init__(self, page: Board, scenario: Scenario, mark: Mark) -> None:
+    def __init__(self, page: SharedPage, scenario: WireScenario, armed: ArmedKillPoint) -> None:
         self.page = page
         self.scenario = scenario
-        self._mark = mark
-        self.clock = SwiftClock(page)
-        self.world = LocalSlack(mark.home / "slack.db", self.clock)
+        self._armed = armed
+        self.clock = FastClock(page)
+        self.world = LocalSlack(armed.home / "slack.db", self.clock)
         self.model = ClaudeUnderstudy(self.clock, scenario.pace, script=self.think)
-        self.people = People(self.world.workspace, scenario.lines)
+        self.people = People(self.world.workspace, scenario.inputs)
         self._met: Counter[str] = Counter()
 
     async def run(self) -> None:
@@ -82,21 +82,21 @@ class Outside:
 
     @web.middleware
     async def carry(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Handle a request; a daemon killed before an effect never sent it."""
+        """Handle a request; a worker killed before an effect never sent it."""
         name = request.match_info.get("method", request.path)
         if not name.startswith(EFFECTS):
             return await handler(request)
         self._met[name] += 1
         effect = f"{name}#{self._met[name]}"
-        if self._mark.reached(f"before {effect}"):
-            strike(self._mark, self.page.soul)
+        if self._armed.reached(f"before {effect}"):
+            signal_worker(self._armed, self.page.worker)
             raise web.HTTPServiceUnavailable
         if name == MODEL:
             await self.clock.sleep(self.scenario.thinks)
             self._rest()
         answer = self._refusal(name) or await handler(request)
-        if name != MODEL and self._mark.reached(f"after {effect}"):
-            strike(self._mark, self.page.soul)
+        if name != MODEL and self._armed.reached(f"after {effect}"):
+            signal_worker(self._armed, self.page.worker)
         return answer
 
     def _refusal(self, name: str) -> web.Response | None:
@@ -109,7 +109,7 @@ class Outside:
         return None
 
     async def do(self, _: web.Request) -> web.Response:
-        note(self._mark.home / DONE, self.page.phase)
+        append_line(self._armed.home / DONE, self.page.phase)
         return web.Response(text="done")
 
     def _rest(self) -> None:
@@ -122,9 +122,9 @@ class Outside:
             most = STOPPED if any(line.stops for line in lines) else KNOWN
             await self._known(self.clock.now() + most, whatever=most == STOPPED)
 
-        self.model.say(None, until=Rest(said), first=max(line.into for line in lines))
+        self.model.say(None, until=ReplyHold(said), first=max(line.into for line in lines))
 
-    def _now(self, line: Line) -> bool:
+    def _now(self, line: WireInput) -> bool:
         return line.phase == self.page.phase and 0 < line.during <= self._met[MODEL]
 
     async def _known(self, until: float, *, whatever: bool) -> None:
@@ -136,10 +136,10 @@ class Outside:
         """Bill and answer a call."""
         count = self._met[MODEL]
         saw = hash_of(body)
-        again = recorded(self._mark.home, saw)
-        note(self._mark.home / ASKED, {"saw": saw, "recorded": again, "blocks": blocks(body)})
-        if self._mark.reached(f"after {MODEL}#{count}"):
-            strike(self._mark, self.page.soul)
+        again = recorded(self._armed.home, saw)
+        append_line(self._armed.home / ASKED, {"saw": saw, "recorded": again, "blocks": blocks(body)})
+        if self._armed.reached(f"after {MODEL}#{count}"):
+            signal_worker(self._armed, self.page.worker)
         return self.scenario.script(body)
 
     async def known(self, _: web.Request) -> web.Response:
@@ -159,11 +159,11 @@ class Outside:
             self.page.phase += 1
             self.page.moved += self.scenario.gap
             self.people.tell(lambda line: line.phase == self.page.phase and not line.during)
-            if any(line.missed and line.phase == self.page.phase for line in self.scenario.lines):
+            if any(line.missed and line.phase == self.page.phase for line in self.scenario.inputs):
                 await self.world.hang_up()
         return web.json_response({"over": at == self.page.phase})
 
-    def left(self) -> list[Line]:
+    def left(self) -> list[WireInput]:
         return self.people.left(lambda line: line.phase <= self.page.phase)
 
     def hurry(self) -> None:

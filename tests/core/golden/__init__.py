@@ -16,11 +16,11 @@ from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.reader import open_reader
 from daemon.kinds import SOUL_KINDS, PromptVersion, SuffixDrawn
 from daemon.turn.prompt_files import JOURNAL_THREAD, KEY
-from tests.core.harness import SOUL
-from tests.core.lives import home_for
-from tests.core.outside import PhaseClock
-from tests.core.scenario import Scenario
+from tests.core.file_world import PhaseClock
+from tests.core.harness import CoreTrial
+from tests.core.scenario import CoreScenario
 from tests.core.scenarios import SCENARIOS
+from tests.core.worker_run import open_home
 from tests.engine.golden import as_line
 
 FOLDER = Path(__file__).parent
@@ -40,7 +40,7 @@ def path_of(name: str) -> Path:
     return FOLDER / f"{name}.jsonl"
 
 
-def scenario_of(name: str) -> Scenario:
+def scenario_of(name: str) -> CoreScenario:
     return SCENARIOS[name.removesuffix(MARKED)]
 
 
@@ -52,11 +52,10 @@ async def _mark(home: Path) -> None:
 
 def write(name: str) -> None:
     scenario = scenario_of(name)
-    with home_for(name) as home:
+    with open_home(name) as home:
         if name.endswith(MARKED):
             asyncio.run(_mark(home))
-        for phase in range(scenario.phases):
-            assert SOUL.life(home, scenario, phase) == 0
+        assert CoreTrial(home, scenario).run_phases(range(scenario.phases)) is None
         with open_reader(home / "journal.db", SOUL_KINDS) as journal:
             every = [
                 (entry, as_line(journal.kinds.dump(entry.event), entry))

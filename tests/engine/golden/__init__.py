@@ -14,8 +14,8 @@ from daemon.engine.event import Entry, Event
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.reader import open_reader
 from daemon.engine.kinds import with_engine_kinds
-from tests.engine.harness import ENGINE
-from tests.engine.scenario import Scenario
+from tests.engine.harness import EngineTrial
+from tests.engine.scenario import EngineScenario
 from tests.machine import folder
 
 FOLDER = Path(__file__).parent
@@ -25,10 +25,9 @@ def path_of(name: str) -> Path:
     return FOLDER / f"{name.replace(' ', '-').replace(',', '')}.jsonl"
 
 
-def write(name: str, scenario: Scenario) -> None:
+def write(name: str, scenario: EngineScenario) -> None:
     with folder("engine") as home:
-        for phase in range(scenario.phases):
-            assert ENGINE.life(home, scenario, phase) == 0
+        assert EngineTrial(home, scenario).run_phases(range(scenario.phases)) is None
         with open_reader(home / "journal.db", scenario.kinds) as journal:
             lines = [
                 as_line(journal.kinds.dump(entry.event), entry) for entry in journal.entries_since(0, 100_000)

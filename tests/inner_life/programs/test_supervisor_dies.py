@@ -26,8 +26,9 @@ from daemon.kinds import INNER, SOUL_KINDS, ProgramEnded, ProgramStarted
 from daemon.knowledge.forgetting import ForgottenContent
 from daemon.settings.limits import AllowedProgram
 from tests.clock import FakeClock
+from tests.crashes.kill_points import CrashingWriter, KillPoint
+from tests.crashes.worker_runs import WorkerRun, fork
 from tests.inner_life.programs.workshop import PATIENCE, SHELL, Workshop, opened, shell, until
-from tests.lives import Boundary, MortalWriter, ended, fork
 
 KEY = f"{INNER}@1/process-started#1"
 
@@ -44,7 +45,7 @@ def starts(place: Path) -> int:
 
 async def live(place: Path, recipe: AllowedProgram) -> None:
     """Start the program unless it was started, and await its end."""
-    async with Journal(place / "journal.db", FakeClock(), SOUL_KINDS, MortalWriter) as journal:
+    async with Journal(place / "journal.db", FakeClock(), SOUL_KINDS, CrashingWriter) as journal:
         woken = asyncio.Event()
         home = place / "processes"
         async with ProgramSupervisor(journal, FakeClock(), {"it": recipe}, home, (), lambda _: woken.set()):
@@ -56,10 +57,10 @@ async def live(place: Path, recipe: AllowedProgram) -> None:
 @pytest.mark.parametrize("at", [1, 2, 3, 4])
 def test_killed_around_each_commit(tmp_path: Path, at: int) -> None:
     recipe = counted(tmp_path)
-    Boundary.set(at)
-    assert ended(fork(lambda: live(tmp_path, recipe))) == -signal.SIGKILL
-    Boundary.set(0)
-    assert ended(fork(lambda: live(tmp_path, recipe))) == 0
+    KillPoint.arm(at)
+    assert fork(lambda: live(tmp_path, recipe)).wait() == -signal.SIGKILL
+    KillPoint.arm(0)
+    assert fork(lambda: live(tmp_path, recipe)).wait() == 0
     assert starts(tmp_path) == 1
     asyncio.run(told_once(tmp_path))
 
@@ -75,10 +76,9 @@ async def told_once(place: Path) -> None:
 @pytest.mark.parametrize("when", ["while nobody is there", "while the next one waits"])
 async def test_killed_while_it_runs(tmp_path: Path, when: str) -> None:
     recipe = counted(tmp_path, "while [ ! -e go ]; do sleep 0.02; done; echo done")
-    pid = fork(lambda: live(tmp_path, recipe))
+    worker = fork(lambda: live(tmp_path, recipe))
     await until((tmp_path / "tally").exists)
-    os.kill(pid, signal.SIGKILL)
-    assert ended(pid) == -signal.SIGKILL
+    assert worker.kill() == -signal.SIGKILL
     async with opened(tmp_path) as workshop:
         [started] = workshop.journal.pending_entries(ProgramStarted)
         folder = workshop.folder(started)
@@ -96,10 +96,9 @@ async def test_killed_while_it_runs(tmp_path: Path, when: str) -> None:
 
 async def test_killed_while_it_runs_and_stopped_by_the_next_one(tmp_path: Path) -> None:
     recipe = counted(tmp_path, "exec sleep 100")
-    pid = fork(lambda: live(tmp_path, recipe))
+    worker = fork(lambda: live(tmp_path, recipe))
     await until((tmp_path / "tally").exists)
-    os.kill(pid, signal.SIGKILL)
-    assert ended(pid) == -signal.SIGKILL
+    assert worker.kill() == -signal.SIGKILL
     async with opened(tmp_path) as workshop, workshop.supervised({"it": recipe}):
         [started] = workshop.journal.pending_entries(ProgramStarted)
         await workshop.stop(started)
@@ -166,7 +165,7 @@ async def test_all_died_between_the_folder_and_the_start(workshop: Workshop, tmp
     workshop.home.mkdir()
     if not (pid := os.fork()):
         os._exit(0 if claim(folder) else 1)
-    assert ended(pid) == 0
+    assert WorkerRun(pid).wait() == 0
     async with workshop.supervised({"it": counted(tmp_path)}):
         end = await workshop.end(started)
     assert (end.status, starts(tmp_path)) == ("offline", 0)

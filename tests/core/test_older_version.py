@@ -20,12 +20,12 @@ from daemon.engine.kinds import (
     WaitBegan,
 )
 from daemon.kinds import SOUL_KINDS, QuestionAsked, SoulTurnBegan
-from tests.core.harness import SOUL
-from tests.core.lives import home_for
-from tests.core.outside import FileSlack
-from tests.core.upheld import AFTER, JOURNAL, SLACK
+from tests.core.file_world import FileSlack
+from tests.core.harness import CoreTrial
+from tests.core.older_version import AFTER, JOURNAL, SLACK
+from tests.core.worker_run import open_home
+from tests.crashes.json_lines import read_lines
 from tests.engine.golden import restore
-from tests.lives import read
 
 ENTRIES = [json.loads(line) for line in JOURNAL.read_text(encoding="utf-8").splitlines()]
 CONVERSATIONS = ("ended", "asked", "approved", "open", "away")
@@ -34,7 +34,7 @@ CONVERSATIONS = ("ended", "asked", "approved", "open", "away")
 @pytest.fixture
 def home() -> Iterator[Path]:
     """Yield the older version's home."""
-    with home_for("upheld") as folder:
+    with open_home("upheld") as folder:
         (folder / "journal.db").unlink()
         asyncio.run(restore(folder / "journal.db", SOUL_KINDS, ENTRIES))
         (folder / "slack.jsonl").write_text(SLACK.read_text(encoding="utf-8"))
@@ -65,8 +65,7 @@ def test_the_daemon_of_today_finds_all_that_waits_and_nothing_amiss(home: Path) 
 
 
 def test_all_that_waited_goes_on_and_ends_in_the_daemon_of_today(home: Path) -> None:
-    for phase in range(2, AFTER.phases):
-        assert SOUL.life(home, AFTER, phase) == 0
+    assert CoreTrial(home, AFTER).run_phases(range(2, AFTER.phases)) is None
     with open_reader(home / "journal.db", SOUL_KINDS) as journal:
         there = threads(journal)
         new = [one.event for one in journal.entries_since(len(ENTRIES), 100_000)]
@@ -80,5 +79,5 @@ def test_all_that_waited_goes_on_and_ends_in_the_daemon_of_today(home: Path) -> 
     assert read_in(home, there["asked"]) == ["Which one?", "So: the first"]
     assert read_in(home, there["open"]) == ["A alone."]
     assert read_in(home, there["away"])[1:] == ["You said: the storm?"]
-    assert read(home / "effects.jsonl") == ["published"]
+    assert read_lines(home / "effects.jsonl") == ["published"]
     assert read_in(home, there["approved"])[0].startswith("<@U9>, may I do this? *Publish*")

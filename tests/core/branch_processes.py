@@ -20,9 +20,10 @@ from daemon.turn.questions import ask
 from daemon.turn.recall import entry_as_memory
 from daemon.turn.speech import say
 from daemon.turn.turn import Process
-from tests.core.minds import once_effect
-from tests.core.thinkers import OVER, SPOKEN, final, written
-from tests.lives import Boundary, note
+from tests.core.open_thought_scripts import OVER, SPOKEN, final, written
+from tests.core.unusual_processes import check_single_effect
+from tests.crashes.json_lines import append_line
+from tests.crashes.kill_points import KillPoint
 
 STRANGER = "U8"
 """Person who cannot read the root's DM."""
@@ -33,9 +34,9 @@ def sending(home: Path) -> Mapping[str, Process]:
     """Let a branch delete with approval, and report."""
 
     async def delete() -> str:
-        Boundary.reach()
-        note(home / "effects.jsonl", "deleted")
-        Boundary.reach()
+        KillPoint.reach()
+        append_line(home / "effects.jsonl", "deleted")
+        KillPoint.reach()
         return "deleted"
 
     async def branch(turn: Turn) -> WorkingMemory:
@@ -74,9 +75,9 @@ def thinking_of_it(home: Path) -> Mapping[str, Process]:
     """Think openly with an action that needs approval."""
 
     async def write(_context: ActionContext, _args: object) -> str:
-        Boundary.reach()
-        note(home / "effects.jsonl", "written")
-        Boundary.reach()
+        KillPoint.reach()
+        append_line(home / "effects.jsonl", "written")
+        KillPoint.reach()
         return "it is written"
 
     action = ActionDefinition(
@@ -105,9 +106,9 @@ def sent(seen: str, calls: int) -> ModelReply:
     return written("I wait.")
 
 
-def relayed_once(home: Path) -> None:
+def check_relayed_once(home: Path) -> None:
     """Check one deed, one question to the owner, one report."""
-    once_effect(home)
+    check_single_effect(home)
     with open_reader(home / "journal.db", SOUL_KINDS) as journal:
         wished = len(journal.entries_of_kind(BranchQuestion))
         asked = [

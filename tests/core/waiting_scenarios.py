@@ -4,23 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.core.enduring import (
-    always_away,
-    attentive,
-    bounded,
-    doomed,
-    enduring,
-    half_asked,
-    handing_on,
-    often_away,
-    once_away,
-    ungrateful,
-    withdrawing,
-)
-from tests.core.minds import LONG, breaking, once_effect
-from tests.core.outside import PAGE, Event
-from tests.core.scenario import Scenario, below, dm, top
-from tests.core.seekers import (
+from tests.core.asking_processes import (
     MAY_I,
     asking,
     brooding,
@@ -33,7 +17,23 @@ from tests.core.seekers import (
     waiting,
     wondering,
 )
-from tests.core.wishers import STRANGER, relayed_once, sending, sent, thinking_of_it
+from tests.core.branch_processes import STRANGER, check_relayed_once, sending, sent, thinking_of_it
+from tests.core.file_world import PAGE, CoreInput
+from tests.core.outage_processes import (
+    always_away,
+    attentive,
+    bounded,
+    doomed,
+    enduring,
+    half_asked,
+    handing_on,
+    often_away,
+    once_away,
+    ungrateful,
+    withdrawing,
+)
+from tests.core.scenario import CoreScenario, below, dm, top
+from tests.core.unusual_processes import LONG, breaking, check_single_effect
 
 UNREACHABLE = "I can't gather my thoughts right now"
 SLOW = "This takes me longer than usual"
@@ -47,23 +47,23 @@ MAY_IT = "<@U9>, may I do this? *Remember*\n[Alice chose “Approve”]"
 
 def pressed(
     ts: int, label: str, phase: int, answers: str = "approval", user: str = "U9", **more: str
-) -> Event:
+) -> CoreInput:
     """Return a press; U9 is an owner."""
     return dm(ts, label, phase=phase, answers=answers, user=user, **more)
 
 
-def stop(ts: int, **more: int) -> Event:
+def stop(ts: int, **more: int) -> CoreInput:
     return dm(ts, "stop", stops=True, **more)
 
 
-def relayed(ts: int, label: str, phase: int, user: str = "U9") -> Event:
+def relayed(ts: int, label: str, phase: int, user: str = "U9") -> CoreInput:
     """Return a press for a branch, in the root's conversation."""
     return pressed(ts, label, phase, "wished", user, root="1.000100")
 
 
-WAITING: Mapping[str, Scenario] = {
-    "looked": Scenario(
-        events=[
+WAITING: Mapping[str, CoreScenario] = {
+    "looked": CoreScenario(
+        inputs=[
             dm(1, "long"),
             dm(2, "also", during=1),
             dm(3, "the weather?", during=3),
@@ -76,18 +76,18 @@ WAITING: Mapping[str, Scenario] = {
         script=thinking,
         processes=wondering,
     ),
-    "looked-alone": Scenario(
-        events=[dm(1, "long"), dm(2, "the weather?", during=1)],
+    "looked-alone": CoreScenario(
+        inputs=[dm(1, "long"), dm(2, "the weather?", during=1)],
         endings=[
             ["One moment.", "You said: the weather?", "Thought of long, weather"],
         ],
-        endings_met=[["Thought of long", "You said: the weather?"]],
+        split_brain_endings=[["Thought of long", "You said: the weather?"]],
         last_phase=2,
         script=thinking,
         processes=wondering,
     ),
-    "looked-late": Scenario(
-        events=[dm(1, "long"), dm(2, "the weather?", during=1), dm(3, "go on", phase=2)],
+    "looked-late": CoreScenario(
+        inputs=[dm(1, "long"), dm(2, "the weather?", during=1), dm(3, "go on", phase=2)],
         endings=[
             ["One moment.", "You said: the weather?", "Thought of go on, long, weather"],
             ["Thought of long", "You said: the weather?", "Hm."],
@@ -95,37 +95,39 @@ WAITING: Mapping[str, Scenario] = {
         script=thinking,
         processes=wondering,
     ),
-    "halted": Scenario(
-        events=[dm(1, "long"), stop(2, during=2), dm(3, "and jazz", phase=1)],
+    "halted": CoreScenario(
+        inputs=[dm(1, "long"), stop(2, during=2), dm(3, "and jazz", phase=1)],
         endings=[["Stopped.", "You said: and jazz"]],
-        endings_met=[["Thought of long", "You said: stop", "You said: and jazz"]],
+        split_brain_endings=[["Thought of long", "You said: stop", "You said: and jazz"]],
         script=thinking,
         processes=wondering,
     ),
-    "stopped-short": Scenario(
-        events=[dm(1, "hi"), stop(2, during=1)],
+    "stopped-short": CoreScenario(
+        inputs=[dm(1, "hi"), stop(2, during=1)],
         endings=[["I was about …"], ["Stopped."]],
-        endings_met=[["You said: hi", "You said: stop"]],
+        split_brain_endings=[["You said: hi", "You said: stop"]],
     ),
-    "put-off-and-stopped": Scenario(
-        events=[dm(1, "hi"), dm(2, "and jazz", during=1), stop(3, during=2)],
+    "put-off-and-stopped": CoreScenario(
+        inputs=[dm(1, "hi"), dm(2, "and jazz", during=1), stop(3, during=2)],
         endings=[
             [*told, end, *more]
             for told in ([], [UNREACHABLE])
             for end in ("I was about …", "Stopped.")
             for more in ([], ["You said: and jazz"])
         ],
-        endings_met=[[*told, "You said: hi, and jazz", "You said: stop"] for told in ([], [UNREACHABLE])],
+        split_brain_endings=[
+            [*told, "You said: hi, and jazz", "You said: stop"] for told in ([], [UNREACHABLE])
+        ],
         script=once_away,
     ),
-    "half-said-and-stopped": Scenario(
-        events=[dm(1, "hi"), dm(2, "stop", phase=1, stops=True)],
+    "half-said-and-stopped": CoreScenario(
+        inputs=[dm(1, "hi"), dm(2, "stop", phase=1, stops=True)],
         endings=[[CUT, UNREACHABLE, "Stopped."], [UNREACHABLE, "Stopped."]],
         script=always_away,
-        stutters=(17, 23),
+        kill_intervals=(17, 23),
     ),
-    "stopped-after-a-break": Scenario(
-        events=[dm(1, "tell me"), dm(2, "stop", during=2, stops=True)],
+    "stopped-after-a-break": CoreScenario(
+        inputs=[dm(1, "tell me"), dm(2, "stop", during=2, stops=True)],
         endings=[
             [LONG[:PAGE], f"{LONG[PAGE:]} …", "Stopped."],
             *([LONG[:PAGE], f"{LONG[PAGE:end]} …", "Stopped."] for end in range(PAGE + 1, len(LONG))),
@@ -136,8 +138,8 @@ WAITING: Mapping[str, Scenario] = {
         script=breaking,
         pausable=False,
     ),
-    "approved": Scenario(
-        events=[
+    "approved": CoreScenario(
+        inputs=[
             dm(1, "delete it"),
             dm(2, "keep the logs", phase=1),
             pressed(3, "no", phase=2, user="U1"),
@@ -150,20 +152,20 @@ WAITING: Mapping[str, Scenario] = {
         ],
         script=deliberate,
         processes=careful,
-        extra=once_effect,
+        check=check_single_effect,
     ),
-    "approved-at-length": Scenario(
-        events=[dm(1, "delete it at length"), pressed(2, "yes", phase=1)],
+    "approved-at-length": CoreScenario(
+        inputs=[dm(1, "delete it at length"), pressed(2, "yes", phase=1)],
         endings=[
             [*PAGES, f"{LAST}\n[Alice chose “Yes”]", "Result: deleted (False)"],
             [*PAGES, f"{LAST}\n[Alice chose “Yes”]", "Result: outcome unknown (False)"],
         ],
         script=deliberate,
         processes=careful,
-        extra=once_effect,
+        check=check_single_effect,
     ),
-    "approved-both": Scenario(
-        events=[
+    "approved-both": CoreScenario(
+        inputs=[
             dm(1, "delete it"),
             dm(2, "delete that", phase=1),
             pressed(3, "yes", phase=2, answers="another"),
@@ -175,10 +177,10 @@ WAITING: Mapping[str, Scenario] = {
         ],
         script=deliberate,
         processes=careful,
-        extra=once_effect,
+        check=check_single_effect,
     ),
-    "withdrawn": Scenario(
-        events=[
+    "withdrawn": CoreScenario(
+        inputs=[
             dm(1, "delete it"),
             stop(2, phase=1),
             pressed(3, "yes", phase=2),
@@ -187,8 +189,8 @@ WAITING: Mapping[str, Scenario] = {
         script=deliberate,
         processes=careful,
     ),
-    "withdrawn-first": Scenario(
-        events=[
+    "withdrawn-first": CoreScenario(
+        inputs=[
             dm(1, "delete it"),
             dm(2, "keep the logs", phase=1),
             pressed(3, "yes", phase=1),
@@ -198,8 +200,8 @@ WAITING: Mapping[str, Scenario] = {
         script=deliberate,
         processes=careful,
     ),
-    "asked": Scenario(
-        events=[
+    "asked": CoreScenario(
+        inputs=[
             dm(1, "one"),
             dm(6, "an aside", phase=1, user="U2"),
             dm(2, "the second", phase=2),
@@ -210,8 +212,8 @@ WAITING: Mapping[str, Scenario] = {
         endings=[["Which one?", "You said: an aside", "How many?", "So: the second, four"]],
         processes=asking,
     ),
-    "answered-at-the-top": Scenario(
-        events=[
+    "answered-at-the-top": CoreScenario(
+        inputs=[
             top(1, "one"),
             top(2, "the second", phase=1),
             top(3, "four", phase=2),
@@ -220,21 +222,21 @@ WAITING: Mapping[str, Scenario] = {
         endings=[["Which one?", "How many?", "So: the second, four", "You said: aside"]],
         processes=asking,
     ),
-    "waited": Scenario(
-        events=[dm(1, "hi"), dm(2, "and jazz", during=1)],
+    "waited": CoreScenario(
+        inputs=[dm(1, "hi"), dm(2, "and jazz", during=1)],
         endings=[["You said: hi, and jazz", "Back: nobody"]],
         last_phase=1,
         processes=waiting,
     ),
-    "endured": Scenario(
-        events=[dm(1, "hello")],
+    "endured": CoreScenario(
+        inputs=[dm(1, "hello")],
         endings=[["I have thought about it."], [UNREACHABLE, "I have thought about it."]],
         last_phase=3,
         script=often_away,
         processes=enduring,
     ),
-    "woken-beside": Scenario(
-        events=[
+    "woken-beside": CoreScenario(
+        inputs=[
             dm(1, "delete it"),
             dm(2, "and jazz", phase=1),
             dm(4, "four", phase=2),
@@ -252,8 +254,8 @@ WAITING: Mapping[str, Scenario] = {
         script=once_away,
         processes=attentive,
     ),
-    "bounded": Scenario(
-        events=[
+    "bounded": CoreScenario(
+        inputs=[
             dm(1, "think"),
             pressed(2, "continue", phase=1, answers="more"),
             pressed(3, "continue", phase=2, answers="more"),
@@ -261,13 +263,13 @@ WAITING: Mapping[str, Scenario] = {
         endings=[[*["Shall I go on?\n[Alice chose “Go on”]"] * 2, "Thoughts: 5"]],
         processes=bounded,
     ),
-    "bounded-short": Scenario(
-        events=[dm(1, "think"), pressed(2, "stop", phase=1, answers="more")],
+    "bounded-short": CoreScenario(
+        inputs=[dm(1, "think"), pressed(2, "stop", phase=1, answers="more")],
         endings=[["Shall I go on?\n[Alice chose “Stop”]", "Thoughts: 2"]],
         processes=bounded,
     ),
-    "handed-on": Scenario(
-        events=[
+    "handed-on": CoreScenario(
+        inputs=[
             dm(1, "one"),
             dm(2, "well", phase=1, user="U2"),
             dm(3, "the second", phase=2),
@@ -278,40 +280,40 @@ WAITING: Mapping[str, Scenario] = {
         ],
         processes=handing_on,
     ),
-    "doomed": Scenario(
-        events=[dm(1, "one")],
+    "doomed": CoreScenario(
+        inputs=[dm(1, "one")],
         endings=[["Which one?", FAILED]],
         processes=doomed,
         pausable=False,
         last_phase=1,
     ),
-    "killed-half-asked": Scenario(
-        events=[dm(1, "one")],
+    "killed-half-asked": CoreScenario(
+        inputs=[dm(1, "one")],
         # killed before the receipt, the text keeps its buttons in this Slack
         endings=[["May I?", FAILED], ["May I? [Yes] …", FAILED]],
         processes=half_asked,
         pausable=False,
     ),
-    "killed-withdrawing": Scenario(
-        events=[dm(1, "one"), dm(2, "two", phase=1)],
+    "killed-withdrawing": CoreScenario(
+        inputs=[dm(1, "one"), dm(2, "two", phase=1)],
         endings=[["May I?", "Never mind."]],
         processes=withdrawing,
         pausable=False,
     ),
-    "killed-when-answered": Scenario(
-        events=[dm(1, "one"), dm(2, "the second", phase=1)],
+    "killed-when-answered": CoreScenario(
+        inputs=[dm(1, "one"), dm(2, "the second", phase=1)],
         endings=[["Which one?", FAILED]],
         processes=ungrateful,
         pausable=False,
     ),
-    "afterthought": Scenario(
-        events=[dm(1, "hi"), dm(2, "and jazz", during=2)],
+    "afterthought": CoreScenario(
+        inputs=[dm(1, "hi"), dm(2, "and jazz", during=2)],
         endings=[["You said: hi", "You said: and jazz"]],
         script=learned,
         processes=remembering,
     ),
-    "afterthought-new-code": Scenario(
-        events=[dm(1, "hi")],
+    "afterthought-new-code": CoreScenario(
+        inputs=[dm(1, "hi")],
         endings=[
             ["You said: hi"],
             ["You said: after a break: hi"],
@@ -322,13 +324,13 @@ WAITING: Mapping[str, Scenario] = {
         processes=remembering_anew,
         restarts=True,
     ),
-    "afterthought-poison": Scenario(
-        events=[dm(1, "hi")],
+    "afterthought-poison": CoreScenario(
+        inputs=[dm(1, "hi")],
         endings=[["You said: hi"]],
         processes=brooding,
     ),
-    "withdrawn-for-a-branch": Scenario(
-        events=[
+    "withdrawn-for-a-branch": CoreScenario(
+        inputs=[
             top(1, "delete it", user="U9"),
             below(1, 2, "stop", phase=1, user="U9", stops=True),
             relayed(3, "yes", phase=2),
@@ -336,10 +338,10 @@ WAITING: Mapping[str, Scenario] = {
         endings=[["May I?", "Stopped."]],
         script=deliberate,
         processes=sending,
-        extra=relayed_once,
+        check=check_relayed_once,
     ),
-    "approved-for-a-branch": Scenario(
-        events=[
+    "approved-for-a-branch": CoreScenario(
+        inputs=[
             top(1, "delete it", user="U9"),
             below(1, 2, "keep the logs", phase=1, user="U9"),
             relayed(3, "no", phase=2, user=STRANGER),
@@ -352,14 +354,14 @@ WAITING: Mapping[str, Scenario] = {
         ],
         script=deliberate,
         processes=sending,
-        extra=relayed_once,
+        check=check_relayed_once,
     ),
-    "approved-in-the-open": Scenario(
-        events=[top(1, "write it down", user="U9"), relayed(2, "approve", phase=1)],
+    "approved-in-the-open": CoreScenario(
+        inputs=[top(1, "write it down", user="U9"), relayed(2, "approve", phase=1)],
         endings=[[MAY_IT, "The branch: Written."], [MAY_IT, "The branch: Perhaps."]],
         script=sent,
         processes=thinking_of_it,
         sees_all=True,
-        extra=relayed_once,
+        check=check_relayed_once,
     ),
 }

@@ -15,35 +15,35 @@ NAP = 3.0
 """Scenario seconds between looks at a clock that may have moved."""
 
 
-class Board(ctypes.Structure):
+class SharedPage(ctypes.Structure):
     began: float
     moved: float
     phase: int
     port: int
-    soul: int
+    worker: int
     speed: float
     _fields_ = (
         ("began", ctypes.c_double),
         ("moved", ctypes.c_double),
         ("phase", ctypes.c_int),
         ("port", ctypes.c_int),
-        ("soul", ctypes.c_int),
+        ("worker", ctypes.c_int),
         ("speed", ctypes.c_double),
     )
 
 
-def board() -> Board:
+def share_page() -> SharedPage:
     """Return a page shared with later forks."""
-    page = Board.from_buffer(mmap.mmap(-1, ctypes.sizeof(Board)))
+    page = SharedPage.from_buffer(mmap.mmap(-1, ctypes.sizeof(SharedPage)))
     page.began = time.monotonic()
     page.speed = SPEED
     return page
 
 
-class SwiftClock:
+class FastClock:
     """Implements ports.Clock, equal in all processes of a case."""
 
-    def __init__(self, page: Board) -> None:
+    def __init__(self, page: SharedPage) -> None:
         self._page = page
 
     def now(self) -> float:

@@ -7,7 +7,7 @@ import re
 
 from daemon.engine.event import digest
 from daemon.model import ModelReply
-from tests.core.outside import Script, said
+from tests.core.file_world import Script, said
 
 OVER = "<aside>This wants some thought.</aside><next>deliberation</next><say></say><mood>calm</mood>"
 SPOKEN = re.compile(r'<message from="Alice">\n(.*?)\n</message>')

@@ -1,4 +1,4 @@
-"""World of a life: Slack as an append-only file, people's events, a scripted model."""
+"""World outside a worker: Slack as an append-only file, inputs of people, a scripted model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from daemon.memory import WorkingMemory
 from daemon.model import Hear, ModelReply, Role
 from daemon.ports import ButtonRow, EarlierMessage, EarlierMessages, MessagePage, PostedMessage, Speaker
 from daemon.prompts.elements import SECTION_NAMES, SectionTags
-from tests.lives import Boundary, instant, note, read
+from tests.crashes.json_lines import append_line, read_lines
+from tests.crashes.kill_points import KillPoint, exclude_commits
+from tests.crashes.scenario import ScenarioInput
 
 T0 = 1_790_000_000.0
 CHUNK = 12
@@ -30,15 +32,15 @@ NO_MARKDOWN, NO_REWRITING, NO_FORM = "a wide table", "a fixed message", "a forbi
 ON_ITS_WAY = 10
 """Passes of the loop until Slack replies."""
 LOST = "lost.jsonl"
-"""Threads with pending inputs that a life left to another."""
+"""Threads with pending inputs that a run left to another."""
 LEARN = "L?"
 """Prompt of a background task, which yields to speakers."""
 SUFFIXED = re.compile(rf"<(?P<tag>/?(?:{'|'.join(SECTION_NAMES)}))-(?P<suffix>\w+)>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """Outside event of a phase, or during the n-th model call."""
+class CoreInput(ScenarioInput):
+    """Event in Slack in a phase, or during the n-th model call."""
 
     ts: str
     text: str
@@ -46,7 +48,6 @@ class Event:
     root: str = ""
     """Ts of the root in a DM with many conversations."""
     user: str = "U1"
-    phase: int = 0
     during: int = 0
     heard: bool = False
     address: str = "dm"
@@ -95,11 +96,11 @@ class FileSlack(Speaker):
 
     async def _do(self, hold: Hold, ts: str | None, **op: Any) -> str:
         await asyncio.sleep(0)
-        with instant(self._path.parent):
+        with exclude_commits(self._path.parent):
             hold()
-            ts = ts or f"0.{len(read(self._path)) + 1:06d}"  # older than later messages of people
-            note(self._path, {"ts": ts, **op})
-        Boundary.reach()
+            ts = ts or f"0.{len(read_lines(self._path)) + 1:06d}"  # older than later messages of people
+            append_line(self._path, {"ts": ts, **op})
+        KillPoint.reach()
         return ts
 
     def pages(
@@ -169,7 +170,7 @@ class FileSlack(Speaker):
         await self._do(hold, ts, thread=thread, text="", gone=True)
 
     def _gone(self) -> set[str]:
-        return {str(op["ts"]) for op in read(self._path) if op.get("gone")}
+        return {str(op["ts"]) for op in read_lines(self._path) if op.get("gone")}
 
     def report_left_out(self, thread: str, word: str) -> None: ...
 
@@ -197,7 +198,7 @@ class FileSlack(Speaker):
     def messages(self) -> list[dict[str, Any]]:
         """Return visible messages; one written by two daemons shows both texts."""
         seen: dict[str, dict[str, Any]] = {}
-        for op in read(self._path):
+        for op in read_lines(self._path):
             message = seen.setdefault(op["ts"], {"ts": op["ts"], "thread": "", "text": "", "key": ""})
             message["text"] = message["text"] + op["more"] if "more" in op else op["text"]
             message |= {name: op[name] for name in ("thread", "key") if name in op}
@@ -255,9 +256,9 @@ class FileModel:
     home: Path
     journal: Journal
     script: Script
-    events: Sequence[Event]
-    deliver: Callable[[Sequence[Event]], Awaitable[bool]]
-    """Deliver events; True if no other daemon had."""
+    inputs: Sequence[CoreInput]
+    deliver: Callable[[Sequence[CoreInput]], Awaitable[bool]]
+    """Deliver inputs; True if no other worker had."""
     price: float
     clock: PhaseClock
     pace: float
@@ -315,9 +316,9 @@ class FileModel:
             if entry.event.saw == saw and entry.event.outcome != "failed"
         ]
         assert not paid, f"a recorded call is paid again: {paid}"
-        calls = len(read(self.home / "llm.jsonl"))
-        note(self.home / "llm.jsonl", {"saw": saw, **request})
-        meanwhile = [event for event in self.events if event.during == calls + 1]
+        calls = len(read_lines(self.home / "llm.jsonl"))
+        append_line(self.home / "llm.jsonl", {"saw": saw, **request})
+        meanwhile = [event for event in self.inputs if event.during == calls + 1]
         came = await self.deliver(meanwhile)
         yields = LEARN in since_spoken(request["messages"])
         ends = any(yields or event.stops or event.edits for event in meanwhile)
@@ -327,7 +328,7 @@ class FileModel:
             hold()  # raises if another daemon answered meanwhile
             raise SystemExit("a call goes on after somebody ended it")
         if stop.is_set():
-            Boundary.reach()
+            KillPoint.reach()
             return ModelReply(outcome="cancelled", model="echo", text="<say>I was about", cost=self.price)
         seen = since_spoken(request["messages"])
         if self.sees_all:
@@ -341,7 +342,7 @@ class FileModel:
             assert hear is not None
             await self.clock.go_on(self.pace)
             await hear(reply.text[start : start + CHUNK])
-        Boundary.reach()
+        KillPoint.reach()
         return replace(reply, cost=self.price)
 
 
@@ -354,9 +355,9 @@ class FileEarlier:
 
     async def earlier_messages(self, thread: str) -> EarlierMessages | None:
         await asyncio.sleep(0)
-        Boundary.reach()
-        note(self._path, thread)
-        if len(read(self._path)) <= self._refusals:
+        KillPoint.reach()
+        append_line(self._path, thread)
+        if len(read_lines(self._path)) <= self._refusals:
             return None
         return EarlierMessages(heard=[_before(1), _before(2)])
 

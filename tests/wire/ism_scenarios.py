@@ -23,8 +23,8 @@ from rehearsal.people import CAROL
 from tests.stories.choosing import EXPERT, choice, looking, turning
 from tests.stories.stage import GENERAL, ME, reply
 from tests.texts import WORDS
-from tests.wire.board import Board
-from tests.wire.scenario import MESSAGE, Line, Scenario, echo, heard
+from tests.wire.scenario import MESSAGE, WireInput, WireScenario, echo, heard
+from tests.wire.shared_page import SharedPage
 from tests.wire.world import DEED
 
 PROBLEM, ON_IT = "please work out why the ferry is late", "I am on it"
@@ -95,7 +95,7 @@ class Everything(ActionRegistry):
         return list(self.named.values())
 
 
-def deleting(page: Board) -> Mapping[str, Process]:
+def deleting(page: SharedPage) -> Mapping[str, Process]:
     """Make a run's action with approval that must not repeat."""
 
     async def delete(_run: RunContext, _args: object) -> str:
@@ -118,20 +118,20 @@ def remembering(text: str) -> Mapping[str, Any]:
     return {"name": "Remember", "args": {"text": text}}
 
 
-DECIDING: Mapping[str, Scenario] = {
-    "decides": Scenario(
-        lines=[Line(text=PROBLEM)],
+ISM_SCENARIOS: Mapping[str, WireScenario] = {
+    "decides": WireScenario(
+        inputs=[WireInput(text=PROBLEM)],
         script=deciding(("Think", looking()), remembering("The ferry is late."), "Respond"),
         settings=OWNED,
         endings=[[ON_IT, FOUND]],
         told=[FOUND],
     ),
-    "interrupted": Scenario(
-        lines=[
-            Line(text=PROBLEM),
-            Line(text="the one to the island", during=3, root=0),
-            Line(text="and how is the weather", during=6, root=0),
-            Line(text="carry on", phase=1, root=0),
+    "interrupted": WireScenario(
+        inputs=[
+            WireInput(text=PROBLEM),
+            WireInput(text="the one to the island", during=3, root=0),
+            WireInput(text="and how is the weather", during=6, root=0),
+            WireInput(text="carry on", phase=1, root=0),
         ],
         script=deciding("Think", "Think", "Think", "Respond"),
         settings=OWNED,
@@ -143,12 +143,12 @@ DECIDING: Mapping[str, Scenario] = {
         told=[ASIDE, FOUND],
         gap=300.0,
     ),
-    "approved": Scenario(
-        lines=[
-            Line(text=f"{ME} {PROBLEM}", channel=GENERAL),
-            Line(text="Approve", does="presses", who="bob", channel=GENERAL, phase=1),
-            Line(text="Approve", does="presses", who="carol", channel=GENERAL, phase=2),
-            Line(text="Continue", does="presses", who="carol", channel=GENERAL, phase=3),
+    "approved": WireScenario(
+        inputs=[
+            WireInput(text=f"{ME} {PROBLEM}", channel=GENERAL),
+            WireInput(text="Approve", does="presses", who="bob", channel=GENERAL, phase=1),
+            WireInput(text="Approve", does="presses", who="carol", channel=GENERAL, phase=2),
+            WireInput(text="Continue", does="presses", who="carol", channel=GENERAL, phase=3),
         ],
         script=deciding("Delete", "Think", "Respond"),
         processes=deleting,
@@ -156,25 +156,25 @@ DECIDING: Mapping[str, Scenario] = {
         endings=[[ON_IT, MAY_I, SO_FAR, LIMIT, FOUND]],
         told=[MAY_I, SO_FAR, LIMIT, FOUND],
     ),
-    "stopped": Scenario(
-        lines=[Line(text=PROBLEM), Line(text="stop", during=3, root=0, stops=True)],
+    "stopped": WireScenario(
+        inputs=[WireInput(text=PROBLEM), WireInput(text="stop", during=3, root=0, stops=True)],
         script=deciding("Think", "Respond"),
         settings=OWNED,
         endings=[[ON_IT, STOPPED], [ON_IT, CUT], [ON_IT, FOUND, "You said: stop"]],
         told=[STOPPED, FOUND, "You said: stop"],
     ),
-    "stopped-short": Scenario(
-        lines=[
-            Line(text=PROBLEM),
-            Line(text="octagonal_sign", does="reacts", during=3, into=80, root=0, stops=True),
+    "stopped-short": WireScenario(
+        inputs=[
+            WireInput(text=PROBLEM),
+            WireInput(text="octagonal_sign", does="reacts", during=3, into=80, root=0, stops=True),
         ],
         script=deciding("Respond"),
         settings=OWNED,
         endings=[[ON_IT, CUT], [ON_IT, STOPPED]],
         told=[FOUND, STOPPED],
     ),
-    "escalated": Scenario(
-        lines=[Line(text=PROBLEM)],
+    "escalated": WireScenario(
+        inputs=[WireInput(text=PROBLEM)],
         script=deciding("Escalate", of_expert=("Think", "Respond")),
         settings={**OWNED, "claude_model_expert": EXPERT},
         endings=[[ON_IT, FOUND]],

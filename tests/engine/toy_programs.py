@@ -21,13 +21,13 @@ from daemon.engine.kinds import (
     WaitEnded,
 )
 from daemon.engine.program import Program
-from tests.engine.scenario import Build, Check, Comes, Pressed, Said, Scenario, World
+from tests.engine.scenario import Check, EffectFile, EngineInput, EngineScenario, MakeProgram, Pressed, Said
 
-Body = Callable[[Context, World], Awaitable[Any]]
+Body = Callable[[Context, EffectFile], Awaitable[Any]]
 
 
 class Toy(Program):
-    def __init__(self, body: Body, world: World) -> None:
+    def __init__(self, body: Body, world: EffectFile) -> None:
         self._body = body
         self._world = world
 
@@ -38,11 +38,11 @@ class Toy(Program):
         await do(ctx, self._world, "failed")
 
 
-def toy(body: Body) -> Build:
+def toy(body: Body) -> MakeProgram:
     return lambda world: Toy(body, world)
 
 
-async def do(ctx: Context, world: World, name: str, *, repeatable: bool = False, **more: Any) -> Any:
+async def do(ctx: Context, world: EffectFile, name: str, *, repeatable: bool = False, **more: Any) -> Any:
     async def act() -> Outcome:
         return Outcome(result=await world.do(name, **more))
 
@@ -51,7 +51,7 @@ async def do(ctx: Context, world: World, name: str, *, repeatable: bool = False,
     return done.event.result
 
 
-async def call(ctx: Context, world: World, name: str, asks: object = None) -> str:
+async def call(ctx: Context, world: EffectFile, name: str, asks: object = None) -> str:
     return str(await ctx.run(name, lambda: world.do(f"call:{name}", asks=asks), asks))
 
 
@@ -59,20 +59,20 @@ def texts(ctx: Context) -> list[str]:
     return [entry.event.text for entry in ctx.execution.inputs if isinstance(entry.event, Said)]
 
 
-def once(world: World, *names: str) -> str | None:
-    """Return a fault if any of these was not done exactly once."""
+def assert_once(world: EffectFile, *names: str) -> None:
+    """Assert that each of these was done exactly once."""
     done = Counter(line["name"] for line in world.done())
     wrong = {name: done[name] for name in names if done[name] != 1}
-    return f"done {wrong}, all in all {dict(done)}" if wrong else None
+    assert not wrong, f"done {wrong}, all in all {dict(done)}"
 
 
-async def order(ctx: Context, world: World) -> None:
+async def order(ctx: Context, world: EffectFile) -> None:
     await call(ctx, world, "price", texts(ctx))
     await do(ctx, world, "charge")
     await call(ctx, world, "thank")
 
 
-async def branches(ctx: Context, world: World) -> None:
+async def branches(ctx: Context, world: EffectFile) -> None:
     """Run two branches, one with an effect; then read their results."""
 
     async def a(ctx: Context) -> str:
@@ -89,7 +89,7 @@ async def branches(ctx: Context, world: World) -> None:
     await call(ctx, world, "sum", texts(ctx))
 
 
-async def asks_owner(ctx: Context, world: World) -> None:
+async def asks_owner(ctx: Context, world: EffectFile) -> None:
     """Ask; the answer comes in a later phase."""
     await call(ctx, world, "choose")
     answer = await ctx.ask("may I", AnswerAwaited())
@@ -97,18 +97,18 @@ async def asks_owner(ctx: Context, world: World) -> None:
         await do(ctx, world, "delete")
 
 
-async def asks_in_vain(ctx: Context, world: World) -> None:
+async def asks_in_vain(ctx: Context, world: EffectFile) -> None:
     answer = await ctx.ask("may I", AnswerAwaited(), within=60)
     await do(ctx, world, "deleted" if answer else "left alone")
 
 
-async def sleeps(ctx: Context, world: World) -> None:
+async def sleeps(ctx: Context, world: EffectFile) -> None:
     await do(ctx, world, "before")
     await ctx.sleep(600)
     await do(ctx, world, "after")
 
 
-async def family(ctx: Context, world: World) -> None:
+async def family(ctx: Context, world: EffectFile) -> None:
     """Start children three deep, of which one never ends."""
     stop = any(entry.kind == "cancel" for entry in ctx.execution.inputs)
     if stop:
@@ -130,7 +130,7 @@ async def family(ctx: Context, world: World) -> None:
     await ctx.end_thread([one.result for one in joined])
 
 
-async def pieces(ctx: Context, world: World) -> None:
+async def pieces(ctx: Context, world: EffectFile) -> None:
     def one(text: str) -> tuple[Context, Callable[[Context], Awaitable[str]]]:
         return ctx.context_about(text), lambda inner: call(inner, world, f"ask {text}", text)
 
@@ -138,14 +138,14 @@ async def pieces(ctx: Context, world: World) -> None:
     await call(ctx, world, "sum")
 
 
-async def letters(ctx: Context, world: World) -> None:
+async def letters(ctx: Context, world: EffectFile) -> None:
     if ctx.execution.thread == "ann":
         await ctx.send("to bob", "bob", Said(text=f"hi {texts(ctx)}"))
     elif len(texts(ctx)) and texts(ctx)[0].startswith("hi"):
         await do(ctx, world, "bob heard")
 
 
-async def reminded(ctx: Context, world: World) -> None:
+async def reminded(ctx: Context, world: EffectFile) -> None:
     """Set a timer that becomes its own turn."""
     notes = [entry.event.note for entry in ctx.execution.inputs if isinstance(entry.event, WaitEnded)]
     if notes:
@@ -155,7 +155,7 @@ async def reminded(ctx: Context, world: World) -> None:
     await do(ctx, world, "promised")
 
 
-async def expects(ctx: Context, world: World) -> None:
+async def expects(ctx: Context, world: EffectFile) -> None:
     """Wait for a message in another thread or a time."""
     if ctx.execution.thread == "ann":
         return
@@ -164,7 +164,7 @@ async def expects(ctx: Context, world: World) -> None:
     await do(ctx, world, f"{len(woke.event.matched)} came")
 
 
-async def hears_late(ctx: Context, world: World) -> None:
+async def hears_late(ctx: Context, world: EffectFile) -> None:
     """Receive a message that comes while two branches think; a replay sees it at the same point."""
     ctx.accept(await ctx.receive())
     heard = texts(ctx)
@@ -181,11 +181,11 @@ async def hears_late(ctx: Context, world: World) -> None:
     await do(ctx, world, f"heard-{len(texts(ctx))}")
 
 
-class Weathers(Toy):
-    def __init__(self, world: World) -> None:
+class OutageToy(Toy):
+    def __init__(self, world: EffectFile) -> None:
         super().__init__(self._answer, world)
 
-    async def _answer(self, ctx: Context, world: World) -> None:
+    async def _answer(self, ctx: Context, world: EffectFile) -> None:
         async def reach() -> StepResult:
             tried = [line["name"] for line in world.done()].count("try")
             if tried == 1:
@@ -207,7 +207,7 @@ class Weathers(Toy):
         await do(ctx, self._world, "tell")
 
 
-async def looks_up(ctx: Context, world: World) -> None:
+async def looks_up(ctx: Context, world: EffectFile) -> None:
     """Look up changing things without awaiting their records."""
 
     async def look() -> Outcome:
@@ -223,86 +223,101 @@ async def looks_up(ctx: Context, world: World) -> None:
     await do(ctx, world, "charge")
 
 
-def in_order(world: World, entries: Sequence[Any]) -> str | None:
+def check_order(world: EffectFile, entries: Sequence[Any]) -> None:
     steps = [entry.key.partition("/")[2] for entry in entries if isinstance(entry.event, StepEvent)]
-    if sorted(steps[-2:]) != ["charge#1", "charge#1!done"]:
-        return f"the end was recorded before {steps[-1]}"
-    return calls_kept("charge")(world, entries)
+    assert sorted(steps[-2:]) == ["charge#1", "charge#1!done"], f"the end was recorded before {steps[-1]}"
+    check_effects("charge")(world, entries)
 
 
-def weathered(world: World, entries: Sequence[Any]) -> str | None:
+def check_outage(world: EffectFile, entries: Sequence[Any]) -> None:
     waiting, most = set[int](), 0
     for entry in entries:
         waiting -= {*entry.closes}
         if isinstance(entry.event, OutageBegan):
             waiting.add(entry.seq)
         most = max(most, len(waiting))
-    if most != 1:
-        return f"{most} waits at a time"
-    return calls_kept("say", "tell")(world, entries)
+    assert most == 1, f"{most} waits at a time"
+    check_effects("say", "tell")(world, entries)
 
 
-def hears(text: str = "go", thread: str = "t", phase: int = 0) -> Comes:
-    return Comes(thread=thread, event=Said(text=text), phase=phase)
+def hears(text: str = "go", thread: str = "t", phase: int = 0) -> EngineInput:
+    return EngineInput(thread=thread, event=Said(text=text), phase=phase)
 
 
-def press(text: str, answers: str, thread: str = "t", phase: int = 1) -> Comes:
-    return Comes(thread=thread, event=Pressed(text=text), phase=phase, answers=answers)
+def press(text: str, answers: str, thread: str = "t", phase: int = 1) -> EngineInput:
+    return EngineInput(thread=thread, event=Pressed(text=text), phase=phase, answers=answers)
 
 
-def done_once(*names: str) -> Check:
-    return lambda world, _entries: once(world, *names)
+def check_done_once(*names: str) -> Check:
+    return lambda world, _entries: assert_once(world, *names)
 
 
-def calls_kept(*names: str) -> Check:
+def check_effects(*names: str) -> Check:
     """Check that each was done once, or not at all if a kill left it unknown."""
 
-    def check(world: World, entries: Sequence[Any]) -> str | None:
+    def check(world: EffectFile, entries: Sequence[Any]) -> None:
         done = Counter(line["name"] for line in world.done())
         unknown = sum(getattr(entry.event, "unknown", False) for entry in entries)
         twice = {name: done[name] for name in names if done[name] > 1}
         missing = [name for name in names if not done[name]]
-        if twice or len(missing) > unknown:
-            return f"twice {twice}, missing {missing}, {unknown} unknown"
-        return None
+        kept = not twice and len(missing) <= unknown
+        assert kept, f"twice {twice}, missing {missing}, {unknown} unknown"
 
     return check
 
 
-TOYS: dict[str, Scenario] = {
-    "order": Scenario(programs=[toy(order)], comes=[hears()], check=calls_kept("charge")),
-    "branches": Scenario(
-        programs=[toy(branches)], comes=[hears(), hears("more")], check=calls_kept("notify")
+TOY_SCENARIOS: dict[str, EngineScenario] = {
+    "order": EngineScenario(programs=[toy(order)], inputs=[hears()], check=check_effects("charge")),
+    "branches": EngineScenario(
+        programs=[toy(branches)], inputs=[hears(), hears("more")], check=check_effects("notify")
     ),
-    "question": Scenario(
+    "question": EngineScenario(
         programs=[toy(asks_owner)],
-        comes=[hears(), press("yes", "may I")],
-        check=calls_kept("delete"),
-        phases=2,
+        inputs=[hears(), press("yes", "may I")],
+        check=check_effects("delete"),
+        last_phase=1,
     ),
-    "deadline": Scenario(
-        programs=[toy(asks_in_vain)], comes=[hears()], check=calls_kept("left alone"), phases=2
+    "deadline": EngineScenario(
+        programs=[toy(asks_in_vain)],
+        inputs=[hears()],
+        check=check_effects("left alone"),
+        last_phase=1,
     ),
-    "sleep": Scenario(programs=[toy(sleeps)], comes=[hears()], check=calls_kept("before", "after"), phases=2),
-    "set right": Scenario(
-        programs=[toy(sleeps)], comes=[hears()], check=calls_kept("before", "after"), phases=3, ahead=[86_400]
+    "sleep": EngineScenario(
+        programs=[toy(sleeps)],
+        inputs=[hears()],
+        check=check_effects("before", "after"),
+        last_phase=1,
     ),
-    "expected": Scenario(
+    "set right": EngineScenario(
+        programs=[toy(sleeps)],
+        inputs=[hears()],
+        check=check_effects("before", "after"),
+        last_phase=2,
+        ahead=[86_400],
+    ),
+    "expected": EngineScenario(
         programs=[toy(expects)],
-        comes=[hears(), hears("coffee", "ann"), hears("tea", "ann", phase=1)],
-        check=calls_kept("1 came"),
-        phases=2,
+        inputs=[hears(), hears("coffee", "ann"), hears("tea", "ann", phase=1)],
+        check=check_effects("1 came"),
+        last_phase=1,
     ),
-    "family": Scenario(programs=[toy(family)], comes=[hears()], check=calls_kept("sum"), phases=2),
-    "pieces": Scenario(programs=[toy(pieces)], comes=[hears()], check=done_once()),
-    "letters": Scenario(programs=[toy(letters)], comes=[hears(thread="ann")], check=calls_kept("bob heard")),
-    "received late": Scenario(programs=[toy(hears_late)], comes=[hears()], check=calls_kept("heard-2")),
-    "looks up": Scenario(programs=[toy(looks_up)], comes=[hears()], check=in_order),
-    "outage": Scenario(programs=[Weathers], comes=[hears()], check=weathered),
-    "reminded": Scenario(
+    "family": EngineScenario(
+        programs=[toy(family)], inputs=[hears()], check=check_effects("sum"), last_phase=1
+    ),
+    "pieces": EngineScenario(programs=[toy(pieces)], inputs=[hears()], check=check_done_once()),
+    "letters": EngineScenario(
+        programs=[toy(letters)], inputs=[hears(thread="ann")], check=check_effects("bob heard")
+    ),
+    "received late": EngineScenario(
+        programs=[toy(hears_late)], inputs=[hears()], check=check_effects("heard-2")
+    ),
+    "looks up": EngineScenario(programs=[toy(looks_up)], inputs=[hears()], check=check_order),
+    "outage": EngineScenario(programs=[OutageToy], inputs=[hears()], check=check_outage),
+    "reminded": EngineScenario(
         programs=[toy(reminded)],
-        comes=[hears()],
-        check=calls_kept("promised", "reminded of tea"),
-        phases=2,
+        inputs=[hears()],
+        check=check_effects("promised", "reminded of tea"),
+        last_phase=1,
     ),
 }

@@ -1,4 +1,4 @@
-"""Lives of the core, forked with all imports done and no open files."""
+"""Worker run of the core, with a world of files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from daemon.lifetime import in_background
 from daemon.mind.steps import STEP_TEXTS
 from daemon.settings.limits import PERSON, THREAD, TURN
 from daemon.slack.incoming import BotIdentity
-from daemon.slack.incoming import SlackMessage as Shown
+from daemon.slack.incoming import SlackMessage as ShownMessage
 from daemon.slack.message_policy import resolve_thread
 from daemon.turn.history import ThreadHistories
 from daemon.turn.input_policy import DELIBERATION_PROCESS
@@ -44,12 +44,14 @@ from daemon.turn.prompt_files import PromptFiles
 from daemon.turn.soul_program import SoulProgram, watch_long_waits
 from daemon.turn.turn import Process, TurnDependencies
 from daemon.turn.usage_limits import DailyBudget, LimitChecker
-from tests.core.living import PAUSE, asleep, begin, end_programs, life_of, living
-from tests.core.living_checks import check_folds
-from tests.core.outside import LOST, Event, FileModel, FileSlack, PhaseClock
-from tests.core.readers import READINGS
-from tests.core.scenario import Scenario
-from tests.lives import MortalWriter, ended, fork, lives_in, note, read
+from tests.core.file_world import LOST, CoreInput, FileModel, FileSlack, PhaseClock
+from tests.core.inner_life import PAUSE, begin_inner_life, end_programs, is_asleep, make_life, scripted_life
+from tests.core.inner_life_checks import check_projections
+from tests.core.reading_processes import READINGS
+from tests.core.scenario import CoreScenario
+from tests.crashes.json_lines import append_line, read_lines
+from tests.crashes.kill_points import CrashingWriter
+from tests.crashes.worker_runs import count_runs, fork
 from tests.machine import MEMORY, folder
 from tests.made_before import make_before_a_fork
 from tests.texts import copied
@@ -68,8 +70,8 @@ MANY_TICKS = 60
 ROOT = Path(__file__).resolve().parents[2]
 
 
-class People:
-    """Senders that retry until the journal has their event."""
+class InputSender:
+    """Senders that retry until the journal has their input."""
 
     def __init__(self, home: Path, journal: Journal, *, abroad: bool) -> None:
         self._home = home
@@ -77,13 +79,13 @@ class People:
         self._abroad = abroad
         """True if nobody knows who can read it."""
 
-    async def send(self, events: Sequence[Event]) -> list[str]:
-        """Return threads with news that no other daemon brought."""
-        acked = read(self._home / "acks.jsonl")
+    async def send(self, events: Sequence[CoreInput]) -> list[str]:
+        """Return threads with news that no other worker brought."""
+        acked = read_lines(self._home / "acks.jsonl")
         threads = [await self._send(event) for event in events if event.ts not in acked]
         return [thread for thread in threads if thread]
 
-    async def _send(self, event: Event) -> str:
+    async def _send(self, event: CoreInput) -> str:
         where = self._where(event)
         opens = f"thread:T:{event.thread}:{where.ts}"
         key = f"{'heard' if event.heard else 'msg'}:T:{event.thread}:{event.ts}"
@@ -99,10 +101,10 @@ class People:
         else:
             opened, _ = await self._journal.open_with(opens, where, said, first_key=key, author=event.user)
             thread = opened.thread
-        note(self._home / "acks.jsonl", event.ts)
+        append_line(self._home / "acks.jsonl", event.ts)
         return thread
 
-    def _where(self, event: Event) -> ConversationOpened:
+    def _where(self, event: CoreInput) -> ConversationOpened:
         place = "channel" if event.heard else "dm"
         is_known = bool(event.root) or not self._abroad
         return ConversationOpened(
@@ -116,7 +118,7 @@ class People:
             called_by="",
         )
 
-    def _said(self, event: Event, thread: str) -> PersonMessage:
+    def _said(self, event: CoreInput, thread: str) -> PersonMessage:
         said: dict[str, Any] = {"user": event.user, "name": "Alice", "text": event.text, "ts": event.ts}
         if event.edits:
             return OverheardMessage(**{**said, "ts": event.edits}, note="edited")
@@ -131,8 +133,8 @@ class People:
         return IncomingMessage(**said, address=event.address)
 
 
-def _shown(event: Event) -> Shown:
-    return Shown(
+def _shown(event: CoreInput) -> ShownMessage:
+    return ShownMessage(
         channel=event.thread,
         kind="dm",
         ts=event.ts,
@@ -146,17 +148,17 @@ def _shown(event: Event) -> Shown:
     )
 
 
-async def live(home: Path, scenario: Scenario, phase: int, *, replays: bool) -> None:
-    """Run until nothing is left; `replays`: executions run again after each step."""
+async def work(home: Path, scenario: CoreScenario, phase: int, *, replays: bool) -> None:
+    """Work until nothing is left; `replays`: executions run again after each step."""
     clock = PhaseClock(phase)
     async with AsyncExitStack() as stack:
         journal = await stack.enter_async_context(
-            Journal(home / "journal.db", clock, SOUL_KINDS, MortalWriter)
+            Journal(home / "journal.db", clock, SOUL_KINDS, CrashingWriter)
         )
-        people = People(home, journal, abroad=not scenario.plan)
+        sender = InputSender(home, journal, abroad=not scenario.plan)
 
-        async def interrupt(events: Sequence[Event]) -> bool:
-            threads = await people.send(events)
+        async def interrupt(events: Sequence[CoreInput]) -> bool:
+            threads = await sender.send(events)
             for thread in threads:
                 worker.wake(thread)
             return bool(threads)
@@ -165,16 +167,16 @@ async def live(home: Path, scenario: Scenario, phase: int, *, replays: bool) -> 
         if scenario.plan:
             clock.not_before(journal.entry(journal.last_seq_of_all()).at)
             within = stack.enter_context(ExitStack())
-            rewritten = scenario.restarts and lives_in(home) > 1
-            life = life_of(journal, clock, within, rewritten=rewritten)
+            rewritten = scenario.restarts and count_runs(home) > 1
+            life = make_life(journal, clock, within, rewritten=rewritten)
             processes = bind_processes(
                 {**processes, INNER_LIFE: PROCESSES[INNER_LIFE]}, ProcessDependencies(life=life)
             )
         model = FileModel(
             home=home,
             journal=journal,
-            script=living(journal, scenario.plan) if scenario.plan else scenario.script,
-            events=scenario.events,
+            script=scripted_life(journal, scenario.plan) if scenario.plan else scenario.script,
+            inputs=scenario.inputs,
             deliver=interrupt,
             price=scenario.price,
             clock=clock,
@@ -182,31 +184,31 @@ async def live(home: Path, scenario: Scenario, phase: int, *, replays: bool) -> 
             thinks_for=scenario.thinks_for,
             sees_all=scenario.sees_all,
         )
-        world = world_of(home, scenario, journal, clock, model, processes)
+        world = turn_dependencies(home, scenario, journal, clock, model, processes)
         if scenario.thinks_for:
             await stack.enter_async_context(in_background(watch_long_waits(world)))
-        asked = len(read(home / "llm.jsonl"))
-        await people.send([e for e in scenario.events if e.phase <= phase and e.during <= asked])
+        asked = len(read_lines(home / "llm.jsonl"))
+        await sender.send([e for e in scenario.inputs if e.phase <= phase and e.during <= asked])
         if scenario.plan:
             await end_programs(journal, clock)
-            await begin(journal)
+            await begin_inner_life(journal)
         async with Worker(journal, clock, SoulProgram(world), grace=5.0, replays_always=replays) as worker:
-            await quiet(journal, worker, clock)
+            await wait_until_quiet(journal, worker, clock)
             for _ in range(MANY_TICKS if scenario.plan else 0):
-                if asleep(journal) or worker.has_lost(INNER):
+                if is_asleep(journal) or worker.has_lost(INNER):
                     break
                 await clock.go_on(PAUSE)
                 await end_programs(journal, clock)
-                await quiet(journal, worker, clock)
+                await wait_until_quiet(journal, worker, clock)
             for thread in filter(worker.has_lost, journal.busy_threads()):
-                note(home / LOST, thread)
+                append_line(home / LOST, thread)
         if scenario.plan:
-            await check_folds(journal, life.state)
+            await check_projections(journal, life.state)
 
 
-def world_of(
+def turn_dependencies(
     home: Path,
-    scenario: Scenario,
+    scenario: CoreScenario,
     journal: Journal,
     clock: PhaseClock,
     model: FileModel,
@@ -237,7 +239,7 @@ def world_of(
     )
 
 
-async def quiet(journal: Journal, worker: Worker, clock: PhaseClock) -> None:
+async def wait_until_quiet(journal: Journal, worker: Worker, clock: PhaseClock) -> None:
     """Wait until no thread is busy; time passes while all rest."""
     while True:
         await worker.wait_until_idle()
@@ -248,16 +250,17 @@ async def quiet(journal: Journal, worker: Worker, clock: PhaseClock) -> None:
 
 
 @contextlib.contextmanager
-def home_for(name: str) -> Iterator[Path]:
+def open_home(name: str) -> Iterator[Path]:
     """Yield a home with recorded prompts."""
     with folder(name) as path:
         home = path / "home"
-        shutil.copytree(warm(), home)
+        shutil.copytree(warm_home(), home)
         yield home
 
 
 @functools.cache
-def warm() -> Path:
+def warm_home() -> Path:
+    """Return the template of homes."""
     home = Path(tempfile.mkdtemp(prefix="warm-", dir=MEMORY))
     atexit.register(shutil.rmtree, home, ignore_errors=True)
     copied(home / "texts")
@@ -269,5 +272,5 @@ def warm() -> Path:
                 home / "texts", journal, prompt_catalogue(PROCESSES.values(), STEP_TEXTS)
             ).current_set()
 
-    assert ended(fork(read_texts)) == 0
+    assert fork(read_texts).wait() == 0
     return home

@@ -1,4 +1,4 @@
-"""Two daemons on a journal, one an entry late."""
+"""Split brain: two workers on a journal, one an entry late."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 from daemon.engine.journal.journal import Journal
 from daemon.engine.kinds import TurnEnded, WorkerStopped
 from daemon.kinds import SOUL_KINDS, IncomingMessage, SoulTurnBegan
-from tests.core.checks import finished
-from tests.core.outside import LOST, PhaseClock
-from tests.lives import note
+from tests.core.checks import unfinished_work
+from tests.core.file_world import LOST, PhaseClock
+from tests.crashes.json_lines import append_line
 
 SAID = IncomingMessage(user="U1", name="Alice", text="Hello", ts="1.0", address="dm")
 TURN = SoulTurnBegan(execution="t@1", process="conversation", texts="", inputs=(1,))
@@ -21,14 +21,14 @@ def test_what_came_when_whoever_had_its_thread_had_ended_is_left_to_the_next_lif
         home = tmp_path / f"{ended}-{other}"
         home.mkdir()
         if other != 2:
-            note(home / LOST, "t")
+            append_line(home / LOST, "t")
         asyncio.run(come_late(home, [other, 2], ended))
-        assert bool(finished(home)) is left
+        assert bool(unfinished_work(home)) is left
 
 
-async def come_late(home: Path, lives: list[int], ended: int | None) -> None:
+async def come_late(home: Path, runs: list[int], ended: int | None) -> None:
     async with Journal(home / "journal.db", PhaseClock(0), SOUL_KINDS) as journal:
-        for number, life in enumerate(lives):
+        for number, life in enumerate(runs):
             said, _ = await journal.append("t", SAID, key=f"said-{number}", author="U1")
             turn = f"t@{said.seq}"
             began = SoulTurnBegan(

@@ -28,8 +28,8 @@ from daemon.kinds import (
     UnpromptedMessage,
 )
 from daemon.knowledge.visibility import PUBLIC
-from tests.core.outside import PhaseClock
-from tests.lives import read
+from tests.core.file_world import PhaseClock
+from tests.crashes.json_lines import read_lines
 
 STILL = ("journal", "_folding", "_views", "_words", "_upto", "_whole", "folded", "_as_of", "_paid")
 """Attributes that are no content of a projection."""
@@ -43,7 +43,7 @@ def inner_waits(journal: Journal) -> set[int]:
 # Projections
 
 
-async def check_folds(journal: Journal, lived: InnerLifeState) -> None:
+async def check_projections(journal: Journal, lived: InnerLifeState) -> None:
     """Compare projections with rebuilt ones at several ticks."""
     ticks = [entry.event.tick for entry in journal.thread_entries(INNER, TickLogged)]
     now = journal.last_seq_of_all() + 1
@@ -74,7 +74,7 @@ def held(value: object) -> Any:
 # Ticks and commands
 
 
-def lived_well(home: Path, steps: int) -> None:
+def check_inner_life(home: Path, steps: int) -> None:
     """Check steps, one log line a tick, one run a command, one wait."""
 
     async def check() -> None:
@@ -165,7 +165,7 @@ def _check_messages(journal: Journal) -> None:
 
 
 def _check_prompts(journal: Journal, home: Path) -> None:
-    for line in read(home / "llm.jsonl"):
+    for line in read_lines(home / "llm.jsonl"):
         shown = str(line["trailing"])
         if "SECRET" in shown and "in view: " in shown:
             assert re.search(r"in view: .*\(sess-", shown), "a secret is shown where it may not be known"

@@ -1,6 +1,6 @@
 """Journal of an older version with every kind of wait, for newer code.
 
-`python -m tests.core.upheld` writes it if missing.
+`python -m tests.core.older_version` writes it if missing.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from daemon.turn.questions import ask
 from daemon.turn.recall import entry_as_memory
 from daemon.turn.speech import say
 from daemon.turn.turn import Process
-from tests.core.harness import SOUL
-from tests.core.lives import home_for
-from tests.core.outside import PhaseClock, echo
-from tests.core.scenario import Scenario, dm
-from tests.core.thinkers import branching
-from tests.core.waiting import pressed
+from tests.core.file_world import PhaseClock, echo
+from tests.core.harness import CoreTrial
+from tests.core.open_thought_scripts import branching
+from tests.core.scenario import CoreScenario, dm
+from tests.core.waiting_scenarios import pressed
+from tests.core.worker_run import open_home
+from tests.crashes.json_lines import append_line
 from tests.engine.golden import as_line
-from tests.lives import note
 
 FOLDER = Path(__file__).parent / "golden"
 JOURNAL, SLACK = FOLDER / "upheld.jsonl", FOLDER / "upheld-slack.jsonl"
@@ -45,7 +45,7 @@ def processes(home: Path) -> Mapping[str, Process]:
     """Return a process that asks, publishes with approval, or converses."""
 
     async def publish(_context: ActionContext, _args: object) -> str:
-        note(home / "effects.jsonl", "published")
+        append_line(home / "effects.jsonl", "published")
         return "it is published"
 
     action = ActionDefinition(
@@ -92,8 +92,8 @@ def away(seen: str, calls: int) -> ModelReply:
     return answers(seen, calls)
 
 
-BEFORE = Scenario(
-    events=[
+BEFORE = CoreScenario(
+    inputs=[
         dm(1, "hello", thread="ended"),
         dm(2, "the ferry?", thread="asked"),
         dm(3, "publish it", thread="approved"),
@@ -105,8 +105,8 @@ BEFORE = Scenario(
     processes=processes,
     sees_all=True,
 )
-AFTER = Scenario(
-    events=[
+AFTER = CoreScenario(
+    inputs=[
         dm(6, "the first", thread="asked", phase=2),
         pressed(7, "approve", phase=2, thread="approved"),
         dm(8, "enough", thread="open", phase=2),
@@ -128,10 +128,9 @@ async def _mark(home: Path) -> None:
 
 def write() -> None:
     """Run until all conversations wait; keep journal and Slack file."""
-    with home_for("upheld") as home:
+    with open_home("upheld") as home:
         asyncio.run(_mark(home))
-        for phase in range(BEFORE.phases):
-            assert SOUL.life(home, BEFORE, phase) == 0
+        assert CoreTrial(home, BEFORE).run_phases(range(BEFORE.phases)) is None
         with open_reader(home / "journal.db", SOUL_KINDS) as journal:
             lines = [as_line(journal.kinds.dump(one.event), one) for one in journal.entries_since(0, 100_000)]
         JOURNAL.write_text("".join(f"{line}\n" for line in lines))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.core.minds import reworded, rewritten
-from tests.core.scenario import Scenario, dm
-from tests.core.seekers import asking_anew, moving
-from tests.core.waiting import CUT
+from tests.core.asking_processes import asking_anew, moving
+from tests.core.scenario import CoreScenario, dm
+from tests.core.unusual_processes import reworded, rewritten
+from tests.core.waiting_scenarios import CUT
 
 BEGUN = (
     ["You said: hi"],
@@ -16,9 +16,9 @@ BEGUN = (
 )
 ASKED = (["You said: hi"], ["You said: hi", "Which one?"], ["You said: hi", "Which one? …"])
 """Texts before `process-gone` continues without its process."""
-NEW_CODE: Mapping[str, Scenario] = {
-    "new-code": Scenario(
-        events=[dm(1, "hi")],
+NEW_CODE: Mapping[str, CoreScenario] = {
+    "new-code": CoreScenario(
+        inputs=[dm(1, "hi")],
         endings=[
             ["You said: hi"],
             ["You said: after a break: hi"],
@@ -27,10 +27,10 @@ NEW_CODE: Mapping[str, Scenario] = {
         ],
         processes=rewritten,
         restarts=True,
-        stutters=(13, 17, 19, 20, 23),  # 19 and 20 cut the new text
+        kill_intervals=(13, 17, 19, 20, 23),  # 19 and 20 cut the new text
     ),
-    "new-prompt": Scenario(
-        events=[dm(1, "hi")],
+    "new-prompt": CoreScenario(
+        inputs=[dm(1, "hi")],
         endings=[
             ["You said: hi"],
             ["You said: after a break: hi"],
@@ -40,8 +40,8 @@ NEW_CODE: Mapping[str, Scenario] = {
         processes=reworded,
         restarts=True,
     ),
-    "asked-new-code": Scenario(
-        events=[dm(1, "one"), dm(2, "two", phase=1), dm(3, "three", phase=2), dm(4, "four", phase=3)],
+    "asked-new-code": CoreScenario(
+        inputs=[dm(1, "one"), dm(2, "two", phase=1), dm(3, "three", phase=2), dm(4, "four", phase=3)],
         endings=[
             ["Which one?", "How many?", "So: two, three", "Which one?"],
             ["Which one? …", "Which one?", "How many?", "So: two, three", "Which one?"],
@@ -49,8 +49,8 @@ NEW_CODE: Mapping[str, Scenario] = {
         processes=asking_anew,
         restarts=True,
     ),
-    "process-gone": Scenario(
-        events=[dm(1, "hi"), dm(2, "two", during=1), dm(3, "three", phase=1)],
+    "process-gone": CoreScenario(
+        inputs=[dm(1, "hi"), dm(2, "two", during=1), dm(3, "three", phase=1)],
         endings=[
             ["You said: hi", "Which one?", "You said: after a break: two, three"],
             *([*begun, "You said: two", "You said: three"] for begun in BEGUN),

@@ -1,4 +1,4 @@
-"""Event that holds back a model's answer."""
+"""Event that holds back a model's reply."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Literal
 
 
-class Rest(asyncio.Event):
+class ReplyHold(asyncio.Event):
     """Event whose cause starts when somebody waits."""
 
     def __init__(self, happen: Callable[[], Awaitable[None]]) -> None:

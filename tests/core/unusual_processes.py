@@ -27,8 +27,10 @@ from daemon.turn.plan_card import show_plan
 from daemon.turn.recall import entry_as_memory
 from daemon.turn.speech import say, start_speech
 from daemon.turn.turn import Process
-from tests.core.outside import FileEarlier, echo, said
-from tests.lives import Boundary, lives_in, note, read
+from tests.core.file_world import FileEarlier, echo, said
+from tests.crashes.json_lines import append_line, read_lines
+from tests.crashes.kill_points import KillPoint
+from tests.crashes.worker_runs import count_runs
 
 
 def acting(home: Path) -> Mapping[str, Process]:
@@ -37,15 +39,15 @@ def acting(home: Path) -> Mapping[str, Process]:
 
 
 def acting_anew(home: Path) -> Mapping[str, Process]:
-    """Change its arguments in later lives."""
-    return _deleting(home, {} if lives_in(home) == 1 else {"how": "thoroughly"})
+    """Change its arguments in later runs."""
+    return _deleting(home, {} if count_runs(home) == 1 else {"how": "thoroughly"})
 
 
 def _deleting(home: Path, args: Mapping[str, str]) -> Mapping[str, Process]:
     async def delete() -> str:
-        Boundary.reach()
-        note(home / "effects.jsonl", "deleted")
-        Boundary.reach()
+        KillPoint.reach()
+        append_line(home / "effects.jsonl", "deleted")
+        KillPoint.reach()
         return "deleted"
 
     async def conversation(turn: Turn) -> WorkingMemory:
@@ -63,7 +65,7 @@ def looking(_home: Path) -> Mapping[str, Process]:
     """Run a repeatable effect."""
 
     async def look() -> str:
-        Boundary.reach()
+        KillPoint.reach()
         return "seen"
 
     async def conversation(turn: Turn) -> WorkingMemory:
@@ -98,7 +100,7 @@ def stubborn(home: Path) -> Mapping[str, Process]:
     """Fail in the effect, each time."""
 
     async def fail() -> str:
-        note(home / "wrong.jsonl", "tried")
+        append_line(home / "wrong.jsonl", "tried")
         raise LookupError("stubborn")
 
     async def conversation(turn: Turn) -> WorkingMemory:
@@ -112,7 +114,7 @@ def poisonous(home: Path) -> Mapping[str, Process]:
 
     async def conversation(turn: Turn) -> WorkingMemory:
         await turn.record(MemoryNote(text="this will go wrong"))
-        note(home / "wrong.jsonl", turn.thread)
+        append_line(home / "wrong.jsonl", turn.thread)
         raise LookupError("poison")
 
     return {"conversation": conversation}
@@ -150,7 +152,7 @@ def stammering(_home: Path) -> Mapping[str, Process]:
     return {"conversation": conversation}
 
 
-def ended_as_failed(home: Path) -> None:
+def check_ended_as_failed(home: Path) -> None:
     with contextlib.closing(sqlite3.connect(home / "journal.db")) as database:
         rows = database.execute("select body from entry where kind = 'turn-ended'").fetchall()
     outcomes = [json.loads(body)["outcome"] for (body,) in rows]
@@ -219,9 +221,9 @@ def brief(seen: str, calls: int) -> ModelReply:
     return said(BRIEF)
 
 
-def given_up(home: Path) -> None:
-    tried = len(read(home / "wrong.jsonl"))
-    assert tried <= 6 + lives_in(home), f"a poisonous message was tried {tried} times"
+def check_given_up(home: Path) -> None:
+    tried = len(read_lines(home / "wrong.jsonl"))
+    assert tried <= 6 + count_runs(home), f"a poisonous message was tried {tried} times"
 
 
 def deciding(_home: Path) -> Mapping[str, Process]:
@@ -255,23 +257,23 @@ def going(_last: str, _calls: int) -> ModelReply:
 
 
 def rewritten(home: Path) -> Mapping[str, Process]:
-    """Ask differently in later lives."""
+    """Ask differently in later runs."""
 
     async def conversation(turn: Turn) -> WorkingMemory:
         return (await converse(turn, COGNITIVE_STEPS, "Be brief.")).memory
 
-    return PROCESSES if lives_in(home) == 1 else {"conversation": conversation, "greeting": conversation}
+    return PROCESSES if count_runs(home) == 1 else {"conversation": conversation, "greeting": conversation}
 
 
 def reworded(home: Path) -> Mapping[str, Process]:
-    """Greet with another prompt in later lives."""
+    """Greet with another prompt in later runs."""
 
     async def greeting(turn: Turn) -> Transition:
         await claim_newcomers(turn)
         said = await converse(turn, GREETING_STEPS, "Be brief.")
         return Transition(to="conversation", memory=said.memory)
 
-    return PROCESSES if lives_in(home) == 1 else {**PROCESSES, "greeting": greeting}
+    return PROCESSES if count_runs(home) == 1 else {**PROCESSES, "greeting": greeting}
 
 
 def planned(condition: str, done: int) -> PlanChanged:
@@ -293,8 +295,8 @@ def planning(_home: Path) -> Mapping[str, Process]:
 
 
 def replanning(home: Path) -> Mapping[str, Process]:
-    """Change the plan in later lives."""
-    condition = "all is told" if lives_in(home) == 1 else "nothing is left"
+    """Change the plan in later runs."""
+    condition = "all is told" if count_runs(home) == 1 else "nothing is left"
 
     async def conversation(turn: Turn) -> WorkingMemory:
         restarted = "<note>" in str(turn.memory.conversation)
@@ -332,5 +334,5 @@ def departing(_home: Path) -> Mapping[str, Process]:
     return {"conversation": conversation, "planning": plan}
 
 
-def once_effect(home: Path) -> None:
-    assert len(read(home / "effects.jsonl")) <= 1, "effect doubled"
+def check_single_effect(home: Path) -> None:
+    assert len(read_lines(home / "effects.jsonl")) <= 1, "effect doubled"

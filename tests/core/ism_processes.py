@@ -20,9 +20,10 @@ from daemon.process import Transition, Turn
 from daemon.processes.problem_solving import NAME
 from daemon.prompts.prompt_catalogue import PLAYBOOK_FOLDER, parse_playbook
 from daemon.turn.turn import Process
-from tests.core.minds import once_effect
-from tests.core.outside import PhaseClock, echo
-from tests.lives import Boundary, note, read
+from tests.core.file_world import PhaseClock, echo
+from tests.core.unusual_processes import check_single_effect
+from tests.crashes.json_lines import append_line, read_lines
+from tests.crashes.kill_points import KillPoint
 
 ROUNDS = 8
 
@@ -37,9 +38,9 @@ def running(home: Path) -> Mapping[str, Process]:
     """Look up twice, delete irreversibly, look up once more."""
 
     async def look(_run: AnyRun, args: What) -> str:
-        note(home / "looks.jsonl", args.what)
-        Boundary.reach()
-        return f"seen {args.what}, the {len(read(home / 'looks.jsonl'))}th"
+        append_line(home / "looks.jsonl", args.what)
+        KillPoint.reach()
+        return f"seen {args.what}, the {len(read_lines(home / 'looks.jsonl'))}th"
 
     async def delete(run: AnyRun, _args: object) -> str:
         assert isinstance(run.turn, Turn)
@@ -48,8 +49,8 @@ def running(home: Path) -> Mapping[str, Process]:
         done = [entry.event.name for entry in of_kind(ActionObserved, known)]
         if "Delete" not in begun or sorted(begun) != sorted(["Delete", *done]):
             raise SystemExit(f"the world sees what is not on disk: {begun} were begun, {done} done")
-        note(home / "effects.jsonl", "deleted")
-        Boundary.reach()
+        append_line(home / "effects.jsonl", "deleted")
+        KillPoint.reach()
         return "deleted"
 
     actions = [
@@ -65,9 +66,9 @@ def running(home: Path) -> Mapping[str, Process]:
     return {"conversation": conversation}
 
 
-def ran_well(home: Path) -> None:
+def check_ism_run(home: Path) -> None:
     """Check one deletion, and that choices name all that the chooser was told."""
-    once_effect(home)
+    check_single_effect(home)
     asyncio.run(_check_told(home))
 
 

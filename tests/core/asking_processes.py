@@ -20,9 +20,11 @@ from daemon.turn.questions import ask
 from daemon.turn.recall import entry_as_memory
 from daemon.turn.speech import say
 from daemon.turn.turn import Process
-from tests.core.minds import rewritten
-from tests.core.outside import LEARN, echo, said
-from tests.lives import Boundary, lives_in, note
+from tests.core.file_world import LEARN, echo, said
+from tests.core.unusual_processes import rewritten
+from tests.crashes.json_lines import append_line
+from tests.crashes.kill_points import KillPoint
+from tests.crashes.worker_runs import count_runs
 
 ROUNDS = 3
 MAY_I = f"May I? It would be gone for good: {'the whole of it, ' * 20}and more."
@@ -82,9 +84,9 @@ def careful(home: Path) -> Mapping[str, Process]:
     """Act with an owner's approval."""
 
     async def delete() -> str:
-        Boundary.reach()
-        note(home / "effects.jsonl", "deleted")
-        Boundary.reach()
+        KillPoint.reach()
+        append_line(home / "effects.jsonl", "deleted")
+        KillPoint.reach()
         return "deleted"
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
@@ -129,8 +131,8 @@ def asking(_home: Path) -> Mapping[str, Process]:
 
 
 def asking_anew(home: Path) -> Mapping[str, Process]:
-    """Change the prompt in later lives."""
-    if lives_in(home) == 1:
+    """Change the prompt in later runs."""
+    if count_runs(home) == 1:
         return asking(home)
     return _asking_after([Memory(role="user", content="Be brief.")])
 
@@ -152,12 +154,12 @@ def _asking_after(told: Sequence[Memory]) -> Mapping[str, Process]:
 
 
 def moving(home: Path) -> Mapping[str, Process]:
-    """Move to a process that later lives lack."""
+    """Move to a process that later runs lack."""
 
     async def conversation(turn: Turn) -> WorkingMemory | Transition:
         return Transition(to="moved", memory=(await converse(turn, COGNITIVE_STEPS)).memory)
 
-    moved = {"moved": asking(home)["conversation"]} if lives_in(home) == 1 else {}
+    moved = {"moved": asking(home)["conversation"]} if count_runs(home) == 1 else {}
     return {**PROCESSES, "conversation": conversation, **moved}
 
 
@@ -182,8 +184,8 @@ def remembering(_home: Path) -> Mapping[str, Process]:
 
 
 def remembering_anew(home: Path) -> Mapping[str, Process]:
-    """Change its prompts in later lives."""
-    if lives_in(home) == 1:
+    """Change its prompts in later runs."""
+    if count_runs(home) == 1:
         return remembering(home)
     return _remembering(rewritten(home)["conversation"], f"{LEARN} Be brief.")
 

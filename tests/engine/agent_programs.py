@@ -10,11 +10,11 @@ from typing import Any
 from daemon.engine.context import Context
 from daemon.engine.event import Entry
 from daemon.engine.kinds import AnswerAwaited, CancelRequest, EntryMatch, StepResult, WaitEnded
-from tests.engine.scenario import Check, Comes, Pressed, Said, Scenario, World
-from tests.engine.toys import call, calls_kept, do, hears, press, texts, toy
+from tests.engine.scenario import Check, EffectFile, EngineInput, EngineScenario, Pressed, Said
+from tests.engine.toy_programs import call, check_effects, do, hears, press, texts, toy
 
 
-async def talks_to_itself(ctx: Context, world: World) -> None:
+async def talks_to_itself(ctx: Context, world: EffectFile) -> None:
     """Send a message to itself per step; the second asks."""
     steps = [text for text in texts(ctx) if text.startswith("step")]
     for text in texts(ctx):
@@ -31,7 +31,7 @@ async def talks_to_itself(ctx: Context, world: World) -> None:
             await ctx.send("next", "t", Said(text=f"step {number + 1}"))
 
 
-async def branches_out(ctx: Context, world: World) -> None:
+async def branches_out(ctx: Context, world: EffectFile) -> None:
     """Join two of three branches, and stop the third."""
     if any(isinstance(entry.event, CancelRequest) for entry in ctx.execution.inputs):
         await ctx.end_thread(status="cancelled")
@@ -50,7 +50,7 @@ async def branches_out(ctx: Context, world: World) -> None:
     await do(ctx, world, f"slow-{last.status}")
 
 
-async def reads_all(ctx: Context, world: World) -> None:
+async def reads_all(ctx: Context, world: EffectFile) -> None:
     """Make a hundred concurrent sub-calls."""
 
     def one(number: int) -> tuple[Context, Callable[[Context], Awaitable[int]]]:
@@ -68,7 +68,7 @@ async def reads_all(ctx: Context, world: World) -> None:
     await do(ctx, world, f"sum-{sum(squares)}")
 
 
-async def ticks(ctx: Context, world: World) -> None:
+async def ticks(ctx: Context, world: EffectFile) -> None:
     """Set the timer of the next tick in each tick."""
     notes = [entry.event.note for entry in ctx.execution.inputs if isinstance(entry.event, WaitEnded)]
     number = notes[0] if notes else 1
@@ -77,7 +77,7 @@ async def ticks(ctx: Context, world: World) -> None:
         await ctx.watch(within=600, note=number + 1)
 
 
-async def asks_by_its_parent(ctx: Context, world: World) -> None:
+async def asks_by_its_parent(ctx: Context, world: EffectFile) -> None:
     """Ask a question through the root, since a child has no person."""
     if ctx.execution.parent_thread:
         if texts(ctx) == ["delete it"]:
@@ -97,42 +97,43 @@ async def asks_by_its_parent(ctx: Context, world: World) -> None:
                 await ctx.send("grant", text.split()[1], Said(text="granted"))
 
 
-def paid_once(name: str) -> Check:
+def check_paid_once(name: str) -> Check:
     """Check a hundred recorded answers and one sum."""
 
-    def check(world: World, entries: Sequence[Entry[Any]]) -> str | None:
+    def check(world: EffectFile, entries: Sequence[Entry[Any]]) -> None:
         answers = Counter(entry.key for entry in entries if entry.key.endswith("/ask#1"))
-        if len(answers) != 100:
-            return f"{len(answers)} answers"
-        return calls_kept(name)(world, entries)
+        assert len(answers) == 100, f"{len(answers)} answers"
+        check_effects(name)(world, entries)
 
     return check
 
 
-MINDS: dict[str, Scenario] = {
-    "self-calls": Scenario(
+AGENT_SCENARIOS: dict[str, EngineScenario] = {
+    "self-calls": EngineScenario(
         programs=[toy(talks_to_itself)],
-        comes=[hears(), hears("faster", phase=1), press("yes", "shall I go on")],
-        check=calls_kept("hear-go", "hear-faster", "step-1", "step-2", "step-3"),
-        phases=2,
+        inputs=[hears(), hears("faster", phase=1), press("yes", "shall I go on")],
+        check=check_effects("hear-go", "hear-faster", "step-1", "step-2", "step-3"),
+        last_phase=1,
     ),
-    "three branches": Scenario(
+    "three branches": EngineScenario(
         programs=[toy(branches_out)],
-        comes=[hears()],
-        check=calls_kept("sum", "slow-cancelled"),
-        phases=2,
+        inputs=[hears()],
+        check=check_effects("sum", "slow-cancelled"),
+        last_phase=1,
     ),
-    "a hundred": Scenario(programs=[toy(reads_all)], comes=[hears()], check=paid_once("sum-328350")),
-    "ticks": Scenario(
+    "a hundred": EngineScenario(
+        programs=[toy(reads_all)], inputs=[hears()], check=check_paid_once("sum-328350")
+    ),
+    "ticks": EngineScenario(
         programs=[toy(ticks)],
-        comes=[Comes(thread="inner", event=Said(text="begin"))],
-        check=calls_kept("tick-1", "tick-2", "tick-3"),
-        phases=3,
+        inputs=[EngineInput(thread="inner", event=Said(text="begin"))],
+        check=check_effects("tick-1", "tick-2", "tick-3"),
+        last_phase=2,
     ),
-    "approval": Scenario(
+    "approval": EngineScenario(
         programs=[toy(asks_by_its_parent)],
-        comes=[hears(), press("yes", "may it")],
-        check=calls_kept("delete", "tell"),
-        phases=2,
+        inputs=[hears(), press("yes", "may it")],
+        check=check_effects("delete", "tell"),
+        last_phase=1,
     ),
 }

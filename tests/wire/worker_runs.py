@@ -1,4 +1,4 @@
-"""Daemons as processes, forked with all imports done and nothing open."""
+"""Worker runs over the wire: whole daemons, forked with all imports done and nothing open."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import functools
 import gc
 import os
 import shutil
-import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -27,49 +26,45 @@ from daemon.kinds import SOUL_KINDS, GrowingMessageSeen
 from daemon.lifetime import run_until_failure
 from daemon.turn.prompt_files import PromptFiles
 from rehearsal.people import SOUL
-from tests.attention import PATIENCE, run
-from tests.lives import fork
+from tests.attention import run
+from tests.crashes.worker_runs import fork
 from tests.machine import MEMORY, folder
 from tests.stories.stage import ALICE, staged
 from tests.texts import whole
-from tests.wire.board import Board, SwiftClock, board
-from tests.wire.mark import Mark, marked
-from tests.wire.scenario import Scenario
-from tests.wire.world import Outside
+from tests.wire.kill_points import ArmedKillPoint, crashing_writer
+from tests.wire.scenario import WireScenario
+from tests.wire.shared_page import FastClock, SharedPage, share_page
+from tests.wire.world import WireWorld
 
-Kind = Callable[[Board, Scenario, Mark], Outside]
+MakeWorld = Callable[[SharedPage, WireScenario, ArmedKillPoint], WireWorld]
 FOREVER = 1e6
 """Seconds: a world ends with its case."""
 LOOK = 0.2
 
 
 @contextmanager
-def home_for(name: str) -> Iterator[tuple[Path, Board]]:
+def open_home(name: str) -> Iterator[tuple[Path, SharedPage]]:
     with folder(f"wire-{name}") as path:
         home = path / "home"
-        shutil.copytree(warm(), home)
-        yield home, board()
+        shutil.copytree(warm_home(), home)
+        yield home, share_page()
 
 
 @contextmanager
-def world(page: Board, scenario: Scenario, mark: Mark, kind: Kind = Outside) -> Iterator[None]:
-    pid = fork(lambda: kind(page, scenario, mark).run(), FOREVER)
+def run_world(
+    page: SharedPage, scenario: WireScenario, armed: ArmedKillPoint, make: MakeWorld = WireWorld
+) -> Iterator[None]:
+    process = fork(lambda: make(page, scenario, armed).run(), FOREVER)
     try:
         while not page.port:
-            assert os.waitpid(pid, os.WNOHANG) == (0, 0), "the world fell before it stood"
+            assert process.is_running(), "the world fell before it stood"
             time.sleep(0.001)
         yield
     finally:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+        process.kill()
 
 
-def soul(page: Board, scenario: Scenario, mark: Mark, seconds: float = PATIENCE) -> int:
-    """Fork a daemon that runs the scenario; return its pid."""
-    return fork(lambda: _live(page, scenario, mark), seconds)
-
-
-def settings_for(page: Board, scenario: Scenario, home: Path) -> Settings:
+def settings_for(page: SharedPage, scenario: WireScenario, home: Path) -> Settings:
     here = f"http://127.0.0.1:{page.port}"
     return Settings(
         slack_bot_token=SOUL.bot_token,
@@ -83,11 +78,12 @@ def settings_for(page: Board, scenario: Scenario, home: Path) -> Settings:
     )
 
 
-async def _live(page: Board, scenario: Scenario, mark: Mark) -> None:
-    page.soul = os.getpid()
-    settings = settings_for(page, scenario, mark.home)
+async def work(page: SharedPage, scenario: WireScenario, armed: ArmedKillPoint) -> None:
+    """Run a daemon to the end of the scenario."""
+    page.worker = os.getpid()
+    settings = settings_for(page, scenario, armed.home)
     start = start_daemon(
-        settings, SwiftClock(page), whole(), processes=scenario.processes(page), writer=marked(mark)
+        settings, FastClock(page), whole(), processes=scenario.processes(page), writer=crashing_writer(armed)
     )
     async with start as awoken, ClientSession(f"http://127.0.0.1:{page.port}") as session:
         ends = {asyncio.create_task(run_until_failure(awoken.journal.died, awoken.slack.died))}
@@ -98,8 +94,10 @@ async def _live(page: Board, scenario: Scenario, mark: Mark) -> None:
         os._exit(0)  # a kill at rest
 
 
-async def _to_the_end(page: Board, scenario: Scenario, awoken: RunningDaemon, session: ClientSession) -> None:
-    over, clock = False, SwiftClock(page)
+async def _to_the_end(
+    page: SharedPage, scenario: WireScenario, awoken: RunningDaemon, session: ClientSession
+) -> None:
+    over, clock = False, FastClock(page)
     while not over:
         at = page.phase
         there = at not in scenario.away
@@ -137,7 +135,7 @@ def _busy(awoken: RunningDaemon, clock: Clock) -> bool:
 
 
 @functools.cache
-def warm() -> Path:
+def warm_home() -> Path:
     """Return the template of homes, after a full warm-up run."""
     home = Path(tempfile.mkdtemp(prefix="warm-", dir=MEMORY))
     atexit.register(shutil.rmtree, home, ignore_errors=True)

@@ -19,7 +19,7 @@ from tests.engine.scenario import Pressed, Said
 Body = Callable[[Context], Awaitable[object]]
 
 
-class Small(Program):
+class FunctionProgram(Program):
     def __init__(self, body: Body) -> None:
         self._body = body
 
@@ -37,7 +37,7 @@ async def working(
 ) -> AsyncIterator[tuple[Journal, Worker]]:
     """Run a worker of this program over the journal in this folder."""
     if not isinstance(program, Program):
-        program = Small(program)
+        program = FunctionProgram(program)
     async with Journal(path / "journal.db", clock, [Said, Pressed, *kinds], writer) as journal:
         async with Worker(journal, clock, program) as worker:
             yield journal, worker

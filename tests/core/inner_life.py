@@ -27,8 +27,8 @@ from daemon.knowledge.person_notes import BotTraffic
 from daemon.knowledge.visibility import KnownChannels
 from daemon.model import ModelReply
 from daemon.settings.limits import AllowedProgram, InnerLimits
-from tests.core.outside import Script, echo
-from tests.core.thinkers import final, written
+from tests.core.file_world import Script, echo
+from tests.core.open_thought_scripts import final, written
 
 PAUSE = 20.0
 """Seconds between ticks."""
@@ -60,7 +60,7 @@ class Doors:
         return ""
 
 
-def life_of(journal: Journal, clock: Clock, stack: ExitStack, *, rewritten: bool = False) -> InnerLifeSetup:
+def make_life(journal: Journal, clock: Clock, stack: ExitStack, *, rewritten: bool = False) -> InnerLifeSetup:
     """Make the inner life; `rewritten` changes descriptions of commands."""
     means = CommandDependencies(
         state=make_state(journal, stack.enter_context(make_index(journal))),
@@ -80,7 +80,7 @@ def life_of(journal: Journal, clock: Clock, stack: ExitStack, *, rewritten: bool
 # Outside
 
 
-async def begin(journal: Journal) -> None:
+async def begin_inner_life(journal: Journal) -> None:
     await journal.append(INNER, InnerLifeStarted(), key=f"inner-began:{journal.last_seq_of_all()}")
 
 
@@ -93,7 +93,7 @@ async def end_programs(journal: Journal, clock: Clock) -> None:
             await journal.append(INNER, ended, key=key, cause=started.seq, closes=[started.seq])
 
 
-def asleep(journal: Journal) -> bool:
+def is_asleep(journal: Journal) -> bool:
     """True if it idles, or rests after a failed tick."""
     waits = [
         one.event.note for one in journal.pending_entries(WaitBegan, thread=INNER) if not one.event.resumes
@@ -104,7 +104,7 @@ def asleep(journal: Journal) -> bool:
 # Model
 
 
-def living(journal: Journal, plan: Sequence[Step]) -> Script:
+def scripted_life(journal: Journal, plan: Sequence[Step]) -> Script:
     """Return a script that follows the plan in ticks."""
 
     def script(seen: str, calls: int) -> ModelReply:

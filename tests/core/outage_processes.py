@@ -19,7 +19,7 @@ from daemon.turn.questions import ask
 from daemon.turn.recall import entry_as_memory
 from daemon.turn.speech import say
 from daemon.turn.turn import Process
-from tests.core.outside import FileSlack, echo
+from tests.core.file_world import FileSlack, echo
 
 THOUGHTS = 5
 
