@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import inspect
 from collections import defaultdict
@@ -199,12 +200,20 @@ def unanswered(processes: Mapping[str, MentalProcess]) -> Iterator[Finding]:
 
 
 def _transition_targets(process: MentalProcess) -> Iterator[str]:
-    """Yield the targets of `Transition(to="…")` and of `[memory, "…", {…}]` in the process's file."""
     module = inspect.getmodule(process.run)
-    if module is None or getattr(module, "PROCESS", None) is not process:
-        return
-    for node in ast.walk(ast.parse(inspect.getsource(module))):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Transition":
+    if module is not None and getattr(module, "PROCESS", None) is process:
+        yield from _targets_in(inspect.getsource(module))
+
+
+@functools.cache
+def _targets_in(source: str) -> Sequence[str]:
+    """Return targets of `Transition(to="…")` and of `[memory, "…", {…}]`."""
+    return [*_find_targets(ast.parse(source))]
+
+
+def _find_targets(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Transition":
             for given in node.keywords:
                 if given.arg == "to" and isinstance(given.value, ast.Constant):
                     yield str(given.value.value)
