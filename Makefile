@@ -20,6 +20,8 @@ run: $(RUN)     ## install what is missing, then start the daemon
 doctor: $(RUN)  ## check the settings, the journal, the ports, Claude and Slack, and print remedies
 	@$(PY) -m daemon doctor
 
+# Rewriting the assertions of all test files, in each worker, is half of what collecting costs: keep them.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(DEV)    ## install what is missing, then run the tests (a few of many cases of one rule; properties with fixed examples)
 	@$(PY) -m pytest -n auto --dist worksteal --hypothesis-profile=ci
 
