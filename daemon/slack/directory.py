@@ -1,10 +1,8 @@
 """Names, audiences and access of people, bots and channels.
 
 Slack does not report guests in a channel. A guest who writes proves that guests read the channel; this stays
-recorded, since other guests may remain.
-
-A name belongs to the first id that had it; other ids get a suffix. The name is recorded, so a shown name
-never changes its meaning.
+recorded, since other guests may remain. A name belongs to the first id that had it; other ids get a suffix.
+The name is recorded, so a shown name never changes its meaning.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """Markdown of outgoing messages: open blocks, code, entities, links and mentions. The functions are pure.
 
-Outside code, entities become characters, so that no entity hides a reference. References are broken by a
-zero-width space, except mentions of people in `keep`. Links to hosts that nobody named become code, so that
-Slack fetches nothing. Where Markdown readers differ, text counts as no code.
-
-A host counts as named if people, or texts that the soul found, name it before the message is begun, so that a
-replay agrees. The soul's own words do not count.
+A zero-width space breaks every reference, except mentions of people in `keep`. Links to hosts that nobody
+named become code, so that Slack fetches nothing; a host counts as named only if people, or texts that the
+soul found, name it before the message is begun, so that a replay agrees.
 """
 
 from __future__ import annotations

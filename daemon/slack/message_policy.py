@@ -1,11 +1,8 @@
 """Classification of messages, commands and stops, and recording of ambient messages.
 
-A text is a command only without other words: "stop at five o'clock" goes to the model. A mention addresses
-someone only at the beginning, perhaps after a greeting. Stops are judged by the journal alone, without
-waiting for Slack.
-
-Ambient messages go to their channel's thread, which no conversation reads. So they wake nobody, and are new
-to a later call.
+A text is a command only without other words: "stop at five o'clock" goes to the model. Stops are judged by
+the journal alone, without waiting for Slack. Ambient messages go to their channel's thread, which no
+conversation reads, so they wake nobody.
 """
 
 from __future__ import annotations

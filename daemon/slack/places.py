@@ -1,15 +1,8 @@
 """Workspace and conversations of the soul: places, audiences, channel ids, metadata, other daemons.
 
-A changed audience is recorded before messages that new readers see, since it decides what may be known
-elsewhere.
-
-Unasked messages go to a DM's or channel's own thread, whose `ts` is empty; a reply below one begins a
-conversation.
-
-Slack may change the id of a channel that is shared or made private. The journal keeps the first id.
-
-Another daemon on the same app takes part of the messages. Its signs are Slack's count of sockets, taken twice
-since it may include a daemon that just ended, and messages of the soul that name another journal.
+A changed audience is recorded before messages that new readers see. Unasked messages go to a DM's or
+channel's own thread, whose `ts` is empty. Slack may change a channel's id; the journal keeps the first. A
+second daemon on the same app shows in Slack's count of sockets and in messages that name another journal.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class Transition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnDependencies:
-    """Everything outside its execution that a turn can reach, made once by the wiring.
+    """Services and settings that every turn uses, made once by the wiring.
 
     `owners` are the ids of those who own the soul, `console` is the address of its page. A thread begins in
     the process `initial`; `offered` may be chosen (name to the texts that say when), those `at_once` within
@@ -189,9 +189,9 @@ class Turn:
         self.spawned = list[Entry[ThreadSpawned]]()
         """The branches that these steps have begun, or read back."""
         self.inputs: Sequence[Entry[Input]] = self.execution.first_inputs
-        """All that this execution was begun for."""
+        """Inputs that this execution was begun for."""
         self.restart_log: Memory | None = None
-        """What this execution had done before it began again, as its code had changed; part of `memory`."""
+        """Steps done before this execution began again because its code had changed; part of `memory`."""
         self._was_told = False  # has anybody answered what this run asked?
         self._carried: Sequence[Memory] = ()
         self._carried_seqs = frozenset[int | None]()
@@ -206,7 +206,7 @@ class Turn:
         self.processes = deps.process_reasons
         """The processes that this one may go over into: name to the texts of which the first says when."""
         self.immediate_processes = deps.at_once
-        """Those of them that go to work within the turn that chooses them."""
+        """Processes of `processes` that run within the turn that chooses them."""
         self.own_actions = deps.own_actions
         """The owner's actions that playbooks can offer."""
 
@@ -239,7 +239,7 @@ class Turn:
         self.place = self.opened.event.place if self.opened else "a conversation"
         """The place of this conversation, for a sentence: "a direct message", "#general"."""
         self.deciders: Sequence[str] = () if self.root == INNER else self.readers_among(self.owners)
-        """Those of the owners who can read this conversation."""
+        """Owners who can read this conversation."""
 
     def _read_inputs(self, taken: Sequence[int]) -> None:
         self.internal_inputs: Sequence[Entry[Any]] = internal_inputs(self.inputs)
@@ -249,7 +249,7 @@ class Turn:
         self.mood = self.deps.pasts.dms.mood(self.thread, self.began_seq) or self.past.mood or ""
         """The name of the soul's mood in this thread; see `current_mood`."""
         self.known_people = self.deps.people.known_people(self.answers, self.thread, self.began_seq)
-        """Those who spoke, as far as they may be known here: each one's name, and the soul's notes."""
+        """Names and notes of the people who spoke, as far as these may be known in this conversation."""
         self.memory = self._recall()
         for found in of_kind(EarlierMessagesFetched, self.execution.all_recorded()):
             self.add_earlier_messages(found.event)
@@ -261,7 +261,7 @@ class Turn:
         """Set what people said to it, as it reads now, and what follows from that."""
         edited = [entry for entry in self.heard if edit_ts(entry)]
         self.said: Sequence[Entry[PersonMessage]] = with_edits(messages_to_answer(self.inputs), edited)
-        """What people said to it."""
+        """Messages of people to the soul, with later edits."""
         self.answers = self.said
         """The messages that it answers, in Slack's order; the last one, if it is still about that."""
         if self.internal_inputs and not self.said:
