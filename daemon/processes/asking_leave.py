@@ -24,6 +24,7 @@ PATIENCE = 86_400.0
 
 
 async def asking_leave(turn: Turn) -> WorkingMemory:
+    """Ask an owner whether a message of the inner life may be said."""
     wanted = unprompted_message(turn)
     assert wanted is not None
     text = spoken_text(wanted.text)

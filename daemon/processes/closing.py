@@ -10,6 +10,7 @@ COGNITIVE_STEPS = ["internal_monologue", "external_dialogue", "emotional_state"]
 
 
 async def closing(turn: Turn) -> WorkingMemory | Transition:
+    """Say goodbye."""
     said = await converse(turn, COGNITIVE_STEPS, turn.prompt("prompts/closing"))
     return Transition(to="conversation", memory=said.memory)
 

@@ -10,6 +10,7 @@ COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "e
 
 
 async def conversation(turn: Turn) -> WorkingMemory | Transition:
+    """Answer people, or stay silent."""
     new = await claim_newcomers(turn)
     if new:
         return Transition(to="greeting", memory=turn.memory, execute_now=True, params={"new": new})

@@ -56,6 +56,7 @@ class InterruptibleContext(OpenThoughtContext):
 async def read_and_tell(
     turn: Turn, shelf: SourceProvider | None = None, library: Library | None = None
 ) -> WorkingMemory | Transition:
+    """Read documents, and tell what was found."""
     memory, wish = await extract(
         turn, turn.memory, ReadDeeplyArguments, turn.prompt("prompts/reading/wanted")
     )

@@ -97,6 +97,7 @@ ALONE = frozenset({"alone", "capped", "not-allowed", "three-times"})
 async def deliberate(
     turn: Turn, actions: ActionRegistry = NO_ACTIONS, capacity: str = "medium"
 ) -> WorkingMemory | Transition:
+    """Think in the open: plan, branch, and answer."""
     if turn.is_late:
         return turn.memory  # the input came too late for an answer
     book = parse_playbook(DELIBERATION_PROCESS, turn.text(f"{PLAYBOOK_FOLDER}{DELIBERATION_PROCESS}"))

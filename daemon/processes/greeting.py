@@ -11,6 +11,7 @@ COGNITIVE_STEPS = ["internal_monologue", "next_process", "external_dialogue", "e
 
 
 async def greeting(turn: Turn) -> WorkingMemory | Transition:
+    """Greet somebody who writes for the first time."""
     new = [*turn.params.get("new", ()), *await claim_newcomers(turn)]
     welcome = ""
     if new:

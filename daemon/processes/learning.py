@@ -31,6 +31,7 @@ NOTHING = "(nothing yet)"
 
 
 async def learns_about_the_person(turn: Turn) -> WorkingMemory:
+    """Write down what a conversation shows about a person."""
     person, name = turn.params["person"], turn.params["name"]
     since, notes = turn.deps.people.base_model(person, turn.thread, turn.began_seq)
     asked = turn.prompt("prompts/learn", person=clean_name_text(name), notes=escape_tags(notes) or NOTHING)

@@ -9,6 +9,7 @@ TEXTS = ("mend", "away", "slow", "refused")
 
 
 async def noticing(turn: Turn) -> WorkingMemory:
+    """Tell an owner what needs mending."""
     text = turn.params.get("text")
     if text not in TEXTS:
         text = TEXTS[0]

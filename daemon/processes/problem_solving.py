@@ -34,6 +34,7 @@ NAME = "problem_solving"
 
 
 async def problem_solving(turn: Turn) -> WorkingMemory | Transition:
+    """Work something out, by the ISM or in fixed steps."""
     book = parse_playbook(NAME, turn.text(f"{PLAYBOOK_FOLDER}{NAME}"))
     guidance = turn.prompt("prompts/problem", goal=book.goal, rules=book.text)
     said = await converse(turn, COGNITIVE_STEPS, guidance)

@@ -11,6 +11,7 @@ SENTENCES = {"stranger": "not_yours", "stale": "stale"}
 
 
 async def refusing(turn: Turn) -> WorkingMemory:
+    """Tell somebody that their press answers no question of theirs."""
     for press in turn.answers:
         words = owner_sentence(turn, SENTENCES[turn.params["why"]])
         await whisper(turn, "refuse", press.event.user, words)

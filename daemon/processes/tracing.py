@@ -9,6 +9,7 @@ from daemon.turn.speech import whisper
 
 
 async def tracing(turn: Turn) -> WorkingMemory:
+    """Answer `!trace` with figures of the last execution."""
     for asked in turn.answers:
         await whisper(turn, "trace", asked.event.user, trace_text(turn))
     return working_memory(())

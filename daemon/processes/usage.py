@@ -16,6 +16,7 @@ UNKNOWN = "prompts/sentences/unknown_command"
 
 
 async def usage(turn: Turn) -> WorkingMemory:
+    """Answer `!help`, and name commands that do not exist."""
     for asked in turn.answers:
         event = asked.event
         if event.bot or not isinstance(event, IncomingMessage):

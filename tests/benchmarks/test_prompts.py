@@ -24,7 +24,7 @@ def test_twenty_conversations_are_kept_as_files() -> None:
 
 def test_a_file_that_is_no_conversation_is_named(tmp_path: Path) -> None:
     (tmp_path / "strange.toml").write_text("about = 3")
-    with pytest.raises(ValueError, match=r"strange\.toml is no conversation"):
+    with pytest.raises(ValueError, match=r"strange\.toml is not a valid conversation"):
         conversations(tmp_path)
 
 

@@ -358,7 +358,7 @@ class Unranked(Input):
 
 @pytest.mark.parametrize(
     ("wrong", "says"),
-    [(Nameless, "Nameless has no kind: give it"), (Unranked, "Unranked has `answers` .* Rank.ANSWER")],
+    [(Nameless, "Nameless has no kind: give it"), (Unranked, "Unranked has `answers` .* InputRank.ANSWER")],
 )
 def test_a_class_that_cannot_be_a_kind_is_refused_where_it_is_handed_over(
     tmp_path: Path, wrong: type[Event], says: str

@@ -211,7 +211,7 @@ async def test_damage_that_shows_while_it_is_open_fails_nobody(
                 memories = MessageSearch(office.journal, KnownChannels(office.journal), index)
                 assert len(await found(memories, thread)) == HITS
     assert len(caplog.records) == 1
-    assert "made anew" in caplog.text
+    assert "rebuilding it" in caplog.text
 
 
 async def test_who_has_it_open_keeps_it_and_all_is_found_from_memory(

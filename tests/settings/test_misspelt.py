@@ -13,6 +13,7 @@ from config import Settings
 from daemon.app.daemon import create_home
 from daemon.console.server import bind
 from daemon.settings.parse import ConfigError
+from tests.source import ROOT
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_a_file_of_settings_and_comments_has_no_line_that_sets_nothing(
     assert config.unreadable_lines() == [], "there is no file"
     (tmp_path / ".env").write_text("# one\n\nexport PORT = '0'  # two\r\nHOST\nCLAUDE_MODEL=\n")
     assert config.unreadable_lines() == []
-    (tmp_path / ".env").write_text(Path(__file__).parent.parent.joinpath(".env.example").read_text())
+    (tmp_path / ".env").write_text((ROOT / ".env.example").read_text())
     assert config.unreadable_lines() == []
 
 

@@ -136,7 +136,9 @@ async def test_a_conversation_that_refuses_stops_no_other_and_loses_nothing(
         )
         here.wire.refuse["conversations.history"] = [word]
         await read(here)
-        assert [word in message for message in caplog.messages if "Slack does not show" in message] == [True]
+        assert [word in message for message in caplog.messages if "Slack refused to show" in message] == [
+            True
+        ]
     async with later(tmp_path, clock) as here:
         assert addresses(here)[2:] == [("dm", "hello?")]
         assert here.entries(BackfillCompleted)[-1].event.behind == {}

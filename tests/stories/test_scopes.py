@@ -37,7 +37,7 @@ async def test_what_cannot_be_said_for_want_of_a_scope_waits_and_is_said_once(
     await stage.until(lambda: stage.entries("attempt-failed"))
     await passing(stage, lambda: len(stage.entries("attempt-failed")) > 5)
     assert tracebacks(caplog) == []
-    assert len(lines(caplog, "cannot do what it has to")) == 1
+    assert len(lines(caplog, "is held up")) == 1
     [line] = lines(caplog, "Slack refuses chat.postMessage")
     assert "lacks the scope chat:write. Add it at https://api.slack.com/apps" in line
     assert "manifest.json" in line

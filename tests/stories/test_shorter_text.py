@@ -135,7 +135,7 @@ async def test_a_post_that_cannot_be_deleted_says_nothing_more(
     first, *others = await stage.answers(ALICE, ts)
     assert first == BRIEF
     assert set(others) == {"…"}
-    assert "Slack left a message of ours standing" in caplog.text
+    assert "Slack refused to delete a message of the soul" in caplog.text
     assert_over(stage)
 
 
