@@ -388,7 +388,7 @@ class StatusView:
     def _backfill_state(self) -> Mapping[str, Any]:
         """Return the state of the backfill; empty before Slack's first hello.
 
-        A backfill that fails counts as running.
+        A failed backfill is reported as running, because it is retried.
         """
         if not self._slack.hearing.opened:
             return {"caught_up_until": None, "catching_up": False, "left_to_read": 0}

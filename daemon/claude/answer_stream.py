@@ -314,10 +314,11 @@ LONGEST_PIECE = 200
 
 @dataclass(slots=True)
 class StreamedAnswer:
-    """Part of a model's answer that has arrived, with its stop sequence.
+    """Part of a model's answer that has arrived, and the stop sequence that ended it.
 
-    `most`: tokens allowed. `in_circles`: close a repeating answer. `failure`: a word of ModelReply.failure,
-    or empty. `stopped`: broken off. `closed`: ended early by the daemon, but usable.
+    `most`: tokens allowed. `in_circles`: True to close an answer that repeats itself. `failure`: one of the
+    words of ModelReply.failure, or empty. `stopped`: True if it broke off. `closed`: ended early by the
+    daemon, but usable.
     """
 
     most: int | None = None

@@ -355,7 +355,7 @@ class CrashGuard:
         return _is_at_work(self._journal, self.life, one.began)
 
     async def record_lifetime(self, seconds: float) -> None:
-        """Add seconds of uptime; record a passed control or a heartbeat."""
+        """Add seconds in which the worker lived; record that a crash control was passed, or a heartbeat."""
         self._uptime += seconds
         for one in self._suspects().values():
             if one.standing.control:

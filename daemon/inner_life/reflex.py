@@ -285,7 +285,7 @@ LADDER: Sequence[ReflexStrategy] = (
     ReflexStrategy(name="owner", rung=3, most=2, change=_owner),
     PAUSE,
 )
-"""Strategies, cheapest first."""
+"""Ways out of a repeated tick, tried in this order: the cheapest first."""
 
 
 def choose_strategy(history: Sequence[TriedStrategy], around: ReflexSituation) -> ReflexStrategy:

@@ -163,7 +163,7 @@ class IncomingMessage(PersonMessage, Input):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopRequest(PersonMessage, Input):
-    """A person's request to stop, made `by` a word (empty), reaction or button."""
+    """A person's request to stop. `by` is "reaction" or "button"; empty if it was a message."""
 
     kind = "stop"
     stays: ClassVar[tuple[str, ...]] = ("address", "by")

@@ -12,7 +12,7 @@ from daemon.settings.limits import TokenUsage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptVersion(Event):
-    """A version of an owner's file or of a text made from it, under the key `text:{sha256}`."""
+    """A version of an owner's file, or of a text made from it; its key is `text:{sha256}`."""
 
     kind = "text"
     stays: ClassVar[tuple[str, ...]] = ("name", "text")

@@ -205,9 +205,9 @@ class StreamedQuestion:
     async def ask(
         self, question: ModelQuestion, reader: Callable[[], AnswerReader] | None
     ) -> Entry[ModelCall]:
-        """Ask; after an interruption, again under another key.
+        """Ask the model; if an interruption cut the call off, ask again and record the call under a new key.
 
-        `reader` makes a reader of the answer; without one, nothing is said before its end.
+        `reader` makes a reader of the answer; without one, nothing is said until the answer is complete.
         """
         call = await self._listen(question, reader, partial=True)
         if call.event.outcome == "failed" and call.event.text:

@@ -299,7 +299,9 @@ class PlaybookRun(BaseActionContext, Chooser):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaybookPlayer:
-    """The registered actions, and the default number of rounds."""
+    """Runs playbooks with the registered actions; `rounds` bounds a playbook that sets no
+    number of rounds.
+    """
 
     registry: ActionRegistry
     loops: int

@@ -314,7 +314,7 @@ class _DeliberationTurn:
     async def _answer(
         self, thought: OpenThought, speech: Speech, deeds: PayloadExecutor, plan: PlanChanged | None
     ) -> WorkingMemory | Transition:
-        """Post the final answer; once, ask about open steps of the plan first."""
+        """Post the final answer. If steps of the plan are open, ask about them first, but only one time."""
         again = self._self_calls(thought)
         still_open = self._open_steps()
         if plan:

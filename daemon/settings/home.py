@@ -79,8 +79,9 @@ def journal_files(home: Path) -> list[Path]:
 
 
 def restrict_permissions(home: Path) -> None:
-    """Make the daemon's files private; its home, too, if it holds nothing else. The token's mode stays until
-    it is read, so that its exposure can be reported.
+    """Make the daemon's files private, and also the home folder if it holds nothing else.
+
+    The token file keeps its mode until the token is read, so that an exposed token can be reported.
     """
     for path in daemon_files(home):
         if path.name != TOKEN:

@@ -292,8 +292,8 @@ FULL_WIDTH = "\uff01"
 
 
 COMMAND = re.compile(r"![^\W\d_][\w-]{0,39}(?:\s+(?:me|\d{1,6}(?:\s*:.+)?))?", re.DOTALL)
-"""Any command: a word after one `!`, perhaps with arguments. `!!!`, `!= 3` and `!important thing happened`
-are text.
+"""Command: a word after one `!`, alone or with `me`, a number, or a number and `: text`. With anything else
+after the word, as in `!important thing happened`, it is plain text.
 """
 
 

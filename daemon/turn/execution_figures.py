@@ -46,7 +46,10 @@ class ExecutionFigures:
 
 
 def execution_figures(journal: JournalReader, execution: str, console: str) -> ExecutionFigures:
-    """Return the figures of an execution and of the earlier ones in its train of thought."""
+    """Return calls, tokens, dollars and time of an execution and of the earlier ones in its train of thought.
+
+    `console`: address of the page, for the link.
+    """
     began = of_kind(SoulTurnBegan, journal.execution_entries(execution))[0]
     train = executions_of_train(journal, began.thread, began)
     entries: list[Entry[Any]] = []

@@ -378,8 +378,8 @@ PARTS = (SoulTurnEnded, OverheardMessage, MoodChanged, ContextCleared, DmContext
 class ThreadHistory:
     """History of a thread before an entry. `process` and `mood` are None if never set.
 
-    `process` is empty if its parameters were forgotten. Overheard messages belong to the next turn that keeps
-    anything.
+    `process` is empty if its parameters were erased. Overheard messages are counted to the next turn that
+    leaves memories behind.
     """
 
     before: int = 0

@@ -502,7 +502,9 @@ class SoulProgram(Program):
         await super().failed(ctx)
 
     async def stopped(self, ctx: Context) -> None:
-        """Stop a failing turn: finish what was begun in Slack, and confirm."""
+        """Stop a failing turn: finish what it began in Slack, and confirm the stop to
+        whoever asked for it.
+        """
         await self._ready(ctx)
         turn = Turn(self._deps, ctx)
         if turn.thread == INNER:

@@ -205,9 +205,9 @@ class OutgoingMessage:
         return self._turn.deps.clock.steady() - self._grows_since
 
     async def show(self, text: str) -> None:
-        """Show the text so far; ignore errors, since the paid answer must be read on.
+        """Show the text so far. Errors are ignored: the answer is paid for and must be read to its end.
 
-        Only the attempt that recorded the intent streams.
+        Only the attempt that recorded the intent to speak shows text; a later attempt does not.
         """
         if self._doubt or self._rests or not text.strip() or not text.startswith(self._shown):
             return

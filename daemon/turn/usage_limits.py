@@ -534,7 +534,10 @@ class LimitChecker:
         return self._beyond_a_turn(root_of(entries[0].thread), people)
 
     def exceeded_in_tree(self, root: str, people: Iterable[str]) -> LimitReached | None:
-        """Return the limit for open thought, where everything since a person's message counts as one turn."""
+        """Return the limit that a tree of open thought exceeds; None if it exceeds none.
+
+        Everything since a person's last message counts as one turn.
+        """
         if root == INNER:
             return self._beyond_a_turn(root, people)
         spent = self.usage_of_tree(root, "turn")
