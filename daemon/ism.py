@@ -125,10 +125,10 @@ def process_name(process: object) -> str:
     name = ""
     if isinstance(process, str):
         name = process.strip()
-    elif isinstance(process, NamedProcess):
-        name = process.name
     elif inspect.ismodule(process):
         name = _name_in(process) or process.__name__.rpartition(".")[2]
+    elif isinstance(process, NamedProcess) and not inspect.isclass(process):
+        name = process.name
     elif callable(process) and not inspect.isclass(process):
         name = _name_of_function(process)
     if not name:

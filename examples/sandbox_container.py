@@ -16,13 +16,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
+import daemon.sandbox
 from daemon.sandbox.environment import CellResult, Function, SandboxError, SandboxLimits
 from daemon.sandbox.host import ChildSandbox, accept_child
-from daemon.sandbox.session import BOOT, ENVIRONMENT, FLAGS, __file__
+from daemon.sandbox.session import BOOT, ENVIRONMENT, FLAGS
 
 PATIENCE = 60.0
 """Seconds for the program to connect."""
-PROGRAM = Path(__file__).parent
+PROGRAM = Path(daemon.sandbox.__file__).parent
 """Program folder, all that the container sees of the project."""
 SPARE = 256 * 2**20
 """Memory beyond the cells' limit, in bytes."""

@@ -127,13 +127,14 @@ LISTED_FIRST = ("memory_commands", "program_commands", "cycle_commands", "messag
 
 def find_commands(package: str = COMMAND_PACKAGE) -> Sequence[CommandFactory]:
     """Return the functions in `COMMANDS` of each file of the package. Raises TypeError for a file without."""
-    names = {file.name for file in pkgutil.iter_modules(import_module(package).__path__)} - {"command"}
+    files = pkgutil.iter_modules(import_module(package).__path__)
+    names = {file.name for file in files if not file.name.startswith("_")} - {"command"}
     found: list[CommandFactory] = []
     for name in [*filter(names.__contains__, LISTED_FIRST), *sorted(names.difference(LISTED_FIRST))]:
         listed = getattr(import_module(f"{package}.{name}"), "COMMANDS", None)
         if not (listed and isinstance(listed, tuple) and all(map(callable, listed))):
             raise TypeError(
-                f"{name}.py makes no commands: write `COMMANDS = (…,)`, its functions, at its end"
+                f"{package}.{name} makes no commands: write `COMMANDS = (…,)`, its functions, at its end"
             )
         found += listed
     return found
@@ -186,7 +187,8 @@ def bind_process(process: P, given: ProcessDependencies) -> P:
     if not isinstance(process, MentalProcess):
         return process
     values = {name: getattr(given, name, None) for name in _parameters(process.run)}
-    values = {name: value for name, value in values.items() if value is not None}
+    bound = getattr(process.run, "keywords", {})  # what a partial of the owner's gives already
+    values = {name: value for name, value in values.items() if value is not None and name not in bound}
     if not values:
         return process
     return replace(process, run=partial(process.run, **values))

@@ -21,7 +21,7 @@ from typing import Literal
 
 from w3lib.encoding import html_body_declared_encoding, resolve_encoding
 
-from daemon import __file__
+import daemon
 from daemon.documents.document import (
     Document,
     DocumentError,
@@ -402,7 +402,7 @@ def notes_in_words(name: str, counts: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(NOTED[key].format(name=name, count=counts[key]) for key in NOTED if key in counts)
 
 
-PROJECT = Path(__file__).parent.parent
+PROJECT = Path(daemon.__file__).parent.parent
 
 
 CHUNK = 2**16

@@ -29,7 +29,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, Protocol, Self, cast, get_args
 
-from daemon import __file__
+import daemon
 from daemon.engine.exceptions import recorded_name
 from daemon.sandbox.environment import (
     USUAL,
@@ -298,7 +298,7 @@ ENVIRONMENT = {"PYTHONHASHSEED": "0", "TZ": "UTC"}
 BUFFER = 2**20
 
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(daemon.__file__).parent.parent
 
 
 class ChildProcess:

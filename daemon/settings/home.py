@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from traceback import extract_tb
 
-from daemon import __file__
+import daemon
 from daemon.settings.parse import ConfigError
 
 TOKEN = "console-token"
@@ -137,7 +137,7 @@ SHORT = 12
 
 
 def project_root() -> Path:
-    return Path(__file__).resolve().parent.parent
+    return Path(daemon.__file__).resolve().parent.parent
 
 
 def version() -> str:

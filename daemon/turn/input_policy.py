@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequen
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any, cast, get_args
 from weakref import WeakKeyDictionary
 
 from daemon.engine.event import Entry, Input, InputRank, context_of, of_kind, seqs_of
@@ -34,6 +34,7 @@ from daemon.kinds import (
     ForgetRequested,
     IncomingMessage,
     InternalMessage,
+    MessageCommand,
     OverheardMessage,
     PersonMessage,
     QuestionAsked,
@@ -161,7 +162,9 @@ def _command(messages: Inputs, commands: Mapping[str, str]) -> SoulInputSelectio
     for message in of_kind(IncomingMessage, messages):
         command = message.event.command
         if command == UNKNOWN:
-            command = command_word(message.event.text).removeprefix("!").casefold()
+            word = command_word(message.event.text).removeprefix("!").casefold()
+            # A built-in word is unknown only with words after it that it does not take.
+            command = UNKNOWN if word in get_args(MessageCommand) else word
         if command:
             return SoulInputSelection(inputs=[message], process=commands.get(command) or commands[UNKNOWN])
     return None
@@ -180,7 +183,7 @@ def _said(
     waiting: Inputs,
     owners: Collection[str],
 ) -> SoulInputSelection:
-    """Select a command, a "go on", an answer in words or, if there is none, all messages; drop background
+    """Select a "go on", an answer in words or, if there is none, all messages; drop background
     tasks.
     """
     first = messages[0]

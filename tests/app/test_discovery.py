@@ -88,7 +88,7 @@ def test_commands_are_found_in_each_file_but_the_one_that_defines_what_a_command
 def test_a_file_that_makes_no_commands_is_an_error_that_says_how(
     package: Callable[[Mapping[str, str]], str], text: str
 ) -> None:
-    with pytest.raises(TypeError, match=r"week_commands.py makes no commands: write `COMMANDS = \(…,\)`"):
+    with pytest.raises(TypeError, match=r"week_commands makes no commands: write `COMMANDS = \(…,\)`"):
         find_commands(package({"week_commands": text}))
 
 

@@ -82,6 +82,7 @@ async def test_cells_run_and_call_in_the_container(docker: Path) -> None:
     assert children() == []
     calls = (docker / "calls").read_text()
     assert "--read-only --cap-drop ALL" in calls
+    assert f"{ROOT}/daemon/sandbox:/soul/daemon/sandbox:ro" in calls
     assert "PYTHONHASHSEED=0" in calls
 
 

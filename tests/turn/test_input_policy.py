@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from daemon.engine.event import Input
 from daemon.engine.journal.journal import Journal
@@ -39,3 +42,18 @@ async def test_what_was_changed_stands_after_what_it_was_whichever_came_first(tm
         await journal.append(THREAD, MESSAGE, key="said")
         told = [entry.event.text for entry in in_slack_order(journal.thread_entries(THREAD))]
     assert told == ["Hello", "Goodbye"]
+
+
+@pytest.mark.parametrize(
+    ("text", "process"),
+    [("!status 3", "standing"), ("!trace 3", "usage"), ("!trace me", "usage"), ("!hm", "usage")],
+)
+async def test_a_word_that_slack_does_not_know_goes_to_the_process_that_declares_it(
+    tmp_path: Path, text: str, process: str
+) -> None:
+    asked = replace(MESSAGE, text=text, command="unknown")
+    async with Journal(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
+        entry, _ = await journal.append(THREAD, asked, key="asked")
+        found = select_inputs(journal, [entry], (), COMMANDS)
+    assert found
+    assert found.process == process
