@@ -13,7 +13,7 @@ from daemon.engine.execution import Execution, ReplayLog
 from daemon.engine.journal.journal import Journal, RecentEntries
 from daemon.engine.journal.journal_file import _version_of, rebuild_folded_tables
 from daemon.engine.journal.rows import JournalTables, digest_of_row
-from daemon.engine.journal.verify import DigestCheck, _findings, _folded, doubled
+from daemon.engine.journal.verify import DigestCheck, _findings, _folded, check_doubled
 from daemon.engine.journal.writer import JournalWriter, WritableTables
 from daemon.slack.inbox import Inbox
 from tests.app.test_commands import test_verify_gives_each_violation_a_line_with_its_seq
@@ -116,7 +116,7 @@ JOURNAL_ENTRIES = (
     ),
     Mutant(
         "verify: a receipt is there once",
-        doubled,
+        check_doubled,
         value_of("again").never(),
         Case(test_verify_gives_each_violation_a_line_with_its_seq, "doubled"),
     ),

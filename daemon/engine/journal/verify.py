@@ -39,9 +39,7 @@ from daemon.engine.kinds import (
 )
 
 RuleFindings = Iterator[tuple[int, str]]
-
-
-NOTHING = ("", "")
+NO_ENTRY = ("", "")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,7 +59,7 @@ class ReplayState:
         self.pending: defaultdict[str, dict[int, str]] = defaultdict(dict)
         """Kinds of pending entries, by thread and seq."""
         self.leases: dict[str, int] = {}
-        self.halves: dict[str, OpenTurn] = {}
+        self.open_turns: dict[str, OpenTurn] = {}
         self.seen: defaultdict[str, set[int]] = defaultdict(set)
         """Inputs that an execution took or received, by execution."""
         self.woken = set[int | None]()
@@ -76,7 +74,7 @@ class ReplayState:
         self.last = 0
         self._there: dict[int, tuple[str, str]] = {}
         self._leasing = frozenset(kinds.kind_names(LEASES))
-        self.owing = frozenset(each.receipt_of for each in kinds)
+        self.needing_receipt = frozenset(each.receipt_of for each in kinds)
         """Kinds that must be closed by a receipt."""
 
     @property
@@ -84,13 +82,13 @@ class ReplayState:
         return len(self._there)
 
     def kind_of(self, seq: int | None) -> str:
-        return self._there.get(seq or 0, NOTHING)[0]
+        return self._there.get(seq or 0, NO_ENTRY)[0]
 
     def event_class_of(self, seq: int | None) -> type[Event]:
         return self.kinds.class_of_kind(self.kind_of(seq)) or Event
 
     def thread_of(self, seq: int) -> str:
-        return self._there.get(seq, NOTHING)[1]
+        return self._there.get(seq, NO_ENTRY)[1]
 
     @property
     def seen_threads(self) -> set[str]:
@@ -110,10 +108,10 @@ class ReplayState:
         if kind in self._leasing:
             self.leases[thread] = seq
         if issubclass(event, TurnEnded):
-            self.halves.pop(thread, None)
+            self.open_turns.pop(thread, None)
 
     def fold_entry(self, entry: Entry[Any]) -> None:
-        event, half = entry.event, self.halves.get(entry.thread)
+        event, open_turn = entry.event, self.open_turns.get(entry.thread)
         if entry.forgotten:
             self.blank[entry.seq] = entry.forgotten
         if event.brings:
@@ -122,17 +120,17 @@ class ReplayState:
         if isinstance(event, EntriesForgotten):
             self.forgotten[entry.seq] = event.seqs
         elif isinstance(event, TurnBegan):
-            self.halves[entry.thread] = OpenTurn(
+            self.open_turns[entry.thread] = OpenTurn(
                 began=entry.seq,
                 execution=event.execution,
                 inputs=event.inputs,
                 paths=(*_beginnings(event.execution), *_beginnings(turn_id(entry))),
             )
             self.seen[event.execution].update(event.inputs)
-        elif isinstance(event, InputsReceived) and half:
-            self.seen[half.execution].update(event.inputs)
-        elif isinstance(event, TurnResumed) and half:
-            half.attempt += 1
+        elif isinstance(event, InputsReceived) and open_turn:
+            self.seen[open_turn.execution].update(event.inputs)
+        elif isinstance(event, TurnResumed) and open_turn:
+            open_turn.attempt += 1
         elif isinstance(event, WaitEnded):
             self.woken.add(entry.cause)
         elif isinstance(event, ThreadSpawned):
@@ -182,19 +180,19 @@ class KindFilter:
         return issubclass(event, self.classes)
 
 
-def cause(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
+def check_cause(state: ReplayState, entry: Entry[Any]) -> RuleFindings:
     """Check that the cause of an entry exists."""
-    if entry.cause is not None and not ledger.kind_of(entry.cause):
+    if entry.cause is not None and not state.kind_of(entry.cause):
         yield entry.seq, f"its cause, {entry.cause}, is not there"
 
 
-def closes(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
+def check_closes(state: ReplayState, entry: Entry[Any]) -> RuleFindings:
     """Check that closed entries exist, and that an entry of this kind may close them."""
     for seq in entry.closes:
-        kind = ledger.kind_of(seq)
+        kind = state.kind_of(seq)
         if not kind:
             yield entry.seq, f"it closes {seq}, which is not there"
-        elif not may_close(entry, ledger.event_class_of(seq)):
+        elif not may_close(entry, state.event_class_of(seq)):
             yield entry.seq, f"it closes {seq}, but no {entry.kind} closes a {kind}"
 
 
@@ -205,114 +203,113 @@ def may_close(entry: Entry[Any], closed: type[Event]) -> bool:
     return entry.kind in closed.closed_by
 
 
-def doubled(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
+def check_doubled(state: ReplayState, entry: Entry[Any]) -> RuleFindings:
     """Check that no entry is closed twice."""
     for n, seq in enumerate(entry.closes):
-        again = seq in entry.closes[:n] or not ledger.is_pending(seq)
-        if ledger.event_class_of(seq).pending and again:
-            yield entry.seq, f"it closes {seq} once more: that {ledger.kind_of(seq)} was closed before"
+        again = seq in entry.closes[:n] or not state.is_pending(seq)
+        if state.event_class_of(seq).pending and again:
+            yield entry.seq, f"it closes {seq} once more: that {state.kind_of(seq)} was closed before"
 
 
-def refers(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
+def check_refers(state: ReplayState, entry: Entry[Any]) -> RuleFindings:
     """Check that entries named by an entry's fields are in its tree of threads, or were brought into it."""
     root = root_of(entry.thread)
-    for field, seq in ledger.kinds.referenced_seqs(entry.event):
-        there = ledger.thread_of(seq)
+    for field, seq in state.kinds.referenced_seqs(entry.event):
+        there = state.thread_of(seq)
         if there == entry.thread:
             continue
         if not there:
             yield entry.seq, f"its {field} names {seq}, which is not there"
-        elif entry.event.brings or seq in ledger.brought[root]:
+        elif entry.event.brings or seq in state.brought[root]:
             continue
-        elif root_of(there) != root and not issubclass(ledger.event_class_of(seq), EntriesForgotten):
+        elif root_of(there) != root and not issubclass(state.event_class_of(seq), EntriesForgotten):
             yield entry.seq, f"its {field} names {seq}, which belongs to {there}"
 
 
-def turn(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
+def check_turn(state: ReplayState, entry: Entry[Any]) -> RuleFindings:
     """Check that a thread has one turn at a time, and that its inputs were pending."""
-    half, event = ledger.halves.get(entry.thread), entry.event
+    open_turn, event = state.open_turns.get(entry.thread), entry.event
     if isinstance(event, TurnBegan):
-        if half:
-            yield entry.seq, f"it begins while the turn {half.began} of its thread has not ended"
+        if open_turn:
+            yield entry.seq, f"it begins while the turn {open_turn.began} of its thread has not ended"
         if entry.cause not in event.inputs:
             yield entry.seq, f"it does not take {entry.cause}, which it was begun for"
         for seq in event.inputs:
-            if not (ledger.event_class_of(seq).may_be_input and ledger.is_pending(seq)):
+            if not (state.event_class_of(seq).may_be_input and state.is_pending(seq)):
                 yield entry.seq, f"it takes {seq}, which does not wait"
     elif isinstance(event, TurnResumed):
-        if not half or half.began != entry.cause:
+        if not open_turn or open_turn.began != entry.cause:
             yield entry.seq, f"it resumes {entry.cause}, which is no half turn of its thread"
-        elif event.attempt != half.attempt + 1:
-            yield entry.seq, f"it is attempt {event.attempt}, after attempt {half.attempt}"
-    elif isinstance(event, TurnEnded) and (not half or half.began not in entry.closes):
+        elif event.attempt != open_turn.attempt + 1:
+            yield entry.seq, f"it is attempt {event.attempt}, after attempt {open_turn.attempt}"
+    elif isinstance(event, TurnEnded) and (not open_turn or open_turn.began not in entry.closes):
         yield entry.seq, "it ends no turn: none is half in its thread, or it is another one"
 
 
-def answered(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
+def check_answered(state: ReplayState, entry: Entry[Any]) -> RuleFindings:
     """Check that the end of a turn closes the inputs it took, and no others."""
-    half = ledger.halves.get(entry.thread)
-    if half is None:
+    open_turn = state.open_turns.get(entry.thread)
+    if open_turn is None:
         return
     for seq in entry.closes:
-        if issubclass(ledger.event_class_of(seq), Input) and seq not in ledger.seen[half.execution]:
+        if issubclass(state.event_class_of(seq), Input) and seq not in state.seen[open_turn.execution]:
             yield entry.seq, f"it closes {seq}, which its turn did not take"
-    for seq in half.inputs:
-        if seq not in entry.closes and ledger.is_pending(seq):
+    for seq in open_turn.inputs:
+        if seq not in entry.closes and state.is_pending(seq):
             yield seq, f"it was taken by a turn that ended with {entry.seq}, unanswered"
 
 
-def receipt(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
+def check_receipt(state: ReplayState, entry: Entry[Any]) -> RuleFindings:
     """Check that receipts close their cause, and that no receipt is missing at the end of a turn."""
-    event, told = entry.event, entry.event.receipt_of
+    event, owed = entry.event, entry.event.receipt_of
     copied = isinstance(event, StepEvent) and event.taken_from  # its intent is in the abandoned execution
-    if told and not copied:
-        if ledger.kind_of(entry.cause) != told:
-            yield entry.seq, f"it is about {entry.cause}, which is no {told}"
-        elif entry.kind in ledger.event_class_of(entry.cause).closed_by and entry.cause not in entry.closes:
-            yield entry.seq, f"it does not close {entry.cause}, the {told} that it is about"
+    if owed and not copied:
+        if state.kind_of(entry.cause) != owed:
+            yield entry.seq, f"it is about {entry.cause}, which is no {owed}"
+        elif entry.kind in state.event_class_of(entry.cause).closed_by and entry.cause not in entry.closes:
+            yield entry.seq, f"it does not close {entry.cause}, the {owed} that it is about"
     if isinstance(event, TurnEnded):
-        for seq, kind in ledger.pending[entry.thread].items():
-            if kind in ledger.owing and seq not in entry.closes:
+        for seq, kind in state.pending[entry.thread].items():
+            if kind in state.needing_receipt and seq not in entry.closes:
                 yield seq, f"this {kind} has no receipt, and its turn ended with {entry.seq}"
 
 
-def woke(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
+def check_woke(state: ReplayState, entry: Entry[Any]) -> RuleFindings:
     """Check that a wait ends once, and that the right entry closes it."""
     event = entry.event
-    waits = issubclass(ledger.event_class_of(entry.cause), WaitBegan)
+    waits = issubclass(state.event_class_of(entry.cause), WaitBegan)
     if isinstance(event, WaitEnded) and not waits:
         yield entry.seq, f"it ends {entry.cause}, which is no wait"
-    if isinstance(event, WaitEnded) and entry.cause in ledger.woken:
+    if isinstance(event, WaitEnded) and entry.cause in state.woken:
         yield entry.seq, f"it ends {entry.cause} once more: that wait has come to its end before"
     if waits and type(event) is not WaitEnded and entry.cause not in entry.closes:
         yield entry.seq, f"it does not close {entry.cause}, the wait that it ends"
 
 
-def step(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
+def check_step(state: ReplayState, entry: Entry[Any]) -> RuleFindings:
     """Check that a step is written during the turn that its key names."""
-    half = ledger.halves.get(entry.thread)
-    if half is None or not entry.key.startswith(half.paths):
+    open_turn = state.open_turns.get(entry.thread)
+    if open_turn is None or not entry.key.startswith(open_turn.paths):
         yield entry.seq, f"a {entry.kind} outside of the turn that its key names"
 
 
-def blank(ledger: ReplayState, entry: Entry[Any]) -> RuleFindings:
+def check_blank(state: ReplayState, entry: Entry[Any]) -> RuleFindings:
     if entry.forgotten and entry.event != entry.event.without_words():
         yield entry.seq, f"it is marked as forgotten with {entry.forgotten}, and still holds words"
 
 
 RULES: tuple[JournalRule, ...] = (
-    JournalRule("cause", cause, concerns_every_kind),
-    JournalRule("closes", closes, concerns_every_kind),
-    JournalRule("doubled", doubled, concerns_every_kind),
-    JournalRule("refers", refers, _names_others),
-    JournalRule("turn", turn, KindFilter((TurnBegan, TurnResumed, TurnEnded))),
-    JournalRule("answered", answered, KindFilter((TurnEnded,))),
-    JournalRule("receipt", receipt, _owes_a_receipt),
-    JournalRule("woke", woke, KindFilter((Input,))),
-    JournalRule("step", step, _is_within_turn),
-    JournalRule("blank", blank, concerns_every_kind),
+    JournalRule("cause", check_cause, concerns_every_kind),
+    JournalRule("closes", check_closes, concerns_every_kind),
+    JournalRule("doubled", check_doubled, concerns_every_kind),
+    JournalRule("refers", check_refers, _names_others),
+    JournalRule("turn", check_turn, KindFilter((TurnBegan, TurnResumed, TurnEnded))),
+    JournalRule("answered", check_answered, KindFilter((TurnEnded,))),
+    JournalRule("receipt", check_receipt, _owes_a_receipt),
+    JournalRule("woke", check_woke, KindFilter((Input,))),
+    JournalRule("step", check_step, _is_within_turn),
+    JournalRule("blank", check_blank, concerns_every_kind),
 )
-
 
 FileFindings = Iterator[tuple[int, str, str]]
 
@@ -368,13 +365,13 @@ def _counted(number: int, one: str, many: str) -> str:
 
 def verify(reading: JournalReader, rules: Iterable[JournalRule] = ()) -> VerifyResult:
     """Check a journal, also by these `rules`. Raises JournalError."""
-    ledger, digests = ReplayState(reading.kinds), DigestCheck(reading.undigested_span())
-    findings = sorted(_findings(reading, ledger, digests, [*RULES, *rules]), key=itemgetter(0))
+    state, digests = ReplayState(reading.kinds), DigestCheck(reading.undigested_span())
+    findings = sorted(_findings(reading, state, digests, [*RULES, *rules]), key=itemgetter(0))
     violations = [RuleViolation(seq=seq, rule=rule, text=text) for seq, rule, text in findings]
     return VerifyResult(
-        entries=ledger.entry_count,
+        entries=state.entry_count,
         violations=violations,
-        pending=list(_pending(ledger)),
+        pending=list(_pending(state)),
         undigested=digests.missing,
     )
 
@@ -398,73 +395,73 @@ class DigestCheck:
 
 
 def _findings(
-    reading: JournalReader, ledger: ReplayState, digests: DigestCheck, rules: Sequence[JournalRule]
+    reading: JournalReader, state: ReplayState, digests: DigestCheck, rules: Sequence[JournalRule]
 ) -> FileFindings:
     yield from reading.database_problems()
     asked = dict[str, Sequence[JournalRule]]()
-    for each in ledger.kinds:
+    for each in state.kinds:
         asked[each.kind] = [rule for rule in rules if rule.concerns(each)]
     for row, digest in reading.all_rows_with_digests():
         seq = row[0]
-        missing = ledger.last + 1
+        missing = state.last + 1
         if missing < seq:  # a seq is never left out
             gone = "this entry is gone"
             if missing < seq - 1:
                 gone = f"gone up to {seq - 1}"
             yield missing, "gone", gone
         yield from digests.check(row, digest)
-        yield from _look_at(row, ledger, asked)
-    yield from _forgotten(ledger)
-    yield from _folded(reading.folded_rows(), ledger)
-    begun = ledger.seen_threads
-    for seq, thread in ledger.children.items():
-        if ledger.is_pending(seq) and thread in begun and not ledger.is_tree_busy(thread):
+        yield from _look_at(row, state, asked)
+    yield from _forgotten(state)
+    yield from _folded(reading.folded_rows(), state)
+    begun = state.seen_threads
+    for seq, thread in state.children.items():
+        if state.is_pending(seq) and thread in begun and not state.is_tree_busy(thread):
             yield seq, "forsaken", f"{thread} has not ended, and nothing goes on in it"
 
 
-def _look_at(row: Stored, ledger: ReplayState, asked: Mapping[str, Sequence[JournalRule]]) -> FileFindings:
+def _look_at(row: Stored, state: ReplayState, asked: Mapping[str, Sequence[JournalRule]]) -> FileFindings:
     seq, thread, kind, _, _, _, _, closes, _ = row
     try:
-        entry = entry_from_row(row, ledger.kinds)
+        entry = entry_from_row(row, state.kinds)
     except ValueError as error:
         yield seq, "shape", f"{error} is not there, or not what it should be"
         by = forgotten_mark(str(row[4]))
         if by:
-            ledger.blank[seq] = by
-        ledger.add_row(seq, str(thread), str(kind), parse_seqs(closes) or ())
+            state.blank[seq] = by
+        state.add_row(seq, str(thread), str(kind), parse_seqs(closes) or ())
         return
     for rule in asked[entry.kind]:
-        for named, text in rule.check(ledger, entry):
+        for named, text in rule.check(state, entry):
             yield named, rule.name, text
-    ledger.add_row(seq, thread, kind, entry.closes)
-    ledger.fold_entry(entry)
+    state.add_row(seq, thread, kind, entry.closes)
+    state.fold_entry(entry)
 
 
-def _forgotten(ledger: ReplayState) -> FileFindings:
+def _forgotten(state: ReplayState) -> FileFindings:
     """Check that all forgotten entries are blank, and no others."""
-    named = {by: set(seqs) for by, seqs in ledger.forgotten.items()}
-    for seq, by in ledger.blank.items():
+    named = {by: set(seqs) for by, seqs in state.forgotten.items()}
+    for seq, by in state.blank.items():
         if seq not in named.get(by, ()):
             yield seq, "forgotten", "its words are gone, and no entry says that they were forgotten"
-    for by, seqs in ledger.forgotten.items():
-        if not ledger.is_pending(by):
+    for by, seqs in state.forgotten.items():
+        if not state.is_pending(by):
             for seq in seqs:
-                if seq not in ledger.blank:
+                if seq not in state.blank:
                     yield seq, "forgotten", f"it was forgotten with {by}, and its words are still there"
 
 
-def _pending(ledger: ReplayState) -> Iterator[PendingCount]:
+def _pending(state: ReplayState) -> Iterator[PendingCount]:
     counts = Counter[str]()
-    for waiting in ledger.pending.values():
+    for waiting in state.pending.values():
         counts.update(waiting.values())
-    for each in ledger.kinds:
+    for each in state.kinds:
         if counts[each.kind]:
             yield PendingCount(kind=each.kind, state=each.state, count=counts[each.kind])
 
 
-def _folded(stored: Mapping[str, Sequence[tuple[Any, ...]]], ledger: ReplayState) -> FileFindings:
+def _folded(stored: Mapping[str, Sequence[tuple[Any, ...]]], state: ReplayState) -> FileFindings:
     replayed = dict[int, tuple[str, str]]()
-    for thread, waiting in ledger.pending.items():
+    for thread, waiting in state.pending.items():
         for seq, kind in waiting.items():
             replayed[seq] = (thread, kind)
     pending = {seq: (thread, kind) for seq, thread, kind in stored["pending"]}
@@ -473,8 +470,8 @@ def _folded(stored: Mapping[str, Sequence[tuple[Any, ...]]], ledger: ReplayState
         if here != there:
             yield seq, "pending", f"stored is {_shown(here)}, a replay gives {_shown(there)}"
     leases = dict(stored["lease"])
-    for thread in ledger.leases.keys() | leases.keys():
-        held, holds = leases.get(thread), ledger.leases.get(thread)
+    for thread in state.leases.keys() | leases.keys():
+        held, holds = leases.get(thread), state.leases.get(thread)
         if held != holds:
             yield holds or 0, "lease", f"stored for {thread} is {held}, a replay gives {holds}"
 
