@@ -20,10 +20,12 @@ import httpx2
 
 from daemon.claude.deadlines import StreamDeadline, StreamTimeout
 from daemon.claude.requests import REFUSED_FOR_SIZE
-from daemon.engine.event import FIRST_HALF, storable_text
+from daemon.engine.event import storable_text
 from daemon.engine.exceptions import recorded_name
 from daemon.model import ENDED, REPEATING, Oddity
 from daemon.settings.limits import TokenUsage
+
+FIRST_HALF = re.compile(r"[\ud800-\udbff]\Z")
 
 
 class SurrogateJoiner:

@@ -31,31 +31,25 @@ from unicodedata import normalize
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-UNWRITABLE = re.compile(r"[\x00\ud800-\udfff]")
+D = TypeVar("D")
+E = TypeVar("E", bound="Event", covariant=True)
+F = TypeVar("F", bound="Event")
+T = TypeVar("T")
 
-
-PAIR = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
-
-
-FIRST_HALF = re.compile(r"[\ud800-\udbff]\Z")
-
-
-SUSPECT = re.compile(r"\\u(?:d[89a-f]|0000)", re.IGNORECASE)
-
-
+UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
+SURROGATE_PAIR = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
+UNSTORABLE_ESCAPE = re.compile(r"\\u(?:d[89a-f]|0000)", re.IGNORECASE)
 REPLACEMENT_CHARACTER = "\ufffd"
-
-
-SHORT = re.compile(r"(?s).{1,256}(?=\s|\Z)|.{1,256}")
+NORMALIZED_PIECE = re.compile(r"(?s).{1,256}(?=\s|\Z)|.{1,256}")
 
 
 def storable_text(text: str) -> str:
     """Return the text with surrogate pairs joined and unstorable characters replaced."""
     if text.isascii() and "\0" not in text:  # searching a long prompt is slow
         return text
-    if not UNWRITABLE.search(text):
+    if not UNSTORABLE.search(text):
         return text
-    return UNWRITABLE.sub(REPLACEMENT_CHARACTER, PAIR.sub(_joined, text))
+    return UNSTORABLE.sub(REPLACEMENT_CHARACTER, SURROGATE_PAIR.sub(_joined, text))
 
 
 def _joined(pair: re.Match[str]) -> str:
@@ -64,7 +58,7 @@ def _joined(pair: re.Match[str]) -> str:
 
 def storable_json(text: str) -> str:
     """Return JSON in which all strings are storable."""
-    if "\\u" not in text or not SUSPECT.search(text):
+    if "\\u" not in text or not UNSTORABLE_ESCAPE.search(text):
         return text
     return json.dumps(storable_value(json.loads(text)), allow_nan=False)
 
@@ -82,16 +76,11 @@ def storable_value(value: Any) -> Any:
 
 def normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
     """Normalize a text piece by piece, since long runs of accents take quadratic time."""
-    return "".join(normalize(form, piece) for piece in SHORT.findall(text))
+    return "".join(normalize(form, piece) for piece in NORMALIZED_PIECE.findall(text))
 
 
 FORGOTTEN_MARK = "forgotten"
-
-
-START = f'{{"{FORGOTTEN_MARK}": '
-
-
-D = TypeVar("D")
+FORGOTTEN_START = f'{{"{FORGOTTEN_MARK}": '
 
 
 def without_words(value: D) -> D:
@@ -115,9 +104,9 @@ def with_forgotten_mark(fields: Mapping[str, Any], by: int) -> str:
 
 def forgotten_mark(body: str) -> int:
     """Return the seq of the entry that blanked this body; 0 if it is not blank."""
-    if not body.startswith(START):
+    if not body.startswith(FORGOTTEN_START):
         return 0
-    digits = body[len(START) :].partition(",")[0].rstrip("}")
+    digits = body[len(FORGOTTEN_START) :].partition(",")[0].rstrip("}")
     if not digits.isdecimal():
         return 0
     return int(digits)
@@ -171,18 +160,13 @@ def _type_hints(kind: type) -> dict[str, Any]:
 
 PART = "!"
 
-
-CONTENT = re.compile(r":[0-9a-f]{12}(?=#\d)")
+CONTENT_NAME = re.compile(r":[0-9a-f]{12}(?=#\d)")
 """Name of a context that is made from its content."""
 
-
-RENAMED = ":forgotten-"
+FORGOTTEN_NAME = ":forgotten-"
 """Prefix of a context's name after its content was forgotten."""
 
-
 FAILED = "failed"
-
-
 STOPPED = "stopped"
 
 
@@ -224,7 +208,7 @@ def is_named_by_content(path: str) -> bool:
 
 def is_renamed(key: str) -> bool:
     """True if forgetting has renamed a context in the key. A replay cannot read its steps."""
-    return f"/{RENAMED}" in key
+    return f"/{FORGOTTEN_NAME}" in key
 
 
 def without_content_names(key: str, seq: int, names: dict[str, str]) -> str:
@@ -235,8 +219,8 @@ def without_content_names(key: str, seq: int, names: dict[str, str]) -> str:
     parts = key.split("/")
     for place, name in enumerate(parts):
         old = "/".join(key.split("/")[: place + 1])
-        if CONTENT.match(name):
-            new = CONTENT.sub(f"{RENAMED}{seq}", name)
+        if CONTENT_NAME.match(name):
+            new = CONTENT_NAME.sub(f"{FORGOTTEN_NAME}{seq}", name)
             names.setdefault(old, "/".join([*parts[:place], new]))
         if old in names:
             parts[: place + 1] = names[old].split("/")
@@ -264,14 +248,11 @@ def last_words_path(execution: str, name: str) -> str:
 UNHASHED = "forgotten"
 """Replacement for a hash of forgotten words."""
 
-
 NO_DATE = 253_402_300_800
 """First second after the year 9999."""
 
-
 Seqs = Annotated[tuple[int, ...], "entries"]
 """Seqs of earlier entries in the same tree of threads."""
-
 
 Date = Annotated[float, Field(ge=0, lt=NO_DATE)]
 """Unix seconds."""
@@ -322,7 +303,7 @@ class Event:
         text = getattr(self, "text", None)
         if isinstance(text, str):
             return text
-        return ", ".join(_special(self))
+        return ", ".join(_changed_fields(self))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -358,14 +339,14 @@ class StepEvent(Event):
         return self.fingerprint == other.fingerprint and self.fingerprint not in ("", UNHASHED)
 
 
-def _special(event: Event) -> Iterator[str]:
-    engines = _names(StepEvent)
+def _changed_fields(event: Event) -> Iterator[str]:
+    engine_fields = _names(StepEvent)
     for field in dataclasses.fields(event):
         value = getattr(event, field.name)
-        usual = field.default
+        default = field.default
         if field.default_factory is not dataclasses.MISSING:
-            usual = field.default_factory()
-        if value == usual or field.name in engines:
+            default = field.default_factory()
+        if value == default or field.name in engine_fields:
             continue
         if isinstance(value, tuple):
             value = list(value)
@@ -382,15 +363,6 @@ UNASKED: Mapping[str, object] = {"asked": False}
 
 def _fields(value: Any) -> dict[str, Any]:
     return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-
-
-E = TypeVar("E", bound=Event, covariant=True)
-
-
-F = TypeVar("F", bound=Event)
-
-
-T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -435,7 +407,7 @@ def in_chunks(values: Sequence[T], most: int) -> Iterator[Sequence[T]]:
 
 def entry_as_json(entry: Entry[Event]) -> dict[str, Any]:
     kind: Any = type(entry.event)  # mypy: classes are not hashable
-    told = {
+    fields = {
         "seq": entry.seq,
         "thread": entry.thread,
         "kind": entry.kind,
@@ -447,8 +419,8 @@ def entry_as_json(entry: Entry[Event]) -> dict[str, Any]:
         "at": entry.at,
     }
     if entry.forgotten:
-        told[FORGOTTEN_MARK] = entry.forgotten
-    return told
+        fields[FORGOTTEN_MARK] = entry.forgotten
+    return fields
 
 
 class EventCodec:
@@ -528,10 +500,10 @@ class EventCodec:
         known = self._classes.get(name)
         if known is None or not isinstance(fields, dict):
             return body
-        held = [field for field in _hashes(known) if fields.get(field, "") not in ("", UNHASHED)]
-        if not held:
+        hashed = [field for field in _hashes(known) if fields.get(field, "") not in ("", UNHASHED)]
+        if not hashed:
             return body
-        return json.dumps(fields | dict.fromkeys(held, UNHASHED))
+        return json.dumps(fields | dict.fromkeys(hashed, UNHASHED))
 
     def load(self, name: str, body: str) -> Event:
         """Decode an event of kind `name`. Raises ValueError if it is damaged or unknown."""
@@ -576,8 +548,8 @@ def _check_class(each: type[Event]) -> None:
     if not hasattr(each, "kind"):
         raise ValueError(f'{each.__qualname__} has no kind: give it one, `kind = "…"`')
     if issubclass(each, Input) and "answers" in _names(each):
-        says = [base for base in each.__mro__ if "rank" in vars(base) and base is not Input]
-        if not says:
+        ranked = [base for base in each.__mro__ if "rank" in vars(base) and base is not Input]
+        if not ranked:
             raise ValueError(
                 f"{each.__qualname__} has `answers` and would be taken for a message:"
                 " give it `rank = InputRank.ANSWER`"

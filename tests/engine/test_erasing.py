@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from daemon.engine.event import START, Entry
+from daemon.engine.event import FORGOTTEN_START, Entry
 from daemon.engine.exceptions import JournalError
 from daemon.engine.journal.journal import Journal
 from daemon.engine.journal.reader import open_reader
@@ -236,9 +236,9 @@ async def test_verify_knows_what_was_forgotten(tmp_path: Path, clock: FakeClock,
         said = await filled(journal)
         await forget(journal, said)
         assert verify(journal).violations == []
-        with journal._question:
-            body = journal._store.many([5])[0][4]
-        assert body.startswith(START)
+        with journal._query_guard:
+            body = journal._store.at_seqs([5])[0][4]
+        assert body.startswith(FORGOTTEN_START)
         change(tmp_path, "update entry set body = ? where seq = 5", edit(body))
         violations = verify(journal).violations
         assert {one.seq for one in violations} == {5}

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from daemon.engine.event import Entry, Event
-from daemon.engine.journal.journal import PIECE, BackgroundReader, Journal, Projection
+from daemon.engine.journal.journal import FOLD_PIECE, BackgroundReader, Journal, Projection
 from daemon.kinds import SOUL_KINDS, AudienceChanged, ConversationOpened, PersonModelWritten
 from daemon.knowledge.visibility import KnownChannels
 from tests.clock import FakeClock
@@ -52,9 +52,9 @@ class Watched(Journal):
 async def journal(tmp_path: Path) -> AsyncIterator[Watched]:
     """Journal of some hundred conversations and person models; the audience comes last."""
     async with Watched(tmp_path / "journal.db", FakeClock(), SOUL_KINDS) as journal:
-        await asyncio.gather(*(_open(journal, number) for number in range(3 * PIECE)))
+        await asyncio.gather(*(_open(journal, number) for number in range(3 * FOLD_PIECE)))
         await _learn(journal, ALICE, "likes tea")
-        await asyncio.gather(*(_learn(journal, f"U{number}", "reads") for number in range(2, 8 * PIECE)))
+        await asyncio.gather(*(_learn(journal, f"U{number}", "reads") for number in range(2, 8 * FOLD_PIECE)))
         await _learn(journal, ALICE, "likes coffee")
         noted = AudienceChanged(team="T", channel="C1", audience="shared")
         await journal.append("slack:T", noted, key="audience:T:C1:1")
@@ -118,7 +118,7 @@ async def test_where_something_is_forgotten_in_between_it_begins_anew(journal: W
     await journal.read.wait()
     journal.erasures += 1  # as after erasure
     await asyncio.gather(folding, learned.update())
-    assert learned.texts == ["likes tea", *["reads"] * (8 * PIECE - 2), "likes coffee"]
+    assert learned.texts == ["likes tea", *["reads"] * (8 * FOLD_PIECE - 2), "likes coffee"]
 
 
 @SOAK

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import pytest
 
 from daemon.engine.event import Entry, Event
-from daemon.engine.journal.journal import PIECE, Journal, Projection
+from daemon.engine.journal.journal import FOLD_PIECE, Journal, Projection
 from daemon.kinds import SOUL_KINDS, MemoryNote, MoodChanged
 from tests.clock import FakeClock
 
@@ -75,11 +75,11 @@ async def test_what_comes_after_much_else_is_found(journal: Journal) -> None:
 
 
 async def test_much_is_folded_in_parts(journal: Journal) -> None:
-    await asyncio.gather(*(note(journal, str(n)) for n in range(PIECE * 2 + 1)))
+    await asyncio.gather(*(note(journal, str(n)) for n in range(FOLD_PIECE * 2 + 1)))
     fold, seen = Noted(journal), list[int]()
 
     async def look() -> None:
-        while len(fold.texts) <= PIECE * 2:
+        while len(fold.texts) <= FOLD_PIECE * 2:
             seen.append(len(fold.texts))
             await asyncio.sleep(0)
 
@@ -87,8 +87,8 @@ async def test_much_is_folded_in_parts(journal: Journal) -> None:
         group.create_task(look())
         group.create_task(fold.update())
         group.create_task(fold.update())
-    assert {PIECE, PIECE * 2} <= {*seen}
-    assert fold.taken == PIECE * 2 + 1  # two concurrent requests fold once
+    assert {FOLD_PIECE, FOLD_PIECE * 2} <= {*seen}
+    assert fold.taken == FOLD_PIECE * 2 + 1  # two concurrent requests fold once
 
 
 async def test_what_is_damaged_is_left_out(journal: Journal, tmp_path: Path) -> None:

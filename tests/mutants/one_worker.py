@@ -7,7 +7,7 @@ import fcntl
 from daemon.engine.context import StepContext
 from daemon.engine.execution import AnswerMatcher, Execution
 from daemon.engine.journal.journal import Journal
-from daemon.engine.journal.journal_file import _taken
+from daemon.engine.journal.journal_file import _try_lock
 from daemon.engine.journal.writer import Fence, JournalWriter
 from daemon.engine.retries import CrashGuard, must_give_up
 from daemon.engine.worker import TurnRunner, Worker
@@ -41,7 +41,7 @@ ONE_WORKER = (
     ),
     Mutant(
         "a second daemon is refused",
-        _taken,
+        _try_lock,
         call_of(fcntl.flock).removed(),
         test_a_second_daemon_on_the_same_journal_is_refused,
     ),

@@ -1,1 +1,1 @@
-"""Journal."""
+"""Journal of entries in one SQLite file: tables, reader, writer and verification."""

@@ -39,6 +39,12 @@ from daemon.engine.journal.writer import (
 )
 from daemon.engine.kinds import LEASES, EntriesErased, EntriesForgotten, with_engine_kinds
 
+log = logging.getLogger(__name__)
+E = TypeVar("E", bound=Event)
+F = TypeVar("F", bound=Event)
+T = TypeVar("T")
+Part = TypeVar("Part")
+
 
 class BackgroundReader(JournalReader):
     """Reader for another thread, which skips damaged entries.
@@ -46,7 +52,7 @@ class BackgroundReader(JournalReader):
     It reads a snapshot or, if `live`, the current state. An open snapshot prevents erasing.
     """
 
-    _leaves_out_damage = True
+    _skips_damage = True
 
     def __init__(
         self, path: Path, kinds: EventCodec, found: Callable[[JournalDamaged], None], *, live: bool = False
@@ -55,7 +61,7 @@ class BackgroundReader(JournalReader):
         if live:
             store.rollback()  # an open transaction would keep a snapshot
         super().__init__(store, kinds)
-        self._hears = found
+        self._report = found
 
     def close(self) -> None:
         self._store.close()
@@ -74,24 +80,24 @@ class BackgroundReader(JournalReader):
 
         They are of `root` and its descendants, of keys under `path/`, or of all entries.
         """
-        with self._question:
-            return self._store.span(root, path, since, before, limit, newest=newest)
+        with self._query_guard:
+            return self._store.seqs_between(root, path, since, before, limit, newest=newest)
 
     def iterate_entries(self, seqs: Sequence[int], *, newest: bool = False) -> Iterator[Entry[Event]]:
-        with self._question:
-            yield from self._sound(self._store.each(seqs, newest=newest))
+        with self._query_guard:
+            yield from self._readable(self._store.iterate(seqs, newest=newest))
 
     def entries_like(self, patterns: Sequence[str], *, since: int, before: int) -> Iterator[Entry[Event]]:
         """Yield entries whose body matches all these LIKE patterns, newest first."""
-        with self._question:
-            yield from self._sound(self._store.holding(patterns, since, before))
+        with self._query_guard:
+            yield from self._readable(self._store.like(patterns, since, before))
 
     def entries_like_among(self, patterns: Sequence[str], seqs: Sequence[int]) -> Iterator[Entry[Event]]:
-        with self._question:
-            yield from self._sound(self._store.holding_of(patterns, seqs))
+        with self._query_guard:
+            yield from self._readable(self._store.like_among(patterns, seqs))
 
     def _found(self, damage: JournalDamaged) -> None:
-        self._hears(damage)
+        self._report(damage)
 
 
 MOST_RECENT_ENTRIES = 256
@@ -130,18 +136,6 @@ class RecentEntries:
         return entry_from_written(one.row, one.seq, event)
 
 
-E = TypeVar("E", bound=Event)
-
-
-F = TypeVar("F", bound=Event)
-
-
-T = TypeVar("T")
-
-
-log = logging.getLogger(__name__)
-
-
 MOST_ARRIVED = 10_000
 """Threads whose latest input is cached."""
 
@@ -164,7 +158,7 @@ class Journal(JournalReader):
     `kinds` are the program's; the engine's are added.
     """
 
-    _leaves_out_damage = True
+    _skips_damage = True
 
     def __init__(
         self,
@@ -185,7 +179,7 @@ class Journal(JournalReader):
         self._newest: dict[str, int] = {}
         """Seq of each kind's latest entry."""
         self._wrote_first, self._wrote_last = 0, -1
-        self._at_hand = RecentEntries(self._kinds)
+        self._recent = RecentEntries(self._kinds)
         self._inputs = frozenset(self._kinds.kind_names([Input]))
         self.damage = ""
         """The first damage found, with advice; empty if none."""
@@ -392,13 +386,13 @@ class Journal(JournalReader):
         """Open a thread and append the entry `first`, in one commit."""
         thread = next(_candidate_thread_ids(key))
         opened = self.make_draft(thread, event, key=key, author="core")
-        said = self.make_draft(thread, first, key=first_key, author=author)
+        first_draft = self.make_draft(thread, first, key=first_key, author=author)
         seqs = await asyncio.gather(
-            self.submit(opened), self.submit(said, opened_by=key), return_exceptions=True
+            self.submit(opened), self.submit(first_draft, opened_by=key), return_exceptions=True
         )
         match seqs:
-            case [int(of_opened), int(of_said)]:
-                return opened.entry(of_opened), replace(said.entry(of_said), cause=of_opened)
+            case [int(of_opened), int(of_first)]:
+                return opened.entry(of_opened), replace(first_draft.entry(of_first), cause=of_opened)
         there, _ = await self.open_thread(key, event)
         found, _ = await self.append(there.thread, first, key=first_key, author=author, cause=there.seq)
         return there, found
@@ -447,8 +441,8 @@ class Journal(JournalReader):
         return mine and self.change_counter(*kinds) <= since
 
     def entries_of_kind(self, *kinds: type[E], since: int = 0, at: float = 0.0) -> list[Entry[E]]:
-        if self._at_hand.holds_all_after(since, self.last_seq_of_all()):
-            return self._at_hand.entries_after(since, self.kinds.kind_names(kinds), at)
+        if self._recent.holds_all_after(since, self.last_seq_of_all()):
+            return self._recent.entries_after(since, self.kinds.kind_names(kinds), at)
         return super().entries_of_kind(*kinds, since=since, at=at)
 
     def _notify(self, written: Sequence[WrittenRow]) -> None:
@@ -456,7 +450,7 @@ class Journal(JournalReader):
             row, seq = one.row, one.seq
             if seq != self._wrote_last + 1:  # another daemon has written
                 self._wrote_first = seq
-            self._at_hand.add(one)
+            self._recent.add(one)
             self._newest[row.kind] = self._wrote_last = seq
             if row.kind in self._inputs:
                 if len(self._arrived) >= MOST_ARRIVED:
@@ -481,10 +475,7 @@ def _check_names(thread: str, key: str, author: str) -> None:
         name.encode()  # raises here, not in the writer
 
 
-Part = TypeVar("Part")
-
-
-PIECE = 100
+FOLD_PIECE = 100
 """Entries applied before other tasks may run."""
 
 
@@ -522,7 +513,7 @@ class Projection:
         """Apply all entries before the seq `before`. If later ones were applied already, begin anew."""
         async with self._folding:
             last = self._last(before)
-            while last - self._upto > PIECE:
+            while last - self._upto > FOLD_PIECE:
                 await self._fold_in_pieces(last)
                 last = self._last(before)
             self._fold(last)
@@ -542,10 +533,10 @@ class Projection:
             found = await self.journal.read_in_background(partial(self._to_fold, last=last))
         else:
             found = self._to_fold(self.journal, last)
-        for start in range(0, len(found), PIECE):
+        for start in range(0, len(found), FOLD_PIECE):
             if erasures != self.journal.erasures:
                 return
-            self._fold_entries(found[start : start + PIECE])
+            self._fold_entries(found[start : start + FOLD_PIECE])
             await asyncio.sleep(0)
         self._upto = max(self._upto, last)
 

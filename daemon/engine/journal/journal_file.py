@@ -15,38 +15,30 @@ from urllib.parse import quote
 
 from daemon.engine.event import EventCodec
 from daemon.engine.exceptions import JournalDamaged, JournalError, JournalLocked, JournalVersionError
-from daemon.engine.journal.rows import DIGESTS, FOLDED_TABLES, TABLES, JournalTables, _text
+from daemon.engine.journal.rows import DIGESTS, FOLDED_TABLES, TABLES, JournalTables, decode_text
 from daemon.engine.journal.writer import WritableTables
 from daemon.engine.kinds import LEASES
 
 VERSION = 4
 
-
 UNDIGESTED = 3
 """Version without digests. Opening it for writing upgrades it, and older programs then refuse it."""
-
 
 DAMAGE = frozenset(
     {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FORMAT}
 )
 """SQLite's codes for a damaged file or disk."""
 
-
 RESTORE = (
     "put a copy of the journal back, without the -wal and -shm of this one,"
     " or move it away to begin a new one"
 )
 
-
 NO_JSON = "malformed JSON"
-
-
-HELD = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL})
-
+LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL})
 
 LOG_BYTES = 4 * 2**20
 """Size in bytes to which a checkpoint cuts the write-ahead log."""
-
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +67,7 @@ def open_store(path: Path) -> WritableTables:
     mend = " Make it this user's, make room on its disk, put a copy back, or move it away to begin a new one."
     with _as_journal(path, "opened", mend):
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=2.0)
-        connection.text_factory = _text
+        connection.text_factory = decode_text
         version = _version_of(connection)  # before anything is written to a file of others
         for pragma in ("journal_mode = wal", "synchronous = full", f"journal_size_limit = {LOG_BYTES}"):
             connection.execute(f"pragma {pragma}")
@@ -101,7 +93,7 @@ def open_readonly(path: Path, *, snapshot: bool = True) -> JournalTables:
         raise JournalError(f"There is no journal at {path}. Name the file, or start the daemon to make one.")
     with _as_journal(path, "read", ""):
         connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, isolation_level=None)
-        connection.text_factory = _text
+        connection.text_factory = decode_text
         if snapshot:
             connection.execute("begin")
         digested = _version_of(connection) > UNDIGESTED
@@ -135,7 +127,7 @@ def _as_journal(path: Path, done: str, hint: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in HELD:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in LOCKED:
             hint = " Another program holds it: end that one, or wait for it, and start again."
         raise JournalError(f"{path} cannot be {done} as a journal ({error}).{hint}") from error
     except JournalError as error:
@@ -166,8 +158,7 @@ def _create(connection: sqlite3.Connection, tables: str) -> None:
 PRIVATE = 0o600
 """Mode of the journal's files, which contain private thoughts."""
 
-
-MOMENT = 0.05
+LOCK_RETRY_SECONDS = 0.05
 """Seconds before a second try for the lock, since a check of the lock holds it for a moment."""
 
 
@@ -184,19 +175,19 @@ def hold_lock(journal: Path) -> Iterator[None]:
                 made.touch(mode=PRIVATE)  # SQLite's other files get this mode, too
         file = path.open("a+b", buffering=0)  # unbuffered, so that closing does not write to a full disk
     except OSError as error:
-        raise _useless(path, error) from error
+        raise _lock_error(path, error) from error
     with file:
         try:
-            _take(file, journal)
+            _lock(file, journal)
         except OSError as error:
-            raise _useless(path, error) from error
+            raise _lock_error(path, error) from error
         yield
 
 
-def _take(file: FileIO, journal: Path) -> None:
-    if not _taken(file):
-        time.sleep(MOMENT)
-        if not _taken(file):
+def _lock(file: FileIO, journal: Path) -> None:
+    if not _try_lock(file):
+        time.sleep(LOCK_RETRY_SECONDS)
+        if not _try_lock(file):
             file.seek(0)
             holder = file.read().decode(errors="replace").strip() or "unknown"
             raise JournalLocked(
@@ -207,7 +198,7 @@ def _take(file: FileIO, journal: Path) -> None:
     file.write(str(os.getpid()).encode())
 
 
-def _taken(file: FileIO) -> bool:
+def _try_lock(file: FileIO) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -215,7 +206,7 @@ def _taken(file: FileIO) -> bool:
     return True
 
 
-def _useless(path: Path, error: OSError) -> JournalError:
+def _lock_error(path: Path, error: OSError) -> JournalError:
     return JournalError(
         f"The lock {path} cannot be used ({error.strerror})."
         " Make it and its folder this user's, make room on the disk, or put the journal in another folder."

@@ -27,7 +27,6 @@ from daemon.engine.kinds import TurnBegan, with_engine_kinds
 
 E = TypeVar("E", bound=Event)
 
-
 ALWAYS = 2**62
 """Seq beyond all others."""
 
@@ -42,21 +41,21 @@ class EntryHead(NamedTuple):
 class JournalReader:
     """Queries on entries and projections. They raise JournalError, or JournalDamaged for damaged entries."""
 
-    _leaves_out_damage = False
+    _skips_damage = False
     """True if queries over several threads skip damaged entries."""
 
     def __init__(self, store: JournalTables, kinds: EventCodec) -> None:
         self._store = store
-        self._question = QueryGuard(self._found)
+        self._query_guard = QueryGuard(self._found)
         self.kinds = kinds
-        self._first: tuple[int, int, float | None, float] = (0, 0, None, 0.0)
+        self._first_time: tuple[int, int, float | None, float] = (0, 0, None, 0.0)
         """First and last seq (excluded) for which `first_time_after` has an answer, the answer, and its
         `now`.
         """
         self.erasures = 0
 
     def get(self, key: str) -> Entry[Event] | None:
-        with self._question:
+        with self._query_guard:
             found = self._store.get(key)
             if found is None:
                 return None
@@ -64,7 +63,7 @@ class JournalReader:
 
     def seq_of(self, key: str) -> int:
         """Return the seq of the entry with this key, which may be damaged; 0 if there is none."""
-        with self._question:
+        with self._query_guard:
             return self._store.seq_of(key) or 0
 
     def entry(self, seq: int) -> Entry[Any]:
@@ -74,18 +73,18 @@ class JournalReader:
         """Return the entries with these seqs, in the same order. Raises KeyError."""
         if not seqs:
             return []
-        with self._question:
-            found = {row[0]: self._entry(row) for row in self._store.many(seqs)}
+        with self._query_guard:
+            found = {row[0]: self._entry(row) for row in self._store.at_seqs(seqs)}
         return [found[seq] for seq in seqs]
 
     def entries_under(self, path: str) -> list[Entry[Event]]:
         """Return the entries with keys under `path/`."""
-        with self._question:
+        with self._query_guard:
             return self._entries(self._store.under(path))
 
     def entries_of_step(self, key: str) -> list[Entry[Event]]:
         """Return the entries that are parts of the step with this key."""
-        with self._question:
+        with self._query_guard:
             return self._entries(self._store.parts(key))
 
     def execution_paths(self, execution: str) -> list[str]:
@@ -106,40 +105,43 @@ class JournalReader:
     ) -> list[Entry[E]]:
         """Return a thread's entries of these kinds (default: all) after `since`, at most the first `most`."""
         names = self.kinds.kind_names(kinds)
-        with self._question:
-            return self._entries(self._store.of(thread, names, since, most))
+        with self._query_guard:
+            return self._entries(self._store.of_thread(thread, names, since, most))
 
     def tree_entries(self, root: str, *kinds: type[E], since: int = 0) -> list[Entry[E]]:
         """Return entries of these kinds (default: all) after `since`, of a thread and its descendants."""
         names = self.kinds.kind_names(kinds)
-        with self._question:
-            rows = [*self._store.of(root, names, since), *self._store.below(root, names, since)]
-            return self._of_all(sorted(rows))
+        with self._query_guard:
+            rows = [
+                *self._store.of_thread(root, names, since),
+                *self._store.of_descendants(root, names, since),
+            ]
+            return self._entries_of_threads(sorted(rows))
 
     def latest_of_kind(self, thread: str, kind: type[E], before: int = ALWAYS) -> Entry[E] | None:
-        with self._question:
+        with self._query_guard:
             found = self._latest(thread, kind, before)
             if found is None:
                 return None
             return self._entry(found)
 
     def count_before(self, thread: str, *kinds: type[Event], before: int = ALWAYS) -> int:
-        with self._question:
+        with self._query_guard:
             return self._store.count(thread, self.kinds.kind_names(kinds), before)
 
     def latest_first(self, thread: str, kind: type[E], before: int = ALWAYS) -> Iterator[Entry[E]]:
         """Yield the thread's entries of this kind before the seq `before`, newest first."""
-        with self._question:
+        with self._query_guard:
             found = self._latest(thread, kind, before)
             while found:
-                yield from self._of_all([found])
+                yield from self._entries_of_threads([found])
                 found = self._latest(thread, kind, before=found[0])
 
     def last_seq(self, thread: str, kind: type[Event]) -> int:
         """Return the seq of the thread's last entry of this kind, which may be damaged; 0
         if there is none.
         """
-        with self._question:
+        with self._query_guard:
             found = self._latest(thread, kind)
         if found is None:
             return 0
@@ -156,8 +158,8 @@ class JournalReader:
     def entries_of_kind(self, *kinds: type[E], since: int = 0, at: float = 0.0) -> list[Entry[E]]:
         """Return the entries of these kinds after `since`, dated `at` or later."""
         names = self.kinds.kind_names(kinds)
-        with self._question:
-            return self._of_all(self._store.kind(names, since, at))
+        with self._query_guard:
+            return self._entries_of_threads(self._store.of_kinds(names, since, at))
 
     def change_counter(self, *kinds: type[Event]) -> int:
         """Return a number that changes with each new entry of these kinds."""
@@ -167,8 +169,8 @@ class JournalReader:
         """Return the seqs of the entries of these kinds after `since` up to `upto`."""
         if upto == ALWAYS:
             upto = self.last_seq_of_all()
-        with self._question:
-            return self._store.seqs(self.kinds.kind_names(kinds), since, upto)
+        with self._query_guard:
+            return self._store.seqs_of_kinds(self.kinds.kind_names(kinds), since, upto)
 
     def fields_of_kind(
         self,
@@ -185,26 +187,26 @@ class JournalReader:
         """
         if upto == ALWAYS:
             upto = self.last_seq_of_all()
-        with self._question:
+        with self._query_guard:
             return self._store.fields(self.kinds.kind_names(kinds), paths, since, upto, at)
 
     def fields_opened_under(
         self, prefix: str, kinds: Sequence[type[Event]], paths: Sequence[str], since: int, upto: int
     ) -> list[tuple[Any, ...]]:
         """Return rows as `fields_of_kind` does, of threads that were opened under a key with this prefix."""
-        with self._question:
+        with self._query_guard:
             return self._store.fields_below(prefix, self.kinds.kind_names(kinds), paths, since, upto)
 
     def threads_opened_under(self, prefix: str) -> list[str]:
         """Return the threads that were opened under a key with this prefix, latest first."""
-        with self._question:
+        with self._query_guard:
             return self._store.threads_below(prefix)
 
     def last_entry_under(self, prefix: str, before: int = ALWAYS) -> Entry[Any] | None:
         """Return the last entry before the seq `before` whose key has this prefix."""
-        with self._question:
+        with self._query_guard:
             while found := self._store.last_below(prefix, before):
-                for entry in self._of_all([found]):
+                for entry in self._entries_of_threads([found]):
                     return entry
                 before = found[0]
         return None
@@ -217,47 +219,47 @@ class JournalReader:
         """
         if upto == ALWAYS:
             upto = self.last_seq_of_all()
-        with self._question:
+        with self._query_guard:
             names = self.kinds.kind_names(kinds)
-            return self._of_all(self._store.naming(names, json.dumps(text), since, upto))
+            return self._entries_of_threads(self._store.containing(names, json.dumps(text), since, upto))
 
     def readable_entries(self, seqs: Sequence[int]) -> list[Entry[Any]]:
         """Return the entries with these seqs, in ascending order. Missing ones are left out."""
-        with self._question:
-            return self._of_all(self._store.many(seqs))
+        with self._query_guard:
+            return self._entries_of_threads(self._store.at_seqs(seqs))
 
     def entries_between(self, since: int, upto: int, *kinds: type[Event]) -> list[Entry[Any]]:
         """Return the entries of these kinds after `since` up to `upto`."""
         names = self.kinds.kind_names(kinds)
-        with self._question:
-            return self._of_all(self._store.between(since, upto, names))
+        with self._query_guard:
+            return self._entries_of_threads(self._store.between(since, upto, names))
 
     def recently_active(
-        self, root: type[E], said: Sequence[type[Event]], at: float
+        self, root: type[E], active: Sequence[type[Event]], at: float
     ) -> Iterator[tuple[Entry[E], float]]:
-        """Yield the `root` entry and latest time of each thread that has `said` entries since `at`, latest
+        """Yield the `root` entry and latest time of each thread that has `active` entries since `at`, latest
         first.
 
         The query reads all entries since `at`: use a background reader.
         """
-        roots, names = self.kinds.kind_names([root]), self.kinds.kind_names(said)
-        with self._question:
-            for row, last in self._store.lately(roots, names, at):
-                for entry in self._sound([row]):
+        roots, names = self.kinds.kind_names([root]), self.kinds.kind_names(active)
+        with self._query_guard:
+            for row, last in self._store.recently_active(roots, names, at):
+                for entry in self._readable([row]):
                     yield entry, last
 
     def pending_entries(self, *kinds: type[E], thread: str | None = None) -> list[Entry[E]]:
         """Return the pending entries of these kinds (default: all), in this thread or (None) in all."""
         names = self.kinds.kind_names(kinds or [Event])
-        with self._question:
+        with self._query_guard:
             rows = self._store.pending(names, thread)
             if thread is None:
-                return self._of_all(rows)
+                return self._entries_of_threads(rows)
             return self._entries(rows)
 
     def pending_seqs(self, *kinds: type[Event]) -> list[int]:
         """Return the seqs of the pending entries of these kinds."""
-        with self._question:
+        with self._query_guard:
             return self._store.pending_seqs(self.kinds.kind_names(kinds))
 
     def pending_inputs(self, thread: str) -> list[Entry[Input]]:
@@ -268,21 +270,21 @@ class JournalReader:
 
         No bodies are read, so damage in one thread does not block others.
         """
-        with self._question:
-            return self._store.waiting(self.kinds.kind_names(kinds))
+        with self._query_guard:
+            return self._store.threads_with_pending(self.kinds.kind_names(kinds))
 
     def busy_threads(self) -> list[str]:
         """Return the threads with pending inputs or an unfinished turn."""
         return self.threads_with_pending(Input, TurnBegan)
 
     def is_pending(self, seq: int) -> bool:
-        with self._question:
+        with self._query_guard:
             return self._store.is_pending(seq)
 
     def still_pending(self, seqs: Sequence[int]) -> list[int]:
         if not seqs:
             return []
-        with self._question:
+        with self._query_guard:
             return self._store.still_pending(seqs)
 
     def holds_lease(self, thread: str, epoch: int) -> bool:
@@ -291,27 +293,27 @@ class JournalReader:
 
     def lease_epoch(self, thread: str) -> int | None:
         """Return the seq of the first entry of the attempt that has the thread's lease; None without any."""
-        with self._question:
+        with self._query_guard:
             return self._store.epoch(thread)
 
     def latest_attempts(self, since: int) -> list[tuple[str, int]]:
         """Return the threads that an attempt has leased after `since`, each with the attempt's seq."""
-        with self._question:
-            return self._store.attempted(since)
+        with self._query_guard:
+            return self._store.latest_attempts(since)
 
     def entries_since(self, seq: int, limit: int = 1000) -> list[Entry[Event]]:
         """Return up to `limit` entries after this seq, without damaged ones."""
-        with self._question, closing(self._store.since(seq)) as rows:
-            return list(islice(self._sound(rows), limit))
+        with self._query_guard, closing(self._store.after(seq)) as rows:
+            return list(islice(self._readable(rows), limit))
 
     def heads_since(self, seq: int, limit: int = 1000) -> list[EntryHead]:
-        with self._question:
+        with self._query_guard:
             rows = self._store.heads(seq, limit)
         return [EntryHead(seq, thread, kind, parse_seqs(closes) or ()) for seq, thread, kind, closes in rows]
 
     def last_seq_of_all(self) -> int:
         """Return the newest seq; 0 in an empty journal."""
-        with self._question:
+        with self._query_guard:
             return self._store.last()
 
     def first_time_after(self, seq: int, now: float) -> float | None:
@@ -319,27 +321,27 @@ class JournalReader:
 
         Ask for the lowest seq first: the result is cached for higher ones.
         """
-        since, until, at, then = self._first
+        since, until, at, then = self._first_time
         lasts = at is not None and at <= now
         if at is None:
             lasts = now == then and self.last_seq_of_all() + 1 == until
         if not (lasts and since <= seq < until):
-            with self._question:
+            with self._query_guard:
                 found = self._store.first_after(seq, now)
             until, at = found or (self.last_seq_of_all() + 1, None)
-            self._first = (seq, until, at, now)
+            self._first_time = (seq, until, at, now)
         return at
 
     def all_rows(self, upto: int = ALWAYS) -> Iterator[Stored]:
-        with self._question:
+        with self._query_guard:
             yield from self._store.rows(upto)
 
     def all_rows_with_digests(self) -> Iterator[tuple[Stored, object]]:
-        with self._question:
+        with self._query_guard:
             yield from self._store.rows_and_digests()
 
     def undigested_span(self) -> tuple[int, int] | None:
-        with self._question:
+        with self._query_guard:
             return self._store.undigested()
 
     def all_entries(self, upto: int = ALWAYS) -> Iterator[Entry[Event]]:
@@ -348,29 +350,29 @@ class JournalReader:
 
     def check_pages(self) -> None:
         """Check the pages of the file, but not its entries. Raises JournalDamaged."""
-        with self._question:
+        with self._query_guard:
             problems = self._store.problems(quick=True)
         if problems:
             raise damage_error(problems[0])
 
     def database_problems(self) -> list[tuple[int, str, str]]:
         """Return the problems that SQLite finds, as (seq or 0, rule, text)."""
-        with self._question:
+        with self._query_guard:
             found = [(0, "file", text) for text in self._store.problems()]
-            for seq, key in self._store.doubled():
+            for seq, key in self._store.duplicate_keys():
                 found.append((seq, "key", f"the key {key} was there before"))
         return found
 
     def folded_rows(self) -> dict[str, list[tuple[Any, ...]]]:
-        with self._question:
+        with self._query_guard:
             return {table: self._store.folded(table) for table in folded_kinds(self.kinds)}
 
-    def _of_all(self, rows: Iterable[Stored]) -> list[Entry[Any]]:
-        if self._leaves_out_damage:
-            return list(self._sound(rows))
+    def _entries_of_threads(self, rows: Iterable[Stored]) -> list[Entry[Any]]:
+        if self._skips_damage:
+            return list(self._readable(rows))
         return self._entries(rows)
 
-    def _sound(self, rows: Iterable[Stored]) -> Iterator[Entry[Any]]:
+    def _readable(self, rows: Iterable[Stored]) -> Iterator[Entry[Any]]:
         for row in rows:
             try:
                 yield self._entry(row)

@@ -25,7 +25,6 @@ create index if not exists pending_by_kind on pending(kind, thread);
 create table if not exists lease(thread text primary key, epoch integer not null)
 """
 
-
 TABLES = f"""
 create table entry(
   seq integer primary key, thread text not null, kind text not null, author text not null, body text not null,
@@ -36,14 +35,12 @@ create unique index entry_opens_thread on entry(thread) where kind = 'thread';
 {FOLDED_TABLES}"""
 """Tables of a new journal. The last index keeps thread ids unique."""
 
-
 DIGESTS = """
 alter table entry add column digest blob;
 create table undigested(since integer not null, upto integer not null);
 insert into undigested select 0, coalesce(max(seq), 0) from entry
 """
 """Upgrade of version 3. While the table `undigested` exists, entries in its range may lack digests."""
-
 
 REPLAYS: Mapping[str, str] = {
     "pending": "select seq, thread, kind from entry where kind in (select value from json_each(?))"
@@ -52,7 +49,6 @@ REPLAYS: Mapping[str, str] = {
     " group by thread order by 1",
 }
 """Query over all entries for the rows of each projection."""
-
 
 ROW = "seq, thread, kind, author, body, key, cause, closes, at"
 
@@ -74,12 +70,14 @@ class EntryRow:
     leases: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenRow:
+    seq: int
+    row: EntryRow
+
+
 Stored = tuple[int, str, str, str, str, str, int | None, str, float]
-
-
 E = TypeVar("E", bound=Event)
-
-
 SEQS = TypeAdapter(tuple[int, ...])
 
 
@@ -100,10 +98,10 @@ def entry_from_row(row: Stored, kinds: EventCodec) -> Entry[Any]:
     """Decode a row. Raises ValueError with the names of damaged columns."""
     seq, thread, kind, author, body, key, cause, closes, at = row
     closed = parse_seqs(closes)
-    if closed is None or not _looks_right(row):
-        amiss = list(_strays(row))
-        if amiss:
-            raise ValueError(f"its {', '.join(amiss)}")
+    if closed is None or not _is_sound(row):
+        damaged = list(_damaged_columns(row))
+        if damaged:
+            raise ValueError(f"its {', '.join(damaged)}")
     return Entry(
         seq=seq,
         thread=thread,
@@ -117,7 +115,7 @@ def entry_from_row(row: Stored, kinds: EventCodec) -> Entry[Any]:
     )
 
 
-def _looks_right(row: Stored) -> bool:
+def _is_sound(row: Stored) -> bool:
     _, thread, kind, author, body, key, cause, _, at = row
     return (
         type(thread) is type(kind) is type(author) is type(body) is type(key) is str
@@ -128,7 +126,7 @@ def _looks_right(row: Stored) -> bool:
     )
 
 
-def _strays(row: Stored) -> Iterator[str]:
+def _damaged_columns(row: Stored) -> Iterator[str]:
     """Yield the names of damaged columns, since SQLite stores any type in any column."""
     _, thread, kind, author, body, key, cause, closes, at = row
     texts = {"thread": thread, "kind": kind, "author": author, "body": body, "key": key}
@@ -173,19 +171,16 @@ def digest_of_row(row: Stored) -> bytes:
     return hashlib.sha256(recorded.encode(errors="surrogatepass")).digest()[:DIGEST_BYTES]
 
 
-PART = 500
+ROWS_AT_ONCE = 500
 """Rows read at once."""
 
-
-FEW = 200
+FEW_ENTRIES = 200
 """Number of entries below which a scan is faster than the kind index."""
 
-
-SPAN = 20_000
+SHORT_RANGE = 20_000
 """Number of entries in a range up to which a scan is faster than the kind index."""
 
-
-THESE = "(select value from json_each(?))"
+JSON_VALUES = "(select value from json_each(?))"
 
 
 def index_path(journal: Path) -> Path:
@@ -230,11 +225,11 @@ class JournalTables:
         return self._number("select seq from pending where seq = ?", seq) is not None
 
     def still_pending(self, seqs: Sequence[int]) -> list[int]:
-        query = f"select seq from pending where seq in {THESE} order by seq"
+        query = f"select seq from pending where seq in {JSON_VALUES} order by seq"
         return self._column(query, _json(seqs))
 
     def pending(self, kinds: Iterable[str], thread: str | None = None) -> list[Stored]:
-        which = f"kind in {THESE}"
+        which = f"kind in {JSON_VALUES}"
         values = [_json(kinds)]
         if thread is not None:
             which += " and thread = ?"
@@ -242,14 +237,14 @@ class JournalTables:
         return self._rows(f"seq in (select seq from pending where {which})", *values)
 
     def pending_seqs(self, kinds: Iterable[str]) -> list[int]:
-        query = f"select seq from pending where kind in {THESE} order by seq"
+        query = f"select seq from pending where kind in {JSON_VALUES} order by seq"
         return self._column(query, _json(kinds))
 
-    def waiting(self, kinds: Iterable[str]) -> list[str]:
-        query = f"select thread from pending where kind in {THESE} group by thread order by min(seq)"
+    def threads_with_pending(self, kinds: Iterable[str]) -> list[str]:
+        query = f"select thread from pending where kind in {JSON_VALUES} group by thread order by min(seq)"
         return self._column(query, _json(kinds))
 
-    def attempted(self, since: int) -> list[tuple[str, int]]:
+    def latest_attempts(self, since: int) -> list[tuple[str, int]]:
         return self._db.execute(
             "select thread, epoch from lease where epoch > ? order by epoch", (since,)
         ).fetchall()
@@ -263,8 +258,8 @@ class JournalTables:
     def seq_of(self, key: str, thread: str = "") -> int | None:
         return self._number("select seq from entry where key = ? and ? in ('', thread)", key, thread)
 
-    def many(self, seqs: Sequence[int]) -> list[Stored]:
-        return self._rows(f"seq in {THESE}", _json(seqs))
+    def at_seqs(self, seqs: Sequence[int]) -> list[Stored]:
+        return self._rows(f"seq in {JSON_VALUES}", _json(seqs))
 
     def under(self, path: str) -> list[Stored]:
         return self._rows("key >= ? and key < ?", f"{path}/", f"{path}0")  # "0" follows "/"
@@ -279,19 +274,21 @@ class JournalTables:
             found += self._rows("key >= ? and key < ?", *_range(f"{name}{sign}"))
         return found
 
-    def of(self, thread: str, kinds: Iterable[str], since: int, most: int | None = None) -> list[Stored]:
+    def of_thread(
+        self, thread: str, kinds: Iterable[str], since: int, most: int | None = None
+    ) -> list[Stored]:
         names = list(kinds)
         where = "thread = ? and seq > ?"
         values: list[object] = [thread, since]
         if names:
-            where += f" and kind in {THESE}"
+            where += f" and kind in {JSON_VALUES}"
             values.append(_json(names))
         if most is not None:
             where = f"seq in (select seq from entry where {where} order by seq limit ?)"
             values.append(most)
         return self._rows(where, *values)
 
-    def below(self, thread: str, kinds: Iterable[str], since: int) -> list[Stored]:
+    def of_descendants(self, thread: str, kinds: Iterable[str], since: int) -> list[Stored]:
         """Return the rows of a thread's descendants.
 
         `+` keeps SQLite on the thread index: few threads have descendants, and other indexes would read
@@ -301,7 +298,7 @@ class JournalTables:
         where = "thread > ? and thread < ? and +seq > ?"
         values: list[object] = [f"{thread}.", f"{thread}/", since]  # "/" follows "."
         if names:
-            where += f" and +kind in {THESE}"
+            where += f" and +kind in {JSON_VALUES}"
             values.append(_json(names))
         return self._rows(where, *values)
 
@@ -318,18 +315,20 @@ class JournalTables:
         return found
 
     def count(self, thread: str, kinds: Iterable[str], before: int) -> int:
-        query = f"select count(*) from entry where thread = ? and kind in {THESE} and seq < ?"
+        query = f"select count(*) from entry where thread = ? and kind in {JSON_VALUES} and seq < ?"
         return self._number(query, thread, _json(kinds), before) or 0
 
-    def kind(self, kinds: Iterable[str], since: int, at: float) -> list[Stored]:
-        where = f"{_kind(self.last() - since)} in {THESE} and seq > ? and at >= ?"
+    def of_kinds(self, kinds: Iterable[str], since: int, at: float) -> list[Stored]:
+        where = f"{_kind(self.last() - since)} in {JSON_VALUES} and seq > ? and at >= ?"
         return self._rows(where, _json(kinds), since, at)
 
-    def seqs(self, kinds: Iterable[str], since: int, upto: int) -> list[int]:
-        where = f"{_kind(upto - since)} in {THESE} and seq > ? and seq <= ?"
+    def seqs_of_kinds(self, kinds: Iterable[str], since: int, upto: int) -> list[int]:
+        where = f"{_kind(upto - since)} in {JSON_VALUES} and seq > ? and seq <= ?"
         return self._column(f"select seq from entry where {where} order by seq", _json(kinds), since, upto)
 
-    def span(self, root: str, path: str, since: int, before: int, limit: int, *, newest: bool) -> list[int]:
+    def seqs_between(
+        self, root: str, path: str, since: int, before: int, limit: int, *, newest: bool
+    ) -> list[int]:
         """Return the seqs that `seqs_between` asks for.
 
         `+` keeps SQLite on the thread or key index; by seq, it might read everything.
@@ -349,19 +348,19 @@ class JournalTables:
             text += " desc"
         return sorted(self._column(f"{text} limit ?", *values, limit))
 
-    def each(self, seqs: Sequence[int], *, newest: bool) -> Iterator[Stored]:
-        query = f"select {ROW} from entry where seq in {THESE} order by seq"
+    def iterate(self, seqs: Sequence[int], *, newest: bool) -> Iterator[Stored]:
+        query = f"select {ROW} from entry where seq in {JSON_VALUES} order by seq"
         if newest:
             query += " desc"
         return self._one_by_one(query, _json(seqs))
 
-    def holding(self, patterns: Sequence[str], since: int, before: int) -> Iterator[Stored]:
-        return self._holding("seq > ? and seq < ?", [since, before], patterns)
+    def like(self, patterns: Sequence[str], since: int, before: int) -> Iterator[Stored]:
+        return self._like("seq > ? and seq < ?", [since, before], patterns)
 
-    def holding_of(self, patterns: Sequence[str], seqs: Sequence[int]) -> Iterator[Stored]:
-        return self._holding(f"seq in {THESE}", [_json(seqs)], patterns)
+    def like_among(self, patterns: Sequence[str], seqs: Sequence[int]) -> Iterator[Stored]:
+        return self._like(f"seq in {JSON_VALUES}", [_json(seqs)], patterns)
 
-    def _holding(self, where: str, values: list[object], patterns: Sequence[str]) -> Iterator[Stored]:
+    def _like(self, where: str, values: list[object], patterns: Sequence[str]) -> Iterator[Stored]:
         where += " and body like ? escape '~'" * len(patterns)
         query = f"select {ROW} from entry not indexed where {where} order by seq desc"
         return self._one_by_one(query, *values, *patterns)
@@ -370,14 +369,14 @@ class JournalTables:
         """Return the rows after `since` up to `upto`. `+` keeps SQLite off the kind index, which would read
         everything.
         """
-        return self._rows(f"seq > ? and seq <= ? and +kind in {THESE}", since, upto, _json(kinds))
+        return self._rows(f"seq > ? and seq <= ? and +kind in {JSON_VALUES}", since, upto, _json(kinds))
 
     def fields(
         self, kinds: Iterable[str], paths: Sequence[str], since: int, upto: int, at: float
     ) -> list[tuple[Any, ...]]:
         # `+` keeps SQLite off the kind index if the range is short
-        kind = "+kind" if 0 < upto - since <= SPAN else "kind"
-        where = f"{kind} in {THESE} and seq > ? and seq <= ? and at >= ? and json_valid(body)"
+        kind = "+kind" if 0 < upto - since <= SHORT_RANGE else "kind"
+        where = f"{kind} in {JSON_VALUES} and seq > ? and seq <= ? and at >= ? and json_valid(body)"
         row = f"seq, thread, kind, at, json_extract(body, {', '.join('?' * len(paths))})"
         text = f"select {row} from entry where {where} order by seq"
         return self._db.execute(text, (*paths, _json(kinds), since, upto, at)).fetchall()
@@ -387,7 +386,9 @@ class JournalTables:
     ) -> list[tuple[Any, ...]]:
         row = f"seq, thread, kind, at, json_extract(body, {', '.join('?' * len(paths))})"
         threads = "select thread from entry where key >= ? and key < ?"
-        where = f"thread in ({threads}) and kind in {THESE} and +seq > ? and +seq <= ? and json_valid(body)"
+        where = (
+            f"thread in ({threads}) and kind in {JSON_VALUES} and +seq > ? and +seq <= ? and json_valid(body)"
+        )
         text = f"select {row} from entry where {where} order by seq"
         return self._db.execute(text, (*paths, *_range(prefix), _json(kinds), since, upto)).fetchall()
 
@@ -400,21 +401,23 @@ class JournalTables:
         found = self._rows(f"seq = ({last})", *_range(prefix), before)
         return found[0] if found else None
 
-    def naming(self, kinds: Iterable[str], text: str, since: int, upto: int) -> list[Stored]:
-        where = f"{_kind(upto - since)} in {THESE} and seq > ? and seq <= ? and instr(body, ?)"
+    def containing(self, kinds: Iterable[str], text: str, since: int, upto: int) -> list[Stored]:
+        where = f"{_kind(upto - since)} in {JSON_VALUES} and seq > ? and seq <= ? and instr(body, ?)"
         return self._rows(where, _json(kinds), since, upto, text)
 
-    def lately(self, roots: Iterable[str], said: Iterable[str], at: float) -> Iterator[tuple[Stored, float]]:
+    def recently_active(
+        self, roots: Iterable[str], active: Iterable[str], at: float
+    ) -> Iterator[tuple[Stored, float]]:
         found = self._db.execute(
             f"select {ROW}, last from entry join (select thread as lively, max(at) as last from entry"
-            f" where kind in {THESE} and at >= ? group by thread)"
-            f" on thread = lively where kind in {THESE} order by last desc",
-            (_json(said), at, _json(roots)),
+            f" where kind in {JSON_VALUES} and at >= ? group by thread)"
+            f" on thread = lively where kind in {JSON_VALUES} order by last desc",
+            (_json(active), at, _json(roots)),
         )
         for *row, last in found:
             yield cast(Stored, tuple(row)), last
 
-    def since(self, seq: int) -> Generator[Stored]:
+    def after(self, seq: int) -> Generator[Stored]:
         return self._one_by_one(f"select {ROW} from entry where seq > ? order by seq", seq)
 
     def _one_by_one(self, query: str, *values: object) -> Generator[Stored]:
@@ -422,23 +425,23 @@ class JournalTables:
             yield from rows
 
     def rows(self, upto: int) -> Iterator[Stored]:
-        part = self._part(0, upto)
+        part = self._next_rows(0, upto)
         while part:
             yield from part
-            part = self._part(part[-1][0], upto)
+            part = self._next_rows(part[-1][0], upto)
 
     def rows_and_digests(self) -> Iterator[tuple[Stored, object]]:
         digest = "digest" if self._digested else "null"
         since = 0
-        while part := self._part(since, self.last(), digest):
+        while part := self._next_rows(since, self.last(), digest):
             for row in part:
                 yield row[:-1], row[-1]
             since = part[-1][0]
 
-    def _part(self, since: int, upto: int, *more: str) -> list[Any]:
+    def _next_rows(self, since: int, upto: int, *more: str) -> list[Any]:
         """Return the next rows. SQLite decodes texts itself, which is faster, unless one is damaged."""
         columns = ", ".join([ROW, *more])
-        query = f"select {columns} from entry where seq > ? and seq <= ? order by seq limit {PART}"
+        query = f"select {columns} from entry where seq > ? and seq <= ? order by seq limit {ROWS_AT_ONCE}"
         careful = self._db.text_factory
         self._db.text_factory = str
         try:
@@ -485,7 +488,7 @@ class JournalTables:
         found = self._column(f"pragma {check}")
         return [text for text in found if text != "ok"]
 
-    def doubled(self) -> list[tuple[int, str]]:
+    def duplicate_keys(self) -> list[tuple[int, str]]:
         return self._db.execute("select max(seq), key from entry group by key having count(*) > 1").fetchall()
 
     def undigested(self) -> tuple[int, int] | None:
@@ -506,7 +509,7 @@ class JournalTables:
 
 def _kind(entries: int) -> str:
     """Return the column `kind`, with `+` against its index if there are few entries."""
-    if entries < FEW:
+    if entries < FEW_ENTRIES:
         return "+kind"
     return "kind"
 
@@ -519,15 +522,9 @@ def _json(values: Iterable[object]) -> str:
     return json.dumps(list(values))
 
 
-def _text(raw: bytes) -> str | bytes:
+def decode_text(raw: bytes) -> str | bytes:
     """Decode a text. A damaged one stays bytes, so that the rest of the row can be read."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
         return raw
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenRow:
-    seq: int
-    row: EntryRow

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from daemon.engine.event import (
-    CONTENT,
+    CONTENT_NAME,
     Event,
     EventCodec,
     execution_of,
@@ -41,7 +41,6 @@ from daemon.engine.journal.rows import (
 from daemon.engine.kinds import EntriesErased, EntriesForgotten, InputsReceived, TurnBegan
 
 log = logging.getLogger(__name__)
-
 
 GROUP = 256
 """Most appends in one commit."""
@@ -358,7 +357,6 @@ def erased_key(key: str) -> str:
 CHUNK = 200
 """Bodies blanked in one transaction."""
 
-
 FEW_EXECUTIONS = 20
 """Executions whose hashes are cleared before other commits may run."""
 
@@ -366,7 +364,7 @@ FEW_EXECUTIONS = 20
 def blank_bodies(store: WritableTables, kinds: EventCodec, seqs: Sequence[int], by: int) -> None:
     """Blank these bodies; `by` is the seq of the forgetting entry. Raises sqlite3.Error, without changes."""
     store.begin()
-    for row in store.many(seqs):
+    for row in store.at_seqs(seqs):
         _, _, kind, _, body, key, *_ = row
         if not forgotten_mark(str(body)):
             store.overwrite(row, key=key, body=kinds.blank(kind, str(body), by))
@@ -380,18 +378,20 @@ def find_executions(store: WritableTables, kinds: EventCodec, seqs: Sequence[int
     """
     wanted, found = set(seqs), set[str]()
     first = dict[str, int]()
-    for seq, thread, _, _, _, key, *_ in store.many(seqs):
+    for seq, thread, _, _, _, key, *_ in store.at_seqs(seqs):
         first.setdefault(str(thread), seq)
         if "@" in str(key):
             found.add(execution_of(str(key)))
     for thread, seq in first.items():
-        for row, event in readable_rows(store.of(thread, kinds.kind_names([InputsReceived]), seq), kinds):
+        for row, event in readable_rows(
+            store.of_thread(thread, kinds.kind_names([InputsReceived]), seq), kinds
+        ):
             if isinstance(event, InputsReceived) and not wanted.isdisjoint(event.inputs):
                 found.add(execution_of(row[5]))
     turns = defaultdict[str, set[str]](set)
     threads = {execution.rpartition("@")[0] for execution in found} | first.keys()
     for thread in threads:
-        for row, event in readable_rows(store.of(thread, kinds.kind_names([TurnBegan]), 0), kinds):
+        for row, event in readable_rows(store.of_thread(thread, kinds.kind_names([TurnBegan]), 0), kinds):
             if isinstance(event, TurnBegan):
                 turns[event.execution].add(row[5].removesuffix("/began"))
                 if not wanted.isdisjoint(event.inputs):
@@ -427,10 +427,10 @@ def clear_hashes(store: WritableTables, kinds: EventCodec, executions: Sequence[
 
 
 def _without_names(body: str, seq: int, names: set[str], contexts: dict[str, str]) -> str:
-    if not CONTENT.search(body):
+    if not CONTENT_NAME.search(body):
         return body
     for name in names:
-        told = re.escape(_in_json(name)) + r'[/~!][^"]*' + CONTENT.pattern + r"#\d+"
+        told = re.escape(_in_json(name)) + r'[/~!][^"]*' + CONTENT_NAME.pattern + r"#\d+"
         for key in re.findall(told, body):
             without_content_names(str(json.loads(f'"{key}"')), seq, contexts)
     for old in sorted(contexts, key=len, reverse=True):  # the innermost first
@@ -497,7 +497,7 @@ def add_digests(store: WritableTables, kinds: EventCodec) -> None:
 
 def _clear_hashes(store: WritableTables, kinds: EventCodec) -> None:
     seqs = list[int]()
-    for _, event in readable_rows(store.kind([EntriesForgotten.kind], 0, 0.0), kinds):
+    for _, event in readable_rows(store.of_kinds([EntriesForgotten.kind], 0, 0.0), kinds):
         if isinstance(event, EntriesForgotten):
             seqs += event.seqs
     if seqs:
